@@ -37,9 +37,11 @@ from engine.evaluation.answers import (
     score_answer,
 )
 from engine.evaluation.questions import Question, load_questions, stem
-from engine.generation.answering import N_QUOTES, Answer, ask, retrieve
+from engine.generation.answer import N_QUOTES, Answer
+from engine.generation.answering import ask
 from engine.generation.checks import CheckedSentence
 from engine.generation.confidence import confidence_figures
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
@@ -52,7 +54,11 @@ REPORTED = "bundled, half to report"
 FIT_PASSAGES = 8  # whose sentences are candidates while the weights are computed
 PENALTY = 0.02  # on the squares of the weights, per standard deviation of each feature
 PLAIN = AnswerSettings(
-    search=SearchSettings(retriever="dense"), context="passages", answer_at=0, refuse_below=0, check=False
+    search=SearchSettings(retriever="dense"),
+    context="passages",
+    answer_threshold=0,
+    refuse_threshold=0,
+    check=False,
 )
 
 
@@ -67,7 +73,7 @@ def index_of(folder: Path, encoder: Encoder, splitting: Splitting) -> tuple[Inde
 def text_alone(answer: Answer) -> Answer:
     """Return an answer without its quotes, whose text is shown whole."""
     whole = (CheckedSentence(0, len(answer.text), ()),) if answer.text else ()
-    return replace(answer, evidence=(), sentences=whole)
+    return replace(answer, evidence=(), judged=replace(answer.judged, sentences=whole))
 
 
 def answered(

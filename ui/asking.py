@@ -16,7 +16,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import Decoder
 from engine.documents.document import Document
-from engine.generation.answering import Answer, ask
+from engine.generation.answer import Answer, Written
+from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
@@ -264,21 +265,21 @@ def take_answer(job: Job[Answer]) -> Answer:
     return answer
 
 
-def reason_unavailable(answer: Answer, decoder: Decoder) -> str:
+def reason_unavailable(written: Written, decoder: Decoder) -> str:
     """Return the reason why an answer cannot be inspected, empty where it can."""
-    if answer.server:
+    if written.server:
         return (
-            f"Written by {escape_markdown(answer.model or 'a model')} at "
-            f"{escape_markdown(urlsplit(answer.server).netloc)}. A server returns only text, so its "
+            f"Written by {escape_markdown(written.model)} at "
+            f"{escape_markdown(urlsplit(written.server).netloc)}. A server returns only text, so its "
             "tokens and attention cannot be inspected."
         )
-    if answer.model != decoder.name:
+    if written.model != decoder.name:
         return (
-            f"Written by {escape_markdown(answer.model or 'another model')}, and the built-in model is "
+            f"Written by {escape_markdown(written.model)}, and the built-in model is "
             f"now {escape_markdown(decoder.name)}: only its own answers can be inspected."
         )
-    if answer.thought_ids and not answer.ids:
+    if written.thought_ids and not written.ids:
         return "The model wrote a thought and no answer, so there is no answer to inspect."
-    if not answer.ids:
+    if not written.ids:
         return "The answer was stopped before its first token, so there is nothing to inspect."
     return ""

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.generation.answering import Answer
+from engine.generation.answer import Retrieval
 from engine.layers.tracing import Array
 from engine.retrieval.relevance import closer_than
 from ui.colours import BLUE, GREY, ORANGE, VERMILION
@@ -17,46 +17,46 @@ from ui.figures import legend_below, styled
 N_BINS = 48
 
 
-def score_words(answer: Answer, rank: int) -> str:
+def score_words(found: Retrieval, rank: int) -> str:
     """Return the cosine, percentile and margin of hit number ``rank``, counted from 0, in words."""
-    score, margin = answer.hits[rank].score, answer.margins[rank]
-    words = f"cosine {score:.3f} · {closer_than(answer.null_scores.percentile(score))}"
+    score, margin = found.hits[rank].score, found.margins[rank]
+    words = f"cosine {score:.3f} · {closer_than(found.null_scores.percentile(score))}"
     return words if margin is None else f"{words} · {margin:.3f} ahead of the next"
 
 
-def show_closeness(answer: Answer) -> None:
+def show_closeness(found: Retrieval) -> None:
     """Draw the hits among the scores of unrelated questions, with an explanation."""
     with st.expander("How close is close?", icon=":material/straighten:"):
         st.write(
             "A cosine is neither a percentage nor a probability: a high one depends on the model, on the "
             "pooling and on the size of the chunks. So "
-            f"{len(answer.null_scores.bests)} questions "
+            f"{len(found.null_scores.bests)} questions "
             "of everyday life, unrelated to these documents, are asked of the same index."
         )
         show_figure(
-            closeness_figure(answer),
+            closeness_figure(found),
             "closeness",
             {
-                "pairs": answer.null_scores.pairs,
-                "bests": answer.null_scores.bests,
-                "hits": np.array([hit.score for hit in answer.hits]),
+                "pairs": found.null_scores.pairs,
+                "bests": found.null_scores.bests,
+                "hits": np.array([hit.score for hit in found.hits]),
             },
             alt="Cosines of random pairs, of the best passages of unrelated questions, and of the hits",
         )
         st.caption(
-            f"Random pairs: {len(answer.null_scores.pairs):,} pairs of such a question and a passage. Best "
+            f"Random pairs: {len(found.null_scores.pairs):,} pairs of such a question and a passage. Best "
             "passages: the nearest passage that each of these questions finds. A passage counts as relevant "
-            f"right of the dashed line, where at most {100 - answer.min_relevance:.0f} of 100 unrelated "
+            f"right of the dashed line, where at most {100 - found.min_relevance:.0f} of 100 unrelated "
             "questions find one as close (under Search in the sidebar). The margin is the difference of the "
             "cosines of a passage and the next: where it is small, the order of the two says little."
         )
 
 
-def closeness_figure(answer: Answer) -> go.Figure:
+def closeness_figure(found: Retrieval) -> go.Figure:
     """Histograms of the cosines of random pairs and of best passages, with hits and limit as lines."""
-    null_scores = answer.null_scores
-    scores = [hit.score for hit in answer.hits]
-    limit = null_scores.score_of(answer.min_relevance)
+    null_scores = found.null_scores
+    scores = [hit.score for hit in found.hits]
+    limit = null_scores.score_of(found.min_relevance)
     marks = [*scores, limit] if isfinite(limit) else scores
     low = min(float(null_scores.pairs[0]), *marks)
     high = max(float(null_scores.pairs[-1]), float(null_scores.bests[-1]), *marks)

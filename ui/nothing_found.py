@@ -4,7 +4,7 @@ from html import escape
 
 import streamlit as st
 
-from engine.generation.answering import NOTHING_FOUND, Answer
+from engine.generation.answer import NOTHING_FOUND, Retrieval, Written
 from engine.retrieval.relevance import chance_words
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.closeness import score_words, show_closeness
@@ -26,51 +26,53 @@ THOUGHT_ONLY = {
 }
 
 
-def no_text_words(answer: Answer) -> str:
+def no_text_words(written: Written | None) -> str:
     """Say why an answer has no text."""
-    return (THOUGHT_ONLY if answer.thought else NO_TEXT)[answer.finish_reason or "stop"]
+    if written is None:
+        return NO_TEXT["stop"]
+    return (THOUGHT_ONLY if written.thought else NO_TEXT)[written.finish_reason]
 
 
-def show_nothing_found(report: Report, answer: Answer) -> None:
+def show_nothing_found(report: Report, found: Retrieval) -> None:
     """Say that no passage is close enough, and how close the nearest come."""
     report.note(st.info, ":material/search_off:", NOTHING_FOUND)
-    if not answer.hits:
+    if not found.hits:
         report.caption(
-            f"The retriever {retriever_name(answer)} finds no passage: none shares a word with the question. "
+            f"The retriever {retriever_name(found)} finds no passage: none shares a word with the question. "
             "Ask in other words, or choose another retriever under Search in the sidebar."
         )
         return
     report.caption(
-        f"{nearest_words(answer)} "
+        f"{nearest_words(found)} "
         "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
     )
     with report.expander("The passages found, too far to be used"):
-        for place in range(len(answer.hits)):
-            show_hit(report, answer, place)
-    show_closeness(answer)
+        for place in range(len(found.hits)):
+            show_hit(report, found, place)
+    show_closeness(found)
 
 
-def nearest_words(answer: Answer) -> str:
+def nearest_words(found: Retrieval) -> str:
     """Say how close the nearest passage comes, and why that is not close enough."""
-    nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
-    relevance = answer.null_scores.relevance(answer.hits[nearest].score)
+    nearest = max(range(len(found.hits)), key=lambda place: found.hits[place].score)
+    relevance = found.null_scores.relevance(found.hits[nearest].score)
     among = (
-        "" if answer.retriever == "dense" else f" of those that the retriever {retriever_name(answer)} finds"
+        "" if found.retriever == "dense" else f" of those that the retriever {retriever_name(found)} finds"
     )
     return (
-        f"The nearest passage{among}: {score_words(answer, nearest)}. But {chance_words(relevance)}, and "
-        f"at most {100 - answer.min_relevance:.0f} may."
+        f"The nearest passage{among}: {score_words(found, nearest)}. But {chance_words(relevance)}, and "
+        f"at most {100 - found.min_relevance:.0f} may."
     )
 
 
-def retriever_name(answer: Answer) -> str:
+def retriever_name(found: Retrieval) -> str:
     """Return the name of the retriever."""
-    return RETRIEVERS[answer.retriever].label
+    return RETRIEVERS[found.retriever].label
 
 
-def show_hit(report: Report, answer: Answer, place: int) -> None:
+def show_hit(report: Report, found: Retrieval, place: int) -> None:
     """Draw a passage that was found but not used, with its document and cosine."""
-    chunk = answer.hits[place].chunk
-    report.caption(f"{chunk.document} · rank {place + 1} · {score_words(answer, place)}")
+    chunk = found.hits[place].chunk
+    report.caption(f"{chunk.document} · rank {place + 1} · {score_words(found, place)}")
     report.text(escape(chunk.text))
     show_look_inside(chunk, f"hit-{place}")

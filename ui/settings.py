@@ -157,8 +157,8 @@ def settings_values(settings: Settings) -> dict[str, Any]:
         "think": answer.think,
         "follow_ups": settings.follow_ups,
         "context": answer.context,
-        "answer_at": 100 * answer.answer_at,  # the widgets are in percent
-        "refuse_below": 100 * answer.refuse_below,
+        "answer_at": 100 * answer.answer_threshold,  # the widgets are in percent
+        "refuse_below": 100 * answer.refuse_threshold,
         **{name: RULES[name].off if value is None else value for name, value in drawn.items()},
         "seed": sampling.seed,
     }

@@ -66,8 +66,8 @@ SETTINGS = {
     "think": Setting("Let the model think first", DEFAULT_ANSWER.think),
     "follow_ups": Setting("Follow-up questions", True),
     "context": Setting("The model reads", DEFAULT_ANSWER.context, CONTEXTS.__getitem__),
-    "answer_at": Setting("Answered from (% sure)", round(100 * DEFAULT_ANSWER.answer_at)),
-    "refuse_below": Setting("Refused below (% sure)", round(100 * DEFAULT_ANSWER.refuse_below)),
+    "answer_at": Setting("Answered from (% sure)", round(100 * DEFAULT_ANSWER.answer_threshold)),
+    "refuse_below": Setting("Refused below (% sure)", round(100 * DEFAULT_ANSWER.refuse_threshold)),
     **{name: Setting(rule.label, rule.off) for name, rule in RULES.items()},
     "seed": Setting("Seed", None),
 }

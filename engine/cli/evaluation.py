@@ -60,7 +60,8 @@ from engine.evaluation.sweep_cost import Cost, estimate
 from engine.evaluation.sweep_row import SweepRow, takes_all
 from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
 from engine.evaluation.sweep_watch import CellProgress
-from engine.generation.answering import Answer, ask
+from engine.generation.answer import Answer
+from engine.generation.answering import ask
 from engine.generation.sampling import GREEDY, Sampling
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN

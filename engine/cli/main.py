@@ -33,9 +33,11 @@ from engine.cli.options import (
 )
 from engine.cli.progress import say
 from engine.documents.document import Chunk
+from engine.generation.answer import NOTHING_FOUND, Answer
 from engine.generation.answer_json import answer_json, found_json
-from engine.generation.answering import NOTHING_FOUND, Answer, ask, retrieve
+from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
+from engine.generation.passage_search import retrieve
 from engine.generation.sampling import GREEDY, Sampling, unused_settings
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.relevance import closer_than
@@ -179,7 +181,7 @@ def ask_command(
         print(f"read as: {answer.question}")
     print_answer(answer)
     for source in answer.sources:
-        percentile = answer.null_scores.percentile(source.score)
+        percentile = answer.retrieved.null_scores.percentile(source.score)
         print(
             f"[{source.number}] {source.score:.3f}, {closer_than(percentile)}  "
             f"{source.document}:{source.start}-{source.end}"
@@ -187,19 +189,20 @@ def ask_command(
 
 
 def print_answer(answer: Answer) -> None:
-    """Print how sure an answer is, its quotes, and the model's words with what does not hold."""
-    if not answer.relevant:
+    """Print how sure an answer is, its quotes, and the model's words with what is unsupported."""
+    if not answer.retrieved.relevant:
         print(NOTHING_FOUND)
         return
-    print(f"{answer.status}, {answer.confidence:.0%} sure")
+    judged, written = answer.judged, answer.written
+    print(f"{judged.status}, {judged.confidence:.0%} sure")
     for quote in answer.quotes:
         print(f"\n  “{' '.join(quote.text.split())}”\n  {quote.document}:{quote.start}-{quote.end}")
-    if answer.thought and not answer.text:
+    if written and written.thought and not written.text:
         print("\nThe model thought until it had to end, and wrote no answer.")
-    if answer.text and answer.status != "refused":
+    if answer.text and judged.status != "refused":
         print("\nIn the model's words:")
-        for each in answer.sentences:
-            reason = f"  [does not hold: {each.reason}]" if each.reason else ""
+        for each in judged.sentences:
+            reason = f"  [unsupported: {each.reason}]" if each.reason else ""
             print(f"  {answer.text[each.start : each.end].strip()}{reason}")
     print()
 

@@ -191,9 +191,9 @@ class AnsweringOptions:
     ] = DEFAULT_ANSWER.context
     answer_at: Annotated[
         float, typer.Option(help="Confidence (0 to 1) from which an answer is shown as one.")
-    ] = DEFAULT_ANSWER.answer_at
+    ] = DEFAULT_ANSWER.answer_threshold
     refuse_below: Annotated[float, typer.Option(help="Confidence below which the answer is refused.")] = (
-        DEFAULT_ANSWER.refuse_below
+        DEFAULT_ANSWER.refuse_threshold
     )
     quotes_only: Annotated[
         bool, typer.Option("--quotes-only", help="Only quote: the model writes no text.")

@@ -22,7 +22,7 @@ from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, mean_interval
 from engine.evaluation.document_names import did_you_mean
 from engine.evaluation.questions import file_content, names_for, stem, utf8_text
-from engine.generation.answering import Answer
+from engine.generation.answer import Answer
 from engine.generation.confidence import AnswerStatus
 from engine.retrieval.index import Hit
 from engine.weights.fetch import Progress
@@ -281,18 +281,18 @@ class AnswerRow:
 def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> AnswerRow:
     """Score the answer to a question."""
     quotes = tuple(quote.text for quote in answer.quotes)
-    shown = "" if answer.status == "refused" else "\n".join([*quotes, answer.supported_text])
+    shown = "" if answer.judged.status == "refused" else "\n".join([*quotes, answer.supported_text])
     own = answer.supported_text or (quotes[0] if quotes else "")
     return AnswerRow(
         question=question,
-        status=answer.status,
-        confidence=answer.confidence,
+        status=answer.judged.status,
+        confidence=answer.judged.confidence,
         quotes=quotes,
         text=answer.supported_text,
-        found=question.is_found_in(answer.hits),
+        found=question.is_found_in(answer.retrieved.hits),
         right=question.answer.is_in(shown),
-        f1=question.answer.f1(own) if answer.status != "refused" else 0.0,
-        until_quotes_s=answer.timings.until_quotes_s,
+        f1=question.answer.f1(own) if answer.judged.status != "refused" else 0.0,
+        until_quotes_s=answer.timed.until_quotes_s,
         seconds=seconds,
     )
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.documents.document import Chunk
-from engine.generation.answering import Answer, Retrieval
+from engine.generation.answer import Answer, Retrieval, Timings
 from engine.generation.prompt import Source
 from engine.retrieval.evidence import Quote
 
@@ -15,7 +15,7 @@ def found_json(question: str, found: Retrieval) -> dict[str, Any]:
     return {
         "question": question,
         "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
-        "timings": asdict(found.timings),
+        "timings": times_json(Timings(found.times)),
     }
 
 
@@ -29,31 +29,38 @@ def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Return an answer: quotes, text with the checks of its sentences, sources and times."""
+    written = answer.written
     return {
         "question": answer.question,
-        "status": answer.status,
-        "confidence": round(answer.confidence, 4),
+        "status": answer.judged.status,
+        "confidence": round(answer.judged.confidence, 4),
         "quotes": quotes_json(answer.quotes),
         "text": answer.text,
-        **({"thought": answer.thought} if answer.thought else {}),
+        **({"thought": written.thought} if written and written.thought else {}),
         "sentences": [
             {
                 "text": answer.text[each.start : each.end].strip(),
-                "holds": each.holds,
+                "holds": each.is_supported,
                 "reason": each.reason,
                 "unknown": [answer.text[word.start : word.end] for word in each.unknown],
             }
-            for each in answer.sentences
+            for each in answer.judged.sentences
         ],
         "sources": [
-            passage(source, answer, place)
-            for source, place in zip(answer.sources, answer.source_places, strict=True)
+            passage(source, answer.retrieved, place)
+            for source, place in zip(answer.sources, written.source_places if written else (), strict=True)
         ],
-        "timings": asdict(answer.timings),
+        "timings": times_json(answer.timed),
     }
 
 
-def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict[str, Any]:
+def times_json(timed: Timings) -> dict[str, float]:
+    """Return the seconds of each stage and the tokens, all on one level."""
+    writing, rest = asdict(timed.writing), {"evidence_s": timed.evidence_s, "check_s": timed.check_s}
+    return {**asdict(timed.search), **writing, **rest}
+
+
+def passage(place: Chunk | Source, found: Retrieval, rank: int) -> dict[str, Any]:
     """Return a passage, hit number ``rank`` from 0, with its score and relevance."""
     score, margin = found.hits[rank].score, found.margins[rank]
     return {

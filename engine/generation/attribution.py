@@ -95,7 +95,7 @@ def attention_to_passages(
 # of those costs less than 0.32 in three of four. Of 34 sentences written from passages about the question, 29
 # reach one of these limits, and most of the other 5 are made up; of 54 written from passages about something
 # else 19 do, most of which take words from them.
-FALL_WITHOUT_ONE, FALL_WITHOUT_ANY = 0.1, 0.3
+DROP_WITHOUT_ONE, DROP_WITHOUT_ANY = 0.1, 0.3
 
 
 @dataclass(frozen=True)
@@ -116,16 +116,16 @@ class LeaveOneOut:
     without: Array
     without_any: Array
 
-    def falls(self, sentences: Sequence[Sentence]) -> Array:
-        """How much a sentence's log-probability falls without each passage: ``(n_sentences, n_passages)``.
+    def drops(self, sentences: Sequence[Sentence]) -> Array:
+        """How much a sentence's log-probability drops without each passage: ``(n_sentences, n_passages)``.
 
         In nats; negative where the sentence is more probable without it.
         """
         by_token = self.complete - self.without  # (n_passages, n_answer)
         return np.stack([by_token[:, s.first_token : s.last_token].sum(axis=1) for s in sentences])
 
-    def falls_without_any(self, sentences: Sequence[Sentence]) -> Array:
-        """How much the log-probability falls without any passage: ``(n_sentences,)``, in nats."""
+    def drops_without_any(self, sentences: Sequence[Sentence]) -> Array:
+        """How much the log-probability drops without any passage: ``(n_sentences,)``, in nats."""
         by_token = self.complete - self.without_any  # (n_answer,)
         return np.array([by_token[s.first_token : s.last_token].sum() for s in sentences])
 
@@ -192,16 +192,16 @@ class Support:
 
 
 def support(found: LeaveOneOut, sentences: Sequence[Sentence]) -> tuple[Support, ...]:
-    """Find the passages of each sentence, by `FALL_WITHOUT_ONE` and `FALL_WITHOUT_ANY`."""
+    """Find the passages of each sentence, by `DROP_WITHOUT_ONE` and `DROP_WITHOUT_ANY`."""
     n_tokens = np.array([sentence.n_tokens for sentence in sentences])
-    falls = found.falls(sentences) / n_tokens[:, None]  # (n_sentences, n_passages)
-    without_any = found.falls_without_any(sentences) / n_tokens
+    drops = found.drops(sentences) / n_tokens[:, None]  # (n_sentences, n_passages)
+    without_any = found.drops_without_any(sentences) / n_tokens
     return tuple(
         Support(
-            tuple(int(number) for number in np.flatnonzero(row >= FALL_WITHOUT_ONE) + 1),
-            bool(fall >= FALL_WITHOUT_ANY),
+            tuple(int(number) for number in np.flatnonzero(row >= DROP_WITHOUT_ONE) + 1),
+            bool(drop >= DROP_WITHOUT_ANY),
         )
-        for row, fall in zip(falls, without_any, strict=True)
+        for row, drop in zip(drops, without_any, strict=True)
     )
 
 

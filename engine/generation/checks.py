@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.documents.sentences import sentence_spans
-from engine.generation.attribution import FALL_WITHOUT_ANY
+from engine.generation.attribution import DROP_WITHOUT_ANY
 from engine.retrieval.bm25 import stems
 from engine.tokenizers.text_tokenizer import TextTokenizer
 
@@ -38,25 +38,25 @@ class CheckedSentence:
         Its span in the text.
     unknown
         Its words that occur in no passage.
-    fall
-        How much its log-probability falls without the passages, in nats per token; None if not computed.
+    log_prob_drop
+        How much its log-probability drops without the passages, in nats per token; None if not computed.
     """
 
     start: int
     end: int
     unknown: tuple[UnknownWord, ...]
-    fall: float | None = None
+    log_prob_drop: float | None = None
 
     @property
-    def holds(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether the passages support it: no number or name is unknown, and it depends on them."""
         is_invented = any(word.kind != "rare word" for word in self.unknown)
-        return not is_invented and (self.fall is None or self.fall >= FALL_WITHOUT_ANY)
+        return not is_invented and (self.log_prob_drop is None or self.log_prob_drop >= DROP_WITHOUT_ANY)
 
     @property
     def reason(self) -> str:
-        """Why it does not hold, empty if it does; its sources are what the model was given."""
-        if self.holds:
+        """Why it is unsupported, empty if it is not; its sources are the passages that the model read."""
+        if self.is_supported:
             return ""
         kinds = sorted({word.kind for word in self.unknown} - {"rare word"})
         if kinds:

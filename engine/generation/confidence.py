@@ -22,7 +22,7 @@ AnswerStatus = Literal["answered", "unsure", "refused"]
 INTERCEPT = -3.9
 WEIGHTS = {"lead": 3.0, "cosine": 2.7, "agreement": 1.25}
 # With these, 9 % of the questions that they were chosen on are answered wrongly and shown as answered.
-DEFAULT_ANSWER_AT, DEFAULT_REFUSE_BELOW = 0.6, 0.1
+DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD = 0.6, 0.1
 
 
 def confidence_figures(question: str, quotes: Sequence[Quote], text: str, n_quotes: int) -> dict[str, float]:
@@ -42,8 +42,8 @@ def confidence_of(figures: dict[str, float]) -> float:
     return 1 / (1 + exp(-INTERCEPT - sum(WEIGHTS[name] * value for name, value in figures.items())))
 
 
-def status_of(confidence: float, answer_at: float, refuse_below: float) -> AnswerStatus:
+def status_of(confidence: float, answer_threshold: float, refuse_threshold: float) -> AnswerStatus:
     """Return what is shown at a confidence."""
-    if confidence < refuse_below:
+    if confidence < refuse_threshold:
         return "refused"
-    return "answered" if confidence >= answer_at else "unsure"
+    return "answered" if confidence >= answer_threshold else "unsure"

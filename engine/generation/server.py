@@ -39,15 +39,15 @@ ADVICE = {
 }
 
 
-PieceEnd = FinishReason | Literal["content_filter"]
+DeltaEnd = FinishReason | Literal["content_filter"]
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextDelta:
     """Some of the answer's text; ``finish_reason`` comes with the last one."""
 
     text: str
-    finish_reason: PieceEnd | None
+    finish_reason: DeltaEnd | None
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Server:
         sampling: Sampling = GREEDY,
         stop: Sequence[str] = (),
         is_stopped: Callable[[], bool] = lambda: False,
-    ) -> Iterator[Piece]:
-        """Have the server answer chat messages, piece by piece.
+    ) -> Iterator[TextDelta]:
+        """Have the server answer chat messages, delta by delta.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Server:
 
         Yields
         ------
-        Piece
+        TextDelta
             The last one has a ``finish_reason``, unless the server was stopped.
 
         Raises
@@ -147,17 +147,17 @@ class Server:
         if not self.model:
             raise InputError(f"no model of {self.url} is chosen: give the name of one")
         settings = server_settings(sampling) | ({"stop": list(stop)} if stop else {})
-        received: SimpleQueue[Piece | None] = SimpleQueue()
+        received: SimpleQueue[TextDelta | None] = SimpleQueue()
 
         async def receive() -> None:
             try:
-                async for piece in self._stream(
+                async for delta in self._stream(
                     model=self.model,
                     messages=list(messages),
                     max_tokens=max_new_tokens,
                     **settings,
                 ):
-                    received.put(piece)
+                    received.put(delta)
             finally:
                 received.put(None)
 
@@ -168,16 +168,16 @@ class Server:
             try:
                 while not is_stopped():
                     try:
-                        piece = received.get(timeout=POLL_S)
+                        delta = received.get(timeout=POLL_S)
                     except Empty:
                         continue
-                    if piece is None:
+                    if delta is None:
                         return receiving.result()
-                    yield piece
+                    yield delta
             finally:
                 receiving.cancel()
 
-    async def _stream(self, **request: Any) -> AsyncIterator[Piece]:
+    async def _stream(self, **request: Any) -> AsyncIterator[TextDelta]:
         client, reason = self._client(), None
         with translated_errors(self):
             async with (
@@ -189,13 +189,13 @@ class Server:
                     for choice in chunk.choices[:1]:  # the last chunk may have none
                         reason = choice.finish_reason or reason
                         if choice.delta.content:
-                            yield Piece(readable(choice.delta.content), None)
+                            yield TextDelta(readable(choice.delta.content), None)
         if reason is None:
             raise ModelUnavailableError(
                 f"{self.url} ended its answer without saying that it is complete: check that the address "
                 "is that of an OpenAI-compatible server, and ask again"
             )
-        yield Piece("", reason if reason in ("length", "content_filter") else "stop")
+        yield TextDelta("", reason if reason in ("length", "content_filter") else "stop")
 
     def _client(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, Timeout
@@ -297,7 +297,7 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
             "this is its address"
         ) from error
     except APIStatusError as error:
-        raise ModelUnavailableError(refusal(server, error, advice)) from error
+        raise ModelUnavailableError(server_error(server, error, advice)) from error
     except APIError as error:
         raise ModelUnavailableError(
             f"{server.url} broke off its answer: {quoted(error.message, server)}"
@@ -310,7 +310,7 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
         ) from error
 
 
-def refusal(server: Server, error: "APIStatusError", advice: Mapping[int, str]) -> str:
+def server_error(server: Server, error: "APIStatusError", advice: Mapping[int, str]) -> str:
     """Say why a server refused, in its own words, and what to do."""
     wanted = f"the model {server.model!r}" if server.model else "a list of its models"
     words = error.body.get("message") if isinstance(error.body, dict) else None

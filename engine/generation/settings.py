@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engine.errors import InputError
-from engine.generation.confidence import DEFAULT_ANSWER_AT, DEFAULT_REFUSE_BELOW
+from engine.generation.confidence import DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD
 from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.thinking import MAX_THOUGHT_TOKENS
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, check_retriever
@@ -66,7 +66,7 @@ class AnswerSettings:
         How tokens are chosen.
     context
         What the model reads: the best ``"sentences"`` of the passages, or whole ``"passages"``.
-    answer_at, refuse_below
+    answer_threshold, refuse_threshold
         Confidences from which an answer is shown as one, and below which it is refused.
     write, check
         Whether the model writes a text beside the quotes, and whether each of its sentences is read again
@@ -85,8 +85,8 @@ class AnswerSettings:
     max_new_tokens: int = 128
     sampling: Sampling = GREEDY
     context: str = "sentences"
-    answer_at: float = DEFAULT_ANSWER_AT
-    refuse_below: float = DEFAULT_REFUSE_BELOW
+    answer_threshold: float = DEFAULT_ANSWER_THRESHOLD
+    refuse_threshold: float = DEFAULT_REFUSE_THRESHOLD
     write: bool = True
     check: bool = True
     think: bool = False
@@ -99,10 +99,10 @@ class AnswerSettings:
     def __post_init__(self) -> None:
         if self.context not in CONTEXTS:
             raise InputError(f"context {self.context!r} is not one of {', '.join(CONTEXTS)}")
-        if not 0 <= self.refuse_below <= self.answer_at <= 1:
+        if not 0 <= self.refuse_threshold <= self.answer_threshold <= 1:
             raise InputError(
-                f"answers are refused below a confidence of {self.refuse_below} and shown from "
-                f"{self.answer_at} on: give two numbers from 0 to 1, the lower one first"
+                f"answers are refused below a confidence of {self.refuse_threshold} and shown from "
+                f"{self.answer_threshold} on: give two numbers from 0 to 1, the lower one first"
             )
 
 

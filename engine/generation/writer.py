@@ -9,7 +9,7 @@ from engine.generation.generated_token import GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt
 from engine.generation.sampling import server_settings
-from engine.generation.server import Piece, Server
+from engine.generation.server import Server, TextDelta
 from engine.generation.settings import AnswerSettings
 
 
@@ -44,7 +44,7 @@ class Writer:
 
     @property
     def reused_tokens(self) -> int:
-        """Prompt tokens of the last answer that did not have to be read again."""
+        """Prompt tokens of the last answer that were taken from the prefix cache."""
         return self.reuse.reused_tokens if self.reuse is not None and self.server is None else 0
 
     def check(self, settings: AnswerSettings) -> None:
@@ -75,10 +75,10 @@ class Writer:
                 + (", or let the model not think first" if settings.think else "")
             )
 
-    def write(
+    def generate(
         self, prompt: Prompt, settings: AnswerSettings, is_stopped: Callable[[], bool]
-    ) -> Iterator[GeneratedToken] | Iterator[Piece]:
-        """Write the answer, token by token or piece by piece; a server is left once ``is_stopped()``."""
+    ) -> Iterator[GeneratedToken] | Iterator[TextDelta]:
+        """Yield the text of an answer by tokens or deltas; a server is left once ``is_stopped()``."""
         n_new, sampling = settings.most_tokens, settings.sampling
         if self.server is None:
             return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse)

@@ -14,9 +14,11 @@ from pydantic_core import to_json
 
 from engine.cores import n_cores
 from engine.errors import GlassboxError
+from engine.generation.answer import Answer
 from engine.generation.answer_json import answer_json, found_json, quotes_json
-from engine.generation.answering import Answer, ask, retrieve
+from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings
 from engine.serving.bodies import AskBody, SearchBody, json_response
 from engine.serving.guard import FAILED, log_failure

@@ -1,12 +1,12 @@
 """An answer with its sources, its timing and its prompt."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.generation.answering import Answer
+from engine.generation.answer import Answer, Retrieval, Written
 from engine.wording import counted
 from pages.ask.evidence import place_words, show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
@@ -44,18 +44,17 @@ LEFT_OUT_HELP = (
 def show_answer(answer: Answer, asked: Asked) -> None:
     """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
     report = Report(*question_parts(answer, asked))
-    if not answer.relevant:
-        show_nothing_found(report, answer)
+    if not answer.retrieved.relevant:
+        show_nothing_found(report, answer.retrieved)
         show_next_steps(report, answer, asked.typed)
         keep_settings(report, asked)
         return
-    show_status(report, answer)
+    show_status(report, answer.judged)
     show_quotes(report, answer.quotes, asked.documents, len(answer.sources))
-    if answer.status != "refused":
+    if answer.judged.status != "refused":
         show_model_words(report, answer)
-    report.caption(
-        f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. {written_by(answer)}"
-    )
+    n_passages = counted(len(answer.retrieved.hits), "passage")
+    report.caption(f"Quotes: the documents' own words, from {n_passages}. {written_by(answer)}")
     show_next_steps(report, answer, asked.typed)
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
@@ -65,7 +64,8 @@ def show_answer(answer: Answer, asked: Asked) -> None:
     with timing:
         show_timing(report, answer)
     with prompt:
-        show_prompt(answer)
+        if answer.written is not None:
+            show_prompt(answer.written, answer.timed.writing.answer_tokens)
     keep_settings(report, asked)
 
 
@@ -92,40 +92,41 @@ def keep_settings(report: Report, asked: Asked) -> None:
 
 def written_by(answer: Answer) -> str:
     """Say which model wrote the text that is shown, nothing where none is."""
-    if answer.status == "refused" or not answer.text:
+    written = answer.written
+    if answer.judged.status == "refused" or written is None or not written.text:
         return ""
-    name = answer.model or ""
-    writer = f"{name} at {urlsplit(answer.server).netloc}" if answer.server else f"a small model ({name})"
+    name, server = written.model, written.server
+    writer = f"{name} at {urlsplit(server).netloc}" if server else f"a small model ({name})"
     return f"Written by {writer}, which makes mistakes: check it against them."
 
 
-def show_left_out(report: Report, answer: Answer) -> None:
-    """List the passages that were found and not read by the model."""
-    read = set(answer.source_places)
-    unread = [place for place in answer.relevant if place not in read]
+def show_left_out(report: Report, found: Retrieval, read: Collection[int]) -> None:
+    """List the passages that were found and not read by the model, which read those at some places."""
+    unread = [place for place in found.relevant if place not in read]
+    n_passages = counted(len(found.hits), "passage")
     if unread:
-        with report.expander(
-            f"Found, and not read by the model: {len(unread)} of {counted(len(answer.hits), 'passage')}"
-        ):
+        with report.expander(f"Found, and not read by the model: {len(unread)} of {n_passages}"):
             report.caption("None of their sentences is among the best.")
             for place in unread:
-                show_hit(report, answer, place)
-    too_far = [place for place in range(len(answer.hits)) if place not in {*answer.relevant, *read}]
+                show_hit(report, found, place)
+    too_far = [place for place in range(len(found.hits)) if place not in {*found.relevant, *read}]
     if too_far:
-        with report.expander(f"Left out: {len(too_far)} of {counted(len(answer.hits), 'passage')} found"):
+        with report.expander(f"Left out: {len(too_far)} of {n_passages} found"):
             report.caption(
-                f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions "
+                f"Not close enough: more than {100 - found.min_relevance:.0f} of 100 unrelated questions "
                 "find a passage as close.",
                 LEFT_OUT_HELP,
             )
             for place in too_far:
-                show_hit(report, answer, place)
+                show_hit(report, found, place)
 
 
 def show_sources(report: Report, answer: Answer, documents: Mapping[str, Document]) -> None:
     """List what the model read, each piece marked in its surroundings."""
     report.parts.append(element("h2", "Sources"))
-    for place, source in reversed([*zip(answer.source_places, answer.sources, strict=True)]):
+    found, written = answer.retrieved, answer.written
+    places = written.source_places if written else ()
+    for place, source in reversed([*zip(places, answer.sources, strict=True)]):
         with st.container(border=True):
             document = documents[source.document]
             where = place_words(document, source.start, source.end)
@@ -136,16 +137,16 @@ def show_sources(report: Report, answer: Answer, documents: Mapping[str, Documen
                 f"{counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
             )
             report.caption(
-                f"from the passage of rank {place + 1} by {retriever_name(answer)} · "
-                f"{score_words(answer, place)}",
+                f"from the passage of rank {place + 1} by {retriever_name(found)} · "
+                f"{score_words(found, place)}",
                 SCORE_HELP,
             )
             report.text(in_context(document, [source], PASSAGE_CONTEXT))
-            show_look_inside(answer.hits[place].chunk, f"source-{source.number}")
-    if left_out := answer.prompt.left_out if answer.prompt else ():
-        report.caption(f"{len(left_out)} more did not fit the prompt budget.")
-    show_left_out(report, answer)
-    show_closeness(answer)
+            show_look_inside(found.hits[place].chunk, f"source-{source.number}")
+    if written and written.prompt.left_out:
+        report.caption(f"{len(written.prompt.left_out)} more did not fit the prompt budget.")
+    show_left_out(report, found, places)
+    show_closeness(found)
 
 
 def show_documents(answer: Answer, documents: Mapping[str, Document]) -> None:
@@ -161,23 +162,21 @@ def show_documents(answer: Answer, documents: Mapping[str, Document]) -> None:
     show_text(from_place(documents[name], own, starts.get(begin or "", 0), DOCUMENT_CHARACTERS), height=480)
 
 
-def show_prompt(answer: Answer) -> None:
-    """Draw the exact prompt, and the tokens of each part."""
-    prompt = answer.prompt
-    if prompt is None:
-        return
+def show_prompt(written: Written, n_tokens: int) -> None:
+    """Draw the exact prompt of an answer of ``n_tokens``, and the tokens of each part."""
+    prompt = written.prompt
     show_prompt_parts(prompt)
-    if answer.server:
+    if written.server:
         st.caption(
-            f"About {len(prompt.ids)} tokens in, about {answer.timings.answer_tokens} tokens out, counted by "
-            "the tokenizer of the built-in model: the server's own prompt is not visible."
+            f"About {len(prompt.ids)} tokens in, about {n_tokens} tokens out, counted by the tokenizer of "
+            "the built-in model: the server's own prompt is not visible."
         )
         for message in prompt.messages:
             st.caption(message["role"])
             st.code(message["content"], language=None, wrap_lines=True)
         return
     st.caption(
-        f"{len(prompt.ids)} tokens in, {answer.timings.answer_tokens} tokens out, {AS_DECODER_COUNTS}. "
+        f"{len(prompt.ids)} tokens in, {n_tokens} tokens out, {AS_DECODER_COUNTS}. "
         "The decoder sees nothing of the documents but this."
     )
     st.code(prompt.text, language=None, wrap_lines=True)

@@ -10,7 +10,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.documents.sentences import unwrapped
 from engine.documents.table_rows import heads_above
-from engine.generation.answering import Answer
+from engine.generation.answer import Answer, Judged, Written
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
 from ui.asking import THOUGHT_ICON
@@ -20,7 +20,7 @@ from ui.report import Report, element, paragraph
 from ui.text import Strong, faint_html, mark_html, show_text
 
 CONTEXT = 120  # characters of its paragraph shown on either side of a quoted sentence
-HELD_HELP = (
+SUPPORT_HELP = (
     "Each sentence of the model is checked against its sources, below: the sentences or passages that it "
     "read. Numbers, names and rare words that occur in no source are underlined. A sentence with such a "
     "number or name is struck through, and so is one that would be as probable without the sources: the "
@@ -68,16 +68,12 @@ STATUSES = {
 }
 
 
-def status_words(answer: Answer) -> str:
-    """``"Answered · 84% sure"``."""
-    return f"{STATUSES[answer.status].label} · {answer.confidence:.0%} sure"
-
-
-def show_status(report: Report, answer: Answer) -> None:
+def show_status(report: Report, judged: Judged) -> None:
     """Draw the status of an answer with its confidence, its meaning and the advice."""
-    status = STATUSES[answer.status]
-    st.badge(status_words(answer), icon=status.icon, color=status.colour, help=CONFIDENCE_HELP)
-    report.parts.append(paragraph(Strong(status_words(answer))))
+    status = STATUSES[judged.status]
+    words = f"{status.label} · {judged.confidence:.0%} sure"
+    st.badge(words, icon=status.icon, color=status.colour, help=CONFIDENCE_HELP)
+    report.parts.append(paragraph(Strong(words)))
     if status.meaning:
         report.caption(f"{status.meaning} {status.advice}".strip())
 
@@ -188,37 +184,37 @@ def place_words(document: Document, start: int, end: int) -> str:
 
 def show_model_words(report: Report, answer: Answer) -> None:
     """Draw the model's text with its checks, or why there is none."""
-    st.markdown("**In the model's words**", help=HELD_HELP)
+    st.markdown("**In the model's words**", help=SUPPORT_HELP)
     report.parts.append(element("h2", "In the model's words"))
-    show_thought(answer)
-    if not answer.text:
-        report.caption(f"{no_text_words(answer)} The quotes above are the answer.")
+    written, sentences = answer.written, answer.judged.sentences
+    if written is not None and written.thought:
+        show_thought(written)
+    if written is None or not written.text:
+        report.caption(f"{no_text_words(written)} The quotes above are the answer.")
         return
-    report.text(checked_html(answer.text, answer.sentences))
-    if held := held_words(answer.sentences):
-        report.caption(held)
-    if ended := ENDS.get(answer.finish_reason or ""):
+    report.text(checked_html(written.text, sentences))
+    if unsupported := unsupported_words(sentences):
+        report.caption(unsupported)
+    if ended := ENDS.get(written.finish_reason):
         report.caption(ended)
 
 
-def show_thought(answer: Answer) -> None:
-    """Draw the thought before a text, folded; nothing where there is none."""
-    if not answer.thought:
-        return
-    n_tokens = len(answer.thought_ids)
+def show_thought(written: Written) -> None:
+    """Draw the thought before a text, folded."""
+    n_tokens = len(written.thought_ids)
     label = f"The model's thought{f' · {n_tokens:,} tokens' if n_tokens else ''}"
     with st.expander(label, icon=THOUGHT_ICON):
-        show_text(escape(answer.thought))
+        show_text(escape(written.thought))
         st.caption("No part of the answer: it is neither checked nor kept for the next question.")
 
 
-def held_words(sentences: Sequence[CheckedSentence]) -> str:
-    """Say how many sentences of a text do not hold, and why; nothing where all do."""
-    struck = [sentence.reason for sentence in sentences if not sentence.holds]
+def unsupported_words(sentences: Sequence[CheckedSentence]) -> str:
+    """Say how many sentences of a text are unsupported, and why; nothing where none is."""
+    struck = [sentence.reason for sentence in sentences if not sentence.is_supported]
     if struck and len(struck) == len(sentences):
-        return f"Nothing of it holds ({struck[0]}): rely on the quotes above."
+        return f"All of it is unsupported ({struck[0]}): rely on the quotes above."
     reasons = "; ".join(sorted(set(struck)))
-    return f"{len(struck)} of {len(sentences)} sentences do not hold: {reasons}." if struck else ""
+    return f"{len(struck)} of {len(sentences)} sentences unsupported: {reasons}." if struck else ""
 
 
 def unknown_words(word: UnknownWord) -> str:
@@ -227,7 +223,7 @@ def unknown_words(word: UnknownWord) -> str:
 
 
 def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:
-    """Return a text, escaped, with unknown words underlined and sentences that do not hold struck through."""
+    """Return a text, escaped, with unknown words underlined and unsupported sentences struck through."""
     html = ""
     for sentence in sentences:
         piece, place = "", sentence.start
@@ -240,7 +236,7 @@ def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:
             )
             place = word.end
         piece += escape(text[place : sentence.end])
-        if not sentence.holds:
+        if not sentence.is_supported:
             piece = f'<s style="{FAINT}" title="{escape(sentence.reason)}">{piece}</s>'
         html += piece
     return html

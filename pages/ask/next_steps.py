@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.evaluation.questions import Reference, stem
-from engine.generation.answering import Answer
+from engine.generation.answer import Answer
 from engine.retrieval.evidence import Quote
 from ui.documents import documents_called
 from ui.links import open_diagnosis
@@ -28,7 +28,8 @@ def show_next_steps(report: Report, answer: Answer, question: str) -> None:
                 args=(answer.question, answer.quotes[0]),
             )
         if st.button("Why was it not found?", icon=":material/troubleshoot:"):
-            nearest = answer.hits[0].chunk.document if answer.hits else None
+            hits = answer.retrieved.hits
+            nearest = hits[0].chunk.document if hits else None
             open_diagnosis(answer.question, answer.quotes[0].document if answer.quotes else nearest)
         if answer.text and st.button("Look inside", icon=":material/account_tree:"):
             st.switch_page("pages/inside/answer/page.py")
@@ -40,7 +41,7 @@ def show_next_steps(report: Report, answer: Answer, question: str) -> None:
 def can_be_kept(answer: Answer) -> bool:
     """Whether an answer was given, from a document that a label can name."""
     names = [stem(quote.document) for quote in answer.quotes[:1]]
-    return answer.status != "refused" and any(len(documents_called(name)) == 1 for name in names)
+    return answer.judged.status != "refused" and any(len(documents_called(name)) == 1 for name in names)
 
 
 def keep(question: str, quote: Quote) -> None:

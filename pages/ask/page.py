@@ -9,7 +9,7 @@ from engine.documents.document import Document
 from engine.documents.subjects import subjects
 from engine.documents.truncation import limit_warning
 from engine.errors import GlassboxError
-from engine.generation.answering import N_READ, Answer
+from engine.generation.answer import N_READ, Answer
 from engine.generation.server import Server
 from engine.kernels.primitives import has_op_tape
 from engine.retrieval.retrievers import RETRIEVERS

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.generation.answering import Answer, Timings
+from engine.generation.answer import Answer, Timings, WritingTimes
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.colours import BLUE, ORANGE
 from ui.figures import numbered_bars, styled
@@ -13,25 +13,26 @@ from ui.text import readable_seconds
 
 def show_timing(report: Report, answer: Answer) -> None:
     """Draw the time that each stage took."""
-    if answer.server:
-        server_metrics(report, answer.timings)
+    by_server = answer.written is not None and answer.written.server is not None
+    if by_server:
+        server_metrics(report, answer.timed.writing)
     else:
-        decoder_metrics(report, answer.timings)
-    figure = timing_figure(answer.timings)
+        decoder_metrics(report, answer.timed.writing)
+    figure = timing_figure(answer.timed)
     [bars] = figure.data
     words = ", ".join(f"{stage} {time}" for stage, time in zip(bars.y, bars.text, strict=True))
     report.figure(figure, f"Time of each stage: {words}")
-    if RETRIEVERS[answer.retriever].uses_bm25:
+    if RETRIEVERS[answer.retrieved.retriever].uses_bm25:
         st.caption(
             "The search includes BM25's scores of this question. The words of all chunks are indexed once, "
             "before the first question."
         )
-    elif answer.retriever == "maxsim":
+    elif answer.retrieved.retriever == "maxsim":
         st.caption(
             "The search reads the best 50 chunks token by token; those read for an earlier question "
             "are not read again."
         )
-    if answer.server:
+    if by_server:
         st.caption(
             "How fast a server reads the prompt, and which part it reuses, is not visible from here. “Read "
             "prompt” is the time until its first word."
@@ -43,45 +44,45 @@ def show_timing(report: Report, answer: Answer) -> None:
         )
 
 
-def decoder_metrics(report: Report, timings: Timings) -> None:
+def decoder_metrics(report: Report, times: WritingTimes) -> None:
     """Draw the rates of the built-in decoder, and the prompt tokens that it reused."""
     metrics = {
         "Prompt tokens per second": (
-            rate(timings.prompt_tokens_per_s),
+            rate(times.prompt_tokens_per_s),
             None,
             "The prompt is read in blocks, many tokens at once.",
         ),
         "Prompt tokens not read again": (
-            f"{timings.reused_tokens:,} of {timings.prompt_tokens:,}",
+            f"{times.reused_tokens:,} of {times.prompt_tokens:,}",
             None,
             "A prompt that begins like the previous one is read from the first difference on: the keys and "
             "values of all tokens before it are kept.",
         ),
         "Answer tokens per second": (
-            rate(timings.answer_tokens_per_s),
+            rate(times.answer_tokens_per_s),
             None,
             "Each pass reads every weight of the model and yields one token, or several guessed ones.",
         ),
     }
     report.metrics(metrics, "Tokens read and written")
-    if timings.guessed_tokens:
+    if times.guessed_tokens:
         st.caption(
-            f"{timings.guessed_tokens:,} of the answer's {timings.answer_tokens:,} tokens were guessed by "
+            f"{times.guessed_tokens:,} of the answer's {times.answer_tokens:,} tokens were guessed by "
             "looking up its last words in the prompt, and checked several in one pass (prompt lookup). The "
             "model still chose every token: wrong guesses are dropped."
         )
 
 
-def server_metrics(report: Report, timings: Timings) -> None:
+def server_metrics(report: Report, times: WritingTimes) -> None:
     """Draw the times of a server, as measured from outside."""
     metrics = {
         "Time to the first word": (
-            readable_seconds(timings.prompt_s),
+            readable_seconds(times.prompt_s),
             None,
             "Includes the network, and loading the model if the server has to.",
         ),
         "Answer tokens per second": (
-            f"about {rate(timings.answer_tokens_per_s)}",
+            f"about {rate(times.answer_tokens_per_s)}",
             None,
             "Counted by the tokenizer of the built-in model; the server's tokens differ.",
         ),
@@ -94,22 +95,22 @@ def rate(per_s: float | None) -> str:
     return f"{per_s:,.0f}" if per_s else "–"
 
 
-def stages_of(timings: Timings) -> dict[str, float]:
+def stages_of(timed: Timings) -> dict[str, float]:
     """Return the seconds of each stage by its name, in order."""
     return {
-        "Tokenize question": timings.tokenize_s,
-        "Encode question": timings.encode_s,
-        "Search index": timings.search_s,
-        "Rank sentences": timings.evidence_s,
-        "Read prompt": timings.prompt_s,
-        "Generate answer": timings.generate_s,
-        "Check answer": timings.check_s,
+        "Tokenize question": timed.search.tokenize_s,
+        "Encode question": timed.search.encode_s,
+        "Search index": timed.search.search_s,
+        "Rank sentences": timed.evidence_s,
+        "Read prompt": timed.writing.prompt_s,
+        "Generate answer": timed.writing.generate_s,
+        "Check answer": timed.check_s,
     }
 
 
-def timing_figure(timings: Timings) -> go.Figure:
+def timing_figure(timed: Timings) -> go.Figure:
     """Bars of the seconds that each stage took, in order from the top."""
-    stages = stages_of(timings)
+    stages = stages_of(timed)
     colours = [BLUE] * 4 + [ORANGE] * 3
     seconds = stages.values()
     figure = numbered_bars(seconds, stages, map(readable_seconds, seconds), colours, "%{y}: %{text}")

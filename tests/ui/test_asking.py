@@ -43,8 +43,8 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
         "settings": SimpleNamespace(answer=settings, follow_ups=True),
     }
     answer = app_of(page, **given).run().session_state["answer"]
-    assert answer.retriever == retriever
-    assert answer.hits[0].chunk.text == TEXTS[first]
+    assert answer.retrieved.retriever == retriever
+    assert answer.retrieved.hits[0].chunk.text == TEXTS[first]
 
 
 def ask_on(page, question=QUESTION):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from engine.documents.document import Chunk
-from engine.generation.answering import NOTHING_FOUND, Answer, Timings
+from engine.generation.answer import NOTHING_FOUND, Retrieval, SearchTimes
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores, chance_words
 from tests.apps import app_of, plain
@@ -12,28 +12,18 @@ NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 1
 HITS = tuple(Hit(Chunk("<b>.md", n, n + 5, "*text*", 3), score) for n, score in enumerate((0.61, 0.41, 0.05)))
 
 
-def answer(min_relevance=90):
-    return Answer(
-        question="Which?",
-        text="",
-        prompt=None,
-        hits=HITS,
-        margins=(0.2, 0.36, None),
-        null_scores=NULL_SCORES,
-        min_relevance=min_relevance,
-        status="refused",
-        finish_reason=None,
-        timings=Timings(0, 0, 0),
-    )
+def found(min_relevance=90):
+    margins = (0.2, 0.36, None)
+    return Retrieval(HITS, margins, NULL_SCORES, min_relevance, "dense", SearchTimes(0, 0, 0))
 
 
 def test_a_score_stands_beside_its_percentile_and_margin():
-    assert score_words(answer(), 0) == "cosine 0.610 · closer than all random pairs · 0.200 ahead of the next"
+    assert score_words(found(), 0) == "cosine 0.610 · closer than all random pairs · 0.200 ahead of the next"
     assert (
-        score_words(answer(), 1)
+        score_words(found(), 1)
         == "cosine 0.410 · closer than 76.25 % of random pairs · 0.360 ahead of the next"
     )
-    assert score_words(answer(), 2) == "cosine 0.050 · closer than 31.25 % of random pairs"
+    assert score_words(found(), 2) == "cosine 0.050 · closer than 31.25 % of random pairs"
 
 
 @pytest.mark.parametrize(("relevance", "n"), [(0, 100), (28.3, 72), (89.99, 11), (90, 10), (99.99, 1)])
@@ -42,7 +32,7 @@ def test_questions_that_find_as_much_are_never_counted_too_few(relevance, n):
 
 
 def test_the_figure_has_every_pair_and_a_line_for_every_hit():
-    pairs, bests, hits, limit = closeness_figure(answer()).data
+    pairs, bests, hits, limit = closeness_figure(found()).data
     assert len(pairs.x) == N_BINS
     assert (pairs.customdata.sum(), bests.customdata.sum()) == (10_000, 100)
     assert list(hits.x[::3]) == [hit.score for hit in HITS]
@@ -51,7 +41,7 @@ def test_the_figure_has_every_pair_and_a_line_for_every_hit():
 
 @pytest.mark.parametrize("min_relevance", [0, 100])
 def test_where_all_or_nothing_is_relevant_no_limit_is_drawn(min_relevance):
-    figure = closeness_figure(answer(min_relevance))
+    figure = closeness_figure(found(min_relevance))
     assert len(figure.data[3].x) == 0
     assert all(np.isfinite(figure.layout.xaxis.range))
 
@@ -64,10 +54,10 @@ def page(shown):
 
 
 def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
-    app = app_of(page, args=(answer(),)).run()
+    app = app_of(page, args=(found(),)).run()
     assert plain(app.info[0].value) == NOTHING_FOUND
     relevance = NULL_SCORES.relevance(0.61)
     text = plain(app.caption[0].value)
-    assert text.startswith(f"The nearest passage: {score_words(answer(), 0)}. But {chance_words(relevance)}")
+    assert text.startswith(f"The nearest passage: {score_words(found(), 0)}. But {chance_words(relevance)}")
     assert "at most 10 may" in text
     assert r"\<b\>\.md" in app.caption[1].value

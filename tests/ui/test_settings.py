@@ -163,7 +163,7 @@ def test_sizes_in_tokens_say_which_model_counts_them(encoder):
 )
 def test_the_values_of_settings_give_them_back(sampling):
     search = SearchSettings(k=3, min_relevance=50, retriever="bm25")
-    answer = AnswerSettings(search, 512, 64, sampling, "passages", answer_at=0.6, refuse_below=0.2)
+    answer = AnswerSettings(search, 512, 64, sampling, "passages", answer_threshold=0.6, refuse_threshold=0.2)
     values = settings_values(Settings(Cut(Splitting("fixed", 64, 8), 256, 128), "cls", answer, False))
     assert set(values) == set(SETTINGS)
     assert cut_of(*(values[key] for key in CHUNK_SETTINGS)) == Cut(Splitting("fixed", 64, 8), 256, 128)

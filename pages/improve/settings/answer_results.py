@@ -147,7 +147,7 @@ def show_charts(run: AnswerRun) -> None:
     if len(run.rows) < FEW:
         st.caption(f"How often it is right by how sure it is, is drawn from {FEW} questions on.")
         return
-    bins, curve, answer_at = reliability(run.rows), coverage_curve(run.rows), run.answers.answer_at
+    bins, curve, answer_at = reliability(run.rows), coverage_curve(run.rows), run.answers.answer_threshold
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Is it as often right as it is sure?**")

@@ -13,7 +13,8 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
 from engine.evaluation.grid import Cell
-from engine.generation.answering import Answer, ask
+from engine.generation.answer import Answer
+from engine.generation.answering import ask
 from engine.generation.settings import CONTEXTS, AnswerSettings
 from engine.generation.writer import Writer
 from engine.storage.workspace import SavedRun
@@ -80,8 +81,8 @@ def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequenc
     words = {AXES[axis].label: value_words(cell, axis) for axis in AXES} | {
         "Small to big": f"{cut.parent_tokens:,} tokens" if cut.parent_tokens else "off",
         "Relevance threshold": f"{answers.search.min_relevance:g}",
-        "Answered from": f"{answers.answer_at:.0%} sure",
-        "Refused below": f"{answers.refuse_below:.0%} sure",
+        "Answered from": f"{answers.answer_threshold:.0%} sure",
+        "Refused below": f"{answers.refuse_threshold:.0%} sure",
         "Model's words": decoder_name() if answers.write else "no",
     }
     if answers.write:

@@ -7,10 +7,10 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from engine.generation.answering import Answer
+from engine.generation.answer import Written
 from engine.generation.attribution import (
-    FALL_WITHOUT_ANY,
-    FALL_WITHOUT_ONE,
+    DROP_WITHOUT_ANY,
+    DROP_WITHOUT_ONE,
     OTHER_COLUMNS,
     AttentionShares,
     LeaveOneOut,
@@ -25,7 +25,7 @@ from engine.generation.prompt import Prompt
 from engine.generation.sentences import Sentence, sentences_of
 from engine.layers.tracing import Array
 from pages.inside.answer.compare import NO_PASSAGES
-from pages.inside.answer.figures import fall_map, share_map
+from pages.inside.answer.figures import drop_map, share_map
 from ui.asking import session_prefix_cache
 from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
@@ -62,30 +62,29 @@ def attribution(
     return Attribution(sentences_of(ids, decoder.tokenizer), attention, left_out)
 
 
-def show_attribution(answer: Answer) -> None:
+def show_attribution(written: Written) -> None:
     """Draw the passages that each sentence rests on, and how far attention agrees."""
-    assert answer.prompt is not None
     decoder = load_decoder()
-    ids = tuple(number for number in answer.ids if number not in decoder.end_ids)
+    ids = tuple(number for number in written.ids if number not in decoder.end_ids)
     if not ids:
         st.info("The answer has no words, so no passage can support it.")
         return
-    if not answer.sources:
+    if not written.prompt.sources:
         st.info(NO_PASSAGES)
         return
     st.write(
         "The model reads its own answer again with one passage taken out of the prompt. A sentence that "
         "becomes less probable rested on that passage."
     )
-    prompt = answer.prompt
-    if answer.thought_ids:
+    prompt = written.prompt
+    if written.thought_ids:
         prompt = without_thinking(prompt, decoder)
         st.caption("It is read without its thought, which may repeat the passages.")
     found = attribution(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids)
     supports = support(found.left_out, found.sentences)
     show_sentences(found.sentences, supports)
-    show_passages(answer, supports)
-    show_maps(answer, found)
+    show_passages(written, supports)
+    show_maps(written, found)
     show_limits()
 
 
@@ -117,12 +116,12 @@ def badges(found: Support) -> str:
     return f'<span style="{UNSUPPORTED}">rests on no passage</span>'
 
 
-def show_passages(answer: Answer, supports: Sequence[Support]) -> None:
+def show_passages(written: Written, supports: Sequence[Support]) -> None:
     """List the passages, with a mark on those that no sentence needs."""
     st.markdown("**Each passage and what rests on it**")
     jointly = any(found.together and not found.passages for found in supports)
     lines = []
-    for source in answer.sources:
+    for source in written.prompt.sources:
         resting = [
             f"<b>S{n}</b>" for n, found in enumerate(supports, start=1) if source.number in found.passages
         ]
@@ -140,14 +139,14 @@ def show_passages(answer: Answer, supports: Sequence[Support]) -> None:
         )
 
 
-def show_maps(answer: Answer, found: Attribution) -> None:
+def show_maps(written: Written, found: Attribution) -> None:
     """Draw both measures side by side, and their correlation."""
-    n_passages = len(answer.sources)
-    passages = [f"[{source.number}]" for source in answer.sources]
+    n_passages = len(written.prompt.sources)
+    passages = [f"[{source.number}]" for source in written.prompt.sources]
     rows = [f"S{number}" for number in range(1, len(found.sentences) + 1)]
     n_tokens = np.array([[sentence.n_tokens] for sentence in found.sentences])
-    falls = found.left_out.falls(found.sentences) / n_tokens  # (n_sentences, n_passages)
-    without_any = found.left_out.falls_without_any(found.sentences)[:, None] / n_tokens
+    drops = found.left_out.drops(found.sentences) / n_tokens  # (n_sentences, n_passages)
+    without_any = found.left_out.drops_without_any(found.sentences)[:, None] / n_tokens
     st.markdown("**Where it looks, and what it needs**")
     layer, head = attention_choice(*found.attention.shares.shape[:2])
     shares = found.attention.by_sentence(found.sentences, layer, head)
@@ -166,10 +165,10 @@ def show_maps(answer: Answer, found: Attribution) -> None:
     with right:
         st.caption("Leaving it out: fall of log-probability, nats per token")
         show_figure(
-            fall_map(np.hstack([falls, without_any]), rows, [*passages, "all"]),
-            name="falls-without-passages",
+            drop_map(np.hstack([drops, without_any]), rows, [*passages, "all"]),
+            name="drops-without-passages",
             arrays={
-                "fall_per_token": falls,
+                "drop_per_token": drops,
                 "without_any": without_any[:, 0],
                 "log_probability": found.left_out.complete,
                 "log_probability_without": found.left_out.without,
@@ -181,7 +180,7 @@ def show_maps(answer: Answer, found: Attribution) -> None:
             "1 nat per token makes every token 2.7 times less probable. Below 0: more probable without it. "
             "“all”: none of the passages left."
         )
-    show_correlation(shares[:, :n_passages], falls)
+    show_correlation(shares[:, :n_passages], drops)
 
 
 def attention_choice(n_layers: int, n_heads: int) -> tuple[int | None, int | None]:
@@ -199,12 +198,12 @@ def attention_choice(n_layers: int, n_heads: int) -> tuple[int | None, int | Non
     return layer, slider("Head", range(n_heads), 0, f"attributed-head-{n_heads}", reason, place=right)
 
 
-def show_correlation(shares: Array, falls: Array) -> None:
+def show_correlation(shares: Array, drops: Array) -> None:
     """Draw the correlation of the two measures."""
-    agreement = correlation(shares, falls)
+    agreement = correlation(shares, drops)
     if agreement is None:
         st.info(
-            f"{falls.size} pairs of sentence and passage are too few to correlate: it takes {MIN_PAIRS} "
+            f"{drops.size} pairs of sentence and passage are too few to correlate: it takes {MIN_PAIRS} "
             "that differ.",
             icon=":material/query_stats:",
         )
@@ -221,8 +220,8 @@ def show_correlation(shares: Array, falls: Array) -> None:
             f"{agreement.pearson:+.2f}",
             help="Correlation of the values: whether they grow in proportion.",
         )
-        few = "; so few agree or disagree by chance alone" if falls.size < FEW_PAIRS else ""
-        st.caption(f"Over {falls.size} pairs of sentence and passage; 1 is full agreement, 0 none{few}.")
+        few = "; so few agree or disagree by chance alone" if drops.size < FEW_PAIRS else ""
+        st.caption(f"Over {drops.size} pairs of sentence and passage; 1 is full agreement, 0 none{few}.")
     st.caption(
         "Attention alone is not an explanation: it says where the model looks, and much of that changes "
         "nothing in what it writes (Jain & Wallace 2019). Leaving a passage out shows its effect on the "
@@ -234,9 +233,9 @@ def show_limits() -> None:
     """Explain the marks and the source of their thresholds."""
     with st.expander("How the marks are set", icon=":material/rule:"):
         st.write(
-            f"A sentence rests on a passage if taking that passage out costs it {FALL_WITHOUT_ONE} nats "
+            f"A sentence rests on a passage if taking that passage out costs it {DROP_WITHOUT_ONE} nats "
             "per token or more, and on several together if taking all of them out costs "
-            f"{FALL_WITHOUT_ANY} or more. The passage is removed with its label; the others keep their "
+            f"{DROP_WITHOUT_ANY} or more. The passage is removed with its label; the others keep their "
             "numbers, and the answer stays unchanged."
         )
         st.write(

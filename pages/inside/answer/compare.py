@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from engine.errors import GlassboxError
-from engine.generation.answering import Answer
+from engine.generation.answer import Written
 from engine.generation.passages import ids_without
 from engine.generation.prompt import Prompt, Source
 from engine.generation.thinking import without_thought
@@ -57,25 +57,24 @@ def branch_html(before: str, at: str, after: str) -> str:
     return f'{faint_html(before)}<b style="{FIRST}">{escape(at)}</b>{escape(after)}'
 
 
-def show_without(answer: Answer, settings: Settings) -> None:
+def show_without(written: Written, settings: Settings) -> None:
     """Draw a switch for each passage, and the answer without the switched-off ones beside the original."""
-    assert answer.prompt is not None
-    if not answer.sources:
+    if not written.prompt.sources:
         st.info(NO_PASSAGES)
         return
     st.write(
         "Switch a passage off and the model answers again without it: the parts that change rested on it, "
         "the others come from elsewhere."
     )
-    off = [source.number for source in answer.sources if not passage_switch(source, answer.prompt)]
+    off = [source.number for source in written.prompt.sources if not passage_switch(source, written.prompt)]
     if not off:
         st.info("All passages are on: switch one off.", icon=":material/toggle_on:")
         return
     decoder = load_decoder()
     request = Request(
-        tuple(ids_without(answer.prompt, off, decoder)),
+        tuple(ids_without(written.prompt, off, decoder)),
         (),
-        min(settings.answer.max_new_tokens, max(1, decoder.max_tokens - len(answer.prompt.ids))),
+        min(settings.answer.max_new_tokens, max(1, decoder.max_tokens - len(written.prompt.ids))),
         settings.answer.sampling,
     )
     job = current_job("without", request) or start_continuation("without", request)
@@ -84,8 +83,8 @@ def show_without(answer: Answer, settings: Settings) -> None:
     except GlassboxError as error:
         show_error(error)
         return
-    show_difference(answer, without_thought(found.text), off)
-    if answer.thought:
+    show_difference(written, without_thought(found.text), off)
+    if written.thought:
         st.caption("The answer without them is written without a thought.")
     if settings.answer.sampling.temperature > 0:
         st.caption(
@@ -110,9 +109,9 @@ def passage_switch(source: Source, prompt: Prompt) -> bool:
     return is_on
 
 
-def show_difference(answer: Answer, without: str, off: Sequence[int]) -> None:
+def show_difference(written: Written, without: str, off: Sequence[int]) -> None:
     """Draw the original and the other answer with their differences marked."""
-    before, after = "".join(answer_texts(answer.ids)).strip(), without.strip()
+    before, after = "".join(answer_texts(written.ids)).strip(), without.strip()
     named = ", ".join(map(str, off))
     titles = ("With all passages", f"Without {'passage' if len(off) == 1 else 'passages'} {named}")
     show_side_by_side(titles, word_differences(before, after))

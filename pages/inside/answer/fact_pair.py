@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from engine.generation.answering import Answer
+from engine.generation.answer import Written
 from engine.generation.decoder import Decoder
 from engine.generation.passages import ids_without, without_thinking
 from engine.inspection.model.patching import PromptPair, align_prompts
@@ -50,30 +50,29 @@ def answer_words(decoder: Decoder, pair: PromptPair) -> str:
     return spoken("".join(token_name(decoder, number) for number in pair.answer))
 
 
-def pair_of_answer(answer: Answer) -> NamedPair | None:
+def pair_of_answer(written: Written) -> NamedPair | None:
     """Draw the choice of a passage and of a token; return the prompt with the passage and without.
 
     None where the answer has no words.
     """
-    assert answer.prompt is not None
     decoder = load_decoder()
-    ids = tuple(number for number in answer.ids if number not in decoder.end_ids)
+    ids = tuple(number for number in written.ids if number not in decoder.end_ids)
     if not ids:
         st.info("The answer has no words, so nothing can be traced to a passage.")
         return None
-    prompt = answer.prompt
-    if answer.thought_ids:
+    prompt = written.prompt
+    if written.thought_ids:
         prompt = without_thinking(prompt, decoder)
     found = attribution(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids).left_out
-    falls = found.complete - found.without  # (n_passages, n_answer)
-    best_passage, best_token = np.unravel_index(falls.argmax(), falls.shape)
+    drops = found.complete - found.without  # (n_passages, n_answer)
+    best_passage, best_token = np.unravel_index(drops.argmax(), drops.shape)
     left, right = st.columns(2)
     identity = hash((prompt.ids, ids))
     passage = left.selectbox(
         "Passage to leave out",
-        range(len(falls)),
+        range(len(drops)),
         int(best_passage),
-        format_func=lambda number: f"[{number + 1}] {answer.sources[number].document}",
+        format_func=lambda number: f"[{number + 1}] {written.prompt.sources[number].document}",
         key=f"origin-passage-{identity}",
         help="The prompt with it is compared with the prompt without it.",
     )
@@ -82,7 +81,7 @@ def pair_of_answer(answer: Answer) -> NamedPair | None:
         range(len(ids)),
         int(best_token),
         format_func=lambda place: (
-            f"{place} {token_name(decoder, ids[place])}  ({falls[passage, place]:+.2f} nats)"
+            f"{place} {token_name(decoder, ids[place])}  ({drops[passage, place]:+.2f} nats)"
         ),
         key=f"origin-token-{identity}",
         help="In brackets, how far the log-probability of the token falls without the passage. The one that "

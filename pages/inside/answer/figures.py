@@ -83,11 +83,11 @@ def share_map(shares: Array, rows: Sequence[str], columns: Sequence[str]) -> go.
     return sentence_map(shares, rows, columns, "%{z:.2%}", ".0%", look)
 
 
-def fall_map(falls: Array, rows: Sequence[str], columns: Sequence[str]) -> go.Figure:
-    """Heat map of falls of log-probability per token, ``(n_sentences, n_columns)``, 0 in the middle."""
-    bound = max(float(np.abs(falls).max()), 0.1)
+def drop_map(drops: Array, rows: Sequence[str], columns: Sequence[str]) -> go.Figure:
+    """Heat map of drops of log-probability per token, ``(n_sentences, n_columns)``, 0 in the middle."""
+    bound = max(float(np.abs(drops).max()), 0.1)
     look = {"zmin": -bound, "zmax": bound, "reversescale": True, **numbered_cells("%{z:.2f}", signed=True)}
-    return sentence_map(falls, rows, columns, "%{z:.3f} nats per token", ".2~g", look)
+    return sentence_map(drops, rows, columns, "%{z:.3f} nats per token", ".2~g", look)
 
 
 def sentence_map(

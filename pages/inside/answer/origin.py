@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import GlassboxError
-from engine.generation.answering import Answer
+from engine.generation.answer import Written
 from engine.inspection.model.patching import (
     MIN_GAP,
     PairRuns,
@@ -72,7 +72,7 @@ def reading(model: str, kv_bits: int, pair: PromptPair) -> Reading:
     )
 
 
-def show_origin(answer: Answer | None) -> None:
+def show_origin(written: Written | None) -> None:
     """Draw which heads, layers and positions carry a fact to an answer, or to one of two prompts."""
     st.write(
         "The model reads two prompts that differ in a fact. One piece of what it computes for the first is "
@@ -80,10 +80,10 @@ def show_origin(answer: Answer | None) -> None:
         "more of the fact goes through that piece."
     )
     compared = OWN
-    if answer is not None and answer.sources:
+    if written is not None and written.prompt.sources:
         compared = choice("Compare", (THIS, OWN), "origin-of")
     try:
-        named = own_pair() if answer is None or compared == OWN else pair_of_answer(answer)
+        named = own_pair() if written is None or compared == OWN else pair_of_answer(written)
         if named is not None:
             show_pair(named)
     except GlassboxError as error:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import ContextLengthError
-from engine.generation.answering import Answer
+from engine.generation.answer import Answer
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.replay import replay
 from engine.generation.sampling import Sampling
@@ -99,12 +99,13 @@ def steps_of(
 def show_answer(answer: Answer, settings: Settings) -> None:
     """Draw an answer, and the views into it."""
     st.header(escape_markdown(answer.question))
-    if answer.prompt is None:
-        show_nothing_found(Report(), answer)
+    written = answer.written
+    if written is None:
+        show_nothing_found(Report(), answer.retrieved)
         return
     decoder = load_decoder()
-    show_text(escape(answer.text) or no_text_words(answer))
-    if reason := reason_unavailable(answer, decoder):
+    show_text(escape(written.text) or no_text_words(written))
+    if reason := reason_unavailable(written, decoder):
         st.info(reason, icon=":material/lock:")
         st.button(
             "Have the built-in model answer it",
@@ -114,16 +115,16 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         )
         return
     st.caption(
-        f"{len(answer.ids)} tokens by {escape_markdown(decoder.name)}, from "
-        f"{counted(len(answer.sources), 'passage')} in a prompt of {len(answer.prompt.ids):,} tokens"
-        + (f", behind a thought of {len(answer.thought_ids):,}." if answer.thought_ids else ".")
+        f"{len(written.ids)} tokens by {escape_markdown(decoder.name)}, from "
+        f"{counted(len(answer.sources), 'passage')} in a prompt of {len(written.prompt.ids):,} tokens"
+        + (f", behind a thought of {len(written.thought_ids):,}." if written.thought_ids else ".")
     )
-    steps = partial(steps_of, decoder.name, decoder.kv_bits, answer.read_ids, answer.ids)
+    steps = partial(steps_of, decoder.name, decoder.kv_bits, written.read_ids, written.ids)
     views = {
-        "Tokens": lambda: show_tokens(answer, steps(settings.answer.sampling), settings),
-        "What it rests on": lambda: show_attribution(answer),
-        "Passages off": lambda: show_without(answer, settings),
-        "Where it comes from": lambda: show_origin(answer),
+        "Tokens": lambda: show_tokens(written, steps(settings.answer.sampling), settings),
+        "What it rests on": lambda: show_attribution(written),
+        "Passages off": lambda: show_without(written, settings),
+        "Where it comes from": lambda: show_origin(written),
     }
     show_tabs(views, "inside-answer-tab")
 

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import GlassboxError
-from engine.generation.answering import Answer
+from engine.generation.answer import Written
 from engine.generation.generated_token import Candidate, GeneratedToken
 from pages.inside.answer.chips import token_choice, token_label
 from pages.inside.answer.compare import branch_html, show_side_by_side
@@ -20,17 +20,17 @@ from ui.text import escape_markdown, show_error
 from ui.tokens import visible_blanks
 
 
-def show_tokens(answer: Answer, steps: Sequence[GeneratedToken], settings: Settings) -> None:
+def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Settings) -> None:
     """Draw the tokens, the candidates of the chosen one, and a branch from it."""
     probabilities = [math.exp(step.log_probability) for step in steps]
     st.write("Each chip is a token; a stronger colour means that the model was less sure of it. Click one.")
-    identity = hash((answer.read_ids, answer.ids))
+    identity = hash((written.read_ids, written.ids))
     chosen = token_choice(steps, probabilities, f"chips-{identity}", least_sure(probabilities))
     chosen = min(chosen, len(steps) - 1)
     show_step(steps[chosen], chosen, len(steps))
-    if request := alternative(answer, steps, chosen, settings):
+    if request := alternative(written, steps, chosen, settings):
         start_continuation("branch", request)
-    show_branch(answer)
+    show_branch(written)
     st.markdown("**How sure the model was along the answer**")
     entropies = [step.entropy or 0.0 for step in steps]
     show_figure(
@@ -78,7 +78,7 @@ def show_step(step: GeneratedToken, number: int, n_steps: int) -> None:
 
 
 def alternative(
-    answer: Answer, steps: Sequence[GeneratedToken], chosen: int, settings: Settings
+    written: Written, steps: Sequence[GeneratedToken], chosen: int, settings: Settings
 ) -> Request | None:
     """Draw the candidates that were not taken; return a request when one is chosen instead."""
     step = steps[chosen]
@@ -90,7 +90,7 @@ def alternative(
             range(len(others)),
             format_func=lambda number: f"`{code(others[number])}`",
             captions=[f"{candidate.probability:.1%} · chance {candidate.chance:.2g}" for candidate in others],
-            key=f"other-{hash((answer.ids, chosen))}",
+            key=f"other-{hash((written.ids, chosen))}",
             help="First the model's own probability, then the chance that the sampler draws the token under "
             "the settings in the sidebar: at temperature 0 it is 0 for all but the most probable.",
         )
@@ -114,9 +114,9 @@ def alternative(
         )
     if not go or taken is None:
         return None
-    begun = (*answer.ids[:chosen], others[taken].token_id)
+    begun = (*written.ids[:chosen], others[taken].token_id)
     return Request(
-        answer.read_ids,
+        written.read_ids,
         begun,
         max(1, settings.answer.max_new_tokens - len(begun)),
         settings.answer.sampling,
@@ -128,13 +128,13 @@ def code(candidate: Candidate) -> str:
     return visible_blanks(candidate.text).replace("`", "ˋ")
 
 
-def show_branch(answer: Answer) -> None:
+def show_branch(written: Written) -> None:
     """Draw the last branch of this answer, if any, beside the original."""
-    if (job := current_job("branch")) is None or job.request.prompt_ids != answer.read_ids:
+    if (job := current_job("branch")) is None or job.request.prompt_ids != written.read_ids:
         return
     request: Request = job.request
     start = len(request.begun_ids) - 1
-    if request.begun_ids[:start] != answer.ids[:start]:
+    if request.begun_ids[:start] != written.ids[:start]:
         return
     try:
         found = continuation(job)
@@ -143,7 +143,7 @@ def show_branch(answer: Answer) -> None:
         return
     show_side_by_side(
         ("The answer", f"The branch at token {start}"),
-        (parted(answer.ids, start), parted(found.ids, start)),
+        (parted(written.ids, start), parted(found.ids, start)),
     )
     st.caption(
         f"{found.reused_tokens:,} tokens of prompt and answer were not read again: their keys and values "

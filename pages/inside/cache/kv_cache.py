@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.generation.answering import Answer
+from engine.generation.answer import WritingTimes, Written
 from engine.generation.cache_cost import (
     CacheCost,
     CachePrecision,
@@ -41,12 +41,11 @@ def measured_precision(model: str, ids: tuple[int, ...]) -> tuple[CachePrecision
         return measure_precision(load_decoder(), ids, N_COMPARED, on_progress=show)
 
 
-def show_cache(answer: Answer) -> None:
+def show_cache(written: Written, times: WritingTimes) -> None:
     """Draw the cost of a token with and without the cache, and the cache's size."""
-    assert answer.prompt is not None
     decoder = load_decoder()
-    ids = (*answer.read_ids, *answer.ids)
-    lengths = measured_lengths(len(answer.prompt.ids))
+    ids = (*written.read_ids, *written.ids)
+    lengths = measured_lengths(len(written.prompt.ids))
     cost = measured(decoder.name, decoder.kv_bits, ids, lengths)
     st.markdown(f"**{finding(cost)}**")
     show_figure(
@@ -59,11 +58,11 @@ def show_cache(answer: Answer) -> None:
         },
         alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
     )
-    st.caption(answer_words(cost, len(answer.ids)))
+    st.caption(answer_words(cost, len(written.ids)))
     icon = ":material/refresh:"
     st.button("Measure again", key="measure-cache", icon=icon, on_click=clear_measured, type="tertiary")
     show_reason()
-    show_size(answer)
+    show_size(written, times)
     show_precision(ids[: lengths[-1]])
 
 
@@ -112,11 +111,11 @@ def show_reason() -> None:
     )
 
 
-def show_size(answer: Answer) -> None:
+def show_size(written: Written, times: WritingTimes) -> None:
     """Draw the size of the cache by its formula, and the prompt tokens that were not read again."""
     decoder, kept = load_decoder(), session_prefix_cache()
     config = decoder.config
-    n_tokens = len(answer.read_ids) + len(answer.ids)
+    n_tokens = len(written.read_ids) + len(written.ids)
     n_bytes = cache_bytes(decoder, n_tokens)
     st.markdown("**What it holds**")
     tokens, size, spared = st.columns(3)
@@ -129,7 +128,7 @@ def show_size(answer: Answer) -> None:
     size.metric("Keys and values", f"{n_bytes / 1e6:,.1f} MB")
     spared.metric(
         "Prompt tokens spared",
-        f"{answer.timings.reused_tokens:,} of {answer.timings.prompt_tokens:,}",
+        f"{times.reused_tokens:,} of {times.prompt_tokens:,}",
         help="Tokens at the beginning of the last question's prompt that the cache held from the one "
         "before: the same instructions, and the same passages where they come first.",
     )

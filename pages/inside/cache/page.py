@@ -7,9 +7,9 @@ from ui.asking import last_answer, reason_unavailable
 from ui.models import load_decoder
 
 answer = last_answer()
-if answer is None or answer.prompt is None:
+if answer is None or answer.written is None:
     st.info("Ask a question on the page “Ask your documents”: the cache of its answer is measured here.")
-elif reason := reason_unavailable(answer, load_decoder()):
+elif reason := reason_unavailable(answer.written, load_decoder()):
     st.info(reason, icon=":material/lock:")
 else:
-    show_cache(answer)
+    show_cache(answer.written, answer.timed.writing)

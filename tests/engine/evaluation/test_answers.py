@@ -24,7 +24,7 @@ from engine.evaluation.answers import (
     reliability,
     score_answer,
 )
-from engine.generation.answering import Answer, Timings
+from engine.generation.answer import Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
@@ -144,20 +144,14 @@ def answer(status, text="", holds=True, quotes=(QUOTED,), hits=()):
         Quote("tower.md", 0, len(quote), quote, 0, 0.5, (), 1.0, 1 / len(quotes)) for quote in quotes
     )
     unknown = () if holds else (UnknownWord(0, 1, "number"),)
+    times = SearchTimes(0.25, 0.25, 0.5)
     return Answer(
         question="When?",
-        text=text,
-        prompt=None,
-        hits=tuple(hits),
-        margins=(),
-        null_scores=NullScores(np.zeros(1), np.zeros(1)),
-        min_relevance=0,
-        status=status,
-        finish_reason=None,
-        timings=Timings(0.25, 0.25, 0.5, evidence_s=1.0),
-        confidence=0.7,
+        retrieved=Retrieval(tuple(hits), (), NullScores(np.zeros(1), np.zeros(1)), 0, "dense", times),
         evidence=evidence,
-        sentences=(CheckedSentence(0, len(text), unknown),) if text else (),
+        written=Written(text, "stop", "small", None, None, ()),
+        judged=Judged(status, 0.7, (CheckedSentence(0, len(text), unknown),) if text else ()),
+        timed=Timings(times, evidence_s=1.0),
     )
 
 

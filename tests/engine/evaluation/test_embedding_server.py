@@ -16,7 +16,8 @@ from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_store import stamp_of
 from engine.generation import server as server_module
-from engine.generation.answering import ask, retrieve
+from engine.generation.answering import ask
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import embedding_spec

@@ -5,24 +5,18 @@ import numpy as np
 import pytest
 
 from engine.errors import ContextLengthError, InputError
-from engine.generation.answering import (
-    LEAST_SHARE,
-    N_QUOTES,
-    N_READ,
-    _Written,
-    ask,
-    leading,
-    retrieve,
-    with_falls,
-)
+from engine.generation.answer import LEAST_SHARE, N_QUOTES, N_READ, best_sentences
+from engine.generation.answering import ask, with_log_prob_drop
 from engine.generation.attribution import leave_one_out
 from engine.generation.checks import check_sentences
+from engine.generation.passage_search import retrieve
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt
 from engine.generation.sampling import Sampling
 from engine.generation.sentences import sentences_of
 from engine.generation.server import Server
 from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.generation.streamed_text import StreamedText
 from engine.generation.writer import Writer
 from engine.retrieval.ranking import best_first
 from engine.retrieval.relevance import null_scores_of
@@ -116,10 +110,10 @@ def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_
 
 def test_every_stage_is_timed_and_every_token_counted(index, encoder, decoder):
     answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=8)
-    timings = answer.timings
-    stages = (timings.tokenize_s, timings.encode_s, timings.search_s, timings.prompt_s, timings.generate_s)
+    search, timings = answer.timed.search, answer.timed.writing
+    stages = (search.tokenize_s, search.encode_s, search.search_s, timings.prompt_s, timings.generate_s)
     assert min(stages) > 0
-    assert timings.prompt_tokens == len(answer.prompt.ids)
+    assert timings.prompt_tokens == len(answer.written.prompt.ids)
     assert 1 <= timings.answer_tokens <= 8
     assert timings.prompt_tokens_per_s > 0
 
@@ -131,11 +125,11 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, sile
     pieces = []
     answer = reply(question, index, encoder, silent, min_relevance=min_relevance, on_text=pieces.append)
     assert (answer.text, pieces) == ("", [])
-    assert (answer.status, answer.confidence) == ("refused", 0)
-    assert answer.sources == answer.quotes == answer.sentences == answer.source_places == ()
-    assert answer.prompt is None
-    assert len(answer.hits) == 3
-    assert answer.timings.prompt_tokens == 0
+    assert (answer.judged.status, answer.judged.confidence) == ("refused", 0)
+    assert answer.sources == answer.quotes == answer.judged.sentences == ()
+    assert answer.written is None
+    assert len(answer.retrieved.hits) == 3
+    assert answer.timed.writing.prompt_tokens == 0
 
 
 def test_only_passages_as_relevant_as_asked_for_are_given_whole(index, encoder, decoder):
@@ -144,7 +138,7 @@ def test_only_passages_as_relevant_as_asked_for_are_given_whole(index, encoder, 
     settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 4}
     answer = reply(QUESTION, index, encoder, decoder, **settings)
     assert len(answer.sources) == 1
-    assert len(answer.hits) == 3
+    assert len(answer.retrieved.hits) == 3
 
 
 def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encoder, decoder):
@@ -168,7 +162,7 @@ def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or
 
 def test_other_null_scores_decide_otherwise(index, encoder):
     own = search(QUESTION, index, encoder, 3, 90)
-    assert [hit.chunk.document for hit in own.relevant] == ["tower.md"]
+    assert [own.hits[place].chunk.document for place in own.relevant] == ["tower.md"]
     about_towers = null_scores_of(index, encoder, ["When was the tower built?", "Who built Vardholm tower?"])
     found = search(QUESTION, index, encoder, 3, 99, about_towers)
     assert found.null_scores is about_towers
@@ -211,9 +205,9 @@ def test_a_blank_question_is_refused(index, encoder, silent):
 
 def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decoder):
     answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=32)
-    assert (answer.model, answer.server) == (decoder.name, None)
-    assert len(answer.ids) == answer.timings.answer_tokens
-    written = [number for number in answer.ids if number not in decoder.end_ids]
+    assert (answer.written.model, answer.written.server) == (decoder.name, None)
+    assert len(answer.written.ids) == answer.timed.writing.answer_tokens
+    written = [number for number in answer.written.ids if number not in decoder.end_ids]
     assert decoder.tokenizer.decode(written).strip() == answer.text
 
 
@@ -240,8 +234,8 @@ def test_stopping_keeps_what_was_written(index, encoder, decoder):
     assert len(pieces) == 3
     assert answer.text == "".join(pieces).strip()
     assert whole.text.startswith(answer.text)
-    assert answer.finish_reason == "stopped"
-    assert whole.finish_reason in ("stop", "length")
+    assert answer.written.finish_reason == "stopped"
+    assert whole.written.finish_reason in ("stop", "length")
 
 
 def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
@@ -251,16 +245,17 @@ def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
     settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "null_scores": null_scores}
     other = "How many masons built the Vardholm tower?"
     alone = reply(other, index, encoder, decoder, **settings)
-    assert alone.timings.reused_tokens == 0
+    assert alone.timed.writing.reused_tokens == 0
     first = reply(QUESTION, index, encoder, decoder, reuse=cache, **settings)
-    assert first.timings.reused_tokens == 0
+    assert first.timed.writing.reused_tokens == 0
     second = reply(other, index, encoder, decoder, reuse=cache, **settings)
     assert [source.text for source in first.sources] == [source.text for source in second.sources]
     same = sum(source.n_tokens for source in second.sources)
-    assert same < second.timings.reused_tokens < second.timings.prompt_tokens
-    assert second.ids == alone.ids
-    assert second.timings.prompt_tokens_per_s == pytest.approx(
-        (second.timings.prompt_tokens - second.timings.reused_tokens) / second.timings.prompt_s
+    assert same < second.timed.writing.reused_tokens < second.timed.writing.prompt_tokens
+    assert second.written.ids == alone.written.ids
+    assert second.timed.writing.prompt_tokens_per_s == pytest.approx(
+        (second.timed.writing.prompt_tokens - second.timed.writing.reused_tokens)
+        / second.timed.writing.prompt_s
     )
 
 
@@ -275,14 +270,14 @@ def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, dec
         [request] = running.requests
     assert tuple(pieces) == WORDS
     assert answer.text == "".join(WORDS)
-    assert (answer.model, answer.server, answer.ids) == ("mason", running.url, ())
-    assert answer.finish_reason == "stop"
-    assert tuple(request["messages"]) == answer.prompt.messages
-    assert decoder.chat_encoding(request["messages"])[0].text == answer.prompt.text
+    assert (answer.written.model, answer.written.server, answer.written.ids) == ("mason", running.url, ())
+    assert answer.written.finish_reason == "stop"
+    assert tuple(request["messages"]) == answer.written.prompt.messages
+    assert decoder.chat_encoding(request["messages"])[0].text == answer.written.prompt.text
     assert DOCUMENTS["tower.md"] in request["messages"][-1]["content"]
     assert (request["top_p"], request["seed"]) == (0.9, 3)
-    assert answer.timings.answer_tokens == len(decoder.tokenizer.encode(answer.text))
-    assert answer.timings.prompt_s > 0
+    assert answer.timed.writing.answer_tokens == len(decoder.tokenizer.encode(answer.text))
+    assert answer.timed.writing.prompt_s > 0
 
 
 def test_a_server_can_be_stopped(index, encoder, decoder):
@@ -299,7 +294,7 @@ def test_a_server_can_be_stopped(index, encoder, decoder):
         )
         assert running.hung_up.wait(60)
     assert answer.text == "".join(WORDS[:2]).strip()
-    assert answer.finish_reason == "stopped"
+    assert answer.written.finish_reason == "stopped"
 
 
 def test_budgets_beyond_the_built_in_context_are_fine_for_a_server(index, encoder, decoder):
@@ -353,18 +348,20 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encod
         max_new_tokens=2,
         context="passages",
     )
-    assert answer.retriever == "bm25"
-    assert answer.hits == every.hits
-    assert answer.relevant == expected
-    assert 0 not in answer.relevant
-    assert answer.source_places == answer.relevant
-    assert [source.text for source in answer.sources] == [answer.hits[n].chunk.text for n in answer.relevant]
+    assert answer.retrieved.retriever == "bm25"
+    assert answer.retrieved.hits == every.hits
+    assert answer.retrieved.relevant == expected
+    assert 0 not in answer.retrieved.relevant
+    assert answer.written.source_places == answer.retrieved.relevant
+    assert [source.text for source in answer.sources] == [
+        answer.retrieved.hits[n].chunk.text for n in answer.retrieved.relevant
+    ]
 
 
 def test_where_no_passage_shares_a_word_none_is_found_by_words(traps, encoder, silent):
     answer = reply("Zyzzyva?", traps, encoder, silent, min_relevance=0, retriever="bm25")
-    assert answer.hits == answer.margins == answer.sources == ()
-    assert answer.prompt is None
+    assert answer.retrieved.hits == answer.retrieved.margins == answer.sources == ()
+    assert answer.written is None
 
 
 def test_an_unknown_retriever_is_refused(traps, encoder, silent):
@@ -378,7 +375,12 @@ def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
     text = "The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."
     index = index_of_texts([text], encoder)
     answer = reply("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
-    assert 0 < answer.timings.guessed_tokens < answer.timings.answer_tokens == len(answer.ids)
+    assert (
+        0
+        < answer.timed.writing.guessed_tokens
+        < answer.timed.writing.answer_tokens
+        == len(answer.written.ids)
+    )
 
 
 LONG = (
@@ -404,29 +406,29 @@ def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encode
         on_quotes=lambda quotes: events.append(tuple(quotes)),
         on_text=events.append,
     )
-    assert events[0] == answer.quotes == leading(answer.evidence, N_QUOTES)
+    assert events[0] == answer.quotes == best_sentences(answer.evidence, N_QUOTES)
     assert len(events) > 1
     assert all(isinstance(each, str) for each in events[1:])
     for quote in answer.evidence:
         assert LONG[quote.start : quote.end] == quote.text
     assert "1891" in answer.quotes[0].text
-    assert 0 < answer.timings.evidence_s < answer.timings.until_quotes_s
+    assert 0 < answer.timed.evidence_s < answer.timed.until_quotes_s
 
 
 @pytest.mark.parametrize("context", ["sentences", "passages"])
 def test_the_model_reads_the_best_sentences_or_whole_passages(long_index, encoder, decoder, context):
     answer = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1, context=context)
-    best = [quote.text for quote in reversed(leading(answer.evidence, N_READ))]
+    best = [quote.text for quote in reversed(best_sentences(answer.evidence, N_READ))]
     assert [each.text for each in answer.sources] == (best if context == "sentences" else [LONG])
-    assert answer.source_places == (0,) * len(answer.sources)
-    [hit] = answer.hits
+    assert answer.written.source_places == (0,) * len(answer.sources)
+    [hit] = answer.retrieved.hits
     assert {source.score for source in answer.sources} == {hit.score}
 
 
 def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, encoder, decoder, monkeypatch):
-    monkeypatch.setattr("engine.generation.answering.LEAST_SHARE", 0)
+    monkeypatch.setattr("engine.generation.answer.LEAST_SHARE", 0)
     whole = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1)
-    n_tokens = len(whole.prompt.ids)
+    n_tokens = len(whole.written.prompt.ids)
     for budget in (n_tokens - 1, n_tokens - 22):
         less = reply(
             QUESTION,
@@ -436,9 +438,9 @@ def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, enc
             min_relevance=0,
             max_new_tokens=1,
             max_prompt_tokens=budget,
-            null_scores=whole.null_scores,
+            null_scores=whole.retrieved.null_scores,
         )
-        assert len(less.prompt.ids) <= budget
+        assert len(less.written.prompt.ids) <= budget
         assert 1 <= len(less.sources) < N_READ
         assert less.sources[-1].text == less.quotes[0].text
 
@@ -446,21 +448,21 @@ def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, enc
 def test_without_writing_no_model_runs_and_the_quotes_are_the_answer(index, encoder, silent):
     # a budget that the model would refuse is of no matter either
     answer = reply(QUESTION, index, encoder, silent, write=False, max_prompt_tokens=9000)
-    assert (answer.text, answer.prompt, answer.model, answer.sources) == ("", None, None, ())
+    assert (answer.text, answer.written, answer.sources) == ("", None, ())
     assert answer.quotes[0].text == DOCUMENTS["tower.md"]
-    assert answer.status == "answered"
+    assert answer.judged.status == "answered"
 
 
 def test_the_thresholds_decide_the_status(index, encoder, silent):
     def answer(**thresholds):
         return reply(QUESTION, index, encoder, silent, write=False, **thresholds)
 
-    sure = answer().confidence
+    sure = answer().judged.confidence
     assert 0 < sure < 1
-    assert answer(answer_at=sure, refuse_below=0).status == "answered"
-    assert answer(answer_at=sure + 1e-6, refuse_below=sure).status == "unsure"
-    refused = answer(answer_at=1, refuse_below=sure + 1e-6)
-    assert (refused.status, refused.confidence) == ("refused", sure)
+    assert answer(answer_threshold=sure, refuse_threshold=0).judged.status == "answered"
+    assert answer(answer_threshold=sure + 1e-6, refuse_threshold=sure).judged.status == "unsure"
+    refused = answer(answer_threshold=1, refuse_threshold=sure + 1e-6)
+    assert (refused.judged.status, refused.judged.confidence) == ("refused", sure)
     assert refused.quotes  # what it would have shown can still be looked at
 
 
@@ -468,10 +470,10 @@ def test_the_thresholds_decide_the_status(index, encoder, silent):
     ("settings", "message"),
     [
         ({"context": "pages"}, "context 'pages' is not one of sentences, passages"),
-        ({"answer_at": 0.2, "refuse_below": 0.3}, "the lower one first"),
-        ({"answer_at": 1.1}, "numbers from 0 to 1"),
-        ({"refuse_below": -0.1}, "numbers from 0 to 1"),
-        ({"answer_at": float("nan")}, "numbers from 0 to 1"),
+        ({"answer_threshold": 0.2, "refuse_threshold": 0.3}, "the lower one first"),
+        ({"answer_threshold": 1.1}, "numbers from 0 to 1"),
+        ({"refuse_threshold": -0.1}, "numbers from 0 to 1"),
+        ({"answer_threshold": float("nan")}, "numbers from 0 to 1"),
     ],
 )
 def test_settings_of_an_answer_outside_their_range_are_refused(settings, message):
@@ -485,15 +487,15 @@ def test_a_sentence_is_compared_with_its_probability_without_the_passages(
 ):
     settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 40, "null_scores": null_scores, **sampling}
     answer = reply(QUESTION, index, encoder, decoder, **settings, check=True)
-    found = leave_one_out(decoder, answer.prompt, answer.ids)
-    pieces = sentences_of(answer.ids, decoder.tokenizer)
-    falls = found.falls_without_any(pieces) / [piece.n_tokens for piece in pieces]
-    assert [each.fall for each in answer.sentences] == pytest.approx(list(falls), abs=0.02)
-    assert "".join(answer.text[each.start : each.end] for each in answer.sentences) == answer.text
-    assert answer.timings.check_s > 0
+    found = leave_one_out(decoder, answer.written.prompt, answer.written.ids)
+    pieces = sentences_of(answer.written.ids, decoder.tokenizer)
+    falls = found.drops_without_any(pieces) / [piece.n_tokens for piece in pieces]
+    assert [each.log_prob_drop for each in answer.judged.sentences] == pytest.approx(list(falls), abs=0.02)
+    assert "".join(answer.text[each.start : each.end] for each in answer.judged.sentences) == answer.text
+    assert answer.timed.check_s > 0
     unchecked = reply(QUESTION, index, encoder, decoder, **settings)
     assert unchecked.text == answer.text
-    assert {each.fall for each in unchecked.sentences} == {None}
+    assert {each.log_prob_drop for each in unchecked.judged.sentences} == {None}
 
 
 def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(encoder):
@@ -504,16 +506,19 @@ def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(enco
         log_probabilities=lambda ids, start: np.array([-4.0, -2.0, -1.0, -3.0]),
         chat_encoding=lambda messages: (None, SimpleNamespace(ids=[7])),
     )
-    written = _Written(raw.strip(), (0, 1, 2, 3), (-1.0,) * 4, "stop", 0.0, 0, "", ())
+    written = StreamedText(raw.strip(), (0, 1, 2, 3), (-1.0,) * 4, "stop", 0.0, 0, "", ())
     prompt = Prompt(({"role": "user", "content": "Which?"},), "Which?", (7,), 1, (), (), 100)
     sentences = check_sentences(written.text, (), "", encoder.tokenizer)
-    assert [each.fall for each in with_falls(sentences, written, prompt, decoder)] == [2.0, 1.0]
+    assert [each.log_prob_drop for each in with_log_prob_drop(sentences, written, prompt, decoder)] == [
+        2.0,
+        1.0,
+    ]
 
 
 def test_a_text_that_was_stopped_is_not_read_again(index, encoder, decoder):
     answer = reply(QUESTION, index, encoder, decoder, check=True, stop=lambda: True)
-    assert answer.finish_reason == "stopped"
-    assert {each.fall for each in answer.sentences} == {None}
+    assert answer.written.finish_reason == "stopped"
+    assert {each.log_prob_drop for each in answer.judged.sentences} == {None}
 
 
 def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
@@ -525,12 +530,12 @@ def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
         server = Server(running.url, "mason")
         answer = reply(QUESTION, index, encoder, decoder, server=server, null_scores=null_scores, check=True)
     assert answer.text == "".join(text)
-    assert {each.fall for each in answer.sentences} == {None}
-    assert [each.holds for each in answer.sentences] == [True, False, True]
-    [number] = [word for word in answer.sentences[1].unknown if word.kind == "number"]
+    assert {each.log_prob_drop for each in answer.judged.sentences} == {None}
+    assert [each.is_supported for each in answer.judged.sentences] == [True, False, True]
+    [number] = [word for word in answer.judged.sentences[1].unknown if word.kind == "number"]
     assert answer.text[number.start : number.end] == "700"
     assert answer.supported_text == "The tower was finished in 1891. Forty masons built it."
-    assert answer.timings.check_s > 0
+    assert answer.timed.check_s > 0
 
 
 @pytest.mark.parametrize(
@@ -543,7 +548,7 @@ def test_a_question_in_another_language_is_answered_from_what_there_is(
     answer = reply(question, index, encoder, decoder, **settings)
     assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
     assert 1 <= len(answer.quotes) <= N_QUOTES
-    assert 0 <= answer.confidence <= 1
+    assert 0 <= answer.judged.confidence <= 1
 
 
 def test_sentences_in_another_script_are_quoted(encoder, decoder):
@@ -559,4 +564,4 @@ def test_of_passages_without_a_sentence_the_model_reads_the_whole(encoder, decod
     answer = reply(QUESTION, index, encoder, decoder, min_relevance=0, max_new_tokens=4)
     assert answer.evidence == answer.quotes == ()
     assert [source.text for source in answer.sources] == [text]
-    assert answer.status == "refused"
+    assert answer.judged.status == "refused"

@@ -6,8 +6,8 @@ import pytest
 from engine.documents.document import Chunk
 from engine.errors import ContextLengthError, InputError
 from engine.generation.attribution import (
-    FALL_WITHOUT_ANY,
-    FALL_WITHOUT_ONE,
+    DROP_WITHOUT_ANY,
+    DROP_WITHOUT_ONE,
     LeaveOneOut,
     attention_to_passages,
     leave_one_out,
@@ -112,7 +112,7 @@ def test_each_reading_is_that_of_the_prompt_without_the_passage(decoder, prompt,
 def test_the_passage_that_holds_the_answer_makes_the_largest_fall(decoder, answer, left_out):
     assert "1891" in decoder.tokenizer.decode(answer)
     sentences = sentences_of(answer, decoder.tokenizer)
-    falls = left_out.falls(sentences)
+    falls = left_out.drops(sentences)
     assert (falls.argmax(axis=1) == 2).all()
     assert {found.passages for found in support(left_out, sentences)} == {(3,)}  # decoys are not used
 
@@ -181,7 +181,7 @@ def test_an_answer_of_one_token_has_attention_and_falls_whose_readings_are_count
     np.testing.assert_allclose(attended.shares[..., -1], 0)  # no answer before it
     seen = []
     found = leave_one_out(decoder, prompt, [5], lambda done, total: seen.append((done, total)))
-    assert found.falls(sentences_of([5], decoder.tokenizer)).shape == (1, 3)
+    assert found.drops(sentences_of([5], decoder.tokenizer)).shape == (1, 3)
     assert seen == [(n, 5) for n in range(1, 6)]
 
 
@@ -201,16 +201,16 @@ def sentence(first, last):
 def test_falls_add_up_over_the_tokens_of_a_sentence():
     found = LeaveOneOut(np.array([-1.0, -1, -1]), np.array([[-2.0, -1, -4], [-1, -1, -1]]), np.full(3, -6.0))
     sentences = [sentence(0, 2), sentence(2, 3)]
-    np.testing.assert_allclose(found.falls(sentences), [[1, 0], [3, 0]])
-    np.testing.assert_allclose(found.falls_without_any(sentences), [10, 5])
+    np.testing.assert_allclose(found.drops(sentences), [[1, 0], [3, 0]])
+    np.testing.assert_allclose(found.drops_without_any(sentences), [10, 5])
 
 
 @pytest.mark.parametrize(
     ("one", "all_of_them", "passages", "supported"),
     [
-        (FALL_WITHOUT_ONE, 0.0, (1,), True),
-        (FALL_WITHOUT_ONE * 0.99, FALL_WITHOUT_ANY, (), True),
-        (FALL_WITHOUT_ONE * 0.99, FALL_WITHOUT_ANY * 0.99, (), False),
+        (DROP_WITHOUT_ONE, 0.0, (1,), True),
+        (DROP_WITHOUT_ONE * 0.99, DROP_WITHOUT_ANY, (), True),
+        (DROP_WITHOUT_ONE * 0.99, DROP_WITHOUT_ANY * 0.99, (), False),
         (-5.0, -5.0, (), False),
     ],
 )

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.generation.attribution import FALL_WITHOUT_ANY
+from engine.generation.attribution import DROP_WITHOUT_ANY
 from engine.generation.checks import CheckedSentence, UnknownWord, check_sentences, is_rare, word_form
 
 PASSAGES = (
@@ -110,8 +110,8 @@ def test_any_text_is_known_from_itself_and_every_span_is_of_it(encoder, text):
             assert sentence.start <= word.start < word.end <= sentence.end
 
 
-def sentence(*kinds, fall=None):
-    return CheckedSentence(0, 9, tuple(UnknownWord(0, 1, kind) for kind in kinds), fall)
+def sentence(*kinds, log_prob_drop=None):
+    return CheckedSentence(0, 9, tuple(UnknownWord(0, 1, kind) for kind in kinds), log_prob_drop)
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def sentence(*kinds, fall=None):
     [
         (sentence(), ""),
         (sentence("rare word"), ""),
-        (sentence(fall=FALL_WITHOUT_ANY), ""),
+        (sentence(log_prob_drop=DROP_WITHOUT_ANY), ""),
         (sentence("number"), "a number in it occurs in no source"),
         (sentence("name", "name", "rare word"), "a name in it occurs in no source"),
-        (sentence("number", "name", fall=9.0), "a name and a number in it occur in no source"),
-        (sentence(fall=FALL_WITHOUT_ANY - 0.01), "it would be as probable without the sources"),
-        (sentence("rare word", fall=-1.0), "it would be as probable without the sources"),
+        (sentence("number", "name", log_prob_drop=9.0), "a name and a number in it occur in no source"),
+        (sentence(log_prob_drop=DROP_WITHOUT_ANY - 0.01), "it would be as probable without the sources"),
+        (sentence("rare word", log_prob_drop=-1.0), "it would be as probable without the sources"),
     ],
 )
 def test_a_sentence_holds_unless_something_in_it_is_made_up(checked, reason):
     assert checked.reason == reason
-    assert checked.holds is (reason == "")
+    assert checked.is_supported is (reason == "")

@@ -80,7 +80,7 @@ def test_a_larger_figure_never_lowers_the_confidence(figures, name, value):
     ],
 )
 def test_a_status_begins_at_its_threshold(confidence, status):
-    assert status_of(confidence, answer_at=0.6, refuse_below=0.2) == status
+    assert status_of(confidence, answer_threshold=0.6, refuse_threshold=0.2) == status
 
 
 def test_thresholds_may_be_equal_or_none():

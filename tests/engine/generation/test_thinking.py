@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ContextLengthError
-from engine.generation.answering import ask, collect
+from engine.generation.answering import ask
 from engine.generation.decoder import Decoder
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.generation.streamed_text import read_stream
 from engine.generation.thinking import (
     MAX_THOUGHT_TOKENS,
     ThoughtSplitter,
@@ -85,7 +86,7 @@ def tokens(*texts, reason="stop"):
 
 def collected(pieces, **settings):
     seen, thought = [], []
-    written = collect(pieces, seen.append, lambda: False, thought.append, **settings)
+    written = read_stream(pieces, seen.append, thought.append, **settings)
     assert ("".join(seen).strip(), "".join(thought).strip()) == (written.text, written.thought)
     return written
 
@@ -172,13 +173,18 @@ def test_checks_and_confidence_see_the_answer_alone(index, encoder, decoder, say
     for think in (False, True):  # a model may think although it was not asked to
         answer = answered(index, encoder, decoder, think=think, max_new_tokens=64)
         assert answer.text == plain.text == "It was finished in 1891."
-        assert "Napoleon" in answer.thought
-        assert (answer.confidence, answer.status) == (plain.confidence, plain.status)
-        assert [each.holds for each in answer.sentences] == [each.holds for each in plain.sentences]
+        assert "Napoleon" in answer.written.thought
+        assert (answer.judged.confidence, answer.judged.status) == (
+            plain.judged.confidence,
+            plain.judged.status,
+        )
+        assert [each.is_supported for each in answer.judged.sentences] == [
+            each.is_supported for each in plain.judged.sentences
+        ]
         assert answer.shown_text == plain.shown_text
-        assert answer.read_ids == (*answer.prompt.ids, *answer.thought_ids)
-        assert answer.timings.thought_tokens == len(answer.thought_ids) > 5
-        assert decoder.tokenizer.decode(answer.thought_ids).startswith("<think>")
+        assert answer.written.read_ids == (*answer.written.prompt.ids, *answer.written.thought_ids)
+        assert answer.timed.writing.thought_tokens == len(answer.written.thought_ids) > 5
+        assert decoder.tokenizer.decode(answer.written.thought_ids).startswith("<think>")
 
 
 def test_how_much_a_sentence_needs_the_passages_is_measured_without_the_thought(
@@ -186,14 +192,14 @@ def test_how_much_a_sentence_needs_the_passages_is_measured_without_the_thought(
 ):
     says("\n\nIt was finished in 1891.")
     plain = answered(index, encoder, decoder)
-    prompt = plain.prompt.ids
+    prompt = plain.written.prompt.ids
     ids = list(decoder.tokenizer.encode("\n\nIt was finished in 1891.").ids)
     says("<think>It says 1891.</think>\n\nIt was finished in 1891.")
     behind = answered(index, encoder, decoder, max_new_tokens=64)
-    assert list(behind.ids[: len(ids)]) == ids
+    assert list(behind.written.ids[: len(ids)]) == ids
     complete = decoder.log_probabilities([*prompt, *ids], len(prompt)).sum()
-    [without, with_thought] = (each.sentences[0].fall for each in (plain, behind))
-    n_tokens = len(behind.ids)
+    [without, with_thought] = (each.judged.sentences[0].log_prob_drop for each in (plain, behind))
+    n_tokens = len(behind.written.ids)
     assert with_thought == pytest.approx(without + (complete / n_tokens + 1), abs=0.2)
 
 
@@ -201,9 +207,9 @@ def test_a_thought_that_does_not_end_leaves_the_quotes(index, encoder, decoder, 
     monkeypatch.setattr("engine.generation.settings.MAX_THOUGHT_TOKENS", 8)
     template = decoder.chat_template + "{{ '<think>' }}"
     answer = answered(index, encoder, replace(decoder, chat_template=template), think=True, max_new_tokens=4)
-    assert (answer.text, answer.ids, answer.finish_reason) == ("", (), "length")
-    assert answer.thought
-    assert len(answer.thought_ids) == 12
+    assert (answer.text, answer.written.ids, answer.written.finish_reason) == ("", (), "length")
+    assert answer.written.thought
+    assert len(answer.written.thought_ids) == 12
     assert answer.quotes[0].text == TOWER
     assert answer.shown_text == TOWER
 

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
-from engine.generation.answering import ask, retrieve
+from engine.generation.answering import ask
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import embed_query
@@ -144,4 +145,4 @@ def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, enc
     answer = ask(QUESTION, index, encoder, Writer(decoder), settings)
     [source] = answer.sources
     assert (source.document, source.start, source.end, source.text) == ("tower.md", 0, len(TOWER), TOWER)
-    assert TOWER in answer.prompt.text
+    assert TOWER in answer.written.prompt.text

@@ -8,7 +8,7 @@ from engine import Encoder
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.evaluation.sweep_vectors import vectors_of
-from engine.generation.answering import retrieve
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.retrieval.embedding_model import embed_query, embedding_spec
 from engine.retrieval.index import build_index

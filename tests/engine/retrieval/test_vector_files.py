@@ -13,7 +13,7 @@ from engine.documents.splitters import Splitting, split
 from engine.errors import DocumentError, InputError
 from engine.evaluation.embedding_server import EmbeddingServer
 from engine.evaluation.library_model import LibraryModel
-from engine.generation.answering import retrieve
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.inspection.diagnosis.diagnose import diagnose
 from engine.inspection.diagnosis.location import Location

@@ -8,7 +8,8 @@ import pytest
 
 from engine.generation import writer as writers
 from engine.generation.answer_json import answer_json, found_json
-from engine.generation.answering import ask, retrieve
+from engine.generation.answering import ask
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.kernels.primitives import prepare_compiled
@@ -111,7 +112,7 @@ def test_a_question_follows_on_those_before(server):
 
 def slow_tokens(monkeypatch, seconds):
     """Have every token take its time; return the list of those that were written."""
-    written, write = [], writers.Writer.write
+    written, write = [], writers.Writer.generate
 
     def slowly(*arguments):
         for token in write(*arguments):
@@ -119,7 +120,7 @@ def slow_tokens(monkeypatch, seconds):
             written.append(token)
             yield token
 
-    monkeypatch.setattr(writers.Writer, "write", slowly)
+    monkeypatch.setattr(writers.Writer, "generate", slowly)
     return written
 
 

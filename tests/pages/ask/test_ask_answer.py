@@ -1,10 +1,11 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting
-from engine.generation.answering import Answer, Timings
+from engine.generation.answer import Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.prompt import Prompt, Source
 from engine.generation.settings import DEFAULT_ANSWER
 from engine.retrieval.index import Hit
@@ -20,22 +21,20 @@ DOCUMENTS = {f"{n}.md": Document(f"{n}.md", f"text {n}") for n in range(3)}
 HITS = tuple(Hit(Chunk(f"{n}.md", 0, 6, f"text {n}", 3), score) for n, score in enumerate(SCORES))
 
 
-def answer(**changed):
+def answer(hits=HITS, min_relevance=90, status="answered", confidence=0.0, sentences=(), **changed):
+    """An answer; other settings are those of its text, or its evidence."""
     source = Source(1, "1.md", 0, 6, "text 1", 0.70, 3, False)
-    settings = {
-        "question": "Which?",
-        "text": "This.",
-        "prompt": Prompt((), "", (1,) * 9, 3, (source,), (), 100),
-        "hits": HITS,
-        "margins": (None,) * 3,
-        "null_scores": NULL_SCORES,
-        "min_relevance": 90,
-        "status": "answered",
-        "finish_reason": "stop",
-        "timings": Timings(0.1, 0.1, 0.1),
-        "retriever": "bm25",
-    }
-    return Answer(**(settings | changed))
+    times = SearchTimes(0.1, 0.1, 0.1)
+    prompt = Prompt((), "", (1,) * 9, 3, (source,), (), 100)
+    evidence = changed.pop("evidence", ())
+    return Answer(
+        question="Which?",
+        retrieved=Retrieval(hits, (None,) * len(hits), NULL_SCORES, min_relevance, "bm25", times),
+        evidence=evidence,
+        written=replace(Written("This.", "stop", "small", None, prompt, (1,)), **changed),
+        judged=Judged(status, confidence, sentences),
+        timed=Timings(times),
+    )
 
 
 def asked(**changed):
@@ -85,16 +84,14 @@ def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
 
 
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
-    _, said = captions(refusal, answer(prompt=None, min_relevance=100, status="refused"))
+    _, said = captions(refusal, answer(min_relevance=100).retrieved)
     assert said[0].startswith(
         "The nearest passage of those that the retriever BM25 (words) finds: cosine 0.700"
     )
 
 
 def test_where_nothing_is_found_at_all_it_is_said_why():
-    _, said = captions(
-        refusal, answer(hits=(), margins=(), prompt=None, finish_reason=None, status="refused")
-    )
+    _, said = captions(refusal, answer(hits=()).retrieved)
     assert said == [
         "The retriever BM25 (words) finds no passage: none shares a word with the question. Ask in "
         "other words, or choose another retriever under Search in the sidebar."

@@ -104,10 +104,10 @@ def test_each_status_is_told_with_its_quotes(status, said, has_text):
     assert ("This." in words) == has_text
 
 
-def test_a_text_of_which_nothing_holds_gives_way_to_the_quotes():
-    sentences = (CheckedSentence(0, 5, (), fall=0.0),)
+def test_a_text_without_support_gives_way_to_the_quotes():
+    sentences = (CheckedSentence(0, 5, (), log_prob_drop=0.0),)
     words = words_of(answer(evidence=(QUOTE,), sentences=sentences))
-    assert "Nothing of it holds" in words
+    assert "All of it is unsupported" in words
     assert "as probable without the sources" in words
 
 

@@ -13,7 +13,7 @@ from engine.inspection.model.positions import score_by_distance
 from pages.inside.answer.attribution import badges
 from pages.inside.answer.chips import token_label
 from pages.inside.answer.compare import branch_html, word_differences
-from pages.inside.answer.figures import candidate_bars, certainty_figure, fall_map, share_map
+from pages.inside.answer.figures import candidate_bars, certainty_figure, drop_map, share_map
 from pages.inside.answer.tokens import code, least_sure
 from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
@@ -109,7 +109,7 @@ def test_candidates_show_what_the_model_gives_and_what_the_sampler_makes_of_it()
 def test_maps_hold_their_numbers_and_falls_have_0_in_the_middle():
     shares = share_map(np.array([[0.1, 0.3]]), ["S1"], ["[1]", "[2]"]).data[0]
     np.testing.assert_array_equal(shares.z, [[0.1, 0.3]])
-    falls = fall_map(np.array([[-0.2, 1.5]]), ["S1"], ["[1]", "all"]).data[0]
+    falls = drop_map(np.array([[-0.2, 1.5]]), ["S1"], ["[1]", "all"]).data[0]
     assert (falls.zmin, falls.zmax) == (-1.5, 1.5)
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine.documents.loaders import load_corpus, read_corpus
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
-from engine.generation.answering import retrieve
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.retrieval import bm25, index_choice
 from engine.retrieval.cutting import cut_documents

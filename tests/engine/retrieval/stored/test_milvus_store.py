@@ -16,7 +16,7 @@ import pytest
 from engine.documents.loaders import BUNDLED_CORPUS, BUNDLED_INDEX
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
-from engine.generation.answering import retrieve
+from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.retrieval.embedding_model import encode_by
 from engine.retrieval.relevance import null_scores_by

@@ -1,0 +1,215 @@
+"""An answer, with the passages, quotes, text, checks and times that led to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.generation.checks import CheckedSentence
+from engine.generation.confidence import AnswerStatus
+from engine.generation.generated_token import FinishReason
+from engine.generation.prompt import Prompt, Source
+from engine.retrieval.evidence import Quote
+from engine.retrieval.index import Hit
+from engine.retrieval.relevance import NullScores
+
+NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
+
+AnswerEnd = FinishReason | Literal["content_filter", "stopped"]
+
+# Quoted sentences, and those that the model reads.
+N_QUOTES, N_READ = 2, 3
+LEAST_SHARE = 0.001  # of the best sentence's probability, for another to be quoted or read
+
+
+def best_sentences(evidence: Sequence[Quote], n: int) -> tuple[Quote, ...]:
+    """Return the first ``n`` sentences, without those that lie far behind the best one."""
+    return tuple(
+        quote for quote in evidence[:n] if quote.probability >= LEAST_SHARE * evidence[0].probability
+    )
+
+
+@dataclass(frozen=True)
+class SearchTimes:
+    """Seconds of a search; ``search_s`` is the retriever's time, BM25 and token vectors included."""
+
+    tokenize_s: float
+    encode_s: float
+    search_s: float
+
+
+@dataclass(frozen=True)
+class WritingTimes:
+    """Seconds to write a text, and the tokens of prompt and text; all 0 where no model ran.
+
+    ``prompt_s`` is the time to the first token, ``generate_s`` the time of those after it, a thought's
+    ``thought_tokens`` included. Of the prompt's tokens, ``reused_tokens`` were taken from the prefix cache;
+    of the answer's, ``guessed_tokens`` were guessed by prompt lookup. For a server the tokens are counted by
+    the built-in decoder's tokenizer, so they are approximate.
+    """
+
+    prompt_s: float = 0.0
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    generate_s: float = 0.0
+    answer_tokens: int = 0
+    guessed_tokens: int = 0
+    thought_tokens: int = 0
+
+    @property
+    def prompt_tokens_per_s(self) -> float | None:
+        """Prompt tokens read per second, without those that were reused."""
+        return (self.prompt_tokens - self.reused_tokens) / self.prompt_s if self.prompt_s else None
+
+    @property
+    def answer_tokens_per_s(self) -> float | None:
+        """Tokens generated per second after the first, thought included; None where there was only one."""
+        n_tokens = self.thought_tokens + self.answer_tokens
+        return (n_tokens - 1) / self.generate_s if n_tokens > 1 else None
+
+
+@dataclass(frozen=True)
+class Timings:
+    """The times of an answer.
+
+    ``evidence_s`` are the seconds to rank the sentences of the passages, ``check_s`` those to read the text
+    again without the passages.
+    """
+
+    search: SearchTimes
+    evidence_s: float = 0.0
+    writing: WritingTimes = WritingTimes()
+    check_s: float = 0.0
+
+    @property
+    def until_quotes_s(self) -> float:
+        """Seconds from the question to the first quote."""
+        search = self.search
+        return search.tokenize_s + search.encode_s + search.search_s + self.evidence_s
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """The result of a search: its hits, in the order of the retriever, and how close they are.
+
+    ``margins`` are the differences between each hit's cosine and the next passage's, which need not be among
+    the hits; None where there is no next one, or where the order is not by cosines. ``null_scores`` say how
+    close the hits are, and with ``min_relevance`` which of them are relevant.
+    """
+
+    hits: tuple[Hit, ...]
+    margins: tuple[float | None, ...]
+    null_scores: NullScores = field(repr=False)
+    min_relevance: float
+    retriever: str
+    times: SearchTimes
+
+    @property
+    def relevant(self) -> tuple[int, ...]:
+        """Places of the hits that are close enough to count as relevant."""
+        relevance = self.null_scores.relevance
+        return tuple(
+            place for place, hit in enumerate(self.hits) if relevance(hit.score) >= self.min_relevance
+        )
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text that a model wrote.
+
+    Attributes
+    ----------
+    text, finish_reason
+        The text, and how it ended: ``"content_filter"`` means that a server left out the rest.
+    model, server
+        The model's name, and the address of its server, None for the built-in decoder.
+    prompt, source_places
+        What the model read, and the place of the hit that each of its sources is from.
+    ids
+        The built-in decoder's tokens, including the one that ended the answer; those of a server are unknown.
+    thought, thought_ids
+        What the model wrote within ``<think>`` before its answer, and its tokens, the tags included; quotes
+        and checks do not use it. Without a text, ``"length"`` means that the thought did not end.
+    """
+
+    text: str
+    finish_reason: AnswerEnd
+    model: str
+    server: str | None
+    prompt: Prompt
+    source_places: tuple[int, ...]
+    ids: tuple[int, ...] = ()
+    thought: str = ""
+    thought_ids: tuple[int, ...] = ()
+
+    @property
+    def read_ids(self) -> tuple[int, ...]:
+        """The tokens before the answer: those of the prompt and of the thought."""
+        return (*self.prompt.ids, *self.thought_ids)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How far an answer can be relied on.
+
+    ``status`` says what is shown: an answer, only the closest sentences, or a refusal. It follows from
+    ``confidence``, the probability that what is shown is right (`engine.generation.confidence`).
+    ``sentences`` are the checks of the written text.
+    """
+
+    status: AnswerStatus = "refused"
+    confidence: float = 0.0
+    sentences: tuple[CheckedSentence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, and all that led to it.
+
+    Attributes
+    ----------
+    question
+        The question.
+    retrieved
+        The search.
+    evidence
+        The sentences of the passages, best first; none where no passage is relevant.
+    written
+        The text, None where no model ran.
+    judged, timed
+        Its confidence with the checks, and its times.
+    """
+
+    question: str
+    retrieved: Retrieval
+    evidence: tuple[Quote, ...]
+    written: Written | None
+    judged: Judged
+    timed: Timings
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        """The sentences that the answer opens with."""
+        return best_sentences(self.evidence, N_QUOTES)
+
+    @property
+    def text(self) -> str:
+        """What the model wrote, empty where none did."""
+        return self.written.text if self.written else ""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The passages in the prompt."""
+        return self.written.prompt.sources if self.written else ()
+
+    @property
+    def supported_text(self) -> str:
+        """The supported sentences of the text, empty if none is."""
+        supported = (self.text[each.start : each.end] for each in self.judged.sentences if each.is_supported)
+        return "".join(supported).strip()
+
+    @property
+    def shown_text(self) -> str:
+        """What was shown, for the prompts of later questions: the supported text, or the first quote."""
+        if self.judged.status == "refused":
+            return ""
+        return self.supported_text or " ".join(quote.text for quote in self.quotes[:1])
