@@ -194,11 +194,6 @@ def load_corpus(path: Path) -> list[Document]:
     """Read one file, or every file below a folder, in the order of their names; raise the first failure.
 
     A document of a folder is named by its path within the folder.
-
-    Raises
-    ------
-    DocumentError
-        There is no such path, nothing in it has a format that is read, or a file cannot be read.
     """
     return unique(all_documents(read_corpus(path)))
 
@@ -214,11 +209,6 @@ def read_corpus(path: Path) -> Loaded:
     """Read as `load_corpus` does, but return failures beside the documents.
 
     Hidden files and folders (``.git``) are ignored; files of other formats are ``skipped``.
-
-    Raises
-    ------
-    DocumentError
-        There is no such path, or nothing in it has a format that is read.
     """
     files, others = corpus_files(path)
     loaded = [read_file(file, name) for name, file in files.items()]

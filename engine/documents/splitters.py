@@ -159,13 +159,6 @@ def split(
         In order of their starts. Together they cover every character that is not blank; none begins or ends
         within a word, unless that word is longer than a chunk; none has more than ``chunk_tokens``. The
         ``parent`` of each is the larger chunk around it, if there is one.
-
-    Raises
-    ------
-    InputError
-        The method is unknown or lacks ``embed``, ``chunk_tokens`` is below `MIN_CHUNK_TOKENS`,
-        ``overlap`` leaves no room for new text, ``parent_tokens`` is less than ``chunk_tokens``, or the text
-        holds half of a surrogate pair.
     """
     n_special = tokenizer.n_special
     check_splitting(splitting, n_special, parent_tokens)

@@ -70,11 +70,6 @@ def token_spans(text: str, tokenizer: TextTokenizer) -> TokenSpans:
         The text.
     tokenizer
         The tokenizer of the model that will read it; added tokens that contain white space are ignored.
-
-    Raises
-    ------
-    InputError
-        The text is not a string, or holds half of a surrogate pair.
     """
     check_text(text, "the text")
     if not isinstance(tokenizer, WordPieceTokenizer):

@@ -118,15 +118,7 @@ def open_folder() -> None:
 
 
 def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
-    """Search the documents of an index, cut and embedded as it says.
-
-    Raises
-    ------
-    InputError
-        Another encoder than the app's made it, or its vectors are more than the app keeps.
-    DocumentError
-        A document has the name of a bundled one, or they are too long together.
-    """
+    """Search the documents of an index, cut and embedded as it says."""
     settings, index = stored.settings, stored.index
     model = as_indexed(
         stored, encoder.with_prompts(settings.prompts).with_precision(settings.precision), folder

@@ -23,12 +23,6 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
     """Yield path and content of every file in an archive, or the failure to read it.
 
     Folders and hidden files (``.git``, ``__MACOSX``) are skipped. Members are read one at a time.
-
-    Raises
-    ------
-    DocumentError
-        The archive is damaged, holds over `MAX_MEMBERS` files, or unpacks to more than `MAX_UNPACKED` bytes
-        or `MAX_RATIO` times its size.
     """
     with open_archive(name, content) as archive:
         for info in archive.infolist():

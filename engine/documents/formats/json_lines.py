@@ -22,11 +22,6 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     The first record determines which of `TEXT_KEYS` has the texts; ``title`` is the title, and
     ``date`` and ``tags`` are the document's. A line that is damaged or has no text is a failure, and the rest
     is still read.
-
-    Raises
-    ------
-    DocumentError
-        The first record is damaged or has none of `TEXT_KEYS`.
     """
     lines = [(i, line) for i, line in enumerate(decode(name, content).split("\n"), 1) if line.strip()]
     key = text_key(name, record(f"{name}#{lines[0][0]}", lines[0][1]))

@@ -17,11 +17,6 @@ def read_notebook(name: str, content: bytes) -> Document:
 
     Only two keys of each cell are needed (https://nbformat.readthedocs.io/en/latest/format_description.html),
     so the JSON is read without nbformat.
-
-    Raises
-    ------
-    DocumentError
-        The content is not a notebook of format 4, or no cell has text.
     """
     notebook = parse_json(name, decode(name, content))
     cells = notebook.get("cells") if isinstance(notebook, dict) else None

@@ -36,11 +36,6 @@ def read_pdf(name: str, content: bytes) -> Document:
     """Make a document from a PDF's text, with a section per page that has text.
 
     Page numbers, and heads and feet that come again (`without_running_lines`), are left out.
-
-    Raises
-    ------
-    DocumentError
-        The file is not a PDF, damaged, encrypted, a scan without text, or takes over `MAX_SECONDS`.
     """
     if b"%PDF-" not in content[:1024]:  # as PDF readers do
         kind = kind_of(content) or "something else"

@@ -68,11 +68,6 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
 
     The encoding is that of the byte order mark, else UTF-8 if valid, else ``declared``, the one named in the
     file, else a guess from the letters (charset-normalizer).
-
-    Raises
-    ------
-    DocumentError
-        The content is of another format, binary, of unknown encoding, or blank.
     """
     kind = kind_of(content)
     if kind:

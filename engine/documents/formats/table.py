@@ -19,11 +19,6 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     A document is named after its row, counted as in a spreadsheet: the header is row 1, and ``a.csv#2`` the
     first below. Its text has a line ``column: value`` for every cell that is not blank, or only the cell of
     ``column`` if given; rows without text are skipped. The column ``title`` is the title.
-
-    Raises
-    ------
-    DocumentError
-        A quote is broken, a cell exceeds the limit of Python's csv, or the column or all rows are missing.
     """
     rows = numbered_rows(name, decode(name, content))
     number, header = next(rows)

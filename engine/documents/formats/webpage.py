@@ -40,11 +40,6 @@ def read_html(name: str, content: bytes) -> Document:
     """Make a document from a page's visible text, with its headings as sections and its ``<title>``.
 
     Its date and tags are those of ``<meta>`` elements, the first of `DATES` and `TAGS` that there are.
-
-    Raises
-    ------
-    DocumentError
-        The content is not text, its elements are nested too deep for the parser, or none has text.
     """
     declared = CHARSET.search(content[:4096])
     root = parsed(name, decode(name, content, declared[1].decode("ascii") if declared else None))

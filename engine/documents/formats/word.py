@@ -32,11 +32,6 @@ def read_docx(name: str, content: bytes) -> Document:
 
     A table row is a line of cells separated by `` | ``. Tracked insertions are read, tracked deletions not.
     Headers, footers, notes and comments are left out; Word stores no page numbers.
-
-    Raises
-    ------
-    DocumentError
-        The file is not a Word file, encrypted, damaged, too large when unpacked, or has no text.
     """
     import docx
     from lxml import etree

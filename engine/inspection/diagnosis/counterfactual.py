@@ -80,11 +80,6 @@ def tail_vectors(
 
     ``rows`` are those of ``index.chunks`` to embed, None for all that are truncated. ``on_progress`` is
     called with texts embedded and texts in all: one a chunk and one a window of its tail.
-
-    Raises
-    ------
-    InputError
-        The encoder is not the index's, or a row is not in it or not truncated.
     """
     encoder, spec = index.encoder(encoder), index.spec
     if embedding_spec(encoder, spec.pooling, spec.max_tokens) != spec:
