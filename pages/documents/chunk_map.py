@@ -22,8 +22,8 @@ from engine.inspection.vectors.chunk_map import (
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model
 from pages.documents.chunk_map_figure import (
+    MAP_CONFIG,
     document_groups,
-    figure_config,
     finish,
     group_figure,
     question_trace,
@@ -41,7 +41,7 @@ from ui.text import escape_html, show_text
 from ui.widgets import MOST_QUESTION, check_typed, fragment
 
 MAX_POINTS = 10_000
-LISTED = 10
+MAX_LISTED = 10  # of the selected chunks
 SEED = 0
 PCA, UMAP = "PCA", "UMAP"
 BY_DOCUMENT, BY_CLUSTER, BY_SIMILARITY = "Document", "Group", "Nearness to the question"
@@ -68,16 +68,9 @@ def show_corpus_map(documents: Sequence[Document], model: Model, cut: Cut) -> No
 def show_map(
     chunks: Sequence[Chunk], vectors: Array, question: str = "", question_vector: Array | None = None
 ) -> None:
-    """Draw all chunks as points, and list the selected ones below.
+    """Draw all chunks as points by their vectors ``(n_chunks, d_model)``, and list the selected ones below.
 
-    Parameters
-    ----------
-    chunks
-        The chunks.
-    vectors
-        Their vectors, ``(n_chunks, d_model)``.
-    question, question_vector
-        A question and its vector ``(d_model,)`` to colour the chunks by, or None.
+    The chunks can be coloured by a question's vector ``(d_model,)``.
     """
     if len(chunks) < MIN_CHUNKS:
         st.info(
@@ -98,7 +91,9 @@ def show_map(
         groups = None
     elif colour_by == BY_CLUSTER:
         groups = clusters_of(content, n_clusters, vectors)
-        figure = group_figure(plane.points, shown, groups, cluster_names(shown, groups))
+        words = cluster_words([chunk.text for chunk in shown], groups)
+        names = [", ".join(of_group) or f"group {number}" for number, of_group in enumerate(words, start=1)]
+        figure = group_figure(plane.points, shown, groups, names)
     else:
         groups, names = document_groups(shown)
         figure = group_figure(plane.points, shown, groups, names)
@@ -110,11 +105,18 @@ def show_map(
         figure,
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
-        config=figure_config(),
+        config=MAP_CONFIG,
         key=key,
         alt=f"Map of {len(shown):,} chunks by {method}, coloured by {colour_by.lower()}.",
     )
-    show_save(figure, "map-of-chunks", saved_arrays(shown, plane, rows, groups, cosines))
+    arrays = {
+        "chunk": rows,
+        "document": np.array([chunk.document for chunk in shown]),
+        "points": plane.points,
+    }
+    values = {"explained_variance": plane.explained, "group": groups, "cosine": cosines}
+    present = {name: value for name, value in values.items() if value is not None}
+    show_save(figure, "map-of-chunks", arrays | present)
     show_notes(plane, len(shown), len(chunks), question_vector is not None)
     show_selected(shown, rows_of(figure, picked.selection.points), cosines)
 
@@ -169,41 +171,20 @@ def clusters_of(content: str, n_clusters: int, _vectors: Array) -> Array:
     return cluster(_vectors, n_clusters, SEED)
 
 
-def cluster_names(chunks: Sequence[Chunk], groups: Array) -> list[str]:
-    """Return the most distinctive words of each group."""
-    words = cluster_words([chunk.text for chunk in chunks], groups)
-    return [", ".join(of_group) or f"group {number}" for number, of_group in enumerate(words, start=1)]
-
-
-def saved_arrays(
-    chunks: Sequence[Chunk], plane: Projection, rows: Array, groups: Array | None, cosines: Array | None
-) -> dict[str, Array]:
-    """Return the map's numbers: chunks, points, and the values behind the colours."""
-    documents = np.array([chunk.document for chunk in chunks])
-    arrays = {"chunk": rows, "document": documents, "points": plane.points}
-    parts = {"explained_variance": plane.explained, "group": groups, "cosine": cosines}
-    return arrays | {name: part for name, part in parts.items() if part is not None}
-
-
 def show_notes(plane: Projection, n_shown: int, n_chunks: int, has_question: bool) -> None:
     """Draw the limits of the map in words."""
-    notes = []
     if plane.explained is None:
-        notes.append(
-            "Near neighbours stay together; the distance between far groups, and their size, mean little."
-        )
+        note = "Near neighbours stay together; the distance between far groups, and their size, mean little."
         if has_question:
-            notes.append(
-                "UMAP cannot place a vector outside the corpus: only PCA shows the question as a star."
-            )
+            note += " UMAP cannot place a vector outside the corpus: only PCA shows the question as a star."
     else:
-        notes.append(
+        note = (
             f"Together the axes explain {plane.explained.sum():.0%} of the variance: points far apart are "
             "different, points close together need not be alike."
         )
     if n_shown < n_chunks:
-        notes.append(f"{n_shown:,} of {n_chunks:,} chunks are shown, spread evenly.")
-    st.caption(" ".join(notes))
+        note += f" {n_shown:,} of {n_chunks:,} chunks are shown, spread evenly."
+    st.caption(note)
 
 
 def show_selected(chunks: Sequence[Chunk], rows: Sequence[int], cosines: Array | None) -> None:
@@ -212,9 +193,9 @@ def show_selected(chunks: Sequence[Chunk], rows: Sequence[int], cosines: Array |
         st.caption("Click a point, or draw a box or a lasso around several, to read their text here.")
         return
     rows = list(rows) if cosines is None else sorted(rows, key=lambda row: -cosines[row])
-    more = f", the first {LISTED} shown" if len(rows) > LISTED else ""
+    more = f", the first {MAX_LISTED} shown" if len(rows) > MAX_LISTED else ""
     st.markdown(f"**{len(rows):,} selected**{more}")
-    for row in rows[:LISTED]:
+    for row in rows[:MAX_LISTED]:
         chunk = chunks[row]
         page = "" if chunk.page is None else f" · page {chunk.page}"
         near = "" if cosines is None else f" · cosine {cosines[row]:.3f}"

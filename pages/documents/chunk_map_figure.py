@@ -16,6 +16,16 @@ from ui.text import escape_plotly, shortened
 
 WEBGL_POINTS = 1_500  # more are drawn by the graphics card; fewer look sharper without it
 SHAPES = ("circle", "diamond")
+MAP_CONFIG = {  # the buttons of the map
+    "modeBarButtons": [
+        ["toImage"],
+        ["select2d", "lasso2d", "pan2d"],
+        ["zoomIn2d", "zoomOut2d", "resetScale2d"],
+    ],
+    "displayModeBar": True,
+    "displaylogo": False,
+    "toImageButtonOptions": {"format": "png", "filename": "map-of-chunks", "scale": 2},
+}
 
 
 def document_groups(chunks: Sequence[Chunk]) -> tuple[Array, list[str]]:
@@ -111,18 +121,6 @@ def finish(figure: go.Figure, plane: Projection) -> None:
     )
     n_named = sum(trace.showlegend is not False for trace in figure.data)
     styled(figure, height=500 + 14 * n_named)
-
-
-def figure_config() -> dict[str, Any]:
-    """Return the settings of the map's buttons."""
-    buttons = [["toImage"], ["select2d", "lasso2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]]
-    image = {"format": "png", "filename": "map-of-chunks", "scale": 2}
-    return {
-        "modeBarButtons": buttons,
-        "displayModeBar": True,
-        "displaylogo": False,
-        "toImageButtonOptions": image,
-    }
 
 
 def rows_of(figure: go.Figure, points: Sequence[dict[str, Any]]) -> list[int]:

@@ -31,7 +31,7 @@ from ui.widgets import check_typed, fragment
 MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
 
-LISTED = 8
+MAX_LISTED = 8  # findings of a kind, and questions of a preview
 SHOWN_CHARACTERS = 280
 HITS = 5
 
@@ -143,19 +143,9 @@ def show_health(
     question_vectors: Array | None,
     max_tokens: int,
 ) -> None:
-    """Draw the problems of a corpus.
+    """Draw the problems of chunks with vectors ``(n_chunks, d_model)``, of which ``max_tokens`` are read.
 
-    Parameters
-    ----------
-    chunks
-        The chunks.
-    vectors
-        Their vectors, ``(n_chunks, d_model)``.
-    questions, question_vectors
-        Questions and their vectors, ``(n_questions, d_model)``, for previews; empty and None without
-        previews.
-    max_tokens
-        The token limit of the encoder.
+    Questions and their vectors ``(n_questions, d_model)`` are for previews; without, there are none.
     """
     if not chunks:
         st.info("There are no chunks yet. Add a document.", icon=":material/health_and_safety:")
@@ -202,10 +192,10 @@ def show_kind(
         st.markdown(f"{advice.icon} **{len(findings):,} {name}**")
         st.markdown(f"{advice.meaning} {advice.remedy}")
         with st.expander("Look at them"):
-            for finding in findings[:LISTED]:
+            for finding in findings[:MAX_LISTED]:
                 show_text(finding_html(finding, chunks))
-            if len(findings) > LISTED:
-                st.caption(f"The worst {LISTED} of {len(findings):,}.")
+            if len(findings) > MAX_LISTED:
+                st.caption(f"The worst {MAX_LISTED} of {len(findings):,}.")
         if removed and questions and question_vectors is not None:
             few = "it" if len(removed) == 1 else f"these {len(removed):,} chunks"
             with st.expander(f"What would change without {few}"):
@@ -214,16 +204,13 @@ def show_kind(
 
 def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:
     """Return a finding's reason and the beginning of its first chunks, escaped."""
-    boxes = [chunk_html(chunks[row]) for row in finding.rows[:2]]
+    boxes = []
+    for chunk in (chunks[row] for row in finding.rows[:2]):
+        place = f"{chunk.document}, {chunk.start:,}–{chunk.end:,}, {chunk.n_tokens:,} tokens"
+        boxes.append(chunk_quote(chunk, SHOWN_CHARACTERS, f"<small>{escape(place)}</small>"))
     more = len(finding.rows) - len(boxes)
     note = faint_html(f"and {more:,} more") if more else ""
     return f"<b>{escape(finding.reason)}</b>{''.join(boxes)}{note}"
-
-
-def chunk_html(chunk: Chunk) -> str:
-    """Return where a chunk is and how it begins, escaped."""
-    place = f"{chunk.document}, {chunk.start:,}–{chunk.end:,}, {chunk.n_tokens:,} tokens"
-    return chunk_quote(chunk, SHOWN_CHARACTERS, f"<small>{escape(place)}</small>")
 
 
 def show_preview(chunks: Sequence[Chunk], questions: Sequence[str], changes: Sequence[RankingChange]) -> None:
@@ -234,13 +221,13 @@ def show_preview(chunks: Sequence[Chunk], questions: Sequence[str], changes: Seq
         st.write(f"Nothing: the first {HITS} hits of {n_questions} stay the same.")
         return
     st.write(f"The first {HITS} hits change for {len(changed):,} of {n_questions}.")
-    for question, change in changed[:LISTED]:
+    for question, change in changed[:MAX_LISTED]:
         lines = [f"<b>{escape(question)}</b>"]
         lines += [hit_html("− goes", chunks[row], change.before.index(row) + 1) for row in change.lost]
         lines += [hit_html("+ comes", chunks[row], change.after.index(row) + 1) for row in change.gained]
         show_text("".join(lines))
-    if len(changed) > LISTED:
-        st.caption(f"The first {LISTED} of {len(changed):,}.")
+    if len(changed) > MAX_LISTED:
+        st.caption(f"The first {MAX_LISTED} of {len(changed):,}.")
 
 
 def hit_html(what: str, chunk: Chunk, rank: int) -> str:

@@ -1,9 +1,7 @@
 """The box that opens and writes an index in a folder of the user's own machine."""
 
-from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -52,14 +50,6 @@ def show_index_folder() -> None:
             max_chars=1000,
             help="Left empty, those that the index was made of.",
         )
-        store = st.text_input(
-            "Vectors in Milvus",
-            key="index-store",
-            placeholder="milvus:~/vectors.db, or milvus:http://localhost:19530",
-            max_chars=1000,
-            help="Where *Write or update* puts the vectors: a file (milvus-lite), a server or a cluster; "
-            "`folder` for the folder. Left empty, they stay where they are, in the folder at first.",
-        )
         left, right = st.columns(2)
         left.button(
             "Open",
@@ -79,7 +69,7 @@ def show_index_folder() -> None:
             "made with the settings of the sidebar; one that is there keeps its own.",
         )
         if is_wanted:
-            write_folder(folder, corpus, store)
+            write_folder(folder, corpus)
         if error := state.pop("index-error", None):
             show_error(error)
         if done := state.pop("index-done", None):
@@ -106,7 +96,7 @@ def open_folder() -> None:
         folder = path_of(state["index-folder"])
         stored = open_index(folder)
         try:
-            take_index(stored, folder, load_encoder())
+            search_stored(stored, folder, load_encoder())
         finally:
             release(stored.store)  # so that other programs may open its file
         n_files, n_chunks = len(stored.files), len(stored.index.chunks)
@@ -117,7 +107,7 @@ def open_folder() -> None:
         state["index-error"] = str(error)
 
 
-def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
+def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     """Search the documents of an index, cut and embedded as it says."""
     settings, index = stored.settings, stored.index
     model = as_indexed(
@@ -137,7 +127,12 @@ def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
         del values["prompts"]
     if settings.max_tokens is None:  # the model's own limit may be above the range of saved settings
         del values["max_tokens"]
-    check_ranges(values, folder)
+    for key, (low, high) in (COUNTS | {"overlap": (0, values["chunk_tokens"] // 2)}).items():
+        if key in values and not low <= values[key] <= high:
+            raise InputError(
+                f"{folder} was made with {SETTINGS[key].name} {values[key]}, the app has {low} to {high}: "
+                "search it with python -m engine ask --index"
+            )
     files = {file.name: file.documents for file in stored.files}
     for document in stored.documents:
         check_own(document.name)
@@ -150,18 +145,7 @@ def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     session_vectors().put_many(texts, index.vectors, index.spec)
 
 
-def check_ranges(values: Mapping[str, Any], folder: Path) -> None:
-    """Raise `InputError` for a setting of an index that the sidebar's widgets do not have."""
-    ranges = COUNTS | {"overlap": (0, values["chunk_tokens"] // 2)}
-    for key, (low, high) in ranges.items():
-        if key in values and not low <= values[key] <= high:
-            raise InputError(
-                f"{folder} was made with {SETTINGS[key].name} {values[key]}, the app has {low} to {high}: "
-                "search it with python -m engine ask --index"
-            )
-
-
-def write_folder(folder_text: str, corpus_text: str, store: str) -> None:
+def write_folder(folder_text: str, corpus_text: str) -> None:
     """Write an index, or bring one up to date, under a progress bar."""
     state = st.session_state
     try:
@@ -172,19 +156,27 @@ def write_folder(folder_text: str, corpus_text: str, store: str) -> None:
         corpus = corpus_text.strip() or (old.corpus if old else "")
         if not corpus:
             raise InputError("no files are named: give the path of a file or a folder on this computer")
-        settings = old.settings if old else settings_of_session(encoder)
+        cut, in_use = cut_in_use(encoder), settings_in_use(encoder)
+        settings = IndexSettings(
+            ENCODER,
+            cut.splitting,
+            cut.parent_tokens,
+            OWN if in_use["pooling"] == encoder.pooling else in_use["pooling"],
+            cut.prompts,
+            cut.precision,
+            None if cut.max_tokens == encoder.max_tokens else cut.max_tokens,
+        )
+        settings = old.settings if old else settings
         model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
-        kind = settings_in_use(encoder)["index_kind"]
         with counting("Reading and embedding", "chunks") as show:
             update = update_index(
                 path_of(corpus),
                 folder,
                 model,
                 settings,
-                kind,
+                in_use["index_kind"],
                 cache=session_vectors(),
                 on_progress=show,
-                store=store.strip() or None,
             )
         state["index-done"] = (
             f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "
@@ -193,17 +185,3 @@ def write_folder(folder_text: str, corpus_text: str, store: str) -> None:
         state["index-failures"] = update.failures
     except GlassboxError as error:
         state["index-error"] = str(error)
-
-
-def settings_of_session(encoder: Encoder) -> IndexSettings:
-    """Return the settings of the sidebar for a new index; the model's own where they are."""
-    cut, pooling = cut_in_use(encoder), settings_in_use(encoder)["pooling"]
-    return IndexSettings(
-        ENCODER,
-        cut.splitting,
-        cut.parent_tokens,
-        OWN if pooling == encoder.pooling else pooling,
-        cut.prompts,
-        cut.precision,
-        None if cut.max_tokens == encoder.max_tokens else cut.max_tokens,
-    )

@@ -26,7 +26,7 @@ from ui.tables import show_table
 from ui.text import beginning
 from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
 
-MOST_LOST = 20
+MAX_LOST = 20  # passages listed
 SHOWN_CHARACTERS = 160
 
 
@@ -120,55 +120,36 @@ def show_lost(compared: Sequence[tuple[Measured, AnnIndex | None]], index: Index
     st.subheader("What was lost")
     known = {measured.kind: (measured, ann) for measured, ann in compared if ann is not None}
     kind = choice("Kind", list(known), "lost-kind", format_func=lambda name: INDEX_KINDS[name].label)
-    measured, ann = known[kind]
+    (measured, ann), label = known[kind], INDEX_KINDS[kind].label
     assert ann is not None, "exact search loses nothing"
-    show_lost_sample(measured, index.chunks)
+    of_sample = [
+        {"Searched for": beginning(index.chunks[one.query].text, SHOWN_CHARACTERS)}
+        | lost_row(index.chunks[one.row], one.rank, one.score)
+        for one in measured.lost
+    ]
+    show_lost_passages(of_sample, f"{label} lost nothing of the sample.", f"lost-{kind}")
     question = st.text_input(
         "A question", key="lost-question", placeholder="What this kind loses of its passages"
     )
     if check_typed(question, MOST_QUESTION).strip():
-        vector = query_of(question, index, model).vector
-        show_lost_passages(lost_passages(index.vectors, ann, vector), index.chunks, kind)
+        lost = lost_passages(index.vectors, ann, query_of(question, index, model).vector)
+        of_question = [lost_row(index.chunks[row], rank, score) for rank, row, score in lost]
+        nothing = f"{label} finds the {K} nearest passages of this question."
+        show_lost_passages(of_question, nothing, "lost-of-question")
 
 
-def show_lost_sample(measured: Measured, chunks: Sequence[Chunk]) -> None:
-    """Draw a table of what a kind lost of the sample."""
-    label = INDEX_KINDS[measured.kind].label
-    if not measured.lost:
-        st.success(f"{label} lost nothing of the sample.", icon=":material/check_circle:")
+def lost_row(chunk: Chunk, rank: int, score: float) -> dict[str, object]:
+    """Return a passage that was not found as a row of a table."""
+    text = beginning(chunk.text, SHOWN_CHARACTERS)
+    return {"Lost": text, "In": chunk.document, "Rank": rank, "Cosine": round(score, 3)}
+
+
+def show_lost_passages(rows: Sequence[dict[str, object]], nothing: str, key: str) -> None:
+    """Draw a table of the passages that were not found, or that there are none."""
+    if not rows:
+        st.success(nothing, icon=":material/check_circle:")
         return
-    rows = [
-        {
-            "Searched for": beginning(chunks[one.query].text, SHOWN_CHARACTERS),
-            "Lost": beginning(chunks[one.row].text, SHOWN_CHARACTERS),
-            "In": chunks[one.row].document,
-            "Rank": one.rank,
-            "Cosine": round(one.score, 3),
-        }
-        for one in measured.lost[:MOST_LOST]
-    ]
-    if len(measured.lost) > MOST_LOST:
-        st.caption(f"The first {MOST_LOST} of {len(measured.lost):,}.")
-    show_table(rows, f"{counted(len(rows), 'passage')} that {label} lost", key=f"lost-{measured.kind}")
-
-
-def show_lost_passages(lost: Sequence[tuple[int, int, float]], chunks: Sequence[Chunk], kind: str) -> None:
-    """Draw what a kind lost of a question's nearest passages."""
-    label = INDEX_KINDS[kind].label
-    if not lost:
-        st.success(
-            f"{label} finds the {K} nearest passages of this question.", icon=":material/check_circle:"
-        )
-        return
-    rows = [
-        {
-            "Rank": rank,
-            "Lost": beginning(chunks[row].text, SHOWN_CHARACTERS),
-            "In": chunks[row].document,
-            "Cosine": round(score, 3),
-        }
-        for rank, row, score in lost
-    ]
-    show_table(
-        rows, f"{counted(len(rows), 'passage')} of the question that {label} lost", key="lost-of-question"
-    )
+    if len(rows) > MAX_LOST:
+        st.caption(f"The first {MAX_LOST} of {len(rows):,}.")
+    shown = rows[:MAX_LOST]
+    show_table(shown, f"{counted(len(shown), 'passage')} that were not found", key=key)

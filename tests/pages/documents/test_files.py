@@ -54,15 +54,11 @@ def test_a_pasted_text_becomes_a_document_whose_name_turns_no_words():
     assert [each.value for each in app.text] == ["tides gpj.md: # Tides\nThe tide turns."]
 
 
-def test_a_pasted_text_is_read_within_the_limits_of_files(monkeypatch):
+def test_a_pasted_text_beyond_the_limits_stays_in_its_box(monkeypatch):
     few = replace(OWN_LIMITS, reading=Limits(seconds=20, megabytes=60))
     monkeypatch.setattr("pages.documents.files.limits", lambda: few)
     app = pasted("tides", TEXT * 700)
     assert escape_markdown("reading tides.md takes over 20 s or 60 MB: split it") in said(app)
-    assert not app.text
-
-
-def test_a_pasted_text_that_is_too_long_stays_in_its_box(monkeypatch):
     monkeypatch.setattr("pages.documents.files.MAX_PASTED", 100)
     app = pasted("tides", TEXT)
     assert "this text has 2,800 characters, and 100 are read" in said(app)

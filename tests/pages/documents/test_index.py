@@ -1,7 +1,5 @@
 """The tab of indexes, and the box that opens and writes one in a folder of the user's own machine."""
 
-import shutil
-
 import pytest
 
 from engine.documents.document import Document
@@ -11,8 +9,8 @@ from engine.retrieval import index as index_module
 from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.retrieval.stored.index_folder import IndexSettings, open_index
 from engine.retrieval.stored.index_update import update_index
-from engine.retrieval.stored.milvus_store import check_free
-from pages.documents.index_kinds import MOST_LOST
+from engine.retrieval.stored.milvus_store import check_free, release
+from pages.documents.index_kinds import MAX_LOST
 from tests.apps import app_page, own_documents, said, tables
 from tests.text_files import write_files
 from ui.server_settings import PUBLIC
@@ -84,21 +82,15 @@ def test_a_new_folder_is_written_with_the_settings_of_the_sidebar(corpus, encode
 
 
 @pytest.mark.usefixtures("_own_machine")
-def test_vectors_may_be_in_milvus_whose_file_is_free_afterwards(corpus, tmp_path):
+def test_vectors_may_be_in_milvus_whose_file_is_free_afterwards(corpus, encoder, tmp_path):
     pytest.importorskip("milvus_lite", reason="pip install -r requirements-cluster.txt")
-    paths = {"index-folder": str(tmp_path / "index"), "index-corpus": str(corpus)}
+    settings = IndexSettings("all-MiniLM-L6-v2", MADE_WITH)
     store = f"milvus:{tmp_path / 'vectors.db'}"
-    app = clicked(
-        files_tab(splitter="fixed", chunk_tokens=16, **paths, **{"index-store": store}), "index-write"
-    )
-    assert "files: 1 new, 0 changed, 0 deleted, 0 unchanged" in plain(app.success)[-1]
-    app = clicked(files_tab(**paths), "index-open")
-    assert plain(app.success)[-1].startswith("Opened: 1 file in ")
+    made = update_index(corpus, tmp_path / "index", encoder, settings, store=store).stored
+    release(made.store)
+    app = clicked(files_tab(**{"index-folder": str(tmp_path / "index")}), "index-open")
     assert app.session_state["searched"] == ["light.md"]
     check_free(tmp_path / "vectors.db")
-    shutil.rmtree(tmp_path / "vectors.db")
-    [shown] = plain(clicked(files_tab(**paths), "index-open").error)
-    assert "vectors.db is missing): index the corpus again with --rebuild" in shown
 
 
 @pytest.mark.usefixtures("_own_machine")
@@ -121,8 +113,9 @@ def test_a_folder_that_cannot_be_used_is_one_line(corpus, tmp_path, button, fold
 
 @pytest.mark.usefixtures("_own_machine")
 def test_an_index_beyond_the_ranges_of_the_widgets_is_refused(corpus, encoder, tmp_path):
-    short = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 8, 0))
-    update_index(corpus, tmp_path / "index", encoder, short)
+    update_index(
+        corpus, tmp_path / "index", encoder, IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 8, 0))
+    )
     [shown] = plain(clicked(files_tab(**{"index-folder": str(tmp_path / "index")}), "index-open").error)
     assert "was made with chunk size 8, the app has 16 to 512" in shown
 
@@ -155,5 +148,5 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     app.session_state["lost-kind"] = "ivf"
     app.text_input("lost-question").input("Which day was the bread?").run()
     [lost] = [table for table in tables(app) if "Searched for" in table]
-    assert 0 < len(lost) <= MOST_LOST
+    assert 0 < len(lost) <= MAX_LOST
     assert any("bees & figs" in quoted for quoted in lost["Lost"])
