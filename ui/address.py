@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.asking import last_asked, want_answer
+from ui.asking import last_asked, queue_question
 from ui.current import current_question, set_question
 from ui.documents import searched_files, session_files
 from ui.models import load_encoder
@@ -54,7 +54,7 @@ def open_address(address: str) -> None:
     question = given.get(QUESTION, "")
     set_question(question)
     if address in ANSWERING and question:
-        want_answer(question)
+        queue_question(question)
 
 
 def take_documents(names: list[str]) -> None:

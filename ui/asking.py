@@ -89,14 +89,14 @@ def keep_newest(used: PrefixCache, room: int) -> None:
                 cache.clear()
 
 
-def want_answer(question: str, turns: tuple[Turn, ...] | None = None) -> None:
+def queue_question(question: str, turns: tuple[Turn, ...] | None = None) -> None:
     """Keep a question until a run of a page starts to answer it.
 
     A page may have to index documents first, and any click meanwhile interrupts the run in which the button
     was pressed. With ``turns`` the question is answered as it stands, as one that follows on these; without,
     it is added to the conversation if it follows on it.
     """
-    st.session_state["wanted_question"], st.session_state["wanted_turns"] = question, turns
+    st.session_state["queued_question"], st.session_state["queued_turns"] = question, turns
 
 
 def question_form(key: str) -> None:
@@ -105,13 +105,13 @@ def question_form(key: str) -> None:
         box, button = st.columns([5, 1], vertical_alignment="bottom")
         box.text_input("Your question", key=key, placeholder="What do you want to know?")
         button.form_submit_button(
-            "Ask", type="primary", width="stretch", on_click=lambda: want_answer(st.session_state[key])
+            "Ask", type="primary", width="stretch", on_click=lambda: queue_question(st.session_state[key])
         )
 
 
-def wanted_question() -> str | None:
+def queued_question() -> str | None:
     """Return the question to be answered, if any; warn about one that is blank or too long."""
-    question: str | None = st.session_state.get("wanted_question")
+    question: str | None = st.session_state.get("queued_question")
     if question is None or (question.strip() and len(question) <= MOST_QUESTION):
         return question
     if question.strip():
@@ -121,19 +121,19 @@ def wanted_question() -> str | None:
         )
     else:
         st.warning("Type a question first, or pick an example.")
-    forget_question()
+    drop_queued_question()
     return None
 
 
-def forget_question() -> None:
+def drop_queued_question() -> None:
     """Drop the question that waits to be answered."""
-    st.session_state.pop("wanted_question", None)
-    st.session_state.pop("wanted_turns", None)
+    st.session_state.pop("queued_question", None)
+    st.session_state.pop("queued_turns", None)
 
 
 def has_asked() -> bool:
     """Whether a question was asked in this session, or waits to be answered."""
-    return last_asked() is not None or bool((st.session_state.get("wanted_question") or "").strip())
+    return last_asked() is not None or bool((st.session_state.get("queued_question") or "").strip())
 
 
 def last_asked() -> Asked | None:
@@ -160,9 +160,9 @@ def waiting_until_done() -> Iterator[None]:
     try:
         yield
     except Exception:  # Streamlit interrupts a run by other kinds of exceptions
-        forget_question()
+        drop_queued_question()
         raise
-    forget_question()
+    drop_queued_question()
 
 
 def start_answer(
@@ -182,8 +182,8 @@ def start_answer(
         state["answer_job"].stop()
     cache, room = session_prefix_cache(), limits().kept_mb * 1_000_000
     writer = Writer(load_decoder(), server, cache)
-    own, turns = question, state.get("wanted_turns") or ()
-    if state.get("wanted_turns") is None and settings.follow_ups:
+    own, turns = question, state.get("queued_turns") or ()
+    if state.get("queued_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, model, null_scores)
     now = datetime.now().astimezone()
     asked = Asked(question, own, turns, settings, index.documents, model.name, now)

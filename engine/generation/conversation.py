@@ -8,7 +8,7 @@ hardly ever (`has_new_name`).
 
 The topic is made of the words of the earlier questions, so that nothing is made up. A small language model
 that is asked to rewrite the question invents one: with three examples before it, SmolLM2-135M-Instruct wrote
-"The company's revenues in 2015 were 2015". ``python -m benchmarks.answers`` measures what the topic does.
+"The company's revenues in 2015 were 2015". ``python -m benchmarks.follow_ups`` measures what the topic does.
 """
 
 import re

@@ -28,7 +28,7 @@ from engine.serving.guard import FAILED, Guard
 from engine.serving.limits import QUEUED_REQUESTS, Limits
 from engine.serving.metrics import Metrics
 from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
-from engine.serving.refusals import RefusalError, error_content, overloaded
+from engine.serving.request_errors import RequestError, error_content, overloaded
 from engine.serving.served import Served
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ async def read_input(
     check_texts(len(several), limits, "input")
     if not isinstance(several[0], str):
         if body.prompt_name:
-            raise RefusalError(400, "prompt_name: token ids are read as they are: send texts", "prompt_name")
+            raise RequestError(400, "prompt_name: token ids are read as they are: send texts", "prompt_name")
         return read_ids(several, encoder, limits, truncate, "input"), 0
     prompt = encoder.prompts.text(body.prompt_name)
     n_prompt = encoder.prompt_length(prompt, encoder.max_tokens)
@@ -216,9 +216,9 @@ async def in_thread(n_characters: int, read: Callable[..., T], *arguments: Any) 
 
 
 def check_model(name: str, names: Sequence[str]) -> None:
-    """Raise `RefusalError` for a model that is not served."""
+    """Raise `RequestError` for a model that is not served."""
     if name not in names:
-        raise RefusalError(
+        raise RequestError(
             404,
             f"there is no model {name!r:.80}: this server has {', '.join(names)}",
             "model",
@@ -227,7 +227,7 @@ def check_model(name: str, names: Sequence[str]) -> None:
 
 
 def check_dimensions(dimensions: int | None, served: Served) -> None:
-    """Raise `RefusalError` for a length that vectors are not cut to."""
+    """Raise `RequestError` for a length that vectors are not cut to."""
     width, name = served.encoder.width(served.pooling), served.encoder.name
     if dimensions is None or dimensions == width:
         return
@@ -236,9 +236,9 @@ def check_dimensions(dimensions: int | None, served: Served) -> None:
             f"dimensions is {dimensions}, and the vectors of {name} have {width}: leave it out, or start the "
             "server with --matryoshka if the model was trained to have them cut"
         )
-        raise RefusalError(400, why, "dimensions")
+        raise RequestError(400, why, "dimensions")
     if not 1 <= dimensions <= width:
-        raise RefusalError(400, f"dimensions is {dimensions}: give 1 to {width}", "dimensions")
+        raise RequestError(400, f"dimensions is {dimensions}: give 1 to {width}", "dimensions")
 
 
 def base64_vector(vector: Array) -> str:
@@ -251,7 +251,7 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        if isinstance(error, RefusalError):
+        if isinstance(error, RequestError):
             content = error.content
         elif error.status_code == 404 and request.url.path in ("/search", "/ask") and not has_corpus:
             path = request.url.path

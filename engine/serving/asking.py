@@ -24,7 +24,7 @@ from engine.serving.bodies import AskBody, SearchBody, json_response
 from engine.serving.guard import FAILED, log_failure
 from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits
 from engine.serving.reading import read_texts
-from engine.serving.refusals import error_content, overloaded
+from engine.serving.request_errors import error_content, overloaded
 from engine.serving.served import Searched, Served
 
 Event = tuple[str, dict[str, Any]]  # its name, and its content

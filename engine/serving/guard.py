@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.serving.limits import Limits
 from engine.serving.metrics import Metrics
-from engine.serving.refusals import RefusalError, overloaded
+from engine.serving.request_errors import RequestError, overloaded
 from engine.wording import reason_of
 
 OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy
@@ -78,27 +78,27 @@ class Guard:
 
                 await self._check(scope, receive, is_open)
                 await self._app(scope, self._bounded(scope, receive), send_on)
-        except RefusalError as refusal:
-            status = status or await refuse(refusal, send)
+        except RequestError as error:
+            status = status or await send_error(error, send)
         except TimeoutError:
             late = f"not done within {self._limits.seconds:g} s: send fewer texts at once, or try again later"
-            status = status or await refuse(RefusalError(504, late, None, "timeout"), send)
+            status = status or await send_error(RequestError(504, late, None, "timeout"), send)
         except asyncio.CancelledError:  # the server ends, and the time to drain is over
             self.n_left += 1
-            status = status or await refuse(RefusalError(503, ENDED, None, "ended"), send)
+            status = status or await send_error(RequestError(503, ENDED, None, "ended"), send)
         except Exception as error:  # of any kind: client and log get one line
             log_failure(scope["path"], error)
-            status = status or await refuse(RefusalError(500, FAILED), send)
+            status = status or await send_error(RequestError(500, FAILED), send)
         finally:
             self.n_requests -= not is_open
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.count_request(path, status or 499, time.perf_counter() - start)
 
     async def _check(self, scope: Scope, receive: Receive, is_open: bool) -> None:
-        """Raise `RefusalError` for an unknown host name, a wrong key, too many requests or a large body."""
+        """Raise `RequestError` for an unknown host name, a wrong key, too many requests or a large body."""
         headers = Headers(scope=scope)
         if ANY_HOST not in self._hosts and host_name(headers.get("host", "")) not in self._hosts:
-            raise RefusalError(
+            raise RequestError(
                 421, "this server is not reached by that host name: its operator can add it by --allowed-host"
             )
         if is_open:
@@ -107,7 +107,7 @@ class Guard:
             _, _, key = headers.get("authorization", "").partition(" ")
             if not hmac.compare_digest(key.strip().encode("latin-1", "replace"), self._key):
                 wrong = "the API key is missing or wrong: send it as Authorization: Bearer KEY"
-                raise RefusalError(401, wrong, None, "invalid_api_key", {"WWW-Authenticate": "Bearer"})
+                raise RequestError(401, wrong, None, "invalid_api_key", {"WWW-Authenticate": "Bearer"})
         if self.n_requests > self._limits.requests:
             raise overloaded(f"{self._limits.requests} requests are at work or waiting")
         if int(headers.get("content-length", "0")) > self._limits.body_bytes:
@@ -128,8 +128,8 @@ class Guard:
                     message = await receive()
                     n_bytes, more = n_bytes + len(message.get("body", b"")), message.get("more_body", False)
 
-    def _too_large(self) -> RefusalError:
-        return RefusalError(
+    def _too_large(self) -> RequestError:
+        return RequestError(
             413,
             f"the body has more than {self._limits.body_mb:g} MB: send fewer texts at once",
             None,
@@ -138,7 +138,7 @@ class Guard:
         )
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
-        """Return the receiver of a body that raises `RefusalError` beyond the limit."""
+        """Return the receiver of a body that raises `RequestError` beyond the limit."""
         n_bytes = 0
 
         async def received() -> MutableMapping[str, Any]:
@@ -160,13 +160,13 @@ def host_name(header: str) -> str:
     return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0]
 
 
-async def refuse(refusal: RefusalError, send: Send) -> int:
-    """Send a refusal; return its status."""
-    headers = {"content-type": "application/json", **(refusal.headers or {})}
+async def send_error(error: RequestError, send: Send) -> int:
+    """Send the response to a refused request; return its status."""
+    headers = {"content-type": "application/json", **(error.headers or {})}
     pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status_code, "headers": pairs})
-    await send({"type": "http.response.body", "body": to_json(refusal.content)})
-    return refusal.status_code
+    await send({"type": "http.response.start", "status": error.status_code, "headers": pairs})
+    await send({"type": "http.response.body", "body": to_json(error.content)})
+    return error.status_code
 
 
 def log_failure(path: str, error: Exception) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
 from engine.serving.limits import Limits
-from engine.serving.refusals import RefusalError
+from engine.serving.request_errors import RequestError
 
 SHOWN = 3  # texts named in a message
 
@@ -48,12 +48,12 @@ def read_texts(
 
     Raises
     ------
-    RefusalError
+    RequestError
         One is empty, has more tokens than the model reads and is not to be cut, or all have too many.
     """
     for number, text in enumerate(texts):
         if not text:
-            raise RefusalError(400, f"{field}: text {number} is empty: leave it out", field)
+            raise RequestError(400, f"{field}: text {number} is empty: leave it out", field)
     ids = encoder.tokenizer.ids_batch([prompt + text for text in texts])
     return read_ids(ids, encoder, limits, truncate, field)
 
@@ -65,9 +65,9 @@ def read_ids(
     limit, vocab_size = encoder.token_limit(None), encoder.config.vocab_size
     for number, each in enumerate(ids):
         if not each:
-            raise RefusalError(400, f"{field}: text {number} has no tokens: leave it out", field)
+            raise RequestError(400, f"{field}: text {number} has no tokens: leave it out", field)
         if max(each) >= vocab_size:
-            raise RefusalError(
+            raise RequestError(
                 400,
                 f"{field}: token id {max(each)} of text {number} is not of {encoder.name}, which has "
                 f"{vocab_size:,}: send texts, or ids of its own tokenizer",
@@ -98,11 +98,11 @@ def read_pairs(
     return Reading(pairs, cut)
 
 
-def too_long(cut: Mapping[int, int], limit: int, model: str, field: str, what: str = "") -> RefusalError:
-    """Return the refusal of texts beyond the token limit."""
+def too_long(cut: Mapping[int, int], limit: int, model: str, field: str, what: str = "") -> RequestError:
+    """Return the error of texts beyond the token limit."""
     named = ", ".join(f"text {number} has {what}{cut[number]:,} tokens" for number in list(cut)[:SHOWN])
     more = f" and {len(cut) - SHOWN:,} more texts" if len(cut) > SHOWN else ""
-    return RefusalError(
+    return RequestError(
         400,
         f'{field}: {named}{more}, over the {limit} that {model} reads: cut them, or send "truncate": true '
         "to have the rest left out and named in the answer",
@@ -112,9 +112,9 @@ def too_long(cut: Mapping[int, int], limit: int, model: str, field: str, what: s
 
 
 def check_tokens(n_tokens: int, limits: Limits, field: str) -> None:
-    """Raise `RefusalError` for a request of too many tokens."""
+    """Raise `RequestError` for a request of too many tokens."""
     if n_tokens > limits.tokens:
-        raise RefusalError(
+        raise RequestError(
             400,
             f"{field}: {n_tokens:,} tokens, over the {limits.tokens:,} of a request: send fewer texts",
             field,
@@ -122,10 +122,10 @@ def check_tokens(n_tokens: int, limits: Limits, field: str) -> None:
 
 
 def check_texts(n_texts: int, limits: Limits, field: str) -> None:
-    """Raise `RefusalError` for a request of no texts or too many."""
+    """Raise `RequestError` for a request of no texts or too many."""
     if not n_texts:
-        raise RefusalError(400, f"{field} is empty: give one text or more", field)
+        raise RequestError(400, f"{field} is empty: give one text or more", field)
     if n_texts > limits.texts:
-        raise RefusalError(
+        raise RequestError(
             400, f"{field}: {n_texts:,} texts, over the {limits.texts:,} of a request: send fewer", field
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.generation.conversation import Turn
-from ui.asking import Asked, conversation, end_topic, want_answer
+from ui.asking import Asked, conversation, end_topic, queue_question
 from ui.text import escape_markdown
 
 READ_AS_HELP = (
@@ -28,10 +28,10 @@ def show_follow_up(asked: Asked) -> None:
             "Read as a follow-up:", asked.question, key=f"read-as-{asked.question}", help=READ_AS_HELP
         )
         if change.form_submit_button("Ask this", width="stretch") and read_as.strip():
-            want_answer(read_as, asked.turns)
+            queue_question(read_as, asked.turns)
             st.rerun()
         if alone.form_submit_button("As typed", width="stretch"):
-            want_answer(asked.typed, ())
+            queue_question(asked.typed, ())
             st.rerun()
 
 

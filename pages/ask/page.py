@@ -24,12 +24,12 @@ from ui.asking import (
     has_asked,
     last_asked,
     question_form,
+    queue_question,
+    queued_question,
     show_writing,
     start_answer,
     take_answer,
     waiting_until_done,
-    want_answer,
-    wanted_question,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
@@ -58,7 +58,7 @@ def question_box() -> str | None:
     if asked is None or asked.question != current_question():  # the box keeps a follow-up as it was typed
         follow_question("question")
     question_form("question")
-    return wanted_question()
+    return queued_question()
 
 
 def show_examples(documents: Sequence[Document]) -> None:
@@ -91,7 +91,7 @@ def take_example() -> None:
     if example := st.session_state["example"]:
         st.session_state["question"] = example
         st.session_state["example"] = None
-        want_answer(example)
+        queue_question(example)
 
 
 def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], settings: Settings) -> None:
@@ -131,7 +131,7 @@ def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]
                 f"This is the answer from before your change of {' and '.join(changed)}.",
                 icon=":material/history:",
             )
-            st.button("Ask again", on_click=want_answer, args=(asked.question, asked.turns))
+            st.button("Ask again", on_click=queue_question, args=(asked.question, asked.turns))
 
 
 def show_last_job(documents: Sequence[Document], settings: Settings) -> None:

@@ -149,7 +149,7 @@ def test_a_pair_of_prompts_is_traced(family):
 
 
 def test_an_answer_is_looked_into(family):
-    state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 16}
+    state = {"queued_question": "Who gave a deed?", "max_new_tokens": 16}
     app = opened("inside/answer", family[1], **state)
     answer = app.session_state["answer"]
     assert len(answer.ids) > 0
@@ -174,7 +174,7 @@ def test_an_answer_behind_a_thought_is_looked_into(family, monkeypatch):
         yield GeneratedToken(min(self.end_ids, default=0), "", -1.0, "stop")
 
     monkeypatch.setattr(Decoder, "generate", generate)
-    state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 64, "think": True}
+    state = {"queued_question": "Who gave a deed?", "max_new_tokens": 64, "think": True}
     app = opened("inside/answer", family[1], **state)
     answer = app.session_state["answer"]
     assert (answer.thought, answer.text) == ("Who had a deed?", "The bee gave a bad cafe a deed.")
@@ -195,7 +195,7 @@ def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkey
     template = TEMPLATE + "{% if enable_thinking %}<think>{% endif %}"
     (folder / "chat_template.jinja").write_text(template)
     st.cache_resource.clear()
-    state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 16, "think": True}
+    state = {"queued_question": "Who gave a deed?", "max_new_tokens": 16, "think": True}
     app = opened("inside/answer", folder, **state)
     answer = app.session_state["answer"]
     words = said(app)
@@ -209,7 +209,7 @@ def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkey
 def test_a_model_without_a_chat_template_says_so(family):
     (family[1] / "tokenizer_config.json").unlink()
     st.cache_resource.clear()
-    app = page_on(family[1], "inside/answer", wanted_question="Who gave a deed?", max_new_tokens=16)
+    app = page_on(family[1], "inside/answer", queued_question="Who gave a deed?", max_new_tokens=16)
     with pytest.raises(AssertionError, match="ended by an exception"):  # which streamlit_app.py draws
         app.run()
     with pytest.raises(InputError, match="has no chat template"):

@@ -51,7 +51,7 @@ def brought(request, encoder) -> Iterator[Brought]:
 
 
 def test_they_are_asked(brought):
-    app = brought.page("ask", wanted_question="Who sold honey?", max_new_tokens=16)
+    app = brought.page("ask", queued_question="Who sold honey?", max_new_tokens=16)
     assert "1 document · 4 chunks · " in said(app)
     assert app.session_state["answer"].hits[0].chunk.text == KEEPER
 

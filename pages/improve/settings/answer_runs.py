@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
+from typing import Any
 
 import streamlit as st
 from pydantic import TypeAdapter, ValidationError
@@ -74,6 +75,7 @@ class AnswerRun:
 
 
 AS_JSON = TypeAdapter(AnswerRun)
+FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}  # of earlier versions
 
 
 def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequence[str]) -> dict[str, str]:
@@ -174,8 +176,20 @@ def answer_runs() -> list[AnswerRun]:
     for one in reversed(workspace().runs):
         if one.content.get("kind") == KIND:
             with suppress(ValidationError):
-                runs.append(AS_JSON.validate_python(one.content.get("run")))
+                runs.append(AS_JSON.validate_python(with_present_names(one.content.get("run"))))
     return runs
+
+
+def with_present_names(run: Any) -> Any:
+    """Return a saved run with the settings that there are now, by their present names."""
+    if not isinstance(run, dict) or not all(
+        isinstance(run.get(key), dict) for key in ("answers", "settings")
+    ):
+        return run
+    answers = {FORMER_NAMES.get(name, name): value for name, value in run["answers"].items()}
+    former = {"Question expanded": "no"}.items()  # a setting that was removed
+    settings = {label: words for label, words in run["settings"].items() if (label, words) not in former}
+    return {**run, "answers": answers, "settings": settings}
 
 
 def seconds_each(write: bool) -> float:

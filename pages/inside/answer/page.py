@@ -19,14 +19,14 @@ from pages.inside.answer.origin import show_origin
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
     question_form,
+    queue_question,
+    queued_question,
     reason_unavailable,
     session_prefix_cache,
     show_writing,
     start_answer,
     take_answer,
     waiting_until_done,
-    want_answer,
-    wanted_question,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import chosen_documents
@@ -57,14 +57,14 @@ def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
         st.caption(
             f"Searches {counted(len(documents), 'document')}, chosen on the page “Ask your documents”."
         )
-        return wanted_question()
+        return queued_question()
 
 
 def take_example() -> None:
     """Request the answer to a picked example."""
     if example := st.session_state["inside-answer-example"]:
         st.session_state["inside-answer-example"] = None
-        want_answer(example)
+        queue_question(example)
 
 
 def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
@@ -109,7 +109,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         st.info(reason, icon=":material/lock:")
         st.button(
             "Have the built-in model answer it",
-            on_click=want_answer,
+            on_click=queue_question,
             args=(answer.question,),
             icon=":material/replay:",
         )
@@ -170,7 +170,7 @@ def offer_less(question: str, settings: Settings) -> None:
 def take_less(question: str, k: int, max_prompt_tokens: int) -> None:
     """Set the sidebar to fewer passages and a smaller prompt, and request the answer to a question."""
     st.session_state["k"], st.session_state["max_prompt_tokens"] = k, max_prompt_tokens
-    want_answer(question)
+    queue_question(question)
 
 
 def main() -> None:

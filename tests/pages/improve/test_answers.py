@@ -23,7 +23,13 @@ from engine.generation.settings import DEFAULT_ANSWER
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
 from pages.improve.settings.answer_results import delta_colour, difference
-from pages.improve.settings.answer_runs import MOST_RUNS, AnswerRun, differing
+from pages.improve.settings.answer_runs import (
+    AS_JSON,
+    MOST_RUNS,
+    AnswerRun,
+    differing,
+    with_present_names,
+)
 from pages.improve.settings.answer_table import FILTERS, outcome, table_line
 from pages.improve.settings.answers import BUNDLED, about
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
@@ -161,6 +167,16 @@ def test_the_last_runs_are_kept():
     runs = [replace(run(row(1)), time=f"2026-01-01T00:00:0{second}") for second in range(MOST_RUNS + 1)]
     app = app_of(keep_all, args=(runs,)).run()
     assert app.session_state["kept"] == runs[:0:-1]
+
+
+def test_a_run_of_an_earlier_version_keeps_its_thresholds():
+    saved = AS_JSON.dump_python(run(row(1)), mode="json")
+    now = {"answer_threshold": 0.8, "refuse_threshold": 0.3}
+    before = {"answer_at": 0.8, "refuse_below": 0.3}
+    answers = {name: value for name, value in saved["answers"].items() if name not in now} | before
+    former = {**saved, "answers": answers, "settings": {**saved["settings"], "Question expanded": "no"}}
+    read = AS_JSON.validate_python(with_present_names(former))
+    assert read == replace(run(row(1)), answers=replace(run(row(1)).answers, **now))
 
 
 @pytest.mark.parametrize(

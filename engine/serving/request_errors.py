@@ -1,4 +1,4 @@
-"""Refusals of requests, in the format of OpenAI's errors."""
+"""Errors in requests, in OpenAI's format."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 
-class RefusalError(HTTPException):
-    """The refusal of a request: its status, and a line with the reason and the remedy.
+class RequestError(HTTPException):
+    """An error in a request, or the server at a limit: a status, and a line with the reason and the remedy.
 
     ``parameter`` names the field of the body that is wrong, ``code`` tells errors of one status apart.
     """
@@ -37,9 +37,9 @@ def error_content(
     return {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
 
 
-def overloaded(why: str, retry_s: float = 1.0) -> RefusalError:
-    """Return the refusal of a request because the server is at a limit."""
+def overloaded(why: str, retry_s: float = 1.0) -> RequestError:
+    """Return the error of a server at a limit."""
     headers = {"Retry-After": f"{retry_s:.0f}"}
-    return RefusalError(
+    return RequestError(
         503, f"the server is busy, {why}: try again in {retry_s:.0f} s", None, "overloaded", headers
     )
