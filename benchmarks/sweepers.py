@@ -42,11 +42,11 @@ def ours(folder: str, scratch: Path) -> dict[str, Any]:
     documents, questions = load_corpus(BUNDLED_CORPUS), load_questions()
     cells = grid(
         chunk_tokens=SIZES,
-        overlaps=OVERLAPS,
-        models=[folder],
-        poolings=POOLINGS,
-        retrievers=RETRIEVERS,
-        ks=[K],
+        overlap=OVERLAPS,
+        model=[folder],
+        pooling=POOLINGS,
+        retriever=RETRIEVERS,
+        k=[K],
         max_tokens=[MAX_TOKENS],
     ).cells
     cache = VectorCache(scratch / "vectors.sqlite3")

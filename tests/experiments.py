@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep_row import SweepRow
+from engine.settings import Configuration
 from pages.improve.settings.runs import Experiment
 
 GENERATOR = np.random.default_rng(0)
@@ -33,11 +33,11 @@ def experiment(name="a run", **changed):
     """A baseline, and better, worse and equal cells, one of which costs less."""
     easy = GENERATOR.choice([0.25, 0.5], 60)
     rows = (
-        row(Cell(), easy),
-        row(Cell(chunk_tokens=64), easy * 2, index_bytes=2000),
-        row(Cell(chunk_tokens=64, retriever="hybrid"), easy / 2, index_bytes=500),
-        row(Cell(pooling="mean_sqrt_len_tokens"), easy),
-        row(Cell(pooling="cls"), np.roll(easy, 1)),
+        row(Configuration(), easy),
+        row(Configuration(chunk_tokens=64), easy * 2, index_bytes=2000),
+        row(Configuration(chunk_tokens=64, retriever="hybrid"), easy / 2, index_bytes=500),
+        row(Configuration(pooling="mean_sqrt_len_tokens"), easy),
+        row(Configuration(pooling="cls"), np.roll(easy, 1)),
     )
     whole = Experiment(
         name, "2026-01-02T03:04:05", ("tide.md",), "0" * 64, QUESTIONS, tuple(one.cell for one in rows), rows

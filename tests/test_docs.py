@@ -23,6 +23,7 @@ from engine.layers.pooling import POOLINGS
 from engine.models.precision import PRECISIONS
 from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.retrieval.retrievers import RETRIEVERS
+from engine.settings import SETTINGS
 from tests.command_line import ROOT, app
 from ui.corpus import shared_vectors
 
@@ -32,6 +33,8 @@ DOCS = [
     ROOT / "data" / "README.md",
     ROOT / ".github" / "SECURITY.md",
 ]
+COMMAND_LINE = ROOT / "docs" / "command_line.md"
+BEGIN, END = "<!-- written by python -m tests.test_docs -->", "<!-- end -->"
 PICTURES = ROOT / "docs" / "screenshots"
 MOST_BYTES, MOST_BYTES_IN_ALL = 200_000, 3_000_000  # of pictures
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
@@ -53,20 +56,64 @@ TABLES = {
 }
 
 
+def table_lines(*rows):
+    """A table in Markdown, whose first row is the head."""
+    head, *others = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *others)]
+
+
 def settings_guide():
     """The text of docs/settings.md, from the engine's tables."""
     parts = [
-        "# Settings\n\nThe names are those of the command line, of saved runs and of the engine; the app"
-        " shows the labels.\nThis page is written by `python -m tests.test_docs` from the engine's tables.\n"
+        "# Settings\n\nThe names are those of the command line, links, saved files and the engine; the app "
+        "shows the labels.\nThis page is written by `python -m tests.test_docs` from the engine's tables.\n"
     ]
+    rows = [
+        (f"`{key}`", one.title, one.stage, one.help, values_of(one), one.words(one.default))
+        for key, one in SETTINGS.items()
+    ]
+    head = ("name", "label", "applies to", "meaning", "values", "default")
+    parts.append("\n".join(["## All settings\n", *table_lines(head, *rows), ""]))
     for title, (intro, table) in TABLES.items():
-        lines = [f"| `{name}` | {entry.label} | {entry.help} |" for name, entry in table.items()]
-        parts.append(
-            "\n".join([f"## {title}\n\n{intro}\n", "| name | label | meaning |", "|---|---|---|", *lines, ""])
-        )
-    formats = [f"| {one.label} | {', '.join(one.suffixes)} |" for one in FORMATS.values()]
-    parts.append("\n".join(["## File formats\n", "| format | suffixes |", "|---|---|", *formats, ""]))
+        rows = [(f"`{name}`", entry.label, entry.help) for name, entry in table.items()]
+        lines = table_lines(("name", "label", "meaning"), *rows)
+        parts.append("\n".join([f"## {title}\n\n{intro}\n", *lines, ""]))
+    rows = [(one.label, ", ".join(one.suffixes)) for one in FORMATS.values()]
+    parts.append("\n".join(["## File formats\n", *table_lines(("format", "suffixes"), *rows), ""]))
     return "\n".join(parts)
+
+
+def values_of(setting):
+    """The values of a setting in words: its choices, its range, or on and off."""
+    if setting.choices:
+        return ", ".join(f"`{name}`" for name in [*setting.choices, *filter(None, [setting.own])])
+    if isinstance(setting.default, bool):
+        return "on, off"
+    return "" if setting.high is None else f"{setting.low:g} to {setting.high:g}"
+
+
+def command_tables():
+    """The tables of docs/command_line.md: all commands and all options, from their help."""
+    commands, options = [("command", "does")], {}
+    for name, command in typer.main.get_command(app).commands.items():
+        arguments = [each for each in command.params if each.param_type_name == "argument"]
+        words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
+        commands.append((f"`{' '.join([name, *words])}`", " ".join(command.help.split())))
+        for each in command.params:
+            if each not in arguments:
+                shown = each.show_default if isinstance(each.show_default, str) else each.default
+                fixed = "" if shown is None or shown is False or shown == "" else f"`{shown}`"
+                options.setdefault((f"`{each.opts[-1]}`", each.help, fixed), []).append(name)
+    rows = [(option, ", ".join(names), text, value) for (option, text, value), names in options.items()]
+    head = ("option", "commands", "meaning", "default")
+    return "\n".join([*table_lines(*commands), "", *table_lines(head, *rows)])
+
+
+def command_guide():
+    """The text of docs/command_line.md, with its tables from the help of the commands."""
+    text = COMMAND_LINE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{command_tables()}\n{END}{rest.split(END, 1)[1]}"
 
 
 def lines_of(path, start):
@@ -97,15 +144,7 @@ def test_links_and_pictures_lead_to_files(path):
 
 
 def test_every_command_and_option_is_documented():
-    guide = ROOT / "docs" / "command_line.md"
-    own = {
-        re.match(r"`(\w+)", row[0]).group(1): set(re.findall(r"--[\w-]+", row[2]))
-        for row in rows(guide, "# Command")
-    }
-    for option, commands, _ in rows(guide, "Options that several"):
-        for command in own if commands == "all" else commands.split(", "):
-            own[command] |= set(re.findall(r"--[\w-]+", option))
-    assert own == COMMANDS
+    assert COMMAND_LINE.read_text(encoding="utf-8") == command_guide()
     shown = {command for command, _ in lines_of(ROOT / "README.md", "python -m engine")}
     assert shown == set(COMMANDS)
 
@@ -201,3 +240,4 @@ def test_help_lists_every_choice(command, option, table):
 
 if __name__ == "__main__":
     (ROOT / "docs" / "settings.md").write_text(settings_guide(), encoding="utf-8")
+    COMMAND_LINE.write_text(command_guide(), encoding="utf-8")

@@ -15,7 +15,6 @@ from engine.documents.loaders import FORMATS, Format, one, parse_file
 from engine.documents.splitters import SPLITTERS, Splitter
 from engine.documents.units import line_starts
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS, Metric
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
@@ -25,6 +24,7 @@ from engine.layers.pooling import POOLINGS, Pooling
 from engine.models import bert, decoders, encoder_families, gpt2, gpt2_file
 from engine.retrieval.index_kinds import INDEX_KINDS, IndexKind
 from engine.retrieval.retrievers import RETRIEVERS, Retriever
+from engine.settings import Configuration
 from engine.storage.workspace import Workspace
 from pages.improve.settings.runs import to_run
 from pages.inside.chunk.decoder_stages import CONFIG_STAGES, decoder_stages
@@ -121,7 +121,7 @@ def test_a_file_of_a_new_format_is_read(tmp_path):
 @pytest.mark.usefixtures("_new_entries")
 @pytest.mark.parametrize("to", LIBRARIES)
 def test_exports_carry_new_entries_over_or_refuse_them(encoder, to):
-    cell = Cell(splitter="lines", pooling="sum", retriever="dense", model=encoder.name)
+    cell = Configuration(splitter="lines", pooling="sum", retriever="dense", model=encoder.name)
     script = export(cell, encoder, to).script
     assert "out.last_hidden_state[0].sum(dim=0)" in script
     for node in ast.walk(ast.parse(script)):
@@ -134,7 +134,7 @@ def test_exports_carry_new_entries_over_or_refuse_them(encoder, to):
 def test_a_pooling_without_a_script_is_not_exported(encoder, monkeypatch):
     monkeypatch.setitem(POOLINGS, "sum", replace(SUM, script=""))
     with pytest.raises(InputError, match="pooling 'sum' cannot be exported yet"):
-        export(Cell(pooling="sum", model=encoder.name), encoder, "langchain")
+        export(Configuration(pooling="sum", model=encoder.name), encoder, "langchain")
 
 
 @pytest.mark.usefixtures("_new_entries")

@@ -7,12 +7,12 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.settings import SETTINGS
 from ui.asking import last_asked, queue_question
 from ui.current import current_question, set_question
 from ui.documents import searched_files, session_files
 from ui.models import load_encoder
-from ui.settings import REMOVED, kept_settings, take_settings
-from ui.settings_card import SETTINGS, default_settings
+from ui.setting_values import REMOVED, apply_settings, default_settings, kept_settings
 from ui.text import listed
 
 QUESTION, DOCUMENTS = "question", "search"
@@ -47,7 +47,7 @@ def open_address(address: str) -> None:
         return
     encoder = load_encoder()
     values = {name: value_of(text) for name, text in given.items()}
-    take_settings(default_settings(encoder) | values, encoder.config.max_positions)
+    apply_settings(default_settings(encoder) | values, encoder.config.max_positions)
     for name in set(given) & set(parts):
         state[parts[name]] = values[name] if name == "chunk" else given[name]
     take_documents(given.get_all(DOCUMENTS))

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from engine.errors import GlassboxError
-from engine.evaluation.grid import Cell
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
 from engine.retrieval.embedding_model import Model
+from engine.settings import Configuration
 from ui.text import escape_markdown, show_error
 from ui.widgets import choice
 
@@ -25,7 +25,7 @@ def code_button(key: str) -> bool:
 
 
 @st.dialog("Export as code", width="large")
-def export_as_code(cell: Cell, model: Model, parent_tokens: int) -> None:
+def export_as_code(cell: Configuration, model: Model, parent_tokens: int) -> None:
     """Draw the choice of a library, and the script that finds the same passages with it.
 
     The arguments are those of `export`.

@@ -17,7 +17,6 @@ import streamlit as st
 
 from engine import Decoder, Encoder
 from engine.documents.document import Chunk
-from engine.evaluation.grid import Cell
 from engine.evaluation.sweep_cost import timed_vectors
 from engine.generation.listed_decoders import read_rate
 from engine.layers.pooling import pooling_label
@@ -25,6 +24,7 @@ from engine.models.embedding_head import OWN, Dense
 from engine.models.kv_cache import KV_BITS
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
+from engine.settings import Configuration
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
 from engine.weights.transfer import Transfer
@@ -159,7 +159,7 @@ def token_seconds(model: Model, chunks: Sequence[Chunk]) -> float:
 @st.cache_data(max_entries=8, show_spinner="Timing the encoder…")
 def timed_on(name: str, precision: str, _chunks: Sequence[Chunk], _model: Model) -> float:
     """Time a model in a precision; return the seconds of a token."""
-    _, seconds = timed_vectors(_chunks, Cell(pooling=OWN), _model)
+    _, seconds = timed_vectors(_chunks, Configuration(pooling=OWN), _model)
     return seconds
 
 

@@ -16,7 +16,7 @@ from ui.documents import bundled_names, check_length, check_own, searched_files,
 from ui.given_vectors import given_files
 from ui.models import load_encoder
 from ui.questions.kept import answer_sets_json, take_answer_sets, workspace
-from ui.settings import kept_settings, take_settings
+from ui.setting_values import apply_settings, kept_settings
 
 SESSION_FILE = "session.sqlite3"
 WHOLE_FILE = ("", "-wal", "-shm")  # suffixes of the files of an SQLite database
@@ -53,7 +53,7 @@ def take_workspace(workspace: Workspace) -> None:
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names
     state["searched"] = [name for name in session_files() if name in chosen and name in names] or list(names)
-    take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
+    apply_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
     take_answer_sets(workspace.settings.get("answer_questions"))
     index = workspace.index
     if index is not None:

@@ -23,7 +23,7 @@ from ui.data_folder import data_folder, is_local, kept_folder
 from ui.models import load_encoder
 from ui.server_settings import limits
 from ui.session_work import contents, keeping_words, session_work, switch_keeping, take_workspace
-from ui.settings_card import settings_in_use
+from ui.setting_values import settings_in_use
 from ui.text import escape_markdown, show_error
 
 SUFFIX = ".glassbox"

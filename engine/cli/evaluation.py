@@ -26,10 +26,9 @@ from engine.cli.options import (
     CorpusOptions,
     EncoderOption,
     JsonOption,
-    PoolingOption,
-    PrecisionOption,
     RerankerOption,
     RetrievalOptions,
+    SweptValues,
     check_folder_of,
     grouped,
     write_errors,
@@ -38,7 +37,6 @@ from engine.cli.progress import StatusLine, progress, say
 from engine.cli.sources import read_beir, sources, with_taken_names
 from engine.documents.document import Document
 from engine.documents.loaders import kinds
-from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import InputError
 from engine.evaluation.answers import (
     ANSWER_METRICS,
@@ -63,14 +61,11 @@ from engine.evaluation.sweep_watch import CellProgress
 from engine.generation.answer import Answer
 from engine.generation.answering import ask
 from engine.generation.sampling import GREEDY, Sampling
-from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
-from engine.models.precision import AUTO, PRECISIONS, chosen_precision
-from engine.models.prompts import PROMPT_USES
+from engine.models.precision import chosen_precision
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import (
-    DEFAULT_RETRIEVER,
     RETRIEVERS,
     SearchInputs,
     SearchTexts,
@@ -79,32 +74,22 @@ from engine.retrieval.retrievers import (
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
+from engine.settings import SWEPT, default
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")
 EVALUATED_K = 10
-# Settings in the printed table and the heads of their columns; the last two are shown where they differ.
-COLUMNS = {
-    "splitter": "splitter",
-    "chunk_tokens": "size",
-    "overlap": "overlap",
-    "model": "model",
-    "max_tokens": "limit",
-    "pooling": "pooling",
-    "retriever": "retriever",
-    "k": "k",
-    "prompts": "prompts",
-    "precision": "precision",
-}
-ALWAYS_SHOWN = list(COLUMNS)[:-2]
+SHOWN_WHERE_VARIED = ("prompts", "precision")  # settings in the printed table
 SHOWN_ROWS = 20
 SORTED_BY = "mrr"
 
 
 @app.command(name="sweep")
+@grouped
 def sweep_command(
+    values: SweptValues,
     corpus: Annotated[
         Path | None,
         typer.Option(
@@ -133,36 +118,6 @@ def sweep_command(
             show_default="bundled questions, or those of --beir",
         ),
     ] = None,
-    splitter: Annotated[str, typer.Option(help=f"Of {', '.join(SPLITTERS)}; several with commas.")] = (
-        DEFAULT_SPLITTING.method
-    ),
-    chunk_tokens: Annotated[str, typer.Option(help="Tokens of a chunk; several with commas.")] = str(
-        DEFAULT_SPLITTING.chunk_tokens
-    ),
-    overlap: Annotated[str, typer.Option(help="Tokens repeated; several with commas.")] = str(
-        DEFAULT_SPLITTING.overlap
-    ),
-    pooling: Annotated[
-        str,
-        typer.Option(
-            help=f"Of {', '.join(POOLINGS)}, or {OWN} for each model's own; several with commas. Models run "
-            f"by sentence-transformers have only their own."
-        ),
-    ] = OWN,
-    prompts: Annotated[
-        str,
-        typer.Option(
-            help=f"The models' prompts before questions and chunks, of {', '.join(PROMPT_USES)}; several "
-            f"with commas."
-        ),
-    ] = "own",
-    precision: Annotated[
-        str,
-        typer.Option(
-            help=f"Of the models' layers: {', '.join((*PRECISIONS, AUTO))}; several with commas. {AUTO} is "
-            f"the faster one."
-        ),
-    ] = "float32",
     vectors: Annotated[
         Path | None,
         typer.Option(
@@ -170,21 +125,7 @@ def sweep_command(
             "writes it, or .parquet. One of --model, --pooling and --prompts made them."
         ),
     ] = None,
-    retriever: Annotated[
-        str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
-    ] = DEFAULT_RETRIEVER,
     reranker: RerankerOption = "",
-    k: Annotated[str, typer.Option(help="How many chunks are retrieved; several with commas.")] = "5",
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Known names, folders, Hugging Face ids or servers (http://host:port#model-name), several "
-            "with commas; what is of another family than BERT is run by sentence-transformers."
-        ),
-    ] = DEFAULT_ENCODER,
-    max_tokens: Annotated[
-        str, typer.Option(help="Tokens read of a chunk, several with commas; 0 for the model's own limit.")
-    ] = "0",
     resume_file: Annotated[
         Path | None,
         typer.Option(
@@ -199,31 +140,21 @@ def sweep_command(
 ) -> None:
     """Measure every combination of settings on labelled questions, and show the best.
 
-    A setting takes several values with commas between. A stopped sweep continues with the same --resume file.
+    A setting takes several values, with commas between. A stopped sweep continues with the same --resume
+    file.
     """
     if csv is not None:
         check_folder_of(csv, "--csv")
-    axes: dict[str, list[Any]] = {
-        "splitters": names_of("--splitter", splitter),
-        "chunk_tokens": numbers_of("--chunk-tokens", chunk_tokens),
-        "overlaps": numbers_of("--overlap", overlap),
-        "models": names_of("--model", model),
-        "poolings": names_of("--pooling", pooling),
-        "retrievers": names_of("--retriever", retriever),
-        "ks": numbers_of("--k", k),
-        "max_tokens": [limit or None for limit in numbers_of("--max-tokens", max_tokens)],
-        "prompts": names_of("--prompts", prompts),
-        "precisions": [chosen_precision(name) for name in names_of("--precision", precision)],
-    }
-    if reranker:  # without one, cells that need it are left out
-        check_reranker(axes["retrievers"], reranker)
-    cells = grid(**axes)
-    say_if_slower(*axes["precisions"])
+    values["precision"] = [chosen_precision(name) for name in values["precision"]]
+    if reranker:  # without one, configurations that need it are left out
+        check_reranker(values["retriever"], reranker)
+    cells = grid(**values)
+    say_if_slower(*values["precision"])
     documents, asked = sources(corpus, beir or (), document or (), questions)
-    models = load_models(axes["models"], reranker)
-    given = [] if vectors is None else given_rows(vectors, models, axes, documents, asked)
-    if OWN not in axes["poolings"] and any(each.as_encoder is None for each in models.values()):
-        cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
+    models = load_models(values["model"], reranker)
+    given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
+    if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
+        cells = grid(**values | {"pooling": [*values["pooling"], OWN]})
     chosen = fitting(cells, models)
     report_left_out(chosen)
     done: list[SweepRow] = []
@@ -255,23 +186,6 @@ def sweep_command(
         print_best(rows)
 
 
-def names_of(option: str, text: str) -> list[str]:
-    """Read the names between commas."""
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
-        raise InputError(f"{option} is empty: give one value or more, with commas between")
-    return found
-
-
-def numbers_of(option: str, text: str) -> list[int]:
-    """Read the whole numbers between commas."""
-    parts = names_of(option, text)
-    try:
-        return [int(part) for part in parts]
-    except ValueError as error:
-        raise InputError(f"{option} is {text!r}: give whole numbers, with commas between") from error
-
-
 def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
     """Load the models by their names, each with the reranker if one is named and it can have one."""
     models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
@@ -285,23 +199,23 @@ def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
 def given_rows(
     path: Path,
     models: Mapping[str, Model],
-    axes: Mapping[str, Any],
+    values: SweptValues,
     documents: Sequence[Document],
     questions: Sequence[Question],
 ) -> list[SweepRow]:
     """Measure chunks whose vectors are given, by the first model and settings of it that made them."""
     say(f"Reading {path}")
-    poolings = dict.fromkeys([*axes["poolings"], OWN])
+    poolings = dict.fromkeys([*values["pooling"], OWN])
     reasons = []
-    for name, pooling, *read_as in product(models, poolings, axes["prompts"], axes["precisions"]):
+    for name, pooling, *read_as in product(models, poolings, values["prompts"], values["precision"]):
         try:
             model = models[name].with_prompts(read_as[0]).with_precision(read_as[1])
             index = read_index(path, model, pooling)
         except InputError as error:
             reasons.append(str(error))
             continue
-        retrievers = [each for each in axes["retrievers"] if not reason_unavailable(each, model)]
-        cells = given_cells(index, name, read_as, retrievers or axes["retrievers"], axes["ks"])
+        retrievers = [each for each in values["retriever"] if not reason_unavailable(each, model)]
+        cells = given_cells(index, name, read_as, retrievers or values["retriever"], values["k"])
         rows = measure_given(index, model, documents, questions, cells)
         return sorted(rows, key=lambda row: cells.index(row.cell))
     raise InputError(reasons[0])
@@ -363,17 +277,16 @@ def cell_progress() -> CellProgress:
 def print_best(rows: Sequence[SweepRow]) -> None:
     """Print the rows with the best `SORTED_BY`, best first, with their settings and figures."""
     shown = [
-        name for name in COLUMNS if name in ALWAYS_SHOWN or len({getattr(row.cell, name) for row in rows}) > 1
+        key
+        for key in SWEPT
+        if key not in SHOWN_WHERE_VARIED or len({getattr(row.cell, key) for row in rows}) > 1
     ]
     best = sorted(rows, key=lambda row: -row.metrics[SORTED_BY])[:SHOWN_ROWS]
-    table = [
-        [
-            *("own" if (value := getattr(row.cell, name)) is None else str(value) for name in shown),
-            *figures(row),
-        ]
-        for row in best
-    ]
-    names = [COLUMNS[name] for name in shown]
+    table = []
+    for row in best:
+        values = [getattr(row.cell, key) for key in shown]
+        table.append(["own" if value is None else str(value) for value in values] + figures(row))
+    names = [key.replace("_", " ") for key in shown]
     header = [*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label]
     widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
     for line in (header, *table):
@@ -382,13 +295,14 @@ def print_best(rows: Sequence[SweepRow]) -> None:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 
 
-def figures(row: SweepRow) -> tuple[str, str, str]:
+def figures(row: SweepRow) -> list[str]:
     """Return the figures of a row in the printed table."""
     low, high = row.intervals[SORTED_BY]
-    return f"{row.metrics[SORTED_BY]:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}"
+    return [f"{row.metrics[SORTED_BY]:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}"]
 
 
 @app.command()
+@grouped
 def evaluate(
     folder: Annotated[
         Path,
@@ -397,8 +311,8 @@ def evaluate(
         ),
     ],
     model: EncoderOption = DEFAULT_ENCODER,
-    pooling: PoolingOption = OWN,
-    precision: PrecisionOption = "float32",
+    pooling: str = OWN,
+    precision: str = default("precision"),
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate vector search, BM25 and both on a labelled collection, each document as one passage.

@@ -10,17 +10,16 @@ from engine.cli.main import app, print_json
 from engine.cli.options import (
     EmbeddingOptions,
     JsonOption,
-    ParentOption,
     RetrievalOptions,
     check_folder_of,
     grouped,
     write_errors,
 )
 from engine.cli.progress import say
-from engine.evaluation.grid import Cell
 from engine.export.libraries import LIBRARIES, check_library
 from engine.export.script import export
 from engine.models.precision import chosen_precision
+from engine.settings import SWEPT, Configuration, default
 
 
 @app.command(name="export")
@@ -29,8 +28,8 @@ def export_command(
     embedding: EmbeddingOptions,
     retrieval: RetrievalOptions,
     to: Annotated[str, typer.Option(help=f"The library: {', '.join(LIBRARIES)}.")],
-    parent_tokens: ParentOption = 0,
-    k: Annotated[int, typer.Option(help="How many passages.")] = 5,
+    parent_tokens: int = default("parent_tokens"),
+    k: int = Configuration.k,
     out: Annotated[
         Path | None, typer.Option(help="The file to write.", show_default="standard output")
     ] = None,
@@ -43,19 +42,9 @@ def export_command(
     check_library(to)
     if out is not None:
         check_folder_of(out, "--out")
-    splitting = embedding.splitting
-    cell = Cell(
-        splitting.method,
-        splitting.chunk_tokens,
-        splitting.overlap,
-        embedding.model,
-        None,
-        embedding.pooling,
-        retrieval.retriever,
-        k,
-        embedding.prompts,
-        chosen_precision(embedding.precision),
-    )
+    values = {key: getattr(embedding, key) for key in SWEPT if hasattr(embedding, key)}
+    values |= {"retriever": retrieval.retriever, "k": k, "precision": chosen_precision(embedding.precision)}
+    cell = Configuration(**values)
     exported = export(cell, load_encoder(embedding.model), to, parent_tokens)
     if out is not None:
         with write_errors(out):

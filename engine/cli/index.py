@@ -10,19 +10,20 @@ import typer
 
 from engine.cli.loading import load_search_model, warn_of
 from engine.cli.main import app, one_line, place, print_json
-from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, grouped
+from engine.cli.options import EmbeddingOptions, JsonOption, grouped
 from engine.cli.progress import progress, say
 from engine.documents.document import Chunk
 from engine.documents.truncation import limit_warning
 from engine.errors import InputError
 from engine.models.precision import chosen_precision
-from engine.retrieval.index_choice import TRUSTED, K, Measured
-from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS
+from engine.retrieval.index_choice import Measured
+from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.retrieval.stored.index_folder import IndexSettings
 from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
 from engine.retrieval.stored.ray_shards import LOCAL, Cluster
 from engine.retrieval.vector_cache import VectorCache
+from engine.settings import default
 from engine.wording import counted
 
 SHOWN_LOST = 5
@@ -34,19 +35,9 @@ def index_command(
     corpus: Annotated[Path, typer.Argument(help="A file or a folder, as for a corpus.")],
     out: Annotated[Path, typer.Option(help="The folder of the index, outside of the corpus.")],
     embedding: EmbeddingOptions,
-    parent_tokens: ParentOption = 0,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(help="Tokens of a chunk that the model reads.", show_default="the model's own limit"),
-    ] = None,
-    index_kind: Annotated[
-        str,
-        typer.Option(
-            help=f"What finds the nearest vectors: {', '.join((*INDEX_KINDS, AUTO))}, which chooses by size. "
-            f"Another kind than {FLAT} is used if its recall@{K} in a sample of your chunks is {TRUSTED} or "
-            "more."
-        ),
-    ] = AUTO,
+    parent_tokens: int = default("parent_tokens"),
+    max_tokens: int | None = default("max_tokens"),
+    index_kind: str = default("index_kind"),
     store: Annotated[
         str | None,
         typer.Option(

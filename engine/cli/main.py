@@ -42,6 +42,7 @@ from engine.generation.sampling import GREEDY, Sampling, unused_settings
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.relevance import closer_than
 from engine.retrieval.vector_files import save_npz
+from engine.settings import Configuration
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
 
@@ -123,7 +124,7 @@ def search(
     question: Annotated[str, typer.Argument(help="What to look for.")],
     corpus: SearchedOptions,
     retrieval: RetrievalOptions,
-    k: Annotated[int, typer.Option(help="How many passages.")] = 5,
+    k: int = Configuration.k,
     as_json: JsonOption = False,
 ) -> None:
     """Find the best passages of a corpus for a question.

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -11,41 +11,19 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from engine.documents.loaders import BUNDLED_CORPUS, kinds
-from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting
+from engine.documents.splitters import Splitting
 from engine.errors import InputError
-from engine.generation.sampling import RULES
-from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, DEFAULT_SEARCH
-from engine.layers.pooling import POOLINGS
+from engine.generation.settings import DEFAULT_ANSWER
 from engine.models.embedding_head import OWN
 from engine.models.kv_cache import KV_BITS
-from engine.models.precision import AUTO, PRECISIONS
-from engine.models.prompts import PROMPT_USES
+from engine.models.precision import AUTO
 from engine.retrieval.filters import DocumentFilter
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
-from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
+from engine.settings import OWN_LABEL, SETTINGS, Configuration, default
+from engine.weights.catalog import DEFAULT_DECODER
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a model folder or a Hugging Face id.")
-]
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="What embeds: a known name, a folder or a Hugging Face id, or http://host:port#model-name for a "
-        "server that speaks OpenAI's protocol, whose key is in GLASSBOX_SERVER_KEY.",
-    ),
-]
-PoolingOption = Annotated[
-    str,
-    typer.Option(help=f"How token vectors become one: {', '.join(POOLINGS)}; own is the model's own way."),
-]
-PrecisionOption = Annotated[
-    str,
-    typer.Option(
-        help=f"Of model and reranker: {', '.join((*PRECISIONS, AUTO))}. int8 is about twice as fast "
-        f"where the processor multiplies bytes; {AUTO} takes it there."
-    ),
 ]
 RerankerOption = Annotated[
     str,
@@ -54,37 +32,34 @@ RerankerOption = Annotated[
         show_default=False,
     ),
 ]
-ParentOption = Annotated[
-    int,
-    typer.Option(help="Tokens of the larger chunk around each, given in its place; 0: the chunk itself."),
-]
-SAMPLING_HELP = {name: rule.help for name, rule in RULES.items()} | {
-    "seed": "Makes drawing at a temperature repeatable."
+# What the command line adds to the help of a setting.
+ADDED_HELP = {
+    "model": " The key of a server is in GLASSBOX_SERVER_KEY.",
+    "precision": f" {AUTO} is int8 where the processor multiplies bytes.",
+    "answer_at": " From 0 to 1.",
+    "refuse_below": " From 0 to 1.",
 }
+
+
+def setting_help(key: str) -> str:
+    """Return the help of the option of a setting: what it does, and its choices."""
+    setting = SETTINGS[key]
+    names = ", ".join([*setting.choices, *filter(None, [setting.own])])
+    line = f"{setting.help.removesuffix('.')}: {names}." if setting.choices else setting.help
+    return line + ADDED_HELP.get(key, "")
 
 
 @dataclass(frozen=True)
 class EmbeddingOptions:
     """How documents are cut and embedded."""
 
-    model: ModelOption = DEFAULT_ENCODER
-    splitter: Annotated[str, typer.Option(help=f"How documents are cut: {', '.join(SPLITTERS)}.")] = (
-        DEFAULT_SPLITTING.method
-    )
-    chunk_tokens: Annotated[int, typer.Option(help="Tokens of a chunk, special tokens included.")] = (
-        DEFAULT_SPLITTING.chunk_tokens
-    )
-    overlap: Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")] = (
-        DEFAULT_SPLITTING.overlap
-    )
-    pooling: PoolingOption = OWN
-    prompts: Annotated[
-        str,
-        typer.Option(
-            help=f"The model's prompts before questions and chunks, if it has any: {', '.join(PROMPT_USES)}."
-        ),
-    ] = "own"
-    precision: PrecisionOption = "float32"
+    model: str = default("model")
+    splitter: str = default("splitter")
+    chunk_tokens: int = default("chunk_tokens")
+    overlap: int = default("overlap")
+    pooling: str = OWN
+    prompts: str = default("prompts")
+    precision: str = default("precision")
     cache: Annotated[
         Path | None, typer.Option(help="A file that keeps embeddings between runs (SQLite).")
     ] = None
@@ -103,7 +78,7 @@ class CorpusOptions(EmbeddingOptions):
         Path,
         typer.Option(help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus"),
     ] = BUNDLED_CORPUS
-    parent_tokens: ParentOption = 0
+    parent_tokens: int = default("parent_tokens")
     reranker: RerankerOption = ""
 
 
@@ -156,9 +131,7 @@ class SearchedOptions(CorpusOptions):
 class RetrievalOptions:
     """How passages are found."""
 
-    retriever: Annotated[
-        str, typer.Option(help=f"How passages are found and ordered: {', '.join(RETRIEVERS)}.")
-    ] = DEFAULT_RETRIEVER
+    retriever: str = default("retriever")
 
 
 @dataclass(frozen=True)
@@ -169,32 +142,14 @@ class AnsweringOptions:
         str,
         typer.Option(help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id."),
     ] = DEFAULT_DECODER
-    k: Annotated[int, typer.Option(help="How many passages to search for.")] = DEFAULT_SEARCH.k
-    min_relevance: Annotated[
-        float,
-        typer.Option(
-            help="A passage counts as relevant where at least this share (percent) of unrelated questions "
-            "finds nothing as close; 0: all count."
-        ),
-    ] = DEFAULT_MIN_RELEVANCE
-    max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = (
-        DEFAULT_ANSWER.max_prompt_tokens
-    )
-    max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the model's text.")] = (
-        DEFAULT_ANSWER.max_new_tokens
-    )
-    context: Annotated[
-        str,
-        typer.Option(
-            help="What the model reads: " + ", ".join(f"{name} ({what})" for name, what in CONTEXTS.items())
-        ),
-    ] = DEFAULT_ANSWER.context
-    answer_at: Annotated[
-        float, typer.Option(help="Confidence (0 to 1) from which an answer is shown as one.")
-    ] = DEFAULT_ANSWER.answer_threshold
-    refuse_below: Annotated[float, typer.Option(help="Confidence below which the answer is refused.")] = (
-        DEFAULT_ANSWER.refuse_threshold
-    )
+    k: int = default("k")
+    min_relevance: float = default("min_relevance")
+    max_prompt_tokens: int = default("max_prompt_tokens")
+    max_new_tokens: int = default("max_new_tokens")
+    context: str = default("context")
+    answer_at: float = DEFAULT_ANSWER.answer_threshold
+    refuse_below: float = DEFAULT_ANSWER.refuse_threshold
+    think: bool = default("think")
     quotes_only: Annotated[
         bool, typer.Option("--quotes-only", help="Only quote: the model writes no text.")
     ] = False
@@ -204,31 +159,32 @@ class AnsweringOptions:
             help="Bits of a number in the decoder's KV cache, 16 or 8: 8 take about half of the memory."
         ),
     ] = KV_BITS[0]
-    think: Annotated[
-        bool,
-        typer.Option(
-            "--think",
-            help="Let a model with a thinking mode (Qwen3, SmolLM3) think first; its thought is no part of "
-            "the answer.",
-        ),
-    ] = False
+
+
+class SweptValues(dict[str, list[Any]]):
+    """The values of every setting that a sweep varies, by key: an option each, with commas between values."""
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of its parameters that are dataclasses.
+    """Give a command an option for each field of its parameters that are dataclasses, and for `SweptValues`.
 
-    Fields without a `typer.Option` of their own are those of `Sampling`, with the help of `RULES`.
+    Fields and parameters without a `typer.Option` of their own are settings, with the help of `SETTINGS`.
     """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[Any, list[str]]] = {}
+    groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
         hint = hints[parameter.name]
-        if not is_dataclass(hint):
+        group: Callable[..., Any]
+        if hint is SweptValues:
+            options, group = swept_parameters(), read_swept
+        elif isinstance(hint, type) and is_dataclass(hint):
+            options, group = option_parameters(hint), hint
+        else:
+            hint = option_hint(parameter.name, hint)
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
             continue
-        options = option_parameters(hint)
-        groups[parameter.name] = hint, [option.name for option in options]
+        groups[parameter.name] = group, [option.name for option in options]
         parameters += options
 
     @wraps(command)
@@ -242,18 +198,64 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+def option_hint(name: str, hint: Any) -> Any:
+    """Return the type of an option with its help: its own, or that of the setting of its name."""
+    if hasattr(hint, "__metadata__"):
+        return hint
+    setting = SETTINGS[name]
+    flags = [f"--{name.replace('_', '-')}"] if isinstance(setting.default, bool) else []
+    shown = OWN_LABEL if setting.none == OWN_LABEL else True
+    return Annotated[hint, typer.Option(*flags, help=setting_help(name), show_default=shown)]
+
+
 def option_parameters(group: Any) -> list[inspect.Parameter]:
     """Return a parameter for each field of a dataclass, as typer reads them."""
     hints = get_type_hints(group, include_extras=True)
+    return [
+        parameter_of(
+            field.name,
+            option_hint(field.name, hints[field.name]),
+            inspect.Parameter.empty if field.default is MISSING else field.default,
+        )
+        for field in fields(group)
+    ]
+
+
+def swept_parameters() -> list[inspect.Parameter]:
+    """Return a parameter for each setting that a sweep varies; as text, 0 is the model's own number."""
     found = []
-    for field in fields(group):
-        hint = hints[field.name]
-        if not hasattr(hint, "__metadata__"):
-            hint = Annotated[hint, typer.Option(help=SAMPLING_HELP[field.name])]
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        kind = inspect.Parameter.KEYWORD_ONLY
-        found.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
+    for key, value in asdict(Configuration()).items():
+        own = " 0 is the model's own." if value is None else ""
+        option = typer.Option(help=f"{setting_help(key)}{own}")
+        text = str(SETTINGS[key].own or value or 0)
+        found.append(parameter_of(key, Annotated[str, option], text))
     return found
+
+
+def parameter_of(name: str, hint: Any, value: Any) -> inspect.Parameter:
+    """Return a parameter of a command."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=hint)
+
+
+def read_swept(**texts: str) -> SweptValues:
+    """Read the values between commas, whole numbers for settings that are numbers."""
+    values = SweptValues()
+    for key, text in texts.items():
+        option = f"--{key.replace('_', '-')}"
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if not parts:
+            raise InputError(f"{option} is empty: give one value or more, with commas between")
+        values[key] = parts if not SETTINGS[key].tried else [whole_number(option, part) for part in parts]
+    values["max_tokens"] = [limit or None for limit in values["max_tokens"]]
+    return values
+
+
+def whole_number(option: str, text: str) -> int:
+    """Read a whole number; raise `InputError` if it is none."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InputError(f"{option} has {text!r}: give whole numbers, with commas between") from error
 
 
 def check_folder_of(path: Path, option: str) -> None:

@@ -12,7 +12,6 @@ from engine.cli.main import answer_settings, app
 from engine.cli.options import (
     AnsweringOptions,
     EmbeddingOptions,
-    ParentOption,
     RerankerOption,
     RetrievalOptions,
     SearchedOptions,
@@ -26,6 +25,7 @@ from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
 from engine.serving.limits import Limits
+from engine.settings import default
 from engine.wording import counted
 
 API_KEY = "GLASSBOX_API_KEY"
@@ -104,7 +104,7 @@ def serve_command(
         Path | None,
         typer.Option(help="A folder that the command `index` wrote, to search and ask in place of a corpus."),
     ] = None,
-    parent_tokens: ParentOption = 0,
+    parent_tokens: int = default("parent_tokens"),
     reranker: RerankerOption = "",
     sampling: Sampling = GREEDY,
 ) -> None:

@@ -6,7 +6,6 @@ from hashlib import sha256
 
 from engine.documents.document import Document
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import LabelledChunks, measure_cells
 from engine.evaluation.sweep_row import SweepRow, resamples
@@ -15,6 +14,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import reason_unavailable
 from engine.retrieval.vector_cache import VectorCache
+from engine.settings import Configuration
 
 GIVEN = "given"  # in place of a splitter
 ROOM = 2  # times the vectors' bytes: the cache holds those of questions, too, and evicts nothing
@@ -32,14 +32,14 @@ class GivenDocument(Document):
 
 def given_cells(
     index: Index, model: str, read_as: Sequence[str], retrievers: Sequence[str], ks: Sequence[int]
-) -> list[Cell]:
+) -> list[Configuration]:
     """Return a cell for each way to search an index; its size is that of the longest chunk.
 
     ``read_as`` is the use of the model's prompts, and its precision.
     """
     n_tokens = max(chunk.n_tokens for chunk in index.chunks)
     return [
-        Cell(GIVEN, n_tokens, 0, model, None, index.spec.pooling, retriever, k, *read_as)
+        Configuration(GIVEN, n_tokens, 0, model, None, index.spec.pooling, retriever, k, *read_as)
         for retriever in retrievers
         for k in ks
     ]
@@ -50,7 +50,7 @@ def measure_given(
     model: Model,
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Cell],
+    cells: Sequence[Configuration],
 ) -> Iterator[SweepRow]:
     """Measure cells that differ in retriever and k on an index of given chunks.
 

@@ -1,69 +1,25 @@
 """Grids of settings: every combination of the values given for each."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting, check_splitting
+from engine.documents.splitters import SPLITTERS, check_splitting
 from engine.errors import InputError
-from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
-from engine.models.precision import PRECISIONS
-from engine.models.prompts import PROMPT_USES
 from engine.retrieval.embedding_model import Model, embedding_spec
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, reason_unavailable
-from engine.weights.catalog import DEFAULT_ENCODER
+from engine.retrieval.retrievers import reason_unavailable
+from engine.settings import SETTINGS, SWEPT, Configuration
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination of settings.
-
-    Attributes
-    ----------
-    splitter, chunk_tokens, overlap
-        How documents are cut, as in `Splitting`.
-    model
-        Name of the model, a key of the sweep's models.
-    max_tokens
-        Token limit of a text, None for the model's own.
-    pooling
-        One of `POOLINGS`, or ``"own"`` for the head of the model itself.
-    retriever
-        One of `RETRIEVERS`.
-    k
-        Number of chunks retrieved.
-    prompts
-        One of `PROMPT_USES`.
-    precision
-        One of `PRECISIONS`.
-    """
-
-    splitter: str = DEFAULT_SPLITTING.method
-    chunk_tokens: int = DEFAULT_SPLITTING.chunk_tokens
-    overlap: int = DEFAULT_SPLITTING.overlap
-    model: str = DEFAULT_ENCODER
-    max_tokens: int | None = None
-    pooling: str = "mean"
-    retriever: str = DEFAULT_RETRIEVER
-    k: int = 5
-    prompts: str = "own"
-    precision: str = "float32"
-
-    @property
-    def splitting(self) -> Splitting:
-        """How documents are cut."""
-        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
 
 
 @dataclass(frozen=True)
 class LeftOut:
     """A combination that is impossible, or the same as another, and the reason."""
 
-    cell: Cell
+    cell: Configuration
     why: str
 
 
@@ -71,23 +27,12 @@ class LeftOut:
 class Grid:
     """The combinations to measure, and those left out."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[Configuration, ...]
     left_out: tuple[LeftOut, ...] = ()
 
 
-def grid(
-    splitters: Sequence[str] = (DEFAULT_SPLITTING.method,),
-    chunk_tokens: Sequence[int] = (DEFAULT_SPLITTING.chunk_tokens,),
-    overlaps: Sequence[int] = (DEFAULT_SPLITTING.overlap,),
-    models: Sequence[str] = (DEFAULT_ENCODER,),
-    poolings: Sequence[str] = ("mean",),
-    retrievers: Sequence[str] = (DEFAULT_RETRIEVER,),
-    ks: Sequence[int] = (5,),
-    max_tokens: Sequence[int | None] = (None,),
-    prompts: Sequence[str] = ("own",),
-    precisions: Sequence[str] = ("float32",),
-) -> Grid:
-    """Combine the values of all settings; repeated values count once.
+def grid(**values: Sequence[Any]) -> Grid:
+    """Combine values of settings, by their keys; repeated values count once, others have their defaults.
 
     Left out are chunk sizes too small for an overlap, and, for splitters that ignore the overlap, all
     overlaps but the first.
@@ -95,34 +40,30 @@ def grid(
     Raises
     ------
     InputError
-        A setting has no value, a splitter, pooling, retriever, use of prompts or precision is unknown, or a
-        ``k`` is below 1.
+        An unknown setting or value, a setting without a value, or a ``k`` below 1.
     """
-    check_names("splitter", splitters, SPLITTERS)
-    check_names("pooling", poolings, (*POOLINGS, OWN))
-    check_names("retriever", retrievers, RETRIEVERS)
-    check_names("use of prompts", prompts, PROMPT_USES)
-    check_names("precision", precisions, PRECISIONS)
-    for what, values in {"size": chunk_tokens, "overlap": overlaps, "model": models, "k": ks}.items():
-        check_some(what, values)
-    check_some("token limit", max_tokens)
-    for k in ks:
-        if k < 1:
-            raise InputError(f"k is {k}: retrieve 1 chunk or more")
-    settings: tuple[Sequence[Any], ...] = (
-        splitters,
-        chunk_tokens,
-        overlaps,
-        models,
-        max_tokens,
-        poolings,
-        retrievers,
-        ks,
-        prompts,
-        precisions,
-    )
-    cells = [Cell(*values) for values in product(*map(dict.fromkeys, settings))]
-    return without_problems(cells, lambda cell: splitting_problem(cell, overlaps[0]))
+    for key, given in values.items():
+        check_values(key, given)
+    axes = {
+        key: dict.fromkeys(values.get(key, [default])) for key, default in asdict(Configuration()).items()
+    }
+    first_overlap = next(iter(axes["overlap"]))
+    cells = [Configuration(*each) for each in product(*axes.values())]
+    return without_problems(cells, lambda cell: splitting_problem(cell, first_overlap))
+
+
+def check_values(key: str, values: Sequence[Any]) -> None:
+    """Raise `InputError` unless a sweep varies a setting, and it has these values, one or more."""
+    if key not in SWEPT:
+        raise InputError(f"no sweep varies {key!r}: choose of {', '.join(SWEPT)}")
+    if isinstance(values, str) or not values:
+        raise InputError(f"no {key} is given: give one or more, as a list")
+    setting = SETTINGS[key]
+    for value in values:
+        if setting.choices and not setting.allows(value):
+            raise InputError(f"there is no {key} {value!r}: choose of {', '.join(setting.choices)}")
+    if key == "k" and min(values) < 1:
+        raise InputError(f"k is {min(values)}: retrieve 1 chunk or more")
 
 
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
@@ -142,7 +83,7 @@ def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
     return Grid(kept.cells, cells.left_out + kept.left_out)
 
 
-def resolved(cell: Cell, model: Model) -> Cell:
+def resolved(cell: Configuration, model: Model) -> Configuration:
     """Replace the pooling "own" of a cell by its strategy, and a token limit that the model cannot take."""
     return replace(
         cell,
@@ -151,7 +92,7 @@ def resolved(cell: Cell, model: Model) -> Cell:
     )
 
 
-def without_problems(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
+def without_problems(cells: Sequence[Configuration], problem: Callable[[Configuration], str]) -> Grid:
     """Return the cells without a problem; those with one are left out."""
     problems = [problem(cell) for cell in cells]
     return Grid(
@@ -160,14 +101,14 @@ def without_problems(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> G
     )
 
 
-def splitting_problem(cell: Cell, first_overlap: int) -> str:
+def splitting_problem(cell: Configuration, first_overlap: int) -> str:
     """Return why a splitting is impossible or superfluous, empty if it is neither."""
     if SPLITTERS[cell.splitter].is_sliding and cell.overlap != first_overlap:
         return f"splitter {cell.splitter!r} ignores the overlap: {first_overlap} stands for all"
     return error_message(lambda: check_splitting(cell.splitting, N_SPECIAL))
 
 
-def reason_left_out(cell: Cell, model: Model) -> str:
+def reason_left_out(cell: Configuration, model: Model) -> str:
     """Return why a model cannot do a cell, empty if it can."""
     if reason := reason_unavailable(cell.retriever, model):
         return reason
@@ -189,17 +130,3 @@ def error_message(check: Callable[[], object]) -> str:
     except InputError as error:
         return str(error)
     return ""
-
-
-def check_some(what: str, values: Sequence[object]) -> None:
-    """Raise `InputError` for a setting without values."""
-    if isinstance(values, str) or not values:
-        raise InputError(f"no {what} is given: give one or more, as a list")
-
-
-def check_names(what: str, names: Sequence[str], known: Collection[str]) -> None:
-    """Raise `InputError` for an unknown name."""
-    check_some(what, names)
-    for name in names:
-        if name not in known:
-            raise InputError(f"there is no {what} {name!r}: choose of {', '.join(known)}")

@@ -18,7 +18,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting, split
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import InputError
-from engine.evaluation.grid import Cell, reason_left_out
+from engine.evaluation.grid import reason_left_out
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
@@ -45,6 +45,7 @@ from engine.retrieval.retrievers import (
     retriever_scores,
 )
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.settings import Configuration
 
 Key = TypeVar("Key", bound=Hashable)
 RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
@@ -53,7 +54,7 @@ RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
 def sweep(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Cell],
+    cells: Sequence[Configuration],
     models: Mapping[str, Model],
     cache: VectorCache | None = None,
     on_progress: CellProgress | None = None,
@@ -110,7 +111,7 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
 def check_sweep(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Cell],
+    cells: Sequence[Configuration],
     models: Mapping[str, Model],
 ) -> None:
     """Raise `InputError` if an argument is empty or a cell cannot be measured."""
@@ -129,7 +130,7 @@ def check_sweep(
 def rows_of(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Cell],
+    cells: Sequence[Configuration],
     models: Mapping[str, Model],
     cache: VectorCache,
     watch: Watch,
@@ -152,7 +153,7 @@ def rows_of(
         return
 
 
-def reading(cell: Cell) -> tuple[str, str]:
+def reading(cell: Configuration) -> tuple[str, str]:
     """How a cell's model reads texts: the use of its prompts, and its precision."""
     return cell.prompts, cell.precision
 
@@ -200,7 +201,7 @@ class LabelledChunks:
 
 
 def measure_cells(
-    cells: Sequence[Cell], labelled: LabelledChunks, model: Model, cache: VectorCache, watch: Watch
+    cells: Sequence[Configuration], labelled: LabelledChunks, model: Model, cache: VectorCache, watch: Watch
 ) -> Iterator[SweepRow]:
     """Measure cells alike but for pooling, retriever and k: pooling by pooling, retriever by retriever."""
     asked, max_tokens = tuple(question.text for question in labelled.questions), cells[0].max_tokens
@@ -230,7 +231,7 @@ def measure_cells(
 
 
 def make_row(
-    cell: Cell,
+    cell: Configuration,
     values: Array,
     labelled: LabelledChunks,
     n_bytes: int,
@@ -297,9 +298,11 @@ def index_bytes(retriever: str, inputs: SearchInputs, labelled: LabelledChunks) 
     return of_words + (0 if retriever == BM25 else FLOAT_BYTES * inputs.chunk_vectors.size)
 
 
-def grouped(cells: Sequence[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
+def grouped(
+    cells: Sequence[Configuration], key: Callable[[Configuration], Key]
+) -> dict[Key, list[Configuration]]:
     """Group cells by key, in the order of each key's first cell."""
-    groups: dict[Key, list[Cell]] = {}
+    groups: dict[Key, list[Configuration]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)
     return groups

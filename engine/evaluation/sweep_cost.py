@@ -11,7 +11,6 @@ import numpy as np
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS, Splitting
 from engine.documents.token_spans import token_spans
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import (
     LabelledChunks,
@@ -32,6 +31,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import SearchInputs, SearchTexts
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.settings import Configuration
 
 COUNTING_SECONDS = 0.8  # after which the remaining splittings are extrapolated
 SAMPLE_TOKENS = 2048  # embedded to measure the time
@@ -95,7 +95,7 @@ class Count:
 def estimate(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Cell],
+    cells: Sequence[Configuration],
     models: Mapping[str, Model],
 ) -> Cost:
     """Count the work of a sweep, and time a sample of it; arguments and errors are those of `sweep`."""
@@ -143,7 +143,9 @@ def countable(splitting: Splitting) -> Splitting:
     return replace(splitting, method="sentences") if SPLITTERS[splitting.method].needs_embed else splitting
 
 
-def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Model, speed: "Speed") -> None:
+def add(
+    count: Count, chunks: Sequence[Chunk], cells: Sequence[Configuration], model: Model, speed: "Speed"
+) -> None:
     """Add a splitting's chunks, and the texts and tokens that its cells need to embed."""
     count.n_cut += 1
     count.n_chunks += len(chunks)
@@ -183,9 +185,9 @@ class Speed:
         cls,
         questions: Sequence[Question],
         chunks: Sequence[Chunk],
-        cells: Sequence[Cell],
+        cells: Sequence[Configuration],
         model: Model,
-        all_cells: Sequence[Cell],
+        all_cells: Sequence[Configuration],
     ) -> "Speed":
         """Time some of the chunks of one splitting."""
         some = chunks[:SAMPLE_CHUNKS]
@@ -209,7 +211,7 @@ class Speed:
         return cls(a_token, seconds, a_pair)
 
 
-def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Array, float]:
+def timed_vectors(chunks: Sequence[Chunk], cell: Configuration, model: Model) -> tuple[Array, float]:
     """Embed a few chunks; return their vectors ``(n_texts, d_model)`` and the seconds per token."""
     pooling = "mean" if model.as_encoder else cell.pooling
     lengths = np.cumsum([chunk.n_tokens for chunk in chunks], dtype=int)
@@ -253,6 +255,8 @@ def scored_seconds(retriever: str, labelled: LabelledChunks, vectors: Array) -> 
         scores = scores_of(name, inputs, watch)
         ranked = Ranked.of(scores, labelled.relevant, SAMPLE_K)
         values = values_at(ranked, labelled.chunks, labelled.questions, SAMPLE_K)
-        row = make_row(Cell(retriever=name), values, labelled, index_bytes(name, inputs, labelled), watch)
+        row = make_row(
+            Configuration(retriever=name), values, labelled, index_bytes(name, inputs, labelled), watch
+        )
         seconds.append(row.seconds)
     return min(seconds)

@@ -7,12 +7,12 @@ import numpy as np
 
 from engine.documents.document import Chunk
 from engine.evaluation.bootstrap import N_RESAMPLES, draws, means, percentile_interval
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS, Retrieved, reciprocal_rank
 from engine.evaluation.questions import Question
 from engine.evaluation.spans import SpanMetrics, best_chunks, span_metrics
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import words
+from engine.settings import Configuration
 
 BM25 = "bm25"
 FLOAT_BYTES = INT_BYTES = 4
@@ -44,7 +44,7 @@ class SweepRow:
         earlier versions.
     """
 
-    cell: Cell
+    cell: Configuration
     n_chunks: int
     n_questions: int
     metrics: Mapping[str, float]
@@ -104,7 +104,7 @@ class Ranked:
         ]
 
 
-def takes_all(cell: Cell, n_chunks: int) -> bool:
+def takes_all(cell: Configuration, n_chunks: int) -> bool:
     """Whether a cell retrieves all chunks, so that its recall is 1; BM25 needs a common word to find one."""
     return cell.k >= n_chunks and cell.retriever != BM25
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from engine.documents.document import Document
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
@@ -26,11 +25,12 @@ from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_row import SweepRow
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import prompted_digest
+from engine.settings import Configuration
 from engine.wording import csv_cell
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
-SETTINGS = tuple(field.name for field in fields(Cell))
+SETTINGS = tuple(field.name for field in fields(Configuration))
 FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes", "search_seconds")
 
 
@@ -140,7 +140,7 @@ def to_row(content: dict[str, Any]) -> SweepRow:
     names = [name for name in METRICS if name in content["metrics"]]
     columns = np.array([content["values"][name] for name in names], np.float64).T
     return SweepRow(
-        cell=Cell(**content["cell"]),
+        cell=Configuration(**content["cell"]),
         metrics={name: float(content["metrics"][name]) for name in names},
         intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in names},
         values=QuestionValues.of(names, columns),

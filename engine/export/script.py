@@ -21,7 +21,7 @@ from engine.documents.splitters import (
 )
 from engine.documents.units import LINE_END, PARAGRAPH_END, TOPIC_PERCENTILE
 from engine.errors import InputError
-from engine.evaluation.grid import Cell, reason_left_out, resolved
+from engine.evaluation.grid import reason_left_out, resolved
 from engine.evaluation.library_model import LibraryModel
 from engine.export.libraries import LIBRARIES, check_library, import_lines, packages
 from engine.layers.pooling import POOLINGS, pooling_label
@@ -32,6 +32,7 @@ from engine.retrieval.fusion import RRF_CONSTANT
 from engine.retrieval.mmr import MMR_DIVERSITY, mmr_order
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
+from engine.settings import Configuration
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Export:
     left_out: tuple[str, ...]
 
 
-def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0) -> Export:
+def export(cell: Configuration, model: Model, to: str, parent_tokens: int = 0) -> Export:
     """Write a script that cuts documents into the same chunks and finds the same passages.
 
     Parameters
@@ -91,7 +92,7 @@ def spaced(script: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", script).strip() + "\n"
 
 
-def check_cell(cell: Cell, model: Model, parent_tokens: int) -> None:
+def check_cell(cell: Configuration, model: Model, parent_tokens: int) -> None:
     """Raise `InputError` for settings that cannot be combined."""
     check_retriever(cell.retriever)
     if cell.k < 1:
@@ -102,7 +103,7 @@ def check_cell(cell: Cell, model: Model, parent_tokens: int) -> None:
         raise InputError(reason)
 
 
-def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:
+def script_fields(cell: Configuration, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:
     """Return the fields of the templates."""
     splitter, retriever = SPLITTERS[cell.splitter], RETRIEVERS[cell.retriever]
     own, limit, normalizes = facts_of(model)
@@ -208,7 +209,7 @@ def refuse(setting: str, name: str, place: str) -> None:
     raise InputError(f"{setting} {name!r} cannot be exported yet, for lack of {place}: choose another")
 
 
-def left_out(cell: Cell, model: Model) -> tuple[str, ...]:
+def left_out(cell: Configuration, model: Model) -> tuple[str, ...]:
     """Return in words the settings that a script does not carry over."""
     found: Sequence[tuple[bool, str]] = (
         (

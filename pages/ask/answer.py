@@ -19,8 +19,8 @@ from ui.figures import show_prompt_parts
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found
 from ui.report import Html, Report, element, facts, paragraph
+from ui.setting_values import settings_words
 from ui.settings import settings_values
-from ui.settings_card import settings_words
 from ui.text import Strong, escape_html, passage_label, show_text
 from ui.tokens import AS_DECODER_COUNTS
 

@@ -36,7 +36,7 @@ from ui.current import follow_question
 from ui.export import show_save
 from ui.look_inside import show_look_inside
 from ui.models import load_encoder
-from ui.settings_card import settings_in_use
+from ui.setting_values import settings_in_use
 from ui.text import escape_html, show_text
 from ui.widgets import MOST_QUESTION, check_typed, fragment
 

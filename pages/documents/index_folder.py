@@ -12,6 +12,7 @@ from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, Stored
 from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.stored.milvus_store import release
 from engine.retrieval.vector_cache import MAX_BYTES
+from engine.settings import SETTINGS
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.corpus import session_vectors
@@ -20,8 +21,7 @@ from ui.documents import check_length, check_own, show_failures, uploads
 from ui.models import load_encoder
 from ui.progress import counting
 from ui.server_settings import ENCODER, is_public
-from ui.settings import COUNTS, take_settings
-from ui.settings_card import SETTINGS, settings_in_use
+from ui.setting_values import apply_settings, settings_in_use
 from ui.text import escape_markdown, show_error
 
 
@@ -127,10 +127,12 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
         del values["prompts"]
     if settings.max_tokens is None:  # the model's own limit may be above the range of saved settings
         del values["max_tokens"]
-    for key, (low, high) in (COUNTS | {"overlap": (0, values["chunk_tokens"] // 2)}).items():
-        if key in values and not low <= values[key] <= high:
+    for key, value in values.items():
+        setting = SETTINGS[key]
+        low, high = setting.low, values["chunk_tokens"] // 2 if key == "overlap" else setting.high
+        if high is not None and not low <= value <= high:
             raise InputError(
-                f"{folder} was made with {SETTINGS[key].name} {values[key]}, the app has {low} to {high}: "
+                f"{folder} was made with {setting.name} {value}, the app has {low} to {high}: "
                 "search it with python -m engine ask --index"
             )
     files = {file.name: file.documents for file in stored.files}
@@ -140,7 +142,7 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     uploads().update(files)
     st.session_state["searched"] = list(files)
     st.session_state["max_tokens"] = index.spec.max_tokens
-    take_settings(values, encoder.config.max_positions)
+    apply_settings(values, encoder.config.max_positions)
     texts = model.prompts.before("document", index.texts)
     session_vectors().put_many(texts, index.vectors, index.spec)
 

@@ -26,7 +26,7 @@ from ui.given_vectors import given_of, reason_unavailable
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
 from ui.progress import counting
-from ui.settings_card import settings_in_use
+from ui.setting_values import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
 from ui.widgets import MOST_QUESTION, check_typed

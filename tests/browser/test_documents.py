@@ -127,7 +127,7 @@ def test_moving_a_slider_paints_the_chunks_anew(sample):
     expect(sample.locator("sup").nth(before)).to_be_visible()
     press_slider(sample, "Chunk size (tokens)", "End")
     expect(sample.locator("del").first).to_be_visible()  # 512 tokens, of which 256 are read
-    press_slider(sample, "Token limit of the encoder", "End")
+    press_slider(sample, "Token limit", "End")
     expect(sample.locator("del")).to_have_count(0)
 
 

@@ -21,7 +21,7 @@ MOVED = {
     "Chunk size (tokens)": ["ArrowLeft"] * 8,
     "Overlap (tokens)": ["ArrowRight"] * 3,
     "Small to big (tokens)": ["End"],
-    "Token limit of the encoder": ["End"],
+    "Token limit": ["End"],
     "Passages": ["End"],
     "Relevance threshold": ["ArrowLeft"],
     "Prompt budget (tokens)": ["ArrowLeft"],

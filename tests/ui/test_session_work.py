@@ -42,9 +42,9 @@ def test_no_name_leaves_the_folder(name, tmp_path):
 def page():
     import streamlit as st
 
-    from ui.settings import take_settings
+    from ui.setting_values import apply_settings
 
-    take_settings(st.session_state["given"], 512)
+    apply_settings(st.session_state["given"], 512)
     st.session_state["taken"] = {
         key: st.session_state.get(key) for key in ("k", "top_p", "splitter", "chunk_tokens")
     }

@@ -6,10 +6,11 @@ from engine.documents.splitters import Splitting
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.retrievers import RETRIEVERS
+from engine.settings import SETTINGS, rule_setting
 from tests.apps import app_of
-from ui.chunk_settings import CHUNK_SETTINGS, Cut, cut_of
-from ui.settings import Settings, answer_settings, limits, settings_values
-from ui.settings_card import SETTINGS, settings_words
+from ui.chunk_settings import Cut, cut_of
+from ui.setting_values import settings_words, widget_keys
+from ui.settings import Settings, answer_settings, settings_values
 
 EVERYTHING = {"top_k": 5, "top_p": 0.5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7}
 
@@ -69,9 +70,10 @@ def whole_page():
     import streamlit as st
 
     from engine import Encoder
-    from ui.settings import kept_settings, settings_sidebar, take_settings
+    from ui.setting_values import apply_settings, kept_settings
+    from ui.settings import settings_sidebar
 
-    take_settings(st.session_state["given"], 512)
+    apply_settings(st.session_state["given"], 512)
     st.session_state["settings"] = settings_sidebar(Encoder.load(), on_server=False)
     st.session_state["kept"] = kept_settings()
 
@@ -84,7 +86,6 @@ def whole_page():
         ({"min_relevance": 101}, (90, "weighted")),
         ({"threshold": 0.3}, (90, "weighted")),
         ({"retriever": "hybrid"}, (90, "hybrid")),
-        ({"retriever": "best"}, (90, "weighted")),
     ],
 )
 def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
@@ -95,11 +96,12 @@ def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected
     assert not app.toast
 
 
-def test_a_setting_of_an_earlier_version_is_left_out_in_a_line():
-    app = app_of(whole_page, given={"expand": True, "k": 3}).run()
-    assert "expand" not in app.session_state["kept"]
+def test_settings_of_an_earlier_version_are_left_out_in_a_line():
+    app = app_of(whole_page, given={"expand": True, "precision": "bfloat16", "k": 3}).run()
+    kept = app.session_state["kept"]
+    assert (kept["precision"], kept["k"], "expand" in kept) == ("float32", 3, False)
     [toast] = app.toast
-    assert "Expand the question" in toast.value
+    assert "Expand the question and Precision bfloat16" in toast.value
 
 
 def retriever_page():
@@ -128,11 +130,12 @@ class MoreSampling(Sampling):
 def test_a_sampling_rule_of_the_table_has_a_slider_and_is_kept(monkeypatch):
     rule = replace(RULES["min_p"], low=-9.0, high=0.0, off=-9.0, label="Floor", help="Leave out low logits.")
     monkeypatch.setitem(RULES, "floor", replace(rule, is_valid=lambda value: value <= 0))
+    monkeypatch.setitem(SETTINGS, "floor", rule_setting(rule))
     monkeypatch.setattr("engine.generation.sampling.Sampling", MoreSampling)
     app = sidebar(floor=-2.0)
     assert chosen(app) == MoreSampling(0.8, floor=-2.0)
     assert app.slider(key="floor").help == "Leave out low logits. -9 is off."
-    assert limits()["floor"] == (-9.0, 0.0)
+    assert [SETTINGS["floor"].allows(value) for value in (-9.0, 1.0)] == [True, False]
     app.session_state["on_server"] = True
     assert chosen(app.run()) == MoreSampling(0.8)
 
@@ -165,9 +168,9 @@ def test_the_values_of_settings_give_them_back(sampling):
     search = SearchSettings(k=3, min_relevance=50, retriever="bm25")
     answer = AnswerSettings(search, 512, 64, sampling, "passages", answer_threshold=0.6, refuse_threshold=0.2)
     values = settings_values(Settings(Cut(Splitting("fixed", 64, 8), 256, 128), "cls", answer, False))
-    assert set(values) == set(SETTINGS)
-    assert cut_of(*(values[key] for key in CHUNK_SETTINGS)) == Cut(Splitting("fixed", 64, 8), 256, 128)
+    assert set(values) == set(widget_keys())
+    assert cut_of(values) == Cut(Splitting("fixed", 64, 8), 256, 128)
     drawn = sampling_of({name: values[name] for name in RULES}, values["seed"])
     assert answer_settings(values, drawn) == answer
     assert settings_words(values)["Retriever"] == "BM25 (words)"
-    assert settings_words({"k": 3}) == {"Passages": "3"}
+    assert settings_words({"k": 3}) == {"Passages (k)": "3"}

@@ -23,8 +23,9 @@ def sidebar():
 
     from ui.documents import bundled_documents
     from ui.models import load_encoder
-    from ui.settings import kept_settings, settings_sidebar
-    from ui.settings_card import settings_in_use, show_settings_card
+    from ui.setting_values import kept_settings, settings_in_use
+    from ui.settings import settings_sidebar
+    from ui.settings_card import show_settings_card
 
     encoder = load_encoder()
     show_settings_card(bundled_documents(), encoder)
@@ -91,7 +92,7 @@ def test_changes_are_named_in_the_same_run_and_reset():
         ("temperature", 0.8, "temperature"),
         ("follow_ups", False, "follow-up questions"),
         ("context", "passages", "the model reads"),
-        ("max_tokens", 512, "token limit of the encoder"),
+        ("max_tokens", 512, "token limit"),
     ],
 )
 def test_settings_outside_the_line_are_named_and_reset(key, value, name):

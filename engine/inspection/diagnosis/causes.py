@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
 from engine.documents.units import sentence_starts
-from engine.evaluation.grid import Cell
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.models.prompts import Role
 from engine.retrieval.relevance import chance_words
 from engine.retrieval.retrievers import RETRIEVERS
+from engine.settings import Configuration
 
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
 MOSTLY = 0.5  # from this share on, a lost part of a passage, or a passage within its chunk, is decisive
@@ -41,7 +41,7 @@ class InUse:
         gives an answer.
     """
 
-    cell: Cell
+    cell: Configuration
     longest: int
     rank: int | None
     prompts_left_out: Mapping[Role, str] = field(default_factory=dict)

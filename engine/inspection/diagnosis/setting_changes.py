@@ -1,23 +1,27 @@
 """The rank of a passage under other settings, the smallest change that finds it, its effect on others."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from math import log2
+from typing import Any
 
 import numpy as np
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell, grid
+from engine.evaluation.grid import splitting_problem
 from engine.evaluation.questions import Question, Reference, questions_about, stem
 from engine.evaluation.significance import Comparison, compare
 from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_vectors import IDF
 from engine.inspection.diagnosis.location import Location, middle_half
+from engine.models.encoder import Encoder
+from engine.retrieval.retrievers import usable_retrievers
+from engine.settings import SETTINGS, SWEPT, Configuration
 
-SPLITTERS = ("fixed", "sentences", "recursive")
-SIZES = (64, 128, 256)
-OVERLAPS = (0, 32)
-POOLINGS = ("mean", "idf", "max", "cls")
-RETRIEVERS = ("dense", "bm25", "hybrid", "weighted")
+# Settings whose values are tried: those that change what is found among the same documents by one model.
+TRIED = ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "prompts", "retriever")
+MOST_TRIED = 1000  # configurations
 OVERLAP_STEP = 32  # tokens of overlap that count as much as twice the chunk size or another splitter
 
 
@@ -42,48 +46,55 @@ class Effect:
     lost: tuple[int, ...] = field(repr=False)
 
 
-def nearby_cells(
-    current: Cell,
-    splitters: Sequence[str] = SPLITTERS,
-    chunk_tokens: Sequence[int] = SIZES,
-    overlaps: Sequence[int] = OVERLAPS,
-    max_tokens: Sequence[int] = (),
-    poolings: Sequence[str] = POOLINGS,
-    retrievers: Sequence[str] = RETRIEVERS,
-    most_changes: int = 2,
-) -> list[Cell]:
+def values_to_try(model: Encoder) -> dict[str, list[Any]]:
+    """Return all values of the settings in `TRIED` that a model can do."""
+    values: dict[str, list[Any]] = {
+        key: list(SETTINGS[key].choices) or list(SETTINGS[key].tried) for key in TRIED
+    }
+    for key in ("chunk_tokens", "max_tokens"):
+        values[key] = [size for size in values[key] if size <= model.config.max_positions]
+    values["pooling"] = [name for name in values["pooling"] if name in (*model.poolings, IDF)]
+    values["retriever"] = usable_retrievers(model)
+    return values if model.prompts.in_search else values | {"prompts": []}
+
+
+def nearby_configurations(
+    current: Configuration, values: Mapping[str, Sequence[Any]], most_changes: int = 2
+) -> list[Configuration]:
     """Combine other values of settings with the current ones, up to ``most_changes`` at once; nearest first.
 
     Combinations that rank like another one are left out: BM25 ignores poolings, prompts and token limits, and
-    a limit has no effect on chunks that fit the current one. Prompts that are left out are tried.
+    a limit has no effect on chunks that fit the current one. So are overlaps that do not fit into a chunk.
 
     Parameters
     ----------
     current
         The current settings, which come first; ``max_tokens`` is a number.
-    splitters, chunk_tokens, overlaps, max_tokens, poolings, retrievers
-        Other values; overlaps that do not fit into a chunk are left out.
+    values
+        Other values, by the keys of the settings, as from `values_to_try`.
     most_changes
-        How many settings may differ from the current ones.
+        How many settings may differ from the current ones; the combinations end at `MOST_TRIED`.
     """
-    combined = grid(
-        [current.splitter, *splitters],
-        [current.chunk_tokens, *chunk_tokens],
-        [current.overlap, *overlaps],
-        [current.model],
-        [current.pooling, *poolings],
-        [current.retriever, *retrievers],
-        [current.k],
-        [current.max_tokens, *max_tokens],
-        [current.prompts, "own"],
-        [current.precision],
-    )
-    near = [cell for cell in combined.cells if len(changed_settings(current, cell)) <= most_changes]
-    own = [cell for cell in near if cell == current or not is_redundant(cell, current)]
-    return sorted(own, key=lambda cell: setting_distance(current, cell))
+    others = {key: [one for one in given if one != getattr(current, key)] for key, given in values.items()}
+    found = [current]
+    for n_changes in range(1, most_changes + 1):
+        if len(found) >= MOST_TRIED:
+            break
+        combined = [
+            replace(current, **dict(zip(keys, chosen, strict=True)))
+            for keys in combinations(others, n_changes)
+            for chosen in product(*(dict.fromkeys(others[key]) for key in keys))
+        ]
+        near = [
+            one
+            for one in combined
+            if not splitting_problem(one, current.overlap) and not is_redundant(one, current)
+        ]
+        found += sorted(near, key=lambda one: setting_distance(current, one))
+    return found[:MOST_TRIED]
 
 
-def is_redundant(cell: Cell, current: Cell) -> bool:
+def is_redundant(cell: Configuration, current: Configuration) -> bool:
     """Whether a combination ranks like one with fewer changes."""
     same_limit = cell.max_tokens == current.max_tokens
     same_vectors = (cell.pooling, cell.prompts) == (current.pooling, current.prompts) and same_limit
@@ -93,14 +104,12 @@ def is_redundant(cell: Cell, current: Cell) -> bool:
     return fits and not same_limit
 
 
-def changed_settings(current: Cell, cell: Cell) -> tuple[str, ...]:
+def changed_settings(current: Configuration, cell: Configuration) -> tuple[str, ...]:
     """Return the names of the settings that differ."""
-    return tuple(
-        each.name for each in fields(Cell) if getattr(current, each.name) != getattr(cell, each.name)
-    )
+    return tuple(key for key in SWEPT if getattr(current, key) != getattr(cell, key))
 
 
-def setting_distance(current: Cell, cell: Cell) -> tuple[int, float]:
+def setting_distance(current: Configuration, cell: Configuration) -> tuple[int, float]:
     """Return how many settings differ, and how far: 1 for another name, twice the size or 32 tokens."""
     changed, far = changed_settings(current, cell), 0.0
     for name in changed:
@@ -135,7 +144,7 @@ def passage_rank(row: SweepRow) -> int | None:
     return round(1 / reciprocal) if reciprocal else None
 
 
-def fixing_rows(current: Cell, rows: Sequence[SweepRow]) -> Iterator[SweepRow]:
+def fixing_rows(current: Configuration, rows: Sequence[SweepRow]) -> Iterator[SweepRow]:
     """Yield the rows that rank the passage among the first k, the smallest change of settings first.
 
     Equal changes are ordered by the mean reciprocal rank of all questions.

@@ -5,7 +5,6 @@ from html import escape
 
 import streamlit as st
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import (
@@ -15,7 +14,8 @@ from engine.inspection.diagnosis.setting_changes import (
     fixing_rows,
     passage_rank,
 )
-from ui.cells import AXES, take_cell, value_words
+from engine.settings import SETTINGS, Configuration
+from ui.configurations import apply_configuration, value_words
 from ui.questions.sets import LABEL_SOME
 from ui.report import Report, element
 from ui.text import Strong, joined, p_words
@@ -29,16 +29,16 @@ LOSES = "It loses more questions than it wins: try another change."
 MOST_FIXES = 5
 
 
-def changed_names(current: Cell, cell: Cell) -> list[str]:
+def changed_names(current: Configuration, cell: Configuration) -> list[str]:
     """Return the names of the settings that differ."""
-    return [AXES[axis].label.lower() for axis in changed_settings(current, cell)]
+    return [SETTINGS[axis].label.lower() for axis in changed_settings(current, cell)]
 
 
-def change_words(current: Cell, cell: Cell) -> str:
+def change_words(current: Configuration, cell: Configuration) -> str:
     """``"chunk size 128 → 64 and retriever …"``."""
     return joined(
         [
-            f"{AXES[axis].label.lower()} {value_words(current, axis)} → {value_words(cell, axis)}"
+            f"{SETTINGS[axis].label.lower()} {value_words(current, axis)} → {value_words(cell, axis)}"
             for axis in changed_settings(current, cell)
         ],
         "and",
@@ -138,6 +138,6 @@ def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, s
     }
 
 
-def use_settings(cell: Cell) -> None:
+def use_settings(cell: Configuration) -> None:
     """Set the app's own settings to those of a cell."""
-    take_cell(cell)
+    apply_configuration(cell)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import cast
 
 import numpy as np
@@ -9,31 +10,29 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.setting_changes import (
-    OVERLAPS,
-    POOLINGS,
-    RETRIEVERS,
-    SIZES,
-    SPLITTERS,
-    nearby_cells,
+    TRIED,
+    nearby_configurations,
     other_questions,
     passage_question,
     passage_rank,
+    values_to_try,
 )
+from engine.retrieval.retrievers import RETRIEVERS
+from engine.settings import Configuration
 from engine.wording import counted, readable_time
 from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.fix import changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
-from ui.cells import choose_values, value_words
+from ui.configurations import choose_values, value_words
 from ui.models import token_seconds
 from ui.progress import TimeLeft
 from ui.report import Report
-from ui.settings_card import cell_of
+from ui.setting_values import configuration_of
 from ui.text import Strong, joined
 
 OTHERS = "5 · Where would it rank under other settings?"
@@ -43,11 +42,12 @@ GIVEN = (
 )
 OTHERS_HIT = "Others' hit@k"
 ROWS = "diagnose-rows"  # key of the session's state: questions and passage, and the rows measured for them
-ANY = 6  # settings differ at most: splitter, size, overlap, limit, pooling, retriever
+ANY = len(TRIED)  # settings differ at most
+BUDGET_S = 60.0  # after which no further combination is begun
 CHARACTERS_PER_TOKEN = 4  # of English, roughly
 MAXSIM_NOTE = (
     "\n\nMaxSim reads every token of the best 50 chunks of every question again, which takes minutes where "
-    "there are labelled questions."
+    "there are labelled questions: it comes last."
 )
 
 
@@ -87,7 +87,8 @@ def show_other_settings(
         type="primary",
         disabled=not missing,
         icon=":material/tune:",
-        help="Cuts and embeds the chosen documents anew for each way to cut; nothing is embedded twice.",
+        help="Cuts and embeds the chosen documents anew for each way to cut; nothing is embedded twice. "
+        "After a minute it shows what is measured, and goes on when pressed again.",
     ):
         measure_cells([target, *others], cells, rows, search)
         st.rerun()  # the caption above the button still counts them as missing
@@ -101,20 +102,28 @@ def show_other_settings(
     return show_fixes(report, measured, now, others, can_widen)
 
 
-def current_cell(search: Search) -> Cell:
+def current_cell(search: Search) -> Configuration:
     """Return the present settings."""
     if search.cut.given:
         size, spec = search.cut.splitting, search.index.spec
         sizes = size.method, size.chunk_tokens, size.overlap
-        return Cell(*sizes, search.model.name, spec.max_tokens, spec.pooling, search.retriever, search.k)
-    return replace(cell_of(search.settings), model=search.model.name)
+        return Configuration(
+            *sizes, search.model.name, spec.max_tokens, spec.pooling, search.retriever, search.k
+        )
+    return replace(configuration_of(search.settings), model=search.model.name)
 
 
 def measure_cells(
-    questions: Sequence[Question], cells: Sequence[Cell], rows: list[SweepRow], search: Search
+    questions: Sequence[Question], cells: Sequence[Configuration], rows: list[SweepRow], search: Search
 ) -> None:
-    """Measure the cells that ``rows`` lack, appending each row at once, so that a stop loses none."""
+    """Measure the cells that ``rows`` lack, appending each row at once, so that a stop loses none.
+
+    Those that read tokens or pairs again come last, as each takes long; none is begun after `BUDGET_S`.
+    """
     bar, stop, left = st.progress(0.0, "Measuring…"), st.empty(), TimeLeft()
+    slow = [cell for cell in cells if reads_again(cell)]
+    quick = [cell for cell in cells if not reads_again(cell)]
+    end = monotonic() + BUDGET_S
     stop.button("Stop", icon=":material/stop_circle:", help="Keeps the combinations measured so far.")
 
     def show(done: float, total: int) -> None:
@@ -128,11 +137,20 @@ def measure_cells(
     cache = vector_cache(questions, search.documents)
     models = {search.model.name: search.model}
     try:
-        for row in sweep(search.documents, questions, cells, models, cache, show, done=tuple(rows)):
-            rows.append(row)
+        for wanted in (quick, [*quick, *slow]):
+            for row in sweep(search.documents, questions, wanted, models, cache, show, done=tuple(rows)):
+                rows.append(row)
+                if monotonic() > end:
+                    return
     finally:
         bar.empty()
         stop.empty()
+
+
+def reads_again(cell: Configuration) -> bool:
+    """Whether a retriever reads the best chunks of every question again, by a pass through a model."""
+    retriever = RETRIEVERS[cell.retriever]
+    return retriever.needs_tokens or retriever.needs_reranker
 
 
 def kept_rows(questions: tuple[Question, ...], of: tuple[str, tuple[Document, ...], str]) -> list[SweepRow]:
@@ -142,7 +160,7 @@ def kept_rows(questions: tuple[Question, ...], of: tuple[str, tuple[Document, ..
     return cast(list[SweepRow], st.session_state[ROWS][1])
 
 
-def wanted_cells(current: Cell, encoder: Encoder) -> list[Cell]:
+def wanted_cells(current: Configuration, encoder: Encoder) -> list[Configuration]:
     """Draw the choice of settings to try; return the combinations, the nearest to the current one first."""
     most_changes = st.segmented_control(
         "Settings that change at once",
@@ -154,26 +172,18 @@ def wanted_cells(current: Cell, encoder: Encoder) -> list[Cell]:
         persist_state="session",
         help="More settings at once give more combinations, which take longer.",
     )
+    values = values_to_try(encoder)
     longer = min(-(-current.chunk_tokens // 8) * 8, encoder.config.max_positions)
-    limits = [longer] if current.max_tokens is not None and longer > current.max_tokens else []
+    values["max_tokens"] = [longer] if current.max_tokens is not None and longer > current.max_tokens else []
     with st.expander("Which settings", icon=":material/checklist:"):
         st.caption("The present value of each is always among them.")
-        splitters, sizes, overlaps, poolings, retrievers = (
-            choose_values(axis, f"diagnose-{name}", default, note)
-            for axis, name, default, note in (
-                ("splitter", "splitters", SPLITTERS, ""),
-                ("chunk_tokens", "sizes", SIZES, ""),
-                ("overlap", "overlaps", OVERLAPS, ""),
-                ("pooling", "poolings", POOLINGS, ""),
-                ("retriever", "retrievers", RETRIEVERS, MAXSIM_NOTE),
-            )
-        )
-    return nearby_cells(
-        current, splitters, sizes, overlaps, limits, poolings, retrievers, most_changes=most_changes
-    )
+        for key in ("splitter", "chunk_tokens", "overlap", "pooling", "retriever"):
+            note = MAXSIM_NOTE if key == "retriever" else ""
+            values[key] = choose_values(key, f"diagnose-{key}", values[key], note)
+    return nearby_configurations(current, values, most_changes)
 
 
-def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) -> None:
+def show_cost(missing: Sequence[Configuration], cells: Sequence[Configuration], search: Search) -> None:
     """Show how many combinations are to be measured, and how long that takes at most."""
     if not missing:
         st.caption(f"All {len(cells):,} combinations are measured.")
@@ -185,7 +195,7 @@ def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) ->
     seconds = n_tokens * len(cuts) * a_token + 0.1 * len(missing)
     st.caption(
         f"{len(missing):,} of {len(cells):,} combinations are to be measured: at most "
-        f"{readable_time(seconds)}."
+        f"{readable_time(seconds)}, and about a minute at once."
     )
     if search.cut.parent_tokens:
         st.caption("Small to big is not used here: documents are cut into small chunks directly.")

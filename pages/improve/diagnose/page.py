@@ -20,8 +20,8 @@ from ui.given_vectors import search_model
 from ui.models import load_encoder, reranker_name
 from ui.questions.sets import usable_questions
 from ui.report import Report, element, facts, paragraph
+from ui.setting_values import settings_in_use, settings_words
 from ui.settings import search_sidebar
-from ui.settings_card import settings_in_use, settings_words
 from ui.text import Strong
 
 

@@ -13,22 +13,20 @@ from pydantic import TypeAdapter, ValidationError
 from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
-from engine.evaluation.grid import Cell
 from engine.generation.answer import Answer
 from engine.generation.answering import ask
-from engine.generation.settings import CONTEXTS, AnswerSettings
+from engine.generation.sampling import RULES
+from engine.generation.settings import AnswerSettings
 from engine.generation.writer import Writer
 from engine.storage.workspace import SavedRun
 from engine.wording import counted
-from pages.improve.settings.grid import baseline_cell
-from ui.cells import AXES, value_words
-from ui.chunk_settings import Cut
+from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job, current_job, drop_job, start_job
 from ui.models import decoder_name, load_decoder
 from ui.questions.kept import workspace
+from ui.setting_values import settings_in_use, settings_words
 from ui.settings import answer_settings
-from ui.settings_card import settings_in_use
 
 KIND = "answers"  # marks the runs of a workspace that are these
 MOST_RUNS = 6  # kept of these
@@ -78,22 +76,16 @@ AS_JSON = TypeAdapter(AnswerRun)
 FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}  # of earlier versions
 
 
-def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequence[str]) -> dict[str, str]:
-    """Return all settings in words, and the names of the documents, by their labels."""
-    words = {AXES[axis].label: value_words(cell, axis) for axis in AXES} | {
-        "Small to big": f"{cut.parent_tokens:,} tokens" if cut.parent_tokens else "off",
-        "Relevance threshold": f"{answers.search.min_relevance:g}",
-        "Answered from": f"{answers.answer_threshold:.0%} sure",
-        "Refused below": f"{answers.refuse_threshold:.0%} sure",
-        "Model's words": decoder_name() if answers.write else "no",
+def words_of_run(values: Mapping[str, Any], write: bool, names: Sequence[str]) -> dict[str, str]:
+    """Return the settings of a run in words, and the names of the documents, by their labels."""
+    unused = {*RULES, "seed", "follow_ups"}  # nothing is drawn at random, and no question follows another
+    if not write:
+        unused |= {"max_prompt_tokens", "max_new_tokens", "think", "context"}
+    words = settings_words({key: value for key, value in values.items() if key not in unused})
+    return words | {
+        "Model's words": decoder_name() if write else "no",
+        "Documents": ", ".join(names),
     }
-    if answers.write:
-        words |= {
-            "The model reads": CONTEXTS[answers.context],
-            "Prompt budget": f"{answers.max_prompt_tokens:,} tokens",
-            "Longest answer": f"{answers.max_new_tokens:,} tokens",
-        }
-    return words | {"Documents": ", ".join(names)}
 
 
 def differing(runs: Sequence[AnswerRun]) -> list[str]:
@@ -117,15 +109,15 @@ def start(
     GlassboxError
         The documents hold no text, a model cannot be loaded, or the budgets exceed the model's context.
     """
-    cell = baseline_cell(encoder, cut)
-    settings = answer_settings(settings_in_use(encoder), write=write)  # greedy
-    index = index_documents(documents, encoder, cut, cell.pooling)
-    null_scores = null_scores_of_documents(documents, encoder, cut, cell.pooling)
-    warm_bm25(index, cell.retriever)
+    values = settings_in_use(encoder) | cut_values(cut)
+    settings = answer_settings(values, write=write)  # greedy
+    index = index_documents(documents, encoder, cut, values["pooling"])
+    null_scores = null_scores_of_documents(documents, encoder, cut, values["pooling"])
+    warm_bm25(index, values["retriever"])
     writer = Writer(load_decoder())
     if write:
         writer.check(settings)
-    words = settings_words(cell, cut, settings, [document.name for document in documents])
+    words = words_of_run(values, write, [document.name for document in documents])
     time = datetime.now().isoformat(timespec="seconds")
     run = AnswerRun(time, asked, words, settings, len(questions), ())
 

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question
+from engine.settings import SETTINGS, Configuration
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import ACROSS_K, Verdict, is_across_k
-from ui.cells import cell_words
+from ui.configurations import configuration_words
 from ui.server_settings import ENCODER
-from ui.settings import COUNTS
 from ui.tables import show_table
 from ui.text import escape_markdown
 
@@ -24,7 +23,7 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, metric: str)
     """Draw a cell's settings, and the questions that it wins and loses."""
     row, baseline = experiment.rows[place], experiment.rows[0]
     with st.container(border=True, key="experiment-cell-box"):
-        st.markdown(f"**{escape_markdown(cell_words(row.cell))}**")
+        st.markdown(f"**{escape_markdown(configuration_words(row.cell))}**")
         st.caption("They stand at the top, too, with what they cost and to be applied.")
         if verdict.word == "baseline":
             st.caption("This is the baseline: it wins and loses nothing against itself.")
@@ -42,16 +41,16 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, metric: str)
         )
 
 
-def not_of_the_app(cell: Cell) -> str:
+def not_of_the_app(cell: Configuration) -> str:
     """Return in words the settings of a cell that the app has no widget for; empty where it has all."""
     missing = []
     if cell.model != ENCODER:
         missing.append(
             f"the model {cell.model}: start the app with the environment variable GLASSBOX_ENCODER set to it"
         )
-    low, high = COUNTS["k"]
-    if not low <= cell.k <= high:
-        missing.append(f"{cell.k} passages: it takes {low} to {high}")
+    k = SETTINGS["k"]
+    if not k.allows(cell.k):
+        missing.append(f"{cell.k} passages: it takes {k.low} to {k.high}")
     return "" if not missing else "The app has no setting yet for " + "; nor for ".join(missing) + "."
 
 

@@ -7,10 +7,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS
+from engine.settings import SETTINGS, SWEPT
 from pages.improve.settings.figures import best_over, cost_figure, heat_figure, pareto_front, picked_cell
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import shown_metrics
-from ui.cells import AXES, value_words, values_in_order, varied
+from ui.configurations import value_words, values_in_order, varied
 from ui.export import show_save
 from ui.text import escape_plotly
 
@@ -42,7 +43,7 @@ def hovers_of(experiment: Experiment, metric: str) -> list[str]:
     axes, label = varied(experiment.cells), METRICS[metric].label
     return [
         "<br>".join(
-            [f"{AXES[axis].label}: {escape_plotly(value_words(row.cell, axis))}" for axis in axes]
+            [f"{SETTINGS[axis].label}: {escape_plotly(value_words(row.cell, axis))}" for axis in axes]
             + [f"<b>{label} {row.metrics[metric]:.3f}</b>"]
         )
         for row in experiment.rows
@@ -58,7 +59,7 @@ def heat_axes(experiment: Experiment) -> list[str]:
 
 def axis_label(axis: str) -> str:
     """Return the name of a setting."""
-    return AXES[axis].label
+    return SETTINGS[axis].label
 
 
 def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.Figure:
@@ -72,7 +73,9 @@ def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.F
     quality = np.array([row.metrics[metric] for row in experiment.rows])
     best = best_over(numbers[0], numbers[1], METRICS[metric].sign * quality)
     hovers = hovers_of(experiment, metric)
-    return heat_figure(best, quality, hovers, (names[0], names[1]), (AXES[down].label, AXES[across].label))
+    return heat_figure(
+        best, quality, hovers, (names[0], names[1]), (SETTINGS[down].label, SETTINGS[across].label)
+    )
 
 
 def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
@@ -139,5 +142,5 @@ def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: st
     numbers |= {
         metric: [row.metrics[metric] for row in experiment.rows] for metric in shown_metrics(experiment.rows)
     }
-    numbers |= {axis: [str(getattr(row.cell, axis)) for row in experiment.rows] for axis in AXES}
+    numbers |= {axis: [str(getattr(row.cell, axis)) for row in experiment.rows] for axis in SWEPT}
     show_save(figure, f"experiment-{name}", {name: np.array(values) for name, values in numbers.items()})

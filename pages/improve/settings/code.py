@@ -7,10 +7,10 @@ from pathlib import PurePath
 
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.evaluation.embedding_server import SERVER_KEY, is_server
-from engine.evaluation.grid import Cell, grid
+from engine.evaluation.grid import grid
 from engine.evaluation.questions import questions_about
+from engine.settings import SWEPT, Configuration
 from pages.improve.settings.runs import Experiment
-from ui.cells import AXES
 from ui.documents import bundled_names
 from ui.questions.sets import bundled_questions
 
@@ -18,12 +18,12 @@ DOCUMENTS, COLLECTIONS, QUESTIONS = "PATH/TO/DOCUMENTS", "PATH/TO", "questions.j
 MOST_NAMED = 50  # documents; a command that names more is too long to copy
 
 
-def values_of(cells: Sequence[Cell]) -> dict[str, list[object]]:
+def values_of(cells: Sequence[Configuration]) -> dict[str, list[object]]:
     """Return the distinct values of each setting, in the order of the cells.
 
     No limit beside others is that of a model which takes none, and `fitting` gives it that again.
     """
-    values = {axis: list(dict.fromkeys(getattr(cell, axis) for cell in cells)) for axis in AXES}
+    values = {axis: list(dict.fromkeys(getattr(cell, axis) for cell in cells)) for axis in SWEPT}
     limits = [limit for limit in values["max_tokens"] if limit is not None]
     return values | {"max_tokens": limits or [None]}
 
@@ -43,20 +43,21 @@ def command_line(experiment: Experiment) -> str:
     return "\n".join(lines)
 
 
-def has_baseline(cells: Sequence[Cell]) -> bool:
+def has_baseline(cells: Sequence[Configuration]) -> bool:
     """Whether the baseline, the first cell, is part of the grid of the others."""
     baseline, *others = cells
-    axes = {AXES[axis].argument: values for axis, values in values_of(others or [baseline]).items()}
-    return baseline in grid(**axes).cells  # type: ignore[arg-type]
+    return baseline in grid(**values_of(others or [baseline])).cells
 
 
-def sweep_command(experiment: Experiment, cells: Sequence[Cell]) -> str:
+def sweep_command(experiment: Experiment, cells: Sequence[Configuration]) -> str:
     """Return the command that measures all combinations of the cells' values."""
     options = source_options(experiment)
     options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
     for axis, values in values_of(cells).items():
         # The default of max_tokens is written as 0.
-        if values != [None] and not (axis in ("prompts", "precision") and values == [getattr(Cell(), axis)]):
+        if values != [None] and not (
+            axis in ("prompts", "precision") and values == [getattr(Configuration(), axis)]
+        ):
             options += [f"--{axis.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
     return shlex.join(["python", "-m", "engine", "sweep", *options])
 
@@ -83,9 +84,7 @@ def python_lines(experiment: Experiment) -> str:
     """Return a script that measures the same cells."""
     baseline, *others = experiment.cells
     models = list(dict.fromkeys(cell.model for cell in experiment.cells))
-    axes = "\n".join(
-        f"    {AXES[axis].argument}={found!r}," for axis, found in values_of(others or [baseline]).items()
-    )
+    axes = "\n".join(f"    {key}={found!r}," for key, found in values_of(others or [baseline]).items())
     questions = "" if asks_bundled(experiment) else f'Path("{QUESTIONS}")'
     key, imports = "", ""
     if any(map(is_server, models)):
@@ -94,11 +93,12 @@ def python_lines(experiment: Experiment) -> str:
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation.checks import measurable
-from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import load_model
 from engine.evaluation.question_files import parse_beir_zip
 from engine.evaluation.questions import load_questions
 from engine.evaluation.sweep import sweep
+from engine.settings import Configuration
 
 names = {sorted(experiment.documents)!r}
 found = {documents_expression(experiment)}

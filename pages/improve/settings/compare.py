@@ -18,7 +18,7 @@ from pages.improve.settings.results import metric_choice
 from pages.improve.settings.running import running_experiment
 from pages.improve.settings.runs import Experiment, shared_questions
 from pages.improve.settings.verdicts import ACROSS_K, ALPHA, difference_words, is_across_k
-from ui.cells import cell_words, value_words, varied
+from ui.configurations import configuration_words, value_words, varied
 from ui.data_folder import kept_folder
 from ui.tables import show_table
 from ui.text import escape_markdown, p_words
@@ -63,7 +63,7 @@ def run_line(experiment: Experiment) -> dict[str, Any]:
         "Documents": len(experiment.documents),
         "The app's MRR": experiment.rows[0].metrics[METRIC],
         "Best MRR": best.metrics[METRIC],
-        "Best settings": cell_words(best.cell, varied(experiment.cells)),
+        "Best settings": configuration_words(best.cell, varied(experiment.cells)),
     }
 
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
+from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
 from pages.improve.settings.cell import DIFFERENT, not_of_the_app, won_and_lost
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import OTHER_K, Verdict, merit, summary
-from ui.cells import AXES, cell_words, take_cell, value_words, varied
+from ui.configurations import apply_configuration, configuration_words, value_words, varied
 from ui.text import escape_markdown, joined, p_words, readable_seconds
 
 HITS = "hit_rate@k"
@@ -143,12 +143,12 @@ def questions(row: SweepRow) -> str:
     return counted(row.n_questions, "question")
 
 
-def settings_words(other: Cell, cell: Cell) -> str:
+def settings_words(other: Configuration, cell: Configuration) -> str:
     """``"chunk size 256 and retriever “BM25 (words)”"``: the settings of a cell in which it differs."""
     named = []
     for axis in changed_settings(other, cell):
         value = value_words(cell, axis)
-        named.append(f"{AXES[axis].label.lower()} {value if value.isalnum() else f'“{value}”'}")
+        named.append(f"{SETTINGS[axis].label.lower()} {value if value.isalnum() else f'“{value}”'}")
     return joined(named, "and")
 
 
@@ -178,7 +178,7 @@ def search_words(seconds: float) -> str:
 
 
 def show_conclusion(
-    experiment: Experiment, judged: Sequence[Verdict], metric: str, found: Conclusion, current: Cell
+    experiment: Experiment, judged: Sequence[Verdict], metric: str, found: Conclusion, current: Configuration
 ) -> None:
     """Draw the sentence, and the settings to take: those advised, or those of the row that is selected.
 
@@ -197,7 +197,7 @@ def show_conclusion(
             what = "Selected" if place != found.advised else "Recommended"
             if place == found.advised == 0:
                 what = "Recommended, keep" if cell == current else "Recommended, go back to"
-            st.markdown(f"**{what}:** {escape_markdown(cell_words(cell, varied(experiment.cells)))}")
+            st.markdown(f"**{what}:** {escape_markdown(configuration_words(cell, varied(experiment.cells)))}")
             anew = set(changed_settings(current, cell)) & set(INDEXED)
             st.caption(
                 escape_markdown(cost_words(rows[0], rows[place]))
@@ -229,6 +229,8 @@ def shown_place(experiment: Experiment, found: Conclusion) -> int:
     return picked if picked < len(experiment.rows) else found.advised
 
 
-def use_settings(cell: Cell) -> None:
+def use_settings(cell: Configuration) -> None:
     """Set the app's own settings to those of a cell, and keep a notice of what was set."""
-    st.session_state["experiment-used"] = f"The app now has {cell_words(cell, take_cell(cell))}."
+    st.session_state["experiment-used"] = (
+        f"The app now has {configuration_words(cell, apply_configuration(cell))}."
+    )

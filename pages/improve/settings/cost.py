@@ -8,16 +8,16 @@ from hashlib import sha256
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell, reason_left_out, resolved
+from engine.evaluation.grid import reason_left_out, resolved
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_cost import Cost, estimate
 from engine.models.embedding_head import OWN
 from engine.retrieval.embedding_model import Model
+from engine.settings import SETTINGS, SWEPT, Configuration
 from engine.wording import readable_time
 from pages.improve.settings.running import running_experiment, start
 from pages.improve.settings.runs import Experiment, digest
-from ui.cells import AXES
 from ui.models import reranker_name
 from ui.text import escape_markdown
 from ui.widgets import more_options
@@ -28,7 +28,7 @@ TIME_HELP = "Estimated for this machine. Texts embedded before in this session t
 
 def show_cost(
     documents: Sequence[Document],
-    cells: tuple[Cell, ...],
+    cells: tuple[Configuration, ...],
     models: Mapping[str, Model],
     questions: Sequence[Question],
 ) -> Cost:
@@ -51,7 +51,7 @@ def show_cost(
     return cost
 
 
-def unmeasured(cells: Sequence[Cell], models: Mapping[str, Model]) -> list[str]:
+def unmeasured(cells: Sequence[Configuration], models: Mapping[str, Model]) -> list[str]:
     """Return a sentence for each model without cells, with the reason."""
     lines = []
     for name in set(models) - {cell.model for cell in cells}:
@@ -60,7 +60,7 @@ def unmeasured(cells: Sequence[Cell], models: Mapping[str, Model]) -> list[str]:
         if model.as_encoder is None:
             tried = [resolved(replace(cell, pooling=OWN), model) for cell in tried]
         reason = next(filter(None, (reason_left_out(cell, model) for cell in tried)), "no value suits it")
-        reason = reason.replace("max_tokens", f"“{AXES['max_tokens'].label}”")  # as the page calls it
+        reason = reason.replace("max_tokens", f"“{SETTINGS['max_tokens'].label}”")  # as the page calls it
         lines.append(f"{name} is not measured at all: {reason}. Change the grid, or remove the model.")
     return sorted(lines)
 
@@ -82,7 +82,7 @@ def cost_of(
     wanted: str,
     _documents: Sequence[Document],
     _questions: Sequence[Question],
-    _cells: tuple[Cell, ...],
+    _cells: tuple[Configuration, ...],
     _models: Mapping[str, Model],
 ) -> Cost:
     """Estimate the cost of a grid.
@@ -94,7 +94,7 @@ def cost_of(
 
 def show_start(
     documents: Sequence[Document],
-    cells: tuple[Cell, ...],
+    cells: tuple[Configuration, ...],
     questions: Sequence[Question],
     models: Mapping[str, Model],
     cost: Cost,
@@ -131,15 +131,15 @@ def show_start(
         st.caption("Another run is in progress: stop it, or wait for it to end.")
 
 
-def default_name(cells: tuple[Cell, ...]) -> str:
+def default_name(cells: tuple[Configuration, ...]) -> str:
     """``"3 sizes × 2 poolings"``, without values of the baseline alone, or a model's own."""
-    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]} - {OWN, None}) for axis in AXES}
-    return " × ".join(f"{n} {AXES[axis].plural}" for axis, n in counts.items() if n > 1) or "one setting"
+    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]} - {OWN, None}) for axis in SWEPT}
+    return " × ".join(f"{n} {SETTINGS[axis].plural}" for axis, n in counts.items() if n > 1) or "one setting"
 
 
 def run_grid(
     documents: Sequence[Document],
-    cells: tuple[Cell, ...],
+    cells: tuple[Configuration, ...],
     questions: Sequence[Question],
     models: Mapping[str, Model],
     expected: float | None = None,

@@ -7,9 +7,10 @@ import streamlit as st
 
 from engine.evaluation.main_effects import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
+from engine.settings import SETTINGS
 from pages.improve.settings.code import has_baseline
 from pages.improve.settings.runs import Experiment
-from ui.cells import AXES, value_words, values_in_order, varied
+from ui.configurations import value_words, values_in_order, varied
 from ui.tables import show_table
 from ui.text import signed_interval
 
@@ -70,7 +71,7 @@ def effect_line(axis: str, effect: MainEffect, label: str) -> dict[str, object]:
     """Return an effect as a line of the table."""
     interval = effect.mean
     return {
-        "Setting": AXES[axis].label,
+        "Setting": SETTINGS[axis].label,
         "Value": effect.value,
         label: interval.estimate,
         "95 % interval": f"{interval.low:.3f} – {interval.high:.3f}",

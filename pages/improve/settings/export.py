@@ -7,17 +7,17 @@ from typing import Any
 
 import streamlit as st
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.sweep_store import to_csv, to_json
+from engine.settings import SETTINGS, SWEPT, Configuration
 from pages.improve.settings.charts import COSTS, cost_of, heat_axes, heat_of
 from pages.improve.settings.code import QUESTIONS, command_line, python_lines
 from pages.improve.settings.conclusion import conclude, sentence
 from pages.improve.settings.running import models_named
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
-from ui.cells import AXES, cell_words
+from ui.configurations import configuration_words
 from ui.export_as_code import code_button, export_as_code
 from ui.report import Html, element, facts, figure_html, page_html, paragraph, table
 from ui.text import Strong
@@ -29,7 +29,7 @@ METHOD = (
 )
 
 
-def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, cell: Cell) -> None:
+def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, cell: Configuration) -> None:
     """Draw the downloads of an experiment; one of its cells can be taken to another library."""
     st.header("Take it away")
     rows, stem = experiment.rows, "experiment-" + experiment.time.replace(":", "").replace("T", "-")
@@ -93,7 +93,7 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
         "Cells": f"{len(experiment.rows):,} measured of {len(experiment.cells):,}",
         "Documents": ", ".join(experiment.documents),
         "SHA-256 of the documents": experiment.corpus,
-        "Baseline (the app's settings then)": cell_words(experiment.cells[0]),
+        "Baseline (the app's settings then)": configuration_words(experiment.cells[0]),
         "Metric": f"{METRICS[metric].label}: {METRICS[metric].help}",
     }
     rows = experiment.rows
@@ -119,7 +119,7 @@ def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
     """The figures of a report under their titles."""
     axes = heat_axes(experiment)
     if len(axes) > 1:
-        down, across = (AXES[axis].label for axis in axes[:2])
+        down, across = (SETTINGS[axis].label for axis in axes[:2])
         title = f"{METRICS[metric].label} by {down} and {across}, the best of all others"
         yield element("h2", escape(title))
         yield figure_html(heat_of(experiment, metric, axes[0], axes[1]))
@@ -131,7 +131,7 @@ def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
 def report_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> list[dict[str, Any]]:
     """Return the rows of the table of cells, the best first."""
     rows = [
-        table_row(experiment.rows[place], judged[place], metric, tuple(AXES))
+        table_row(experiment.rows[place], judged[place], metric, SWEPT)
         for place in best_first(experiment.rows, metric)
     ]
     label = METRICS[metric].label

@@ -10,48 +10,49 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM, is_server
-from engine.evaluation.grid import Cell, Grid, fitting, grid
+from engine.evaluation.grid import Grid, fitting, grid
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder_families import FAMILIES
-from engine.models.precision import PRECISIONS
 from engine.retrieval.embedding_model import Model
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
+from engine.retrieval.retrievers import usable_retrievers
+from engine.settings import SETTINGS, Configuration, default
 from engine.wording import counted
 from pages.improve.settings.cost import show_cost, show_start
 from pages.improve.settings.running import models_named, server_key
 from pages.improve.settings.verdicts import ACROSS_K
-from ui.cells import AXES, cell_words, choose_values
 from ui.chunk_settings import Cut, cut_values
+from ui.configurations import choose_values, configuration_words
 from ui.models import load_encoder
 from ui.server_settings import ENCODER, limits
-from ui.settings_card import cell_of, settings_in_use
+from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown
 
-FIRST_LOOK: dict[str, list[object]] = {
-    "splitters": [DEFAULT_SPLITTING.method],
+# Values by the keys of the settings.
+FIRST_LOOK: dict[str, list[Any]] = {
+    "splitter": [default("splitter")],
     "chunk_tokens": [96, 192, 256],
-    "overlaps": [0],
-    "poolings": ["mean", "idf"],
-    "retrievers": ["dense", DEFAULT_RETRIEVER],
-    "precisions": ["float32"],
+    "overlap": [default("overlap")],
+    "pooling": ["mean", "idf"],
+    "retriever": ["dense", default("retriever")],
+    "precision": [default("precision")],
 }
-ONE_SETTING = FIRST_LOOK | {
-    "chunk_tokens": [DEFAULT_SPLITTING.chunk_tokens],
-    "poolings": ["mean"],
-    "retrievers": [DEFAULT_RETRIEVER],
-}
-PRESETS: dict[str, dict[str, list[object]]] = {
+ONE_SETTING = FIRST_LOOK | {key: [default(key)] for key in ("chunk_tokens", "pooling", "retriever")}
+SMALL, LARGE = 32, 256  # chunk sizes of the preset
+PRESETS: dict[str, dict[str, list[Any]]] = {
     "A first look": FIRST_LOOK,
-    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 16]},
-    "Every splitter": ONE_SETTING | {"splitters": list(SPLITTERS)},
-    "Every pooling": ONE_SETTING | {"poolings": list(POOLINGS)},
-    "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
-    "Every precision": ONE_SETTING | {"precisions": list(PRECISIONS)},
+    "Chunk sizes": ONE_SETTING
+    | {
+        "chunk_tokens": [size for size in SETTINGS["chunk_tokens"].tried if SMALL <= size <= LARGE],
+        "overlap": [0, 16],
+    },
+    **{
+        f"Every {SETTINGS[key].name}": ONE_SETTING | {key: list(SETTINGS[key].choices)}
+        for key in ("splitter", "pooling", "retriever", "precision")
+    },
 }
 PRESET_HELP = "Fills in the grid below. Change anything afterwards."
 
@@ -65,7 +66,7 @@ def show_grid(
     models = model_box(encoder)
     baseline = baseline_cell(encoder, cut)
     chosen = cells_of(values, models, baseline)
-    st.caption(f"The baseline, always measured: the app's settings now. {cell_words(baseline)}.")
+    st.caption(f"The baseline, always measured: the app's settings now. {configuration_words(baseline)}.")
     if cut.parent_tokens:
         st.caption(
             f"Small to big ({cut.parent_tokens:,} tokens) is left out here, of the baseline too: all cells "
@@ -84,39 +85,38 @@ def show_grid(
 def take_preset() -> None:
     """Set the grid's widgets to the chosen preset."""
     if preset := st.session_state["grid-preset"]:
-        for axis, values in PRESETS[preset].items():
-            st.session_state[f"grid-{axis}"] = of_model(axis, values, load_encoder())
+        for key, values in PRESETS[preset].items():
+            st.session_state[f"grid-{key}"] = of_model(key, values, load_encoder())
 
 
-def of_model(axis: str, values: Sequence[Any], encoder: Encoder) -> list[Any]:
+def of_model(key: str, values: Sequence[Any], encoder: Encoder) -> list[Any]:
     """Return a preset's values for a model: its own pooling for the mean, and retrievers that it can do."""
-    if axis == "poolings" and encoder.pooling in POOLINGS:
+    if key == "pooling" and encoder.pooling in POOLINGS:
         return list(dict.fromkeys(encoder.pooling if value == "mean" else value for value in values))
-    if axis == "retrievers":
+    if key == "retriever":
         return [value for value in values if value in usable_retrievers(encoder)]
     return list(values)
 
 
 def grid_widgets(k: int) -> dict[str, list[Any]]:
-    """Draw the choice of values for every setting; return them by the arguments of `grid`.
+    """Draw the choice of values for every setting; return them by the keys of the settings.
 
     ``k`` is the app's number of passages.
     """
-    for axis, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
-        st.session_state.setdefault(f"grid-{axis}", of_model(axis, first, load_encoder()))
+    for key, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
+        st.session_state.setdefault(f"grid-{key}", of_model(key, first, load_encoder()))
     follow_k(k)
     values = {}
 
-    def draw(column: DeltaGenerator, *axes: str) -> None:
-        for axis in axes:
-            name = AXES[axis].argument
+    def draw(column: DeltaGenerator, *keys: str) -> None:
+        for key in keys:
             with column:
-                values[name] = choose_values(axis, f"grid-{name}")
+                values[key] = choose_values(key, f"grid-{key}")
 
     left, right = st.columns(2)
     draw(left, "chunk_tokens", "pooling")
     draw(right, "retriever", "splitter")
-    with st.expander("Overlap, tokens read, passages, precision", icon=":material/tune:"):
+    with st.expander("Overlap, token limit, passages, precision", icon=":material/tune:"):
         left, right = st.columns(2)
         draw(left, "overlap", "k")
         draw(right, "max_tokens", "precision")
@@ -126,8 +126,8 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
 def follow_k(k: int) -> None:
     """Set the grid's k to the app's, unless the user has chosen others."""
     state = st.session_state
-    if state.get("grid-ks", [k]) in ([k], [state.get("grid-k-followed")]):
-        state["grid-ks"], state["grid-k-followed"] = [k], k
+    if state.get("grid-k", [k]) in ([k], [state.get("grid-k-followed")]):
+        state["grid-k"], state["grid-k-followed"] = [k], k
 
 
 def model_box(encoder: Encoder) -> dict[str, Model]:
@@ -160,12 +160,12 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
     return models
 
 
-def baseline_cell(encoder: Encoder, cut: Cut) -> Cell:
+def baseline_cell(encoder: Encoder, cut: Cut) -> Configuration:
     """Return the app's present settings."""
-    return cell_of(settings_in_use(encoder) | cut_values(cut))
+    return configuration_of(settings_in_use(encoder) | cut_values(cut))
 
 
-def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Cell) -> Grid:
+def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Configuration) -> Grid:
     """Return the baseline and every combination that can be measured, each once.
 
     Raises
@@ -173,18 +173,19 @@ def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], basel
     InputError
         A setting has no value, there are too many combinations, or the baseline cannot be measured.
     """
-    for axis in AXES.values():
-        if values.get(axis.argument) == []:
-            raise InputError(f"nothing is chosen for the {axis.label.lower()}: choose one value or more")
-    n_cells = prod(len(chosen) for chosen in values.values()) * len(models)
+    for key, chosen in values.items():
+        if not chosen:
+            raise InputError(f"nothing is chosen for the {SETTINGS[key].name}: choose one value or more")
+    n_cells = prod(map(len, values.values())) * len(models)
     if n_cells > (most := limits().cells):
         raise InputError(
-            f"the grid has {n_cells:,} cells, at most {most:,} are measured here: choose fewer values"
+            f"the grid has {n_cells:,} configurations, and at most {most:,} are measured here: choose fewer "
+            "values"
         )
-    pooled = [*values["poolings"]]
+    poolings = list(values["pooling"])
     if any(model.pooling == OWN for model in models.values()):
-        pooled.append(OWN)
-    whole = grid(**{**values, "poolings": pooled}, models=list(models))
+        poolings.append(OWN)
+    whole = grid(**{**values, "pooling": poolings, "model": list(models)})
     cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)
     if not cells.cells or cells.cells[0] != baseline:
         raise InputError(f"the app's settings now cannot be measured: {cells.left_out[0].why}")

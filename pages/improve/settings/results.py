@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.sweep_row import SweepRow
+from engine.settings import Configuration
 from pages.improve.settings.cell import show_cell
 from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
 from pages.improve.settings.conclusion import HITS, Conclusion, conclude, show_conclusion, shown_place
@@ -26,7 +26,7 @@ from pages.improve.settings.verdicts import (
     table_row,
     verdicts,
 )
-from ui.cells import cell_words, varied
+from ui.configurations import configuration_words, varied
 from ui.jobs import current_job
 from ui.text import escape_markdown, help_list
 
@@ -36,7 +36,7 @@ TABLE_HEIGHT = 460
 MRR = "mrr"
 
 
-def show_results(current: Cell) -> None:
+def show_results(current: Configuration) -> None:
     """Draw the results of the chosen run; while it runs, the rows so far are redrawn every few seconds.
 
     ``current`` are the app's present settings.
@@ -62,7 +62,7 @@ def show_results(current: Cell) -> None:
         show_experiment(chosen, is_growing=False, current=current)
 
 
-def show_growing(current: Cell) -> None:
+def show_growing(current: Configuration) -> None:
     """Draw the rows so far of the running experiment."""
     if (job := current_job(JOB)) is None or not job.rows:
         st.info("The first rows come as soon as the documents are cut and embedded.")
@@ -70,7 +70,7 @@ def show_growing(current: Cell) -> None:
         show_experiment(measured_so_far(job), is_growing=True, current=current)
 
 
-def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> None:
+def show_experiment(experiment: Experiment, is_growing: bool, current: Configuration) -> None:
     """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
     rows, top = experiment.rows, st.container()
     is_at_one_k = len({row.cell.k for row in rows}) == 1
@@ -141,7 +141,7 @@ def choose_cell(experiment: Experiment, metric: str) -> int | None:
     axes, label = varied(experiment.cells) or ["chunk_tokens"], METRICS[metric].label
 
     def words(place: int) -> str:
-        return f"{cell_words(rows[place].cell, axes)}: {label} {rows[place].metrics[metric]:.3f}"
+        return f"{configuration_words(rows[place].cell, axes)}: {label} {rows[place].metrics[metric]:.3f}"
 
     place = st.session_state.get("experiment-cell", {}).get(experiment.key)
     st.session_state[key] = place if place is None or place < len(rows) else None

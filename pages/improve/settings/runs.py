@@ -9,11 +9,11 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, to_question
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import to_row
+from engine.settings import Configuration
 from engine.storage.workspace import SavedRun
 from ui.questions.kept import workspace
 
@@ -46,7 +46,7 @@ class Experiment:
     documents: tuple[str, ...]
     corpus: str
     questions: tuple[Question, ...] = field(repr=False)
-    cells: tuple[Cell, ...] = field(repr=False)
+    cells: tuple[Configuration, ...] = field(repr=False)
     rows: tuple[SweepRow, ...] = field(default=(), repr=False)
 
     @property
@@ -106,7 +106,7 @@ def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experimen
         tuple(content["documents"]),
         content["corpus"],
         tuple(to_question(fields, "a question of the run") for fields in content["questions"]),
-        tuple(Cell(**fields) for fields in content["cells"]),
+        tuple(Configuration(**fields) for fields in content["cells"]),
     )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import Comparison, compare_all
 from engine.evaluation.sweep_row import SweepRow
+from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
-from ui.cells import AXES, value_words
+from ui.configurations import value_words
 from ui.text import p_words, signed_interval
 
 ALPHA = 0.05
@@ -55,7 +55,7 @@ def shown_metrics(rows: Sequence[SweepRow]) -> list[str]:
     return [name for name in METRICS if all(name in row.metrics for row in rows)]
 
 
-def is_across_k(first: Cell, second: Cell, metric: str) -> bool:
+def is_across_k(first: Configuration, second: Configuration, metric: str) -> bool:
     """Whether a metric depends on k and the cells differ in it, so that their values are not comparable."""
     return METRICS[metric].at_k and first.k != second.k
 
@@ -111,7 +111,7 @@ def table_row(row: SweepRow, verdict: Verdict, metric: str, axes: Sequence[str])
     low, high = row.intervals[metric]
     return (
         {"Value": row.metrics[metric]}
-        | {AXES[axis].label: value_words(row.cell, axis) for axis in axes}
+        | {SETTINGS[axis].label: value_words(row.cell, axis) for axis in axes}
         | {
             "95 % interval": f"{low:.3f} – {high:.3f}",
             "Against the app's": verdict.word,

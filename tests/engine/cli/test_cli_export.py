@@ -1,8 +1,8 @@
 import pytest
 
-from engine.evaluation.grid import Cell
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
+from engine.settings import Configuration
 from tests.command_line import printed, refusal, run
 
 
@@ -11,7 +11,7 @@ def test_the_script_stands_alone_on_standard_output(to, encoder):
     settings = ("--splitter", "fixed", "--chunk-tokens", 64, "--retriever", "bm25", "--k", 3)
     result = run("export", "--to", to, *settings)
     assert result.exit_code == 0
-    assert result.stdout == export(Cell("fixed", 64, retriever="bm25", k=3), encoder, to).script
+    assert result.stdout == export(Configuration("fixed", 64, retriever="bm25", k=3), encoder, to).script
     assert "not carried over" not in result.stderr
 
 

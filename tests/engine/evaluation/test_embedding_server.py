@@ -9,7 +9,7 @@ from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation.embedding_server import REQUEST_TEXTS, EmbeddingServer, is_server, server_at
-from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import load_model
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import sweep
@@ -25,6 +25,7 @@ from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import usable_retrievers
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.settings import Configuration
 from tests.chat_server import closed_port, full_port
 from tests.embedding_server import embedding_server
 
@@ -262,11 +263,11 @@ def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, doc
     models = {encoder.name: encoder, model.name: model}
     chosen = fitting(
         grid(
-            models=list(models),
+            model=list(models),
             chunk_tokens=[16, 32],
-            overlaps=[0],
-            poolings=["mean", "own"],
-            retrievers=usable_retrievers(encoder),
+            overlap=[0],
+            pooling=["mean", "own"],
+            retriever=usable_retrievers(encoder),
             max_tokens=[128, 256],
         ),
         models,
@@ -278,7 +279,7 @@ def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, doc
     assert len(theirs) == 2 * (len(usable_retrievers(encoder)) - 1)
     rows = {row.cell: row.metrics for row in sweep(documents, questions, chosen.cells, models)}
     for cell in theirs:
-        ours = Cell(**{**vars(cell), "model": encoder.name, "pooling": "mean", "max_tokens": 256})
+        ours = Configuration(**{**vars(cell), "model": encoder.name, "pooling": "mean", "max_tokens": 256})
         assert rows[cell] == pytest.approx(rows[ours])
     cost = estimate(documents, questions, theirs, models)
     assert cost.n_tokens > 0

@@ -4,31 +4,32 @@ import pytest
 
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
-from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import LibraryModel
 from engine.models.prompts import Prompts
+from engine.settings import Configuration
 
 
 def test_every_value_meets_every_other_once():
     cells = grid(
-        splitters=["fixed", "recursive"],
+        splitter=["fixed", "recursive"],
         chunk_tokens=[64, 128],
-        overlaps=[0, 16],
-        poolings=["mean", "cls"],
-        retrievers=["dense", "bm25"],
-        ks=[1, 5, 5],
+        overlap=[0, 16],
+        pooling=["mean", "cls"],
+        retriever=["dense", "bm25"],
+        k=[1, 5, 5],
         max_tokens=[None, 128],
     ).cells
     assert len(cells) == len(set(cells)) == 2**7
-    assert Cell("recursive", 64, 16, pooling="cls", retriever="bm25", k=1, max_tokens=128) in cells
+    assert Configuration("recursive", 64, 16, pooling="cls", retriever="bm25", k=1, max_tokens=128) in cells
 
 
 def test_a_cell_says_how_documents_are_cut():
-    assert Cell("sentences", 64, 8).splitting == Splitting("sentences", 64, 8)
+    assert Configuration("sentences", 64, 8).splitting == Splitting("sentences", 64, 8)
 
 
 def test_sizes_without_room_for_an_overlap_are_left_out_and_told():
-    made = grid(chunk_tokens=[16, 64], overlaps=[0, 14, 100])
+    made = grid(chunk_tokens=[16, 64], overlap=[0, 14, 100])
     assert [(cell.chunk_tokens, cell.overlap) for cell in made.cells] == [(16, 0), (64, 0), (64, 14)]
     assert [(one.cell.chunk_tokens, one.cell.overlap) for one in made.left_out] == [
         (16, 14),
@@ -39,7 +40,7 @@ def test_sizes_without_room_for_an_overlap_are_left_out_and_told():
 
 
 def test_sliding_chunks_have_no_overlap_to_choose():
-    made = grid(splitters=["sliding", "fixed"], overlaps=[8, 0])
+    made = grid(splitter=["sliding", "fixed"], overlap=[8, 0])
     assert [(cell.splitter, cell.overlap) for cell in made.cells] == [
         ("sliding", 8),
         ("fixed", 8),
@@ -51,13 +52,13 @@ def test_sliding_chunks_have_no_overlap_to_choose():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"splitters": ["fixd"]}, "no splitter 'fixd'"),
-        ({"poolings": ["men"]}, "no pooling 'men'"),
-        ({"retrievers": ["tfidf"]}, "no retriever 'tfidf'"),
-        ({"ks": [5, 0]}, "k is 0"),
-        ({"overlaps": []}, "no overlap is given"),
-        ({"max_tokens": []}, "no token limit is given"),
-        ({"models": "all-MiniLM-L6-v2"}, "no model is given"),
+        ({"splitter": ["fixd"]}, "no splitter 'fixd'"),
+        ({"pooling": ["men"]}, "no pooling 'men'"),
+        ({"retriever": ["tfidf"]}, "no retriever 'tfidf'"),
+        ({"k": [5, 0]}, "k is 0"),
+        ({"overlap": []}, "no overlap is given"),
+        ({"max_tokens": []}, "no max_tokens is given"),
+        ({"model": "all-MiniLM-L6-v2"}, "no model is given"),
     ],
 )
 def test_a_mistake_is_no_empty_grid(settings, message):
@@ -67,14 +68,14 @@ def test_a_mistake_is_no_empty_grid(settings, message):
 
 def test_the_pooling_of_library_models_is_asked_of_no_other(encoder):
     library = LibraryModel("theirs", None, encoder.tokenizer, 8, "", 64)
-    made = grid(poolings=["mean", "own"], models=[encoder.name, "theirs"])
+    made = grid(pooling=["mean", "own"], model=[encoder.name, "theirs"])
     fit = fitting(made, {encoder.name: encoder, "theirs": library})
     assert [(cell.model, cell.pooling) for cell in fit.cells] == [(encoder.name, "mean"), ("theirs", "own")]
     assert [(one.cell.model, one.cell.pooling) for one in fit.left_out] == [("theirs", "mean")]
 
 
 def test_what_a_model_cannot_do_is_left_out(encoder):
-    made = grid(poolings=["mean", "idf", "own"], max_tokens=[None, 256, 100_000])
+    made = grid(pooling=["mean", "idf", "own"], max_tokens=[None, 256, 100_000])
     fit = fitting(made, {encoder.name: encoder})
     assert [(cell.pooling, cell.max_tokens) for cell in fit.cells] == [
         ("mean", None),
@@ -86,7 +87,7 @@ def test_what_a_model_cannot_do_is_left_out(encoder):
 
 
 def test_the_models_own_pooling_is_named(encoder):
-    assert [cell.pooling for cell in fitting(grid(poolings=["own"]), {encoder.name: encoder}).cells] == [
+    assert [cell.pooling for cell in fitting(grid(pooling=["own"]), {encoder.name: encoder}).cells] == [
         "mean"
     ]
 

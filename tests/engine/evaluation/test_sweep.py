@@ -16,7 +16,7 @@ from engine.documents.splitters import split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation import sweep_cost
 from engine.evaluation.bootstrap import mean_interval
-from engine.evaluation.grid import Cell, grid
+from engine.evaluation.grid import grid
 from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
@@ -36,6 +36,7 @@ from engine.retrieval.retrievers import (
     usable_retrievers,
 )
 from engine.retrieval.vector_cache import VectorCache
+from engine.settings import Configuration
 from engine.weights.fetch import model_path
 from tests.sentence_transformer_folders import save_reranker
 
@@ -78,12 +79,12 @@ def models(encoder):
 @pytest.fixture(scope="module")
 def cells():
     return grid(
-        splitters=["fixed", "sentences"],
+        splitter=["fixed", "sentences"],
         chunk_tokens=[16, 32],
-        overlaps=[4],
-        poolings=["mean", "idf"],
-        retrievers=list(RETRIEVERS)[:4],
-        ks=[1, 3],
+        overlap=[4],
+        pooling=["mean", "idf"],
+        retriever=list(RETRIEVERS)[:4],
+        k=[1, 3],
     ).cells
 
 
@@ -172,7 +173,7 @@ def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
 
 
 def test_the_other_retrievers_and_splitters_are_swept_too(documents, questions, models, encoder):
-    made = grid(splitters=["sliding", "markdown"], chunk_tokens=[32], retrievers=["mmr", "maxsim"], ks=[2])
+    made = grid(splitter=["sliding", "markdown"], chunk_tokens=[32], retriever=["mmr", "maxsim"], k=[2])
     for row in sweep(documents, questions, made.cells, models):
         _, expected = by_hand(documents, questions, row.cell, encoder)
         assert row.values["mrr"] == pytest.approx(expected["mrr"])
@@ -182,7 +183,7 @@ def test_the_other_retrievers_and_splitters_are_swept_too(documents, questions, 
 def test_sentences_are_compared_by_the_model_to_cut_where_topics_change(
     documents, questions, models, encoder
 ):
-    [row] = sweep(documents, questions, [Cell("semantic", 64, 0)], models)
+    [row] = sweep(documents, questions, [Configuration("semantic", 64, 0)], models)
     chunks = [
         chunk
         for each in documents
@@ -250,11 +251,11 @@ def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
     documents, questions, models, encoder, embedded_texts
 ):
     made = grid(
-        splitters=["sentences", "paragraphs"],
+        splitter=["sentences", "paragraphs"],
         chunk_tokens=[24, 32],
-        overlaps=[0],
-        poolings=["mean", "cls", "max"],
-        retrievers=["dense", "hybrid"],
+        overlap=[0],
+        pooling=["mean", "cls", "max"],
+        retriever=["dense", "hybrid"],
     )
     cache = VectorCache()
     rows = list(sweep(documents, questions, made.cells, models, cache))
@@ -271,7 +272,7 @@ def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
 
 
 def test_words_alone_need_no_model(documents, questions, models, embedded_texts):
-    made = grid(retrievers=["bm25"], poolings=["mean", "cls"], chunk_tokens=[32])
+    made = grid(retriever=["bm25"], pooling=["mean", "cls"], chunk_tokens=[32])
     first, second = sweep(documents, questions, made.cells, models)
     assert first.metrics == second.metrics
     assert first.index_bytes > 0
@@ -309,7 +310,7 @@ def test_an_estimate_counts_what_the_sweep_then_does(documents, questions, cells
 
 def test_a_large_grid_is_told_as_an_estimate(documents, questions, models, monkeypatch):
     monkeypatch.setattr("engine.evaluation.sweep_cost.COUNTING_SECONDS", 0.0)
-    made = grid(chunk_tokens=range(16, 48), overlaps=[0])
+    made = grid(chunk_tokens=range(16, 48), overlap=[0])
     cost = estimate(documents, questions, made.cells, models)
     assert not cost.is_exact
     assert cost.n_splittings == 32
@@ -330,7 +331,7 @@ def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, que
         time.sleep(delays[-1])
         return embed(texts, *arguments)
 
-    cells = grid(chunk_tokens=[32], overlaps=[0]).cells
+    cells = grid(chunk_tokens=[32], overlap=[0]).cells
     estimate(documents, questions, cells, models)
     monkeypatch.setattr(sweep_cost, "cached_encode", delayed)
     assert estimate(documents, questions, cells, models).seconds < pause
@@ -344,7 +345,7 @@ def test_each_precision_is_estimated_by_its_own_rate(documents, questions, model
         return timed(chunks, cell, model)[0], rates[model.precision]
 
     monkeypatch.setattr(sweep_cost, "timed_vectors", at_rate)
-    made = grid(chunk_tokens=[32], overlaps=[0], precisions=list(rates))
+    made = grid(chunk_tokens=[32], overlap=[0], precision=list(rates))
     cost = estimate(documents, questions, made.cells, models)
     assert cost.seconds == pytest.approx(cost.n_tokens / 2 * (3000 + 1000), rel=1e-3)
     narrow = [cell for cell in made.cells if cell.precision == "int8"]
@@ -356,7 +357,7 @@ def test_pairs_of_a_cross_encoder_are_estimated_by_their_own_rate(
 ):
     reranker = Reranker.load(save_reranker(tmp_path))
     monkeypatch.setattr(sweep_cost, "pair_seconds", lambda texts, reranker: 1000.0)
-    made = grid(chunk_tokens=[32], overlaps=[0], retrievers=["weighted", "bm25", "cross-encoder"])
+    made = grid(chunk_tokens=[32], overlap=[0], retriever=["weighted", "bm25", "cross-encoder"])
     models = {cell.model: replace(encoder, reranker=reranker) for cell in made.cells}
     cost = estimate(documents, questions, made.cells, models)
     assert cost.seconds == pytest.approx(1000 * len(questions) * cost.n_chunks, rel=1e-3)
@@ -368,7 +369,7 @@ def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeyp
     monkeypatch.setattr("engine.retrieval.maxsim.BATCH_TOKENS", 64)
     told = {"dense": [], "maxsim": []}
     for retriever, parts in told.items():
-        made = grid(retrievers=[retriever], chunk_tokens=[16], overlaps=[0])
+        made = grid(retriever=[retriever], chunk_tokens=[16], overlap=[0])
         list(sweep(documents, questions, made.cells, models, on_progress=lambda n, _: parts.append(n)))  # noqa: B023
         assert parts == sorted(parts)
         assert parts[-1] == 1
@@ -381,19 +382,19 @@ def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeyp
     [
         ({"documents": []}, "there are no documents"),
         ({"questions": []}, "there are no questions"),
-        ({"cells": [Cell(model="other")]}, r"names the models \['other'\]"),
-        ({"cells": [Cell(), Cell(pooling="own")]}, "pooling 'own'"),
-        ({"cells": [Cell(max_tokens=9999)]}, "max_tokens is 9999"),
+        ({"cells": [Configuration(model="other")]}, r"names the models \['other'\]"),
+        ({"cells": [Configuration(), Configuration(pooling="own")]}, "pooling 'own'"),
+        ({"cells": [Configuration(max_tokens=9999)]}, "max_tokens is 9999"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_runs(documents, questions, models, change, message):
-    given = {"documents": documents, "questions": questions, "cells": [Cell()]} | change
+    given = {"documents": documents, "questions": questions, "cells": [Configuration()]} | change
     with pytest.raises(InputError, match=message):
         sweep(**given, models=models)
 
 
 def test_documents_without_words_are_swept(questions, models, encoder):
-    made = grid(retrievers=usable_retrievers(encoder), poolings=["mean", "idf"])
+    made = grid(retriever=usable_retrievers(encoder), pooling=["mean", "idf"])
     rows = list(sweep([Document("blank.txt", " \n ")], questions, made.cells, models))
     assert [row.n_chunks for row in rows] == [0] * len(made.cells)
     assert {value for row in rows for value in row.metrics.values()} == {0.0}
@@ -420,7 +421,7 @@ class TestStore:
         spans = ("span_recall@k", "span_precision@k", "span_iou@k")
         values = {name: [1 / 3, 0.0, 1.0] for name in (*names, *spans)}
         line = {
-            "cell": vars(Cell(chunk_tokens=77)),
+            "cell": vars(Configuration(chunk_tokens=77)),
             "n_chunks": 5,
             "n_questions": 3,
             "metrics": dict.fromkeys(values, 4 / 9),
@@ -432,7 +433,7 @@ class TestStore:
         with path.open("a") as file:
             file.write(json.dumps(line) + "\n")
         row = resume(path, stamp)[-1]
-        assert row.cell == Cell(chunk_tokens=77)
+        assert row.cell == Configuration(chunk_tokens=77)
         assert {name: list(row.values[name]) for name in row.values} == values
         append(path, row)
         *_, before, after = path.read_text().splitlines()
@@ -551,8 +552,8 @@ class TestLibraryModel:
     def test_it_is_swept_beside_our_own(self, library, documents, questions, models, encoder):
         names = [encoder.name, library.name]
         cells = [
-            Cell(chunk_tokens=32, model=encoder.name),
-            Cell(chunk_tokens=32, model=names[1], pooling="own"),
+            Configuration(chunk_tokens=32, model=encoder.name),
+            Configuration(chunk_tokens=32, model=names[1], pooling="own"),
         ]
         ours, theirs = sweep(documents, questions, cells, {**models, library.name: library})
         assert theirs.metrics == pytest.approx(ours.metrics)
@@ -565,7 +566,12 @@ class TestLibraryModel:
             ({"pooling": "own", "max_tokens": 10_000}, "max_tokens is 10000"),
         ):
             with pytest.raises(InputError, match=message):
-                sweep(documents, questions, [Cell(model=library.name, **change)], {library.name: library})
+                sweep(
+                    documents,
+                    questions,
+                    [Configuration(model=library.name, **change)],
+                    {library.name: library},
+                )
 
     @pytest.mark.usefixtures("library_in_this_process")
     @pytest.mark.parametrize("name", ["no/such-model-anywhere", "/no/such/folder"])

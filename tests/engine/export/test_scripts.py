@@ -19,7 +19,6 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import SPLITTERS, split
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import LibraryModel
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
@@ -30,6 +29,7 @@ from engine.retrieval.index import build_index
 from engine.retrieval.parents import search_parents
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import index_scores
+from engine.settings import Configuration
 from engine.weights.fetch import model_path
 from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
 
@@ -38,15 +38,15 @@ QUESTION = "What is done with a text that is longer than the model's limit?"
 HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
 PARENTS = 96
 EVERY = {
-    "defaults": (Cell(), 0),
-    "fixed with overlap": (Cell("fixed", 64, 16), 0),
-    "dense": (Cell(chunk_tokens=64, retriever="dense", max_tokens=48), 0),
-    "bm25": (Cell(retriever="bm25"), 0),
-    "hybrid": (Cell(chunk_tokens=64, retriever="hybrid"), 0),
-    "cls": (Cell(chunk_tokens=64, pooling="cls", retriever="dense"), 0),
-    "mmr": (Cell(chunk_tokens=64, retriever="mmr"), 0),
-    "maxsim": (Cell(chunk_tokens=64, retriever="maxsim"), 0),
-    "small to big": (Cell("recursive", 32, retriever="dense", k=3), PARENTS),
+    "defaults": (Configuration(), 0),
+    "fixed with overlap": (Configuration("fixed", 64, 16), 0),
+    "dense": (Configuration(chunk_tokens=64, retriever="dense", max_tokens=48), 0),
+    "bm25": (Configuration(retriever="bm25"), 0),
+    "hybrid": (Configuration(chunk_tokens=64, retriever="hybrid"), 0),
+    "cls": (Configuration(chunk_tokens=64, pooling="cls", retriever="dense"), 0),
+    "mmr": (Configuration(chunk_tokens=64, retriever="mmr"), 0),
+    "maxsim": (Configuration(chunk_tokens=64, retriever="maxsim"), 0),
+    "small to big": (Configuration("recursive", 32, retriever="dense", k=3), PARENTS),
 }
 PLACES_ALONE = ("mmr", "maxsim", "small to big")  # their scores are of other kinds
 # What the templates of the other libraries do differently; what else there is, they include.
@@ -132,7 +132,7 @@ def test_every_library_finds_the_same_passages(to, name, folder, ours, encoder, 
 
 @pytest.mark.parametrize("pooling", [name for name, each in POOLINGS.items() if each.needs])
 def test_poolings_that_no_library_has(pooling, folder, ours, encoder, run):
-    cell = Cell(pooling=pooling, retriever="dense")
+    cell = Configuration(pooling=pooling, retriever="dense")
     _, lines = run(export(cell, encoder, "sentence-transformers").script, folder)
     places, scores = ours(cell, 0)
     assert [place for _, place, _ in lines] == places
@@ -142,7 +142,7 @@ def test_poolings_that_no_library_has(pooling, folder, ours, encoder, run):
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize(("overlap", "parent_tokens"), [(0, 0), (12, 0), (12, PARENTS)])
 def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, run):
-    cell = Cell(splitter, 48, overlap, retriever="bm25")
+    cell = Configuration(splitter, 48, overlap, retriever="bm25")
     needs_embed = SPLITTERS[splitter].needs_embed
     script = export(cell, encoder, "sentence-transformers", parent_tokens).script
     names, _ = run(script, folder, as_main=False)
@@ -158,7 +158,9 @@ def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, 
 @pytest.fixture(scope="module")
 def spans(encoder, in_cache):
     """The function of a script that cuts a text recursively into chunks of 8 tokens with overlap."""
-    script = export(Cell("recursive", 8, 2, retriever="bm25"), encoder, "sentence-transformers").script
+    script = export(
+        Configuration("recursive", 8, 2, retriever="bm25"), encoder, "sentence-transformers"
+    ).script
     names = {"__name__": "script"}
     exec(in_cache(script), names)
     return names["spans"]
@@ -171,7 +173,7 @@ PARTS = (*WORDS, "\n\n", "\n", " ", "\u00a0")
 @given(st.lists(st.sampled_from(PARTS), max_size=60))
 def test_chunks_of_any_text_are_the_same(encoder, spans, parts):
     text = "".join(parts)
-    chunks = split(Document("a", text), encoder.tokenizer, Cell("recursive", 8, 2).splitting)
+    chunks = split(Document("a", text), encoder.tokenizer, Configuration("recursive", 8, 2).splitting)
     assert spans(text) == [(chunk.start, chunk.end) for chunk in chunks]
 
 
@@ -217,7 +219,7 @@ def prompted(tmp_path_factory):
 @pytest.mark.parametrize("use", ["own", "none"])
 def test_a_folder_with_prompts_and_another_pooling(to, use, prompted, tmp_path, run):
     model = Encoder.load(prompted)
-    cell = Cell("fixed", 8, 2, str(prompted), None, "own", "dense", 3, use)
+    cell = Configuration("fixed", 8, 2, str(prompted), None, "own", "dense", 3, use)
     (tmp_path / "texts").mkdir()
     text = "bead cab face dig jig egg hide age bag ice fig head bid jade cage deaf hedge"
     (tmp_path / "texts" / "a.txt").write_text(text, encoding="utf-8")
@@ -229,14 +231,14 @@ def test_a_folder_with_prompts_and_another_pooling(to, use, prompted, tmp_path, 
 
 def test_a_model_s_prompts_are_written_out_unless_they_are_switched_off(encoder):
     asking = replace(encoder, prompts=Prompts({"query": "query: ", "passage": "passage: "}))
-    on, off = (export(Cell(prompts=use), asking, "langchain").script for use in ("own", "none"))
+    on, off = (export(Configuration(prompts=use), asking, "langchain").script for use in ("own", "none"))
     assert 'QUERY_PROMPT, DOCUMENT_PROMPT = "query: ", "passage: "' in on
     assert 'QUERY_PROMPT, DOCUMENT_PROMPT = "", ""' in off
 
 
 def test_a_model_of_another_architecture_keeps_its_pooling_and_documents_are_cut_as_before(encoder):
     other = LibraryModel("owner/other", None, encoder.tokenizer, 8, "", most_tokens=512)
-    cell = Cell(model="owner/other", pooling="own")
+    cell = Configuration(model="owner/other", pooling="own")
     script = export(cell, other, "langchain").script
     assert 'MODEL = "owner/other"' in script
     assert f"tokenizer = AutoTokenizer.from_pretrained({HUB_ID})" in script
@@ -246,26 +248,28 @@ def test_a_model_of_another_architecture_keeps_its_pooling_and_documents_are_cut
 
 
 def test_settings_that_are_left_out_are_named(encoder):
-    assert export(Cell(), encoder, "haystack").left_out == ()
-    [words] = export(Cell("markdown"), encoder, "haystack").left_out
+    assert export(Configuration(), encoder, "haystack").left_out == ()
+    [words] = export(Configuration("markdown"), encoder, "haystack").left_out
     assert words.startswith("headings of files other than Markdown")
-    assert export(Cell("semantic", max_tokens=encoder.max_tokens), encoder, "haystack").left_out == ()
-    [words] = export(Cell("semantic", max_tokens=64), encoder, "haystack").left_out
+    assert (
+        export(Configuration("semantic", max_tokens=encoder.max_tokens), encoder, "haystack").left_out == ()
+    )
+    [words] = export(Configuration("semantic", max_tokens=64), encoder, "haystack").left_out
     assert words.startswith("the model's own token limit for single sentences")
 
 
 @pytest.mark.parametrize(
     ("cell", "to", "parent_tokens", "message"),
     [
-        (Cell(), "lang", 0, "no library 'lang': choose one of sentence-transformers, langchain"),
-        (Cell(k=0), "langchain", 0, "k is 0: ask for 1 passage or more"),
-        (Cell(overlap=192), "langchain", 0, "overlap 192 does not fit a chunk of 192 tokens"),
-        (Cell(), "langchain", 64, "parent size 64 is smaller than the chunk size 192"),
-        (Cell(retriever="magic"), "langchain", 0, "retriever 'magic' is not one of dense"),
-        (Cell(pooling="magic"), "langchain", 0, "pooling 'magic' is not one of mean"),
-        (Cell(splitter="magic"), "langchain", 0, "there is no splitter 'magic'"),
-        (Cell(prompts="magic"), "langchain", 0, "prompts 'magic' is not one of own"),
-        (Cell(max_tokens=9999), "langchain", 0, "max_tokens is 9999"),
+        (Configuration(), "lang", 0, "no library 'lang': choose one of sentence-transformers, langchain"),
+        (Configuration(k=0), "langchain", 0, "k is 0: ask for 1 passage or more"),
+        (Configuration(overlap=192), "langchain", 0, "overlap 192 does not fit a chunk of 192 tokens"),
+        (Configuration(), "langchain", 64, "parent size 64 is smaller than the chunk size 192"),
+        (Configuration(retriever="magic"), "langchain", 0, "retriever 'magic' is not one of dense"),
+        (Configuration(pooling="magic"), "langchain", 0, "pooling 'magic' is not one of mean"),
+        (Configuration(splitter="magic"), "langchain", 0, "there is no splitter 'magic'"),
+        (Configuration(prompts="magic"), "langchain", 0, "prompts 'magic' is not one of own"),
+        (Configuration(max_tokens=9999), "langchain", 0, "max_tokens is 9999"),
     ],
 )
 def test_bad_settings_get_one_line(cell, to, parent_tokens, message, encoder):
@@ -284,9 +288,9 @@ def test_scripts_are_tidy(encoder, tmp_path):
     """No import or function is missing or left over, and ruff would not format a line otherwise."""
     settings = [
         *EVERY.values(),
-        *((Cell(splitter, 64, 8), 128) for splitter in SPLITTERS),
-        *((Cell(splitter, retriever="dense", pooling="idf"), 0) for splitter in SPLITTERS),
-        *((Cell(pooling=pooling, retriever="maxsim"), 0) for pooling in POOLINGS),
+        *((Configuration(splitter, 64, 8), 128) for splitter in SPLITTERS),
+        *((Configuration(splitter, retriever="dense", pooling="idf"), 0) for splitter in SPLITTERS),
+        *((Configuration(pooling=pooling, retriever="maxsim"), 0) for pooling in POOLINGS),
     ]
     for to in LIBRARIES:
         for number, (cell, parent_tokens) in enumerate(settings):
@@ -306,6 +310,9 @@ def test_scripts_are_tidy(encoder, tmp_path):
 
 def test_a_cross_encoder_is_named_as_not_carried_over(encoder):
     with_reranker = replace(encoder, reranker=SimpleNamespace(name="words"))
-    exported = export(Cell(retriever="cross-encoder"), with_reranker, "sentence-transformers")
+    exported = export(Configuration(retriever="cross-encoder"), with_reranker, "sentence-transformers")
     assert any("cross-encoder" in words for words in exported.left_out)
-    assert exported.script == export(Cell(retriever="weighted"), encoder, "sentence-transformers").script
+    assert (
+        exported.script
+        == export(Configuration(retriever="weighted"), encoder, "sentence-transformers").script
+    )

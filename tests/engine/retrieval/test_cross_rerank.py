@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Document
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import estimate
 from engine.retrieval.rerank import cross_rerank
 from engine.retrieval.retrievers import SearchInputs, SearchTexts, retriever_scores, usable_retrievers
+from engine.settings import Configuration
 
 TOWNS = ("Ardal", "Bogen", "Cadiz", "Delft", "Enger", "Fauske")
 TEXT = "".join(
@@ -71,7 +71,7 @@ def test_the_retriever_needs_a_reranker(encoder):
 def test_a_sweep_measures_it_and_tells_its_cost(encoder):
     last = replace(encoder, reranker=reading(lambda text: TEXT.index(text[:10])))
     assert "cross-encoder" in usable_retrievers(last)
-    cells = [Cell("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")]
+    cells = [Configuration("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")]
     questions, models = [labelled("Fauske")], {encoder.name: last}
     assert estimate([DOCUMENT], questions, cells, models).seconds > 0
     rows = list(sweep([DOCUMENT], questions, cells, models))

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell, grid
+from engine.evaluation.grid import grid
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep import sweep
+from engine.settings import Configuration
 from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounded, sentence
 from pages.improve.settings.runs import Experiment, digest
 from pages.improve.settings.verdicts import summary, verdicts
@@ -20,8 +21,8 @@ from tests.apps import app_of, by_label, said, tables
 from tests.experiments import row
 from ui.text import escape_markdown, p_words
 
-BASE = Cell(retriever="dense", k=4)
-OTHER = Cell(retriever="hybrid", k=4)
+BASE = Configuration(retriever="dense", k=4)
+OTHER = Configuration(retriever="hybrid", k=4)
 FACTS = (
     ("What is code E4471?", "E4471: the paper tray is empty."),
     ("What is code E4417?", "E4417: the drum is worn."),
@@ -78,7 +79,7 @@ def test_a_tiny_difference_is_settled_by_no_number_of_questions_that_one_can_lab
 
 
 def test_the_settings_in_use_may_be_the_best():
-    rows = row(BASE, hits(30)), row(OTHER, hits(30)), row(Cell(retriever="bm25", k=4), hits(5))
+    rows = row(BASE, hits(30)), row(OTHER, hits(30)), row(Configuration(retriever="bm25", k=4), hits(5))
     assert told(*rows) == (
         "None of 2 other settings is better than those in use, which find the passage among the first 4 for "
         "30 of 40 questions."
@@ -99,7 +100,7 @@ def test_of_settings_that_are_as_good_the_smaller_index_is_taken():
     rows = (
         row(BASE, hits(10)),
         row(OTHER, hits(30), index_bytes=2000),
-        row(Cell(retriever="weighted", k=4), hits(30), index_bytes=900),
+        row(Configuration(retriever="weighted", k=4), hits(30), index_bytes=900),
     )
     assert conclude(rows, verdicts(rows, HITS), HITS).place == 2
     assert cost_words(rows[0], rows[1]) == "The index takes 2.0 kB instead of 1.0 kB, for 10 chunks."
@@ -109,7 +110,10 @@ def test_of_settings_that_are_as_good_the_smaller_index_is_taken():
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.sampled_from([HITS, "mrr"]))
 def test_the_sentence_never_contradicts_the_verdicts(seed, n, n_cells, metric):
     random = np.random.default_rng(seed)
-    rows = [row(Cell(chunk_tokens=64 + 8 * i), random.random(n) < random.random()) for i in range(n_cells)]
+    rows = [
+        row(Configuration(chunk_tokens=64 + 8 * i), random.random(n) < random.random())
+        for i in range(n_cells)
+    ]
     judged = verdicts(rows, metric)
     found, words = conclude(rows, judged, metric), told(*rows, metric=metric)
     names = [one.word for one in judged]
@@ -141,7 +145,7 @@ def measured(encoder):
         questions.append(Question(asked, "notes", (Reference(passage, len(text), len(text) + len(passage)),)))
         text += passage + " "
     documents = [Document("notes.md", text)]
-    cells = grid(chunk_tokens=[32, 64], retrievers=["dense", "bm25", "weighted"], ks=[1]).cells
+    cells = grid(chunk_tokens=[32, 64], retriever=["dense", "bm25", "weighted"], k=[1]).cells
     rows = tuple(sweep(documents, questions, cells, {encoder.name: encoder}))
     rows = tuple(sorted(rows, key=lambda one: cells.index(one.cell)))
     named = ("notes.md",), digest(documents)

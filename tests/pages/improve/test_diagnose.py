@@ -2,8 +2,8 @@ import pytest
 
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import load_questions, questions_about
+from engine.settings import Configuration
 from pages.improve.diagnose.fix import change_words, changed_names
 from tests.apps import app_page, app_within, by_label, plain, said, tables
 from tests.model_files import edit_tensors
@@ -119,11 +119,11 @@ def test_a_sentence_is_picked_by_its_words(encoder):
 def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
     app = page(
         **{
-            "diagnose-splitters": [],
-            "diagnose-sizes": [256],
-            "diagnose-overlaps": [],
-            "diagnose-poolings": [],
-            "diagnose-retrievers": ["bm25", "hybrid"],
+            "diagnose-splitter": [],
+            "diagnose-chunk_tokens": [256],
+            "diagnose-overlap": [],
+            "diagnose-pooling": [],
+            "diagnose-retriever": ["bm25", "hybrid"],
         }
     )
     assert "4 of 4 combinations" in said(app)
@@ -151,8 +151,8 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
 
 
 def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_over(encoder):
-    nothing_else = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps", "poolings")}
-    app = page(retriever="bm25", **nothing_else, **{"diagnose-retrievers": ["dense"]})
+    nothing_else = {f"diagnose-{axis}": [] for axis in ("splitter", "chunk_tokens", "overlap", "pooling")}
+    app = page(retriever="bm25", **nothing_else, **{"diagnose-retriever": ["dense"]})
     assert int(app.metric[0].value.split(" of ")[0]) > 4
     app = by_label(app.button, "Try other settings").click().run()
     table = tables(app)[-1].set_index("Retriever")
@@ -173,8 +173,8 @@ def test_no_document_is_said_in_one_line(encoder):
 
 
 def test_changes_are_told_change_words():
-    current = Cell("fixed", 128, 16, "m", 256, "mean", "dense", 4)
-    cell = Cell("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
+    current = Configuration("fixed", 128, 16, "m", 256, "mean", "dense", 4)
+    cell = Configuration("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
     assert change_words(current, cell) == (
         "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
     )

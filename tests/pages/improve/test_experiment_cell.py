@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS, Metric
+from engine.settings import Configuration
 from engine.storage.workspace import Workspace
 from pages.improve.settings.cell import ACROSS_K
 from pages.improve.settings.runs import to_run
@@ -23,10 +23,10 @@ def cell_page():
 def results_page():
     import streamlit as st
 
-    from engine.evaluation.grid import Cell
+    from engine.settings import Configuration
     from pages.improve.settings.results import show_experiment
 
-    show_experiment(st.session_state["one"], is_growing=True, current=Cell())
+    show_experiment(st.session_state["one"], is_growing=True, current=Configuration())
 
 
 def runs_page():
@@ -86,7 +86,7 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
 
 def test_what_is_of_the_first_k_is_not_compared_across_k(encoder):
     one = with_k(experiment(), 1, 8)
-    assert one.cells[0] == Cell()
+    assert one.cells[0] == Configuration()
     across = cell(one, 1, "hit_rate@k")
     assert informed(across) == [ACROSS_K]
     assert not across.segmented_control

@@ -15,13 +15,14 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
 from engine.evaluation.checks import measurable
-from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.question_files import parse_beir_zip, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_store import to_csv
+from engine.settings import SWEPT, Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from engine.wording import readable_bytes, readable_time
 from pages.improve.settings.cell import not_of_the_app, won_and_lost
@@ -38,7 +39,7 @@ from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
 from tests.text_files import packed, write_files
-from ui.cells import AXES, cell_words, values_in_order, varied
+from ui.configurations import configuration_words, values_in_order, varied
 
 EVIL = '<script>alert("1")</script>'
 
@@ -68,10 +69,10 @@ def test_rows_are_judged_against_the_first():
 def test_what_chance_gives_one_of_many_rows_is_no_difference():
     baseline = np.repeat([0.0, 1.0], 30)
     lucky = np.where(np.arange(60) < 7, 1.0, baseline)  # by 7 questions: p is 2 / 2 ** 7
-    rows = [row(Cell(), baseline), row(Cell(k=1), lucky)]
+    rows = [row(Configuration(), baseline), row(Configuration(k=1), lucky)]
     alone = verdicts(rows, "mrr")[1]
     assert alone.p_value < 0.05
-    others = [row(Cell(k=k), np.roll(baseline, k)) for k in range(2, 60)]
+    others = [row(Configuration(k=k), np.roll(baseline, k)) for k in range(2, 60)]
     among_many = verdicts([*rows, *others], "mrr")[1]
     assert among_many.word == "not sure"
     assert among_many.p_value > alone.p_value
@@ -142,8 +143,8 @@ def test_questions_won_come_with_the_largest_gain_first():
 
 
 def test_a_report_escapes_all_text_and_needs_no_network():
-    one = experiment(EVIL, documents=(EVIL,), cells=(Cell(), Cell(model=EVIL)))
-    one = replace(one, rows=(one.rows[0], replace(one.rows[1], cell=Cell(model=EVIL))))
+    one = experiment(EVIL, documents=(EVIL,), cells=(Configuration(), Configuration(model=EVIL)))
+    one = replace(one, rows=(one.rows[0], replace(one.rows[1], cell=Configuration(model=EVIL))))
     html = report(one, verdicts(one.rows, "mrr"), "mrr")
 
     assert "<script>alert" not in html
@@ -193,10 +194,13 @@ def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
     many = command_line(replace(one, documents=tuple(f"{n}.md" for n in range(51))))
     assert many.startswith("# PATH/TO/DOCUMENTS holds the 51 documents that were searched, and no others:")
     assert "--document" not in many
-    apart = replace(one, cells=(Cell(k=7), *one.cells))
+    apart = replace(one, cells=(Configuration(k=7), *one.cells))
     assert "--k 7" in command_line(apart).splitlines()[-1]
     assert (
-        shlex.split(command_line(replace(one, cells=(Cell(model="a; rm -rf b"),)))).count("a; rm -rf b") == 1
+        shlex.split(command_line(replace(one, cells=(Configuration(model="a; rm -rf b"),)))).count(
+            "a; rm -rf b"
+        )
+        == 1
     )
 
 
@@ -223,8 +227,8 @@ def measured_by_the_page(documents, questions, cells, models):
 
 def printed_by_the_python_lines(experiment, capsys):
     exec(compile(python_lines(experiment), "lines", "exec"), {})
-    lines = re.findall(r"^(Cell\(.*?\)) (\S+) \(", capsys.readouterr().out, re.MULTILINE)
-    return {eval(cell, {"Cell": Cell}): float(mrr) for cell, mrr in lines}
+    lines = re.findall(r"^(Configuration\(.*?\)) (\S+) \(", capsys.readouterr().out, re.MULTILINE)
+    return {eval(cell, {"Configuration": Configuration}): float(mrr) for cell, mrr in lines}
 
 
 def printed_by_the_command(experiment):
@@ -233,7 +237,7 @@ def printed_by_the_command(experiment):
         words = shlex.split(line, comments=True)
         if words:
             for fields in printed(*words[3:])["rows"]:
-                cell = Cell(**{name: fields[name] for name in vars(Cell())})
+                cell = Configuration(**{name: fields[name] for name in vars(Configuration())})
                 found[cell] = fields["mrr"]
     return found
 
@@ -278,15 +282,17 @@ def test_the_lines_give_the_numbers_of_the_page(files, electra, encoder, tmp_pat
     questions = [about("wave", "moon", "What pulls the sea?"), about("tide", "moon", "Which moon?")]
     models = {encoder.name: encoder, electra: load_model(electra)}
     values = {
-        "splitters": ["sliding", "fixed"],
+        "splitter": ["sliding", "fixed"],
         "chunk_tokens": [16],
-        "overlaps": [0, 4],
+        "overlap": [0, 4],
         "max_tokens": [64],
-        "poolings": ["mean", "cls"],
-        "retrievers": ["bm25", "hybrid"],
-        "ks": [3],
+        "pooling": ["mean", "cls"],
+        "retriever": ["bm25", "hybrid"],
+        "k": [3],
     }
-    baseline = Cell("sliding", 16, 4, max_tokens=64, retriever="bm25", k=3)  # 0 stands for its overlap
+    baseline = Configuration(
+        "sliding", 16, 4, max_tokens=64, retriever="bm25", k=3
+    )  # 0 stands for its overlap
     chosen = cells_of(values, models, baseline)
     assert not any("'own' is not" in one.why for one in chosen.left_out)
     page = measured_by_the_page(documents, questions, chosen.cells, models)
@@ -305,7 +311,7 @@ def test_the_lines_for_some_bundled_documents_search_these_alone(encoder, capsys
     documents = [one for one in load_corpus(BUNDLED_CORPUS) if one.name == name]
     questions = measurable(load_questions(), documents)
     page = measured_by_the_page(
-        documents, questions, (Cell(retriever="bm25", chunk_tokens=64),), {encoder.name: encoder}
+        documents, questions, (Configuration(retriever="bm25", chunk_tokens=64),), {encoder.name: encoder}
     )
     numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
     assert shlex.split(command_line(page))[4:6] == ["--document", name]
@@ -327,7 +333,7 @@ def test_the_lines_for_a_packed_collection_read_it_as_the_page_does(files, encod
     path = tmp_path / "PATH" / "TO" / "tides.zip"
     path.write_bytes(packed(collection))
     found = parse_beir_zip(path.name, path.read_bytes())
-    cells = tuple(Cell("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
+    cells = tuple(Configuration("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
     for others in ([], [one for one in load_corpus(files) if one.name == "tide.md"]):
         page = measured_by_the_page(
             [found.document, *others], found.questions, cells, {encoder.name: encoder}
@@ -355,7 +361,7 @@ def resuming(documents, kept):
 def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, order, said):
     documents = [Document("a.md", "The moon pulls the sea."), Document("b.md", "Bread is kneaded.")]
     first = documents[::order]
-    cells = (Cell(retriever="bm25"), Cell(chunk_tokens=64, retriever="bm25"))
+    cells = (Configuration(retriever="bm25"), Configuration(chunk_tokens=64, retriever="bm25"))
     kept = experiment(
         documents=tuple(one.name for one in first),
         corpus=digest(first),
@@ -389,24 +395,28 @@ def test_what_keeps_an_experiment_from_going_on_is_said_once(encoder, chosen, sa
 def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     documents = [Document("a.md", "The moon pulls the sea. " * 20)]
     questions = [about("a", "moon", "What pulls?")]
-    cells = (Cell(k=20), Cell(chunk_tokens=16, overlap=0, k=3), Cell(retriever="bm25", k=20))
+    cells = (
+        Configuration(k=20),
+        Configuration(chunk_tokens=16, overlap=0, k=3),
+        Configuration(retriever="bm25", k=20),
+    )
     [line] = exhausted(estimate(documents, questions, cells, {encoder.name: encoder}))
     assert line.startswith("In 1 cell all chunks are retrieved: k is their number or more (the fewest are 1)")
     assert exhausted(estimate(documents, questions, cells[1:], {encoder.name: encoder})) == []
 
     small = LibraryModel("small", None, encoder.tokenizer, 384, "", 128)
     models = {encoder.name: encoder, "small": small}
-    values = FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
-    chosen = cells_of(values, models, Cell(max_tokens=256)).cells
+    values = FIRST_LOOK | {"max_tokens": [256], "k": [5]}
+    chosen = cells_of(values, models, Configuration(max_tokens=256)).cells
     [line] = unmeasured(chosen, models)
-    assert line.startswith("small is not measured at all: “Tokens read” is 256: small takes 3 to 128")
-    assert unmeasured(cells_of(values | {"max_tokens": [128]}, models, Cell()).cells, models) == []
+    assert line.startswith("small is not measured at all: “Token limit” is 256: small takes 3 to 128")
+    assert unmeasured(cells_of(values | {"max_tokens": [128]}, models, Configuration()).cells, models) == []
 
 
 def test_the_pooling_that_a_model_brings_is_none_of_those_chosen():
-    cells = (Cell(), Cell(), Cell(model="other", pooling="own"))
+    cells = (Configuration(), Configuration(), Configuration(model="other", pooling="own"))
     assert default_name(cells) == "2 models"
-    assert values_in_order(cells, "pooling") == ["mean", "its own"]
+    assert values_in_order(cells, "pooling") == ["mean", "the model's own"]
 
 
 def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
@@ -420,13 +430,13 @@ def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
 
 
 def test_a_grid_begins_with_the_baseline_and_has_it_once(encoder):
-    models, baseline = {encoder.name: encoder}, Cell(max_tokens=256)
-    values = FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
+    models, baseline = {encoder.name: encoder}, Configuration(max_tokens=256)
+    values = FIRST_LOOK | {"max_tokens": [256], "k": [5]}
     cells = cells_of(values, models, baseline).cells
     assert cells[0] == baseline
     assert len(cells) == len(set(cells)) == 12
-    other = cells_of(values, models, Cell(k=3)).cells
-    assert other[0] == Cell(k=3)
+    other = cells_of(values, models, Configuration(k=3)).cells
+    assert other[0] == Configuration(k=3)
     assert len(other) == 13
     for preset in PRESETS.values():
         chosen = values | preset
@@ -436,40 +446,42 @@ def test_a_grid_begins_with_the_baseline_and_has_it_once(encoder):
 
 
 def test_a_grid_of_nothing_or_of_too_much_is_refused(encoder):
-    models, values = {encoder.name: encoder}, FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
+    models, values = {encoder.name: encoder}, FIRST_LOOK | {"max_tokens": [256], "k": [5]}
     with pytest.raises(InputError, match="nothing is chosen for the pooling: choose one value"):
-        cells_of(values | {"poolings": []}, models, Cell())
-    with pytest.raises(InputError, match=r"the grid has 12,000 cells, at most 10,000"):
-        cells_of(values | {"ks": list(range(1, 1001))}, models, Cell())
+        cells_of(values | {"pooling": []}, models, Configuration())
+    with pytest.raises(InputError, match=r"the grid has 12,000 configurations, and at most 10,000"):
+        cells_of(values | {"k": list(range(1, 1001))}, models, Configuration())
 
 
 def test_words():
-    cells = [Cell(), Cell(chunk_tokens=64), Cell(retriever="bm25")]
+    cells = [Configuration(), Configuration(chunk_tokens=64), Configuration(retriever="bm25")]
     assert varied(cells) == ["chunk_tokens", "retriever"]
-    assert cell_words(cells[1], varied(cells)) == "Chunk size 64 · Retriever hybrid (scores weighted)"
+    assert (
+        configuration_words(cells[1], varied(cells)) == "Chunk size 64 · Retriever hybrid (scores weighted)"
+    )
     assert values_in_order(cells, "chunk_tokens") == ["64", "192"]
     assert [readable_time(s) for s in (0.2, 59, 400, 9000)] == ["1 s", "59 s", "6 min 40 s", "2 h 30 min"]
     assert [readable_bytes(n) for n in (12, 1234, 2_500_000)] == ["12 B", "1.2 kB", "2.5 MB"]
 
 
 def test_what_the_app_cannot_take_is_said():
-    assert not_of_the_app(Cell()) == ""
-    assert not_of_the_app(Cell(retriever="hybrid")) == ""
-    said = not_of_the_app(Cell(k=20, model="other"))
+    assert not_of_the_app(Configuration()) == ""
+    assert not_of_the_app(Configuration(retriever="hybrid")) == ""
+    said = not_of_the_app(Configuration(k=20, model="other"))
     assert all(part in said for part in ("20 passages", "GLASSBOX_ENCODER"))
 
 
 def page():
     import streamlit as st
 
-    from engine.evaluation.grid import Cell
+    from engine.settings import Configuration
     from pages.improve.settings.conclusion import use_settings
     from pages.improve.settings.grid import baseline_cell
     from ui.chunk_settings import chunk_settings
     from ui.models import load_encoder
     from ui.settings import retriever_setting
 
-    cell = Cell("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
+    cell = Configuration("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
     st.button("use", on_click=use_settings, args=(cell,))
     encoder = load_encoder()
     cut = chunk_settings(encoder)
@@ -481,11 +493,11 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
     app = app_of(page).run()
     app = app.button[0].click().run()
     state = app.session_state
-    taken = [state[key] for key in AXES if key not in ("model", "prompts")]
+    taken = [state[key] for key in SWEPT if key not in ("model", "prompts")]
     assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3, "float32"]
     assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
     assert app.selectbox(key="retriever").value == "hybrid"
-    assert state["baseline"] == Cell(
+    assert state["baseline"] == Configuration(
         "sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3
     )
     assert app.slider(key="chunk_tokens").value == 64
@@ -493,7 +505,7 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
 
 def test_measures_at_k_are_not_judged_across_k():
     one = experiment()
-    other_k = row(Cell(k=1), np.array(one.rows[0].values["mrr"]) * 2)
+    other_k = row(Configuration(k=1), np.array(one.rows[0].values["mrr"]) * 2)
     for measure, expected in (("recall@k", "another k"), ("mrr", "better")):
         judged = verdicts([*one.rows, other_k], measure)
         assert judged[-1].word == expected

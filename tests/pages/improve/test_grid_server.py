@@ -3,9 +3,9 @@
 import pytest
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
+from engine.settings import Configuration
 from engine.storage.workspace import Workspace
 from pages.improve.settings.code import command_line, python_lines
 from pages.improve.settings.cost import default_name
@@ -59,7 +59,7 @@ def test_an_answer_of_a_server_is_escaped(page):
 
 
 def test_the_script_of_a_run_has_no_key_and_says_where_it_goes():
-    cells = (Cell(), Cell(model="http://localhost:1#mini", pooling="own"))
+    cells = (Configuration(), Configuration(model="http://localhost:1#mini", pooling="own"))
     lines = python_lines(Experiment("run", "now", ("a.md",), "0", (), cells))
     assert "import os\n" in lines
     assert 'api_key=os.environ.get("GLASSBOX_SERVER_KEY", "")' in lines
@@ -68,7 +68,11 @@ def test_the_script_of_a_run_has_no_key_and_says_where_it_goes():
 
 
 def test_the_limit_of_a_server_is_no_value_to_measure():
-    cells = (Cell(max_tokens=256), Cell(max_tokens=256, k=3), Cell(model="http://localhost:1#mini", k=3))
+    cells = (
+        Configuration(max_tokens=256),
+        Configuration(max_tokens=256, k=3),
+        Configuration(model="http://localhost:1#mini", k=3),
+    )
     assert default_name(cells) == "2 models"
     line = command_line(Experiment("run", "now", ("a.md",), "0", (), cells)).splitlines()[0]
     assert "--max-tokens 256 " in line

@@ -70,8 +70,8 @@ def expander(app):
     return next(box for box in app.expander if box.label.startswith("Questions: "))
 
 
-TRY_WORDS = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps", "poolings")}
-TRY_WORDS |= {"diagnose-retrievers": ["bm25"], "diagnose-missing": False, "k": 1, "chunk_tokens": 32}
+TRY_WORDS = {f"diagnose-{axis}": [] for axis in ("splitter", "chunk_tokens", "overlap", "pooling")}
+TRY_WORDS |= {"diagnose-retriever": ["bm25"], "diagnose-missing": False, "k": 1, "chunk_tokens": 32}
 
 
 def pasted(question, passage):
@@ -209,14 +209,14 @@ def test_the_question_set_says_what_it_is_and_opens_where_none_is_usable(encoder
 
 def test_the_grid_follows_the_passages_of_the_app_until_others_are_chosen(encoder):
     app = page("settings", {"mine.jsonl": QUESTIONS}, k=1)
-    assert app.multiselect(key="grid-ks").value == [1]
+    assert app.multiselect(key="grid-k").value == [1]
     app.slider(key="k").set_value(3).run()
-    assert app.multiselect(key="grid-ks").value == [3]
+    assert app.multiselect(key="grid-k").value == [3]
     assert ACROSS_K not in said(app)
-    app.multiselect(key="grid-ks").set_value([3, 5]).run()
+    app.multiselect(key="grid-k").set_value([3, 5]).run()
     assert ACROSS_K in said(app)
     app.slider(key="k").set_value(2).run()
-    assert app.multiselect(key="grid-ks").value == [3, 5]
+    assert app.multiselect(key="grid-k").value == [3, 5]
 
 
 def test_what_a_grid_leaves_out_of_the_app_is_said(encoder):

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import Splitting, split
+from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.errors import InputError
-from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.sweep import sweep
 from engine.inspection.diagnosis.causes import InUse, causes
@@ -24,13 +23,16 @@ from engine.inspection.diagnosis.setting_changes import (
     changed_settings,
     effect_on_others,
     fixing_rows,
-    nearby_cells,
+    nearby_configurations,
     other_questions,
     passage_question,
     passage_rank,
     setting_distance,
+    values_to_try,
 )
 from engine.retrieval.index import build_index
+from engine.retrieval.retrievers import usable_retrievers
+from engine.settings import Configuration
 
 FILLER = {
     "bees.txt": "The keeper of the lighthouse kept bees and sold the honey in jars.",
@@ -133,7 +135,7 @@ CASES = {
     ),
 }
 
-CURRENT = Cell("fixed", 128, 0, "m", 48, "mean", "dense", 2)
+CURRENT = Configuration("fixed", 128, 0, "m", 48, "mean", "dense", 2)
 
 
 def documents_of(texts):
@@ -419,8 +421,8 @@ def test_around_holds_the_passage_and_no_more_than_asked(text, data):
     assert last - first <= max(size, end - start)
 
 
-def test_the_nearest_settings_come_first_and_none_ranks_as_another():
-    cells = nearby_cells(CURRENT, max_tokens=[128], most_changes=2)
+def test_the_nearest_settings_come_first_and_none_ranks_as_another(encoder):
+    cells = nearby_configurations(CURRENT, values_to_try(encoder) | {"max_tokens": [128]}, most_changes=2)
     assert cells[0] == CURRENT
     assert len(cells) == len(set(cells))
     places = [setting_distance(CURRENT, cell) for cell in cells]
@@ -431,7 +433,18 @@ def test_the_nearest_settings_come_first_and_none_ranks_as_another():
     assert replace(CURRENT, retriever="bm25", pooling="max") not in cells
     assert replace(CURRENT, retriever="bm25", max_tokens=128) not in cells
     fitting = replace(CURRENT, max_tokens=256)
-    assert replace(fitting, max_tokens=512) not in nearby_cells(fitting, max_tokens=[512])
+    assert nearby_configurations(fitting, {"max_tokens": [512]}) == [fitting]
+
+
+def test_all_values_that_a_model_can_do_are_tried(encoder):
+    values = values_to_try(encoder)
+    assert values["splitter"] == list(SPLITTERS)
+    assert set(values["pooling"]) == {*encoder.poolings, "idf"}
+    assert values["retriever"] == usable_retrievers(encoder)
+    assert values["prompts"] == []
+    near = nearby_configurations(CURRENT, values, most_changes=1)
+    assert {one.splitter for one in near} == set(SPLITTERS)
+    assert {one.retriever for one in near} == set(usable_retrievers(encoder))
 
 
 def test_twice_the_size_is_as_far_as_half_of_it_and_nearer_than_two_changes():
@@ -454,7 +467,14 @@ def measured(encoder):
         Question("Which form does the office want?", "tax", (Reference("form", 25, 29),)),
     ]
     current = replace(CURRENT, model=encoder.name)
-    cells = nearby_cells(current, ["fixed"], [32], [], [128], ["cls"], ["dense", "bm25"], most_changes=1)
+    values = {
+        "splitter": ["fixed"],
+        "chunk_tokens": [32],
+        "max_tokens": [128],
+        "pooling": ["cls"],
+        "retriever": ["dense", "bm25"],
+    }
+    cells = nearby_configurations(current, values, most_changes=1)
     rows = list(sweep(documents, [target, *others], cells, {encoder.name: encoder}))
     return current, rows
 
