@@ -5,13 +5,12 @@ They are the functions of the same names in `engine.layers.attention`, for float
 keys that no query of a block sees are not computed.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import float32, int64, void
 
-from engine.kernels.gemm import FAST, NARROW, WIDE, exp, narrow_product, ordered, wide_product
-from engine.kernels.jit import njit, sources
+from engine.kernels.gemm import NARROW, WIDE, narrow_product, wide_product
+from engine.kernels.jit import njit
+from engine.kernels.rows import FAST, softmax
 from engine.kernels.work_split import floats_at
 from engine.layers.attention import attention as numpy_attention
 from engine.layers.attention import windowed_attention as numpy_windowed_attention
@@ -19,23 +18,6 @@ from engine.layers.tracing import Array, Tracer, no_trace
 
 HEADS = float32[:, :, :]  # (n_tokens, n_heads, d_head), numbers of a head side by side
 QUERIES = 96  # of a block; a multiple of the rows of a tile
-
-
-@njit(void(float32[::1]), fastmath=FAST, nogil=True, cache=True, error_model="numpy")
-def softmax(x: Array) -> None:
-    """``exp(x) / sum(exp(x))`` of a row of scores, in place."""
-    bits = x.view(np.int32)
-    order = ordered(bits[0])
-    for j in range(len(x)):
-        order = max(order, ordered(bits[j]))
-    largest = np.int32(ordered(order)).view(np.float32)
-    total = np.float32(0)
-    for j in range(len(x)):
-        x[j] = exp(x[j] - largest)
-        total += x[j]
-    reciprocal = np.float32(1) / total
-    for j in range(len(x)):
-        x[j] *= reciprocal
 
 
 @njit
@@ -63,94 +45,85 @@ def weigh(
             d += NARROW
 
 
-def entry(version: str) -> Callable[..., None]:
-    """Return the function that Python calls; its cache notices changes in the files of ``version``."""
+@njit(
+    void(HEADS, HEADS, HEADS, int64, int64, int64, int64, int64, float32[:, :, ::1]),
+    fastmath=FAST,
+    nogil=True,
+    cache=True,
+    error_model="numpy",
+)
+def attend(
+    query: Array,
+    key: Array,
+    value: Array,
+    bias: int,
+    bias_of_head: int,
+    bias_of_query: int,
+    before: int,
+    after: int,
+    context: Array,
+) -> None:
+    """Attend to the keys at most ``before`` before and ``after`` after a query.
 
-    @njit(
-        void(HEADS, HEADS, HEADS, int64, int64, int64, int64, int64, float32[:, :, ::1]),
-        fastmath=FAST,
-        nogil=True,
-        cache=True,
-        error_model="numpy",
-    )
-    def attend(
-        query: Array,
-        key: Array,
-        value: Array,
-        bias: int,
-        bias_of_head: int,
-        bias_of_query: int,
-        before: int,
-        after: int,
-        context: Array,
-    ) -> None:
-        """Attend to the keys at most ``before`` before and ``after`` after a query.
-
-        The bias is an address with the strides of heads and queries in bytes, 0 for none.
-        """
-        _ = version
-        n_queries, n_heads, d_head = query.shape
-        n_keys, group = key.shape[0], n_heads // key.shape[1]
-        n_panels = (n_keys + WIDE - 1) // WIDE
-        width = 4 * n_panels * WIDE
-        scale = np.float32(1) / np.sqrt(np.float32(d_head))
-        panels = np.zeros((n_panels, d_head, WIDE), np.float32)  # K^T / sqrt(d_head) of a head
-        block_scores = np.empty((min(QUERIES, n_queries), n_panels * WIDE), np.float32)
-        start_of_sums = np.zeros(WIDE, np.float32)
-        for head in range(n_heads):
-            # Taken inside the loop: numba frees arrays behind the last line that names them.
-            scores, zeros = block_scores.ctypes.data, start_of_sums.ctypes.data
-            if head % group == 0:  # not a function of its own, which LLVM would round differently
-                for j in range(n_keys):
-                    for d in range(d_head):
-                        panels[j // WIDE, d, j % WIDE] = key[j, head // group, d] * scale
-            own_value = value.ctypes.data + head // group * value.strides[1]
-            for start in range(0, n_queries, QUERIES):
-                end = min(start + QUERIES, n_queries)
-                low = max(0, start - before) // WIDE * WIDE  # the first key of a panel
-                high = min(n_keys, end + after)
-                own_query = query.ctypes.data + start * query.strides[0] + head * query.strides[1]
-                for first in range(low, high, WIDE):
-                    wide_product(
-                        own_query,
-                        query.strides[0],
-                        panels.ctypes.data + 4 * first * d_head,
-                        4 * WIDE,
-                        scores + 4 * (first - low),
-                        width,
-                        zeros,
-                        d_head,
-                        end - start,
-                    )
-                for i in range(start, end):
-                    first, last = max(0, i - before), min(n_keys, i + after + 1)
-                    row = floats_at(scores + (i - start) * width, high - low)
-                    seen = row[first - low : last - low]
-                    if bias != 0:
-                        of_keys = bias + head * bias_of_head + i * bias_of_query + 4 * first
-                        own_bias = floats_at(of_keys, last - first)
-                        for j in range(len(seen)):
-                            seen[j] += own_bias[j]
-                    softmax(seen)
-                    row[: first - low] = np.float32(0)
-                    row[last - low :] = np.float32(0)
-                weigh(
-                    scores,
+    The bias is an address with the strides of heads and queries in bytes, 0 for none.
+    """
+    n_queries, n_heads, d_head = query.shape
+    n_keys, group = key.shape[0], n_heads // key.shape[1]
+    n_panels = (n_keys + WIDE - 1) // WIDE
+    width = 4 * n_panels * WIDE
+    scale = np.float32(1) / np.sqrt(np.float32(d_head))
+    panels = np.zeros((n_panels, d_head, WIDE), np.float32)  # K^T / sqrt(d_head) of a head
+    block_scores = np.empty((min(QUERIES, n_queries), n_panels * WIDE), np.float32)
+    start_of_sums = np.zeros(WIDE, np.float32)
+    for head in range(n_heads):
+        # Taken inside the loop: numba frees arrays behind the last line that names them.
+        scores, zeros = block_scores.ctypes.data, start_of_sums.ctypes.data
+        if head % group == 0:  # not a function of its own, which LLVM would round differently
+            for j in range(n_keys):
+                for d in range(d_head):
+                    panels[j // WIDE, d, j % WIDE] = key[j, head // group, d] * scale
+        own_value = value.ctypes.data + head // group * value.strides[1]
+        for start in range(0, n_queries, QUERIES):
+            end = min(start + QUERIES, n_queries)
+            low = max(0, start - before) // WIDE * WIDE  # the first key of a panel
+            high = min(n_keys, end + after)
+            own_query = query.ctypes.data + start * query.strides[0] + head * query.strides[1]
+            for first in range(low, high, WIDE):
+                wide_product(
+                    own_query,
+                    query.strides[0],
+                    panels.ctypes.data + 4 * first * d_head,
+                    4 * WIDE,
+                    scores + 4 * (first - low),
                     width,
-                    own_value + low * value.strides[0],
-                    value.strides[0],
-                    context.ctypes.data + start * context.strides[0] + head * context.strides[1],
-                    context.strides[0],
-                    d_head,
                     zeros,
-                    high - low,
+                    d_head,
                     end - start,
                 )
-
-    return attend
-
-
-attend = entry(sources("atomics", "gemm", "work_split", "attention"))
+            for i in range(start, end):
+                first, last = max(0, i - before), min(n_keys, i + after + 1)
+                row = floats_at(scores + (i - start) * width, high - low)
+                seen = row[first - low : last - low]
+                if bias != 0:
+                    of_keys = bias + head * bias_of_head + i * bias_of_query + 4 * first
+                    own_bias = floats_at(of_keys, last - first)
+                    for j in range(len(seen)):
+                        seen[j] += own_bias[j]
+                softmax(seen)
+                row[: first - low] = np.float32(0)
+                row[last - low :] = np.float32(0)
+            weigh(
+                scores,
+                width,
+                own_value + low * value.strides[0],
+                value.strides[0],
+                context.ctypes.data + start * context.strides[0] + head * context.strides[1],
+                context.strides[0],
+                d_head,
+                zeros,
+                high - low,
+                end - start,
+            )
 
 
 def fits(query: Array, key: Array, value: Array) -> bool:

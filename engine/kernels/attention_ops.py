@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.kernels.atomics import load
-from engine.kernels.gemm import FAST, LANES, WIDE, exp, ordered, wide_product
+from engine.kernels.gemm import LANES, WIDE, wide_product
 from engine.kernels.jit import njit
+from engine.kernels.rows import FAST, exp, exponentials, maximum, softmax
 from engine.kernels.simd import HEAD
 from engine.kernels.simd_attention import (
     HEADS_TOGETHER,
@@ -63,26 +64,6 @@ def largest_absolute(x: Array) -> np.float32:
     for j in range(len(x)):
         largest = max(largest, bits[j] & np.int32(0x7FFFFFFF))
     return np.int32(largest).view(np.float32)
-
-
-@njit(fastmath=FAST)
-def maximum(x: Array) -> np.float32:
-    """Maximum of numbers without NaN."""
-    bits = x.view(np.int32)
-    order = ordered(bits[0])
-    for j in range(len(x)):
-        order = max(order, ordered(bits[j]))
-    return np.int32(ordered(order)).view(np.float32)
-
-
-@njit(fastmath=FAST)
-def exponentials(x: Array, largest: np.float32) -> np.float32:
-    """Write ``exp(x - largest)`` in place, and return the sum."""
-    total = np.float32(0)
-    for j in range(len(x)):
-        x[j] = exp(x[j] - largest)
-        total += x[j]
-    return total
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -337,8 +318,7 @@ def attend(op: Array, task: int, thread: int) -> None:
     for i in range(first, last):
         row = floats_at(scores + 4 * width * (i - first), seen)
         visible = row[max(past + i + 1 - window, 0) : past + i + 1]
-        total = exponentials(visible, maximum(visible))
-        visible *= np.float32(1) / total
+        softmax(visible)
         row[begin : max(past + i + 1 - window, begin)] = np.float32(0)
         row[past + i + 1 :] = np.float32(0)
     own_context, context_stride = context + 4 * d_head * (n_heads * first + head), 4 * d_head * n_heads

@@ -5,8 +5,7 @@ rows times a few vector registers. A tile's sums stay in registers while the row
 one: ``depth`` rows, as wide as the tile, of the matrix on the right. Weights are cut into panels once, where
 a BLAS does so at every call (Goto & van de Geijn 2008). Shapes that fit no tile are left to NumPy.
 
-numba has no vector types, so the tile is written for LLVM. numba's cache notices changes of one file only:
-see `sources`.
+numba has no vector types, so the tile is written for LLVM.
 """
 
 import weakref
@@ -24,16 +23,10 @@ from engine.kernels.jit import njit
 from engine.layers.linear import linear as numpy_linear
 from engine.layers.tracing import Array
 
-# As in `elementwise`: sums may be reordered and products fused with sums.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
 VECTOR, MATRIX, PANELS = float32[::1], float32[:, ::1], float32[:, :, ::1]
 
 Weight = TypeVar("Weight")
 Panels = TypeVar("Panels")
-
-LOG2_E = np.float32(np.log2(np.e))
-LN2_HIGH = np.float32(0.693359375)  # ln 2 in two parts, the first exact in few bits
-LN2_LOW = np.float32(np.log(2) - 0.693359375)
 
 FEATURES = llvmlite.binding.get_host_cpu_features()
 if not (FEATURES.get("fma") or FEATURES.get("neon")):
@@ -180,35 +173,6 @@ def _linear(x: Array, panels: Array, bias: Array, y: Array) -> None:
             d_in,
             n_tokens,
         )
-
-
-@njit(fastmath=FAST, inline="always")
-def exp(x: np.float32) -> np.float32:
-    """``e^x`` for x <= 88, within 1e-7 of it: ``2^n e^r`` with ``|r| <= ln(2) / 2``.
-
-    The compiler vectorises this, but not a call of ``exp``. The polynomial is that of Cephes' expf
-    (Moshier 1989).
-    """
-    x = max(x, np.float32(-87))  # smaller powers are subnormal in float32
-    n = np.floor(x * LOG2_E + np.float32(0.5))
-    r = x - n * LN2_HIGH - n * LN2_LOW
-    p = np.float32(1.9875691500e-4)
-    p = p * r + np.float32(1.3981999507e-3)
-    p = p * r + np.float32(8.3334519073e-3)
-    p = p * r + np.float32(4.1665795894e-2)
-    p = p * r + np.float32(1.6666665459e-1)
-    p = p * r + np.float32(5.0000001201e-1)
-    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)  # 2^n by its bits
-    return (p * r * r + r + np.float32(1)) * power
-
-
-@njit(inline="always")
-def ordered(bits: np.int32) -> np.int32:
-    """Map the bits of a float32 to an integer of the same order, and back.
-
-    The compiler vectorises the maximum of integers, but not of floats, among which there may be NaN.
-    """
-    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
 
 
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:

@@ -14,8 +14,9 @@ from llvmlite import ir
 from numba import float32, int8, int32, types, void
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FAST, FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
-from engine.kernels.jit import njit, sources
+from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
+from engine.kernels.jit import njit
+from engine.kernels.rows import FAST
 from engine.kernels.simd import BYTES, INTEGERS, VECTOR, Code
 from engine.kernels.tiles import ROWS as TILE_ROWS
 from engine.kernels.tiles import TILE_SHAPES, has_tiles, release_tiles, set_tiles, tile_product
@@ -98,8 +99,8 @@ def quantize_row(x: int, rotated: int, codes: int, d_in: int) -> np.float32:
     return scale / ROTATION
 
 
-def entry(version: str) -> Callable[..., None]:
-    """Return the function that Python calls; its cache notices changes in the files of ``version``."""
+def entry(tiles: bool) -> Callable[..., None]:
+    """Return the function that Python calls, with or without tile registers."""
 
     @njit(
         void(float32[:, ::1], int8[:, :, ::1], int32[::1], float32[::1], float32[::1], float32[:, ::1]),
@@ -109,7 +110,6 @@ def entry(version: str) -> Callable[..., None]:
         error_model="numpy",
     )
     def product(x: Array, panels: Array, starts: Array, scales: Array, bias: Array, y: Array) -> None:
-        _ = version
         n_tokens, d_in = x.shape
         codes = np.empty((n_tokens + TILE_ROWS, d_in), np.uint8)  # the last tile is read to its end
         rotated = np.empty(d_in, np.float32)
@@ -117,7 +117,7 @@ def entry(version: str) -> Callable[..., None]:
         for i in range(n_tokens):
             row = codes.ctypes.data + d_in * i
             x_scales[i] = quantize_row(x.ctypes.data + 4 * d_in * i, rotated.ctypes.data, row, d_in)
-        if TILES:
+        if tiles:
             set_tiles(TILE_SHAPES.ctypes.data)
         for panel in range(len(panels)):
             own_scales, own_bias = scales[panel * WIDE :][:WIDE], bias[panel * WIDE :][:WIDE]
@@ -138,14 +138,14 @@ def entry(version: str) -> Callable[..., None]:
                     out, scale = y[first + i, panel * WIDE :][:WIDE], x_scales[first + i]
                     for j in range(WIDE):
                         out[j] = np.float32(sums[i, j]) * (scale * own_scales[j]) + own_bias[j]
-        if TILES:
+        if tiles:
             release_tiles()
 
     return product
 
 
 # The compiler ends the process at an instruction that the processor lacks.
-product = entry(f"{sources('gemm', 'gemm_int8', 'simd', 'tiles')} {TILES}") if DOT_PRODUCTS else None
+product = entry(TILES) if DOT_PRODUCTS else None
 
 
 def int8_linear(x: Array, weight: Int8Matrix, bias: Array | None = None) -> Array:

@@ -1,27 +1,47 @@
-"""numba's compiler without the import of scipy.linalg, and a version of sources for its cache.
+"""numba's compiler, with a cache that notices changes in all kernels, and without the import of scipy.linalg.
+
+numba's own cache notices changes of a function's own file only, not of the files whose functions it inlines.
 
 numba imports scipy's BLAS when the first kernel is compiled or read from disk, a fifth of the time that a
 decoder needs to load, and uses it only in kernels that call BLAS routines, which none of ours do.
 """
 
 import hashlib
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from numba import njit
+from numba.core import caching
 from numba.np import linalg
 
-__all__ = ["njit", "sources"]
+__all__ = ["njit"]
+
+KERNELS = Path(__file__).parent
+# All files whose functions and constants are compiled into kernels.
+SOURCES = [
+    *KERNELS.glob("*.py"),
+    *(KERNELS.parent / name for name in ("weights/quantized.py", "layers/quantization.py")),
+]
 
 
-def sources(*names: str) -> str:
-    """Hash of files by their paths from this folder.
+def digest(files: Iterable[Path]) -> bytes:
+    """Hash the contents of files."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).digest()
 
-    numba's cache notices changes of a function's own file and of its closure, but not of imported files. So
-    functions that import compiled code close over the hash of all files they are compiled from.
-    """
-    folder = Path(__file__).parent
-    return hashlib.sha256(b"".join((folder / f"{name}.py").read_bytes() for name in names)).hexdigest()
+
+KERNELS_DIGEST = digest(SOURCES)
+stamp_of_file = caching._SourceFileBackedLocatorMixin.get_source_stamp
+
+
+def source_stamp(locator: Any) -> bytes:
+    """What numba compares to find out whether a cached function is up to date."""
+    stamp: bytes = KERNELS_DIGEST if Path(locator._py_file).parent == KERNELS else stamp_of_file(locator)
+    return stamp
+
+
+caching._SourceFileBackedLocatorMixin.get_source_stamp = source_stamp
 
 
 def check_scipy() -> None:

@@ -11,12 +11,9 @@ from numba import cfunc, int64, types, void
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic
 
-from engine.kernels.jit import sources
 from engine.kernels.panel_layout import KINDS, LAYOUTS
 from engine.kernels.simd_matrix import DOT_PRODUCTS, fixed_point_product, row_product, unpack_panel
 
-FILES = ("jit", "gemm", "simd", "panel_layout", "simd_panels", "simd_matrix", "matrix_kernels")
-SOURCES = (*FILES, "../weights/quantized")
 TOGETHER = 3  # rows multiplied at once by some products: weights are unpacked once for all of them
 
 
@@ -31,14 +28,12 @@ def product_kernel(kind: str) -> Any:
 
     Arguments: ``x, x_stride, n_rows, panel, y, y_stride, start``, and the number of units, ``n``.
     """
-    version = sources(*SOURCES)
     number, fixed, together = KINDS.index(kind), is_fixed_point(kind), bool(LAYOUTS[kind].planes)
 
     @cfunc(void(*[int64] * 8), cache=True)
     def product(
         x: int, x_stride: int, n_rows: int, panel: int, y: int, y_stride: int, start: int, n: int
     ) -> None:
-        _ = version
         row = 0
         if together:
             while row + TOGETHER <= n_rows:
@@ -65,11 +60,10 @@ def unpack_kernel(kind: str) -> Any:
 
     Arguments: ``panel, columns, n_units``.
     """
-    version, number = sources(*SOURCES), KINDS.index(kind)
+    number = KINDS.index(kind)
 
     @cfunc(void(*[int64] * 3), cache=True)
     def unpack(panel: int, columns: int, n_units: int) -> None:
-        _ = version
         unpack_panel(number, panel, columns, n_units)
 
     return unpack

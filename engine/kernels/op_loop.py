@@ -7,15 +7,12 @@ tasks until none is left, and start the next operation when all tasks are done. 
 runs a whole model, and a thread that is late or absent only means that others do its tasks.
 """
 
-from collections.abc import Callable
-
 from numba import boolean, carray, int64
 
-from engine.kernels import matrix_kernels
 from engine.kernels.atomics import cpu_pause, fetch_add, int64_pointer, load, store, yield_thread
 from engine.kernels.attention_ops import attend, attend_to_split, merge_splits, widen_cache, write_cache
 from engine.kernels.gemm import WIDE
-from engine.kernels.jit import njit, sources
+from engine.kernels.jit import njit
 from engine.kernels.matrix_kernels import call
 from engine.kernels.matrix_ops import linear, to_fixed_point
 from engine.kernels.row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
@@ -133,88 +130,75 @@ EPOCH, N_INSIDE, TAPE, N_OPS, COUNTERS, N_THREADS, N_AWAKE = (8 * LINE * i for i
 BOARD_SIZE = 7 * LINE
 
 
-OPERATIONS = ("matrix_ops", "row_ops", "attention_ops", "op_loop")
-SOURCES = (*matrix_kernels.SOURCES, "atomics", "simd_attention", "work_split", *OPERATIONS)
+@njit(int64(int64, int64, int64, int64, int64, int64, int64), nogil=True, cache=True)
+def run_thread(
+    board: int, thread: int, n_threads: int, spin_limit: int, tape: int, n_ops: int, counters: int
+) -> int:
+    """Lead a tape (thread 0), or work on every tape that a leader announces.
 
-
-def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
-    """Return the two functions that Python calls; their cache notices changes in all files of a version."""
-
-    @njit(int64(int64, int64, int64, int64, int64, int64, int64), nogil=True, cache=True)
-    def run_thread(
-        board: int, thread: int, n_threads: int, spin_limit: int, tape: int, n_ops: int, counters: int
-    ) -> int:
-        """Lead a tape (thread 0), or work on every tape that a leader announces.
-
-        The leader announces its tape on the board; without a board (0) it works alone. A worker returns
-        after ``spin_limit`` spins without a tape. Returns the longest wait for other threads, in spins.
-        """
-        _ = version
-        longest_wait = 0
-        if thread == 0:
-            if board:
-                store(board + TAPE, tape)
-                store(board + N_OPS, n_ops)
-                store(board + COUNTERS, counters)
-                store(board + N_THREADS, n_threads)
-                fetch_add(board + EPOCH, 1)
-            longest_wait = run_ops(tape, n_ops, counters, thread, n_threads)
-            if board:
-                fetch_add(board + EPOCH, 1)
-                while load(board + N_INSIDE) > 0:
-                    yield_thread()
-            return longest_wait
-        fetch_add(board + N_AWAKE, 1)
-        n_spins, last_epoch = 0, 0
-        while n_spins < spin_limit:
-            epoch = load(board + EPOCH)
-            if epoch % 2 == 0 or epoch == last_epoch:
-                spin(n_spins)
-                n_spins += 1
-                continue
-            fetch_add(board + N_INSIDE, 1)
-            if load(board + EPOCH) == epoch:
-                tape, n_ops = load(board + TAPE), load(board + N_OPS)
-                counters, n_threads = load(board + COUNTERS), load(board + N_THREADS)
-                if thread < n_threads:
-                    longest_wait = run_ops(tape, n_ops, counters, thread, n_threads)
-            fetch_add(board + N_INSIDE, -1)
-            last_epoch, n_spins = epoch, 0
-        fetch_add(board + N_AWAKE, -1)
+    The leader announces its tape on the board; without a board (0) it works alone. A worker returns
+    after ``spin_limit`` spins without a tape. Returns the longest wait for other threads, in spins.
+    """
+    longest_wait = 0
+    if thread == 0:
+        if board:
+            store(board + TAPE, tape)
+            store(board + N_OPS, n_ops)
+            store(board + COUNTERS, counters)
+            store(board + N_THREADS, n_threads)
+            fetch_add(board + EPOCH, 1)
+        longest_wait = run_ops(tape, n_ops, counters, thread, n_threads)
+        if board:
+            fetch_add(board + EPOCH, 1)
+            while load(board + N_INSIDE) > 0:
+                yield_thread()
         return longest_wait
-
-    @njit(boolean(*[int64] * 4, int64[::1], *[int64] * 4), nogil=True, cache=True)
-    def unpack_rows(
-        kernel: int,
-        panels: int,
-        panel_bytes: int,
-        n_units: int,
-        rows: Array,
-        d_out: int,
-        columns: int,
-        y: int,
-        d_in: int,
-    ) -> bool:
-        """Write rows of a packed matrix to ``y`` as float32; return False if any does not exist.
-
-        ``kernel`` is that of unpacking (`matrix_kernels`), ``columns`` scratch memory for a panel.
-        """
-        _ = version
-        for row in rows:
-            if not 0 <= row < d_out:
-                return False
-        unpacked = -1
-        panel = floats_at(columns, d_in * WIDE)
-        for i in range(len(rows)):
-            if rows[i] // WIDE != unpacked:
-                unpacked = rows[i] // WIDE
-                call(kernel, (panels + unpacked * panel_bytes, columns, n_units))
-            y_row, lane = floats_at(y + 4 * d_in * i, d_in), rows[i] % WIDE
-            for j in range(d_in):
-                y_row[j] = panel[j * WIDE + lane]
-        return True
-
-    return run_thread, unpack_rows
+    fetch_add(board + N_AWAKE, 1)
+    n_spins, last_epoch = 0, 0
+    while n_spins < spin_limit:
+        epoch = load(board + EPOCH)
+        if epoch % 2 == 0 or epoch == last_epoch:
+            spin(n_spins)
+            n_spins += 1
+            continue
+        fetch_add(board + N_INSIDE, 1)
+        if load(board + EPOCH) == epoch:
+            tape, n_ops = load(board + TAPE), load(board + N_OPS)
+            counters, n_threads = load(board + COUNTERS), load(board + N_THREADS)
+            if thread < n_threads:
+                longest_wait = run_ops(tape, n_ops, counters, thread, n_threads)
+        fetch_add(board + N_INSIDE, -1)
+        last_epoch, n_spins = epoch, 0
+    fetch_add(board + N_AWAKE, -1)
+    return longest_wait
 
 
-run_thread, unpack_rows = entries(sources(*SOURCES))
+@njit(boolean(*[int64] * 4, int64[::1], *[int64] * 4), nogil=True, cache=True)
+def unpack_rows(
+    kernel: int,
+    panels: int,
+    panel_bytes: int,
+    n_units: int,
+    rows: Array,
+    d_out: int,
+    columns: int,
+    y: int,
+    d_in: int,
+) -> bool:
+    """Write rows of a packed matrix to ``y`` as float32; return False if any does not exist.
+
+    ``kernel`` is that of unpacking (`matrix_kernels`), ``columns`` scratch memory for a panel.
+    """
+    for row in rows:
+        if not 0 <= row < d_out:
+            return False
+    unpacked = -1
+    panel = floats_at(columns, d_in * WIDE)
+    for i in range(len(rows)):
+        if rows[i] // WIDE != unpacked:
+            unpacked = rows[i] // WIDE
+            call(kernel, (panels + unpacked * panel_bytes, columns, n_units))
+        y_row, lane = floats_at(y + 4 * d_in * i, d_in), rows[i] % WIDE
+        for j in range(d_in):
+            y_row[j] = panel[j * WIDE + lane]
+    return True

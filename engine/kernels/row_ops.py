@@ -1,13 +1,10 @@
 """Operations on rows: norms, rotations, sums and activations (see `op_loop`)."""
 
-import numpy as np
-
-from engine.kernels.gemm import FAST, exp
+from engine.kernels import rows
 from engine.kernels.jit import njit
+from engine.kernels.rows import FAST
 from engine.kernels.work_split import floats_at, split_range
 from engine.layers.tracing import Array
-
-GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -19,13 +16,7 @@ def rms_norm(op: Array, task: int) -> None:
     for i in range(first, last):
         for head in range(n_heads):
             row = floats_at(x + i * x_stride + 4 * d * head, d)
-            out = floats_at(y + 4 * d * (i * n_heads + head), d)
-            squares = np.float32(0)
-            for j in range(d):
-                squares += row[j] * row[j]
-            scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
-            for j in range(d):
-                out[j] = row[j] * scale * w[j]
+            rows.rms_norm(row, w, floor, floats_at(y + 4 * d * (i * n_heads + head), d))
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -35,16 +26,7 @@ def layer_norm(op: Array, task: int) -> None:
     w, b, floor = floats_at(weight, d), floats_at(bias, d), floats_at(eps, 1)[0]
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
-        row, out = floats_at(x + i * x_stride, d), floats_at(y + 4 * d * i, d)
-        total, squares = np.float32(0), np.float32(0)
-        for j in range(d):
-            total += row[j]
-        mean = total / np.float32(d)
-        for j in range(d):
-            squares += (row[j] - mean) * (row[j] - mean)
-        scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
-        for j in range(d):
-            out[j] = (row[j] - mean) * scale * w[j] + b[j]
+        rows.layer_norm(floats_at(x + i * x_stride, d), w, b, floor, floats_at(y + 4 * d * i, d))
 
 
 @njit(fastmath=FAST)
@@ -55,11 +37,8 @@ def rotate(op: Array, task: int) -> None:
     for i in range(first, last):
         c, s = floats_at(cos + 4 * half * i, half), floats_at(sin + 4 * half * i, half)
         for head in range(n_heads):
-            pair = floats_at(x + i * x_stride + 4 * d_head * head, d_head)
-            for j in range(half):
-                u, v = pair[j], pair[half + j]
-                pair[j] = u * c[j] - v * s[j]
-                pair[half + j] = v * c[j] + u * s[j]
+            pair = x + i * x_stride + 4 * d_head * head
+            rows.rotate(floats_at(pair, half), floats_at(pair + 4 * half, half), c, s)
 
 
 @njit(fastmath=FAST)
@@ -88,14 +67,7 @@ def swiglu(op: Array, task: int) -> None:
         b = floats_at(up + i * up_stride + 4 * first, n)
         out = floats_at(y + 4 * (d * i + first), n)
         for j in range(n):  # from 0: numba does not vectorise a loop whose index could be negative
-            out[j] = a[j] / (np.float32(1) + exp(min(-a[j], np.float32(88)))) * b[j]
-
-
-@njit(fastmath=FAST, error_model="numpy", inline="always")
-def gelu_new_of(x: np.float32) -> np.float32:
-    """The tanh approximation of GELU of a number, ``x sigmoid(2 inner)``."""
-    inner = GELU_SCALE * (x + np.float32(0.044715) * x * x * x)
-    return x / (np.float32(1) + exp(min(np.float32(-2) * inner, np.float32(88))))
+            out[j] = rows.silu(a[j]) * b[j]
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -109,7 +81,7 @@ def geglu(op: Array, task: int) -> None:
         b = floats_at(up + i * up_stride + 4 * first, n)
         out = floats_at(y + 4 * (d * i + first), n)
         for j in range(n):  # from 0, as in `swiglu`
-            out[j] = gelu_new_of(a[j]) * b[j]
+            out[j] = rows.gelu_new(a[j]) * b[j]
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -121,4 +93,4 @@ def gelu_new(op: Array, task: int) -> None:
     for i in range(n_tokens):
         row, out = floats_at(x + i * x_stride + 4 * first, n), floats_at(y + 4 * (d * i + first), n)
         for j in range(n):  # from 0, as in `swiglu`
-            out[j] = gelu_new_of(row[j])
+            out[j] = rows.gelu_new(row[j])

@@ -7,8 +7,8 @@ They are the functions of the same names in `engine.layers`, for float32, compil
 import numpy as np
 from numba import boolean, float32, void
 
-from engine.kernels.elementwise import MATRIX, OPTIONS, SQRT_HALF, VECTOR, erf, gelu_of, mean_and_scale
-from engine.kernels.gemm import exp, ordered
+from engine.kernels import rows
+from engine.kernels.elementwise import MATRIX, OPTIONS, VECTOR
 from engine.kernels.jit import njit
 from engine.layers.tracing import Array, Tracer, no_trace
 
@@ -19,23 +19,21 @@ DENSITY = np.float32(1 / np.sqrt(2 * np.pi))
 @njit(void(VECTOR, VECTOR), **OPTIONS)
 def _gelu(x: Array, y: Array) -> None:
     for i in range(x.size):
-        y[i] = gelu_of(x[i])
+        y[i] = rows.gelu(x[i])
 
 
 @njit(void(VECTOR, VECTOR, VECTOR), **OPTIONS)
 def _gelu_backward(d_y: Array, x: Array, d_x: Array) -> None:
     for i in range(x.size):
-        probability = np.float32(0.5) * (np.float32(1) + erf(x[i] * SQRT_HALF))
-        density = DENSITY * exp(np.float32(-0.5) * x[i] * x[i])
+        probability = np.float32(0.5) * (np.float32(1) + rows.erf(x[i] * rows.SQRT_HALF))
+        density = DENSITY * rows.exp(np.float32(-0.5) * x[i] * x[i])
         d_x[i] = d_y[i] * (probability + x[i] * density)
 
 
 @njit(void(MATRIX, VECTOR, VECTOR, float32, MATRIX), **OPTIONS)
 def _layer_norm(x: Array, weight: Array, bias: Array, eps: np.float32, y: Array) -> None:
     for i in range(x.shape[0]):
-        mean, scale = mean_and_scale(x, i, eps)
-        for j in range(x.shape[1]):
-            y[i, j] = (x[i, j] - mean) * scale * weight[j] + bias[j]
+        rows.layer_norm(x[i], weight, bias, eps, y[i])
 
 
 @njit(void(MATRIX, MATRIX, VECTOR, float32, MATRIX, VECTOR, VECTOR), **OPTIONS)
@@ -44,7 +42,7 @@ def _layer_norm_backward(
 ) -> None:
     reciprocal = np.float32(1) / np.float32(x.shape[1])
     for i in range(x.shape[0]):
-        mean, scale = mean_and_scale(x, i, eps)
+        mean, scale = rows.mean_and_scale(x[i], eps)
         slope, along = np.float32(0), np.float32(0)
         for j in range(x.shape[1]):
             slope += d_y[i, j] * weight[j]
@@ -61,27 +59,16 @@ def _layer_norm_backward(
 def _softmax(x: Array, mask: Array, scale: np.float32, is_causal: bool) -> None:
     """``softmax(scale * x + mask)`` in place, 0 at keys after their query if it is causal."""
     n_query, n_key = x.shape[2:]
-    bits = x.view(np.int32)
     for n in range(x.shape[0]):
         for head in range(x.shape[1]):
             head_mask = mask[head % mask.shape[0]]
             for i in range(n_query):
                 n_seen = n_key - n_query + i + 1 if is_causal else n_key
+                row = x[n, head, i]
                 for j in range(n_seen):
-                    x[n, head, i, j] = x[n, head, i, j] * scale + head_mask[i, j]
-                order = ordered(bits[n, head, i, 0])
-                for j in range(n_seen):
-                    order = max(order, ordered(bits[n, head, i, j]))
-                largest = np.int32(ordered(order)).view(np.float32)
-                total = np.float32(0)
-                for j in range(n_seen):
-                    x[n, head, i, j] = exp(x[n, head, i, j] - largest)
-                    total += x[n, head, i, j]
-                reciprocal = np.float32(1) / total
-                for j in range(n_seen):
-                    x[n, head, i, j] *= reciprocal
-                for j in range(n_seen, n_key):
-                    x[n, head, i, j] = np.float32(0)
+                    row[j] = row[j] * scale + head_mask[i, j]
+                rows.softmax(row[:n_seen])
+                row[n_seen:] = np.float32(0)
 
 
 @njit(void(HEADS, HEADS, float32, boolean), **OPTIONS)

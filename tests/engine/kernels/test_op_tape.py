@@ -1,23 +1,21 @@
-import ast
 import gc
 import tracemalloc
 import weakref
 from dataclasses import replace
 from itertools import pairwise, product
-from pathlib import Path
-from types import CodeType
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numba.core import caching
 
 from engine import Decoder
 from engine.generation.decoder import ROOM_TOKENS
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.sampling import divergence
-from engine.kernels import matrix_kernels, op_loop
+from engine.kernels import elementwise, jit, op_loop
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_ops import FEW_TOKENS
 from engine.kernels.matrix_storage import pack_or_float
@@ -697,65 +695,19 @@ def test_the_default_decoder_says_the_same_compiled_and_readable(decoder, readab
     assert ours == theirs
 
 
-def names_in(code):
-    """All that a function's code names, and the functions within it."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return {*code.co_names, *code.co_freevars}.union(*map(names_in, inner))
-
-
-def engine_imports(path):
-    """File of each name that a module takes from another one of the engine."""
-    statements = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom))
-    return {
-        alias.asname or alias.name: ROOT / (node.module.replace(".", "/") + ".py")
-        for node in statements
-        if node.module.startswith("engine.")
-        for alias in node.names
-    }
-
-
-def files_of(function, seen):
-    """Files that a compiled function is made from: its own, and those of all that it names."""
-    function = getattr(function, "py_func", getattr(function, "_defn", function))  # numba's wrappers
-    path = Path(getattr(function, "__code__", compile("", "", "exec")).co_filename)
-    if function in seen or ROOT not in path.parents:
-        return set()
-    seen.add(function)
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    known = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
-    names, imports = names_in(function.__code__), engine_imports(path)
-    files = {path, *(imports[name] for name in names & imports.keys())}
-    for value in (known[name] for name in names & known.keys()):
-        for part in vars(value).values() if isinstance(value, type) else [value]:
-            files |= files_of(part, seen) if callable(part) else set()
-    return files
-
-
-@pytest.mark.parametrize(
-    ("compiled", "sources", "typical"),
-    [
-        ((op_loop.run_thread, op_loop.unpack_rows), op_loop.SOURCES, {"op_loop.py", "simd.py"}),
-        (
-            [kernel.__wrapped__ for kernel in (matrix_kernels.product_kernel, matrix_kernels.unpack_kernel)],
-            matrix_kernels.SOURCES,
-            {"matrix_kernels.py", "simd_matrix.py", "simd_panels.py", "quantized.py"},
-        ),
-    ],
-    ids=["operations", "matrices"],
-)
-def test_the_kernel_cache_depends_on_all_files_of_a_kernel(monkeypatch, compiled, sources, typical):
-    made_from = {file for entry in compiled for file in files_of(entry, set())}
-    assert {path.name for path in made_from} >= typical
-    version, read_bytes = op_loop.sources(*sources), Path.read_bytes
-    for changed in made_from:
-        with monkeypatch.context() as context:
-            context.setattr(
-                Path,
-                "read_bytes",
-                lambda p: read_bytes(p) + b"#" * (p.resolve() == changed),  # noqa: B023
-            )
-            assert op_loop.sources(*sources) != version
-    assert op_loop.sources(*sources) == version
+def test_a_change_in_any_file_of_the_kernels_is_noticed_by_their_cache(tmp_path):
+    for function in (op_loop.run_thread, elementwise._gelu):
+        assert (
+            caching.CompileResultCacheImpl(function.py_func).locator.get_source_stamp() == jit.KERNELS_DIGEST
+        )
+    copies = [tmp_path / path.name for path in jit.SOURCES]
+    assert {path.stem for path in copies} >= {"rows", "op_loop", "simd_panels", "quantized"}
+    for path, copy in zip(jit.SOURCES, copies, strict=True):
+        copy.write_bytes(path.read_bytes())
+    for copy in copies:
+        before = jit.digest(copies)
+        copy.write_bytes(copy.read_bytes() + b"#")
+        assert jit.digest(copies) != before
 
 
 FIVE_TOKENS = """
