@@ -14,10 +14,11 @@ from engine.documents.document import Chunk, Document, Section
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import index_vectors
 from engine.storage.workspace import SavedRun, Workspace, export_workspace
+from engine.tokenizers.byte_level import byte_characters
 from tests.hostile.test_amplification import zipped
 from tests.hostile.test_documents import WORD, pdf
 from tests.hostile.test_gguf import F32, LIST, STRING, U32, file_of, key, listed, place, text
-from tests.hostile.test_model_folders import BERT, D_MODEL, N_IDS, byte_symbol, write_model
+from tests.hostile.test_model_folders import BERT, D_MODEL, N_IDS, write_model
 
 CHAT = (
     "{% for message in messages %}{{ '<|' ~ message['role'] ~ '|>' ~ message.content | trim ~ eos_token }}\n"
@@ -169,7 +170,7 @@ def gguf_parts():
         "qwen2.rope.scaling.factor": (F32, struct.pack("<f", 2)),
         "tokenizer.ggml.model": (STRING, text("gpt2")),
         "tokenizer.ggml.pre": (STRING, text("qwen2")),
-        "tokenizer.ggml.tokens": texts([*map(byte_symbol, range(N_IDS)), "th", "the"]),
+        "tokenizer.ggml.tokens": texts([*(byte_characters()[byte] for byte in range(N_IDS)), "th", "the"]),
         "tokenizer.ggml.token_type": (LIST, listed(5, N_IDS + 2, struct.pack("<i", 1) * (N_IDS + 2))),
         "tokenizer.ggml.merges": texts(["t h", "th e"]),
         "tokenizer.ggml.bos_token_id": number(1),
