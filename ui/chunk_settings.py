@@ -30,8 +30,7 @@ class Cut:
 
     ``parent_tokens`` is the size of the larger chunk around each that an answer gets in its place, 0 for the
     chunk itself; ``max_tokens`` is the token limit of the encoder, ``prompts`` one of `PROMPT_USES`, and
-    ``precision`` one of `PRECISIONS`. Of chunks that are ``given``, the splitting only tells the size of the
-    longest.
+    ``precision`` one of `PRECISIONS`. Of ``uploaded`` chunks the splitting tells the longest size.
     """
 
     splitting: Splitting
@@ -39,7 +38,7 @@ class Cut:
     max_tokens: int
     prompts: str = default("prompts")
     precision: str = default("precision")
-    given: bool = False
+    uploaded: bool = False
 
     def encoder(self, encoder: Encoder) -> Encoder:
         """Return the encoder with or without its prompts, in the precision."""
@@ -96,7 +95,7 @@ def cut_in_use(encoder: Encoder) -> Cut:
 
 def cut_values(cut: Cut) -> dict[str, Any]:
     """Return the values of the widgets that give this cut, by their keys; none for chunks that are given."""
-    if cut.given:
+    if cut.uploaded:
         return {}
     splitting = cut.splitting
     values = {

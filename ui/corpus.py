@@ -29,20 +29,20 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
-from ui.given_vectors import given_of
 from ui.models import load_encoder
 from ui.progress import counting
 from ui.text import escape_markdown
+from ui.uploaded_vectors import uploaded_vectors
 
 
 def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
     """Cut documents, each once a setting; the chunks of bundled ones are shared by all sessions.
 
-    Documents of vectors brought along have the chunks that came with them.
+    Documents of uploaded vectors have the chunks that came with them.
     """
     documents = list(documents)
-    if (given := given_of(documents)) is not None:
-        return [given.chunks[document.name] for document in documents]
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        return [uploaded.chunks[document.name] for document in documents]
     bundled = bundled_names()
     return [
         (shared_chunks if document.name in bundled else session_chunks)(
@@ -112,7 +112,7 @@ def index_documents(
     The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low.
 
     Sessions share the index of bundled documents alone, and their vectors; those of a user's own documents
-    stay in the session. Vectors brought along are indexed as they are.
+    stay in the session. Uploaded vectors are indexed as they are.
 
     Raises
     ------
@@ -127,8 +127,8 @@ def index_documents(
 
 def exact_index(documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None) -> Index:
     """Index documents for exact search."""
-    if (given := given_of(documents)) is not None:
-        return given.index
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        return uploaded.index
     encoder = model.as_encoder
     assert encoder is not None, "the model of documents that the app embeds"
     are_shared = bundled_names().issuperset(document.name for document in documents)

@@ -12,9 +12,9 @@ from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_co
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
 from engine.wording import counted, without_directions
-from ui.given_vectors import given_files, given_of, searched_alone, show_given
 from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
+from ui.uploaded_vectors import searched_together, show_uploaded, uploaded_vectors, vector_files
 
 
 class NoDocumentError(Exception):
@@ -49,13 +49,13 @@ def uploads() -> dict[str, tuple[Document, ...]]:
 
 def has_own_files() -> bool:
     """Whether the user has added a file, which may not be read yet."""
-    return bool(uploads() or given_files() or st.session_state.get("unread"))
+    return bool(uploads() or vector_files() or st.session_state.get("unread"))
 
 
 def session_files() -> dict[str, tuple[Document, ...]]:
-    """Return the documents of every file, the bundled ones first, those of vectors brought along last."""
-    given = {name: each.documents for name, each in given_files().items()}
-    return {document.name: (document,) for document in bundled_documents()} | uploads() | given
+    """Return the documents of every file, the bundled ones first, those of uploaded vectors last."""
+    of_vectors = {name: each.documents for name, each in vector_files().items()}
+    return {document.name: (document,) for document in bundled_documents()} | uploads() | of_vectors
 
 
 def session_documents() -> list[Document]:
@@ -70,7 +70,7 @@ def documents_called(name: str) -> list[Document]:
 
 def searched_files() -> list[str]:
     """Return the names of the files to search: those picked in the sidebar, or all before any choice."""
-    return searched_alone(st.session_state.get("searched", list(session_files())))
+    return searched_together(st.session_state.get("searched", list(session_files())))
 
 
 def chosen_documents() -> list[Document]:
@@ -103,8 +103,8 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
     state["new_files"] = ()
     note, chosen = st.container(), chosen_documents()
     with note:
-        if (given := given_of(chosen)) is not None:
-            show_given(given)
+        if (uploaded := uploaded_vectors(chosen)) is not None:
+            show_uploaded(uploaded)
         elif uploads() and not bundled_names() & {document.name for document in chosen}:
             st.caption("The samples are not searched; they can be added above.")
     return chosen

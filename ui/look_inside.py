@@ -10,18 +10,18 @@ from ui.chunk_settings import cut_in_use
 from ui.corpus import all_chunks
 from ui.current import set_passage
 from ui.documents import chosen_documents
-from ui.given_vectors import given_of
 from ui.models import load_encoder
 from ui.tables import Columns, Rows, show_table
 from ui.text import beginning, shortened
+from ui.uploaded_vectors import uploaded_vectors
 
 # The ways to choose what the page reads.
 TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts as a pair"
 
 
 def show_look_inside(chunk: Chunk, key: str) -> None:
-    """Draw the button that opens a chunk inside the model, unless vectors brought along are searched."""
-    if given_of(chosen_documents()) is None and st.button(
+    """Draw the button that opens a chunk inside the model, unless uploaded vectors are searched."""
+    if uploaded_vectors(chosen_documents()) is None and st.button(
         "Look inside this chunk",
         key=f"look-inside-{key}",
         icon=":material/visibility:",
@@ -57,7 +57,7 @@ def chunk_table(
     if not chunks:
         return
     draw(rows, alt, column_config)
-    if given_of(chosen_documents()) is not None:  # their model's inside is not here
+    if uploaded_vectors(chosen_documents()) is not None:  # their model's inside is not here
         return
     numbers = range(len(chunks))
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -13,10 +13,10 @@ from engine.wording import counted
 from ui.corpus import session_vectors
 from ui.data_folder import EXPERIMENTS, MODELS, SWITCHED_OFF, VECTORS, data_folder, own_folder
 from ui.documents import bundled_names, check_length, check_own, searched_files, session_files, uploads
-from ui.given_vectors import given_files
 from ui.models import load_encoder
 from ui.questions.kept import answer_sets_json, take_answer_sets, workspace
 from ui.setting_values import apply_settings, kept_settings
+from ui.uploaded_vectors import vector_files
 
 SESSION_FILE = "session.sqlite3"
 WHOLE_FILE = ("", "-wal", "-shm")  # suffixes of the files of an SQLite database
@@ -48,7 +48,7 @@ def take_workspace(workspace: Workspace) -> None:
     own, state = uploads(), st.session_state
     own.clear()
     own.update(files)
-    given_files().clear()
+    vector_files().clear()
     names = {*own, *bundled_names()}
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names

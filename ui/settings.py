@@ -19,11 +19,11 @@ from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from engine.settings import SETTINGS
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
-from ui.given_vectors import bring_button, given_of, reason_unavailable, search_model
 from ui.reranker import reranker_picker, show_reranking_time
 from ui.setting_values import setting_widget, settings_in_use
 from ui.settings_card import show_settings_card
 from ui.text import joined
+from ui.uploaded_vectors import reason_unavailable, search_model, upload_button, uploaded_vectors
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
 
@@ -112,16 +112,16 @@ def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
     Raises
     ------
     NoDocumentError
-        The documents are those of vectors brought along, which have no inside.
+        The documents are those of uploaded vectors, which have no inside.
     """
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut = cut_settings(encoder, documents)
-    if (given := given_of(documents)) is not None:
+    if (uploaded := uploaded_vectors(documents)) is not None:
         raise NoDocumentError(
-            reason_unavailable(given, "This page reads the vectors of tokens inside a model")
+            reason_unavailable(uploaded, "This page reads the vectors of tokens inside a model")
         )
     return documents, cut
 
@@ -141,20 +141,20 @@ def search_sidebar(encoder: Encoder) -> tuple[list[Document], Cut, str, str, int
 
 def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:
     """Draw how documents are cut, or that their chunks are given, and the way to bring some."""
-    if (given := given_of(documents)) is None:
+    if (uploaded := uploaded_vectors(documents)) is None:
         cut = chunk_settings(encoder)
-        bring_button()
+        upload_button()
         return cut
     st.caption("These chunks and vectors were made elsewhere and stay as they are.")
-    bring_button()
-    longest = max(chunk.n_tokens for chunk in given.index.chunks)
-    return Cut(Splitting(chunk_tokens=longest), 0, given.index.spec.max_tokens, given=True)
+    upload_button()
+    longest = max(chunk.n_tokens for chunk in uploaded.index.chunks)
+    return Cut(Splitting(chunk_tokens=longest), 0, uploaded.index.spec.max_tokens, uploaded=True)
 
 
 def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
     """Draw the choice of pooling, or return that of given vectors."""
-    if (given := given_of(documents)) is not None:
-        return given.index.spec.pooling
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        return uploaded.index.spec.pooling
     own = encoder.pooling
     has_own = OWN in (own, st.session_state.get("pooling"))
     names = [*POOLINGS, *([OWN] if has_own else [])]

@@ -11,10 +11,10 @@ from engine.settings import SETTINGS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 from ui.export_as_code import code_button, export_as_code
-from ui.given_vectors import given_of
 from ui.models import model_words
 from ui.setting_values import configuration_of, default_settings, settings_in_use
 from ui.text import escape_markdown
+from ui.uploaded_vectors import uploaded_vectors
 
 
 def changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
@@ -46,10 +46,10 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
         state["settings-before"], state["settings-seen"] = state["settings-seen"], now
     words = {key: SETTINGS[key].words(value) for key, value in now.items()}
     with st.container(border=True, gap="xxsmall", key="settings-card"):
-        given = given_of(documents)
+        uploaded = uploaded_vectors(documents)
         chunks = f"{words['splitter']}, {words['chunk_tokens']} tokens · {words['pooling']}"
-        if given is not None:
-            chunks = f"{counted(len(given.index.chunks), 'chunk')} with their vectors"
+        if uploaded is not None:
+            chunks = f"{counted(len(uploaded.index.chunks), 'chunk')} with their vectors"
         st.caption(
             f"{counted(len(documents), 'document')} · {chunks} · {words['retriever']} · "
             f"{counted(now['k'], 'passage')}"
@@ -64,6 +64,6 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             if undone := changed_settings(now, before := state.get("settings-before", now)):
                 label = f"{len(undone)} settings" if len(undone) > 1 else next(iter(undone.values()))
                 change_button(f"Undo: {label}", now, before, ":material/undo:")
-            if given is None and code_button("export-as-code"):
+            if uploaded is None and code_button("export-as-code"):
                 large = now["parent_tokens"] if now["parent_tokens"] > now["chunk_tokens"] else 0
                 export_as_code(configuration_of(now), encoder, large)

@@ -34,13 +34,13 @@ from ui.asking import (
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
 from ui.documents import NoDocumentError, bundled_names, document_picker, format_names, has_own_files
-from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.report import Report
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
+from ui.uploaded_vectors import search_model
 
 EXAMPLES = (
     "What does the CarbFix project do with carbon dioxide?",

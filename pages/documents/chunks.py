@@ -35,7 +35,7 @@ def show_chunks(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw a document with its chunks, and on request a second time under other settings."""
     document = document_choice(documents, "chunks-document")
     start, end = part_of(document)
-    if (encoder := model.as_encoder) is None or cut.given:
+    if (encoder := model.as_encoder) is None or cut.uploaded:
         show_one(document, model, cut, start, end, "a")
         return
     compare = st.toggle(
@@ -104,11 +104,11 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
         st.info("This document has no text to cut.")
         return
     seconds = perf_counter() - began
-    how = "Brought along, with their vectors." if cut.given else f"{splitter.label}: {splitter.help}"
+    how = "Uploaded with their vectors." if cut.uploaded else f"{splitter.label}: {splitter.help}"
     st.caption(how + parents_note(chunks))
     limit = cut.text_limit(model)
     show_numbers(document, chunks, limit)
-    if not cut.given:
+    if not cut.uploaded:
         st.caption(f"Cut in {readable_seconds(seconds)}.")
     near = near_to(chunks, start, end)
     stops = read_ends([chunks[number] for number in near], model.tokenizer, limit)

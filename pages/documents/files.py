@@ -15,10 +15,10 @@ from pages.documents.index_folder import show_index_folder
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
-from ui.given_vectors import given_files
 from ui.server_settings import limits
 from ui.tables import show_table
 from ui.tokens import AS_ENCODER_COUNTS
+from ui.uploaded_vectors import vector_files
 from ui.widgets import check_typed
 
 MAX_PASTED = 2_000_000  # characters
@@ -46,7 +46,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     )
     paste_box()
     show_index_folder()
-    if own := [*uploads(), *given_files()]:
+    if own := [*uploads(), *vector_files()]:
         with st.expander("Take documents out of this session", icon=":material/delete:"):
             chosen = st.multiselect("Files", own, key="files-removed", placeholder="None")
             st.button("Take them out", on_click=remove_files, disabled=not chosen)
@@ -145,6 +145,6 @@ def remove_files() -> None:
     state = st.session_state
     for name in state["files-removed"]:
         uploads().pop(name, None)
-        given_files().pop(name, None)
+        vector_files().pop(name, None)
     state["searched"] = [name for name in searched_files() if name not in state["files-removed"]]
     state["files-removed"] = []

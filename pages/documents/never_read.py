@@ -22,13 +22,13 @@ from ui.corpus import all_chunks, index_documents, query_of
 from ui.current import follow_question
 from ui.documents import NoDocumentError
 from ui.figures import show_prompt_parts
-from ui.given_vectors import given_of, reason_unavailable
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
 from ui.progress import counting
 from ui.setting_values import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
+from ui.uploaded_vectors import reason_unavailable, uploaded_vectors
 from ui.widgets import MOST_QUESTION, check_typed
 
 VIEWS = ("Your chunks", "One whole text")
@@ -39,8 +39,8 @@ QUESTION = "What does the CarbFix project do with carbon dioxide?"
 
 def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw the text that the encoder never reads, of the chunks or of one whole text."""
-    if (given := given_of(documents)) is not None:
-        reason = reason_unavailable(given, "What is never read is found by reading the documents anew")
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        reason = reason_unavailable(uploaded, "What is never read is found by reading the documents anew")
         raise NoDocumentError(reason)
     encoder = model.as_encoder
     assert encoder is not None, "the model of documents that the app embeds"

@@ -14,10 +14,10 @@ from pages.documents.index_kinds import show_index
 from pages.documents.never_read import show_never_read
 from ui.chunk_settings import Cut
 from ui.documents import NoDocumentError, document_picker
-from ui.given_vectors import search_model
 from ui.models import load_encoder
 from ui.settings import cut_settings
 from ui.settings_card import show_settings_card
+from ui.uploaded_vectors import search_model
 
 VIEWS: dict[str, Callable[[list[Document], Model, Cut], None]] = {
     "Files": show_files,

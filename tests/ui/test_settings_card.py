@@ -62,7 +62,7 @@ def press(app, label):
 def test_the_defaults_are_one_line_without_a_button_to_reset():
     app = app_of(sidebar).run()
     assert card(app) == [DEFAULTS]
-    assert labels(app) == ["Export as code", "Bring vectors"]
+    assert labels(app) == ["Export as code", "Upload vectors"]
 
 
 def test_every_widget_starts_from_the_table():

@@ -58,7 +58,7 @@ class Search:
     @property
     def longest(self) -> int:
         """The most tokens of a chunk that can be read, or are where vectors are given."""
-        if (encoder := self.model.as_encoder) is not None and not self.cut.given:
+        if (encoder := self.model.as_encoder) is not None and not self.cut.uploaded:
             return encoder.config.max_positions
         return self.text_limit
 

@@ -37,7 +37,7 @@ from ui.text import Strong, joined
 
 OTHERS = "5 · Where would it rank under other settings?"
 GIVEN = (
-    "Other settings cut and embed the documents anew, and these chunks and vectors were brought along. "
+    "Other settings cut and embed the documents anew, and these chunks and vectors were uploaded. "
     "Another retriever can be chosen in the sidebar."
 )
 OTHERS_HIT = "Others' hit@k"
@@ -70,7 +70,7 @@ def show_other_settings(
         The labelled questions about these documents, on which the effect of a change is measured.
     """
     report.header(OTHERS)
-    if search.cut.given:
+    if search.cut.uploaded:
         report.note(st.info, ":material/tune:", GIVEN)
         return ()
     encoder = search.model.as_encoder
@@ -104,7 +104,7 @@ def show_other_settings(
 
 def current_cell(search: Search) -> Configuration:
     """Return the present settings."""
-    if search.cut.given:
+    if search.cut.uploaded:
         size, spec = search.cut.splitting, search.index.spec
         sizes = size.method, size.chunk_tokens, size.overlap
         return Configuration(

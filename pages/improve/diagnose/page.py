@@ -16,13 +16,13 @@ from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, sh
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import NoDocumentError
-from ui.given_vectors import search_model
 from ui.models import load_encoder, reranker_name
 from ui.questions.sets import usable_questions
 from ui.report import Report, element, facts, paragraph
 from ui.setting_values import settings_in_use, settings_words
 from ui.settings import search_sidebar
 from ui.text import Strong
+from ui.uploaded_vectors import search_model
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")

@@ -3,9 +3,9 @@
 from pages.improve.questions.labelling import show_labelling
 from pages.improve.questions.self_test import show_self_test
 from ui.documents import NoDocumentError
-from ui.given_vectors import search_model
 from ui.models import load_encoder
 from ui.settings import search_sidebar
+from ui.uploaded_vectors import search_model
 from ui.widgets import show_tabs
 
 

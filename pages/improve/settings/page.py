@@ -11,10 +11,10 @@ from pages.improve.settings.grid import baseline_cell, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.running import show_running
 from ui.documents import NoDocumentError
-from ui.given_vectors import given_of, reason_unavailable
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
 from ui.settings import search_sidebar
+from ui.uploaded_vectors import reason_unavailable, uploaded_vectors
 
 TABS = ("Grid", "Results", "Runs", "Answers")
 
@@ -35,8 +35,8 @@ def check_documents(documents: Sequence[Document]) -> None:
     """Raise `NoDocumentError` where there is no document that can be cut anew."""
     if not documents:
         raise NoDocumentError
-    if (given := given_of(documents)) is not None:
-        why = reason_unavailable(given, "Settings are compared by cutting and embedding documents anew")
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        why = reason_unavailable(uploaded, "Settings are compared by cutting and embedding documents anew")
         raise NoDocumentError(f"{why} On the command line, sweep --vectors measures it beside a grid.")
 
 

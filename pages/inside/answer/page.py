@@ -30,7 +30,6 @@ from ui.asking import (
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import chosen_documents
-from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.nothing_found import no_text_words, show_nothing_found
@@ -38,6 +37,7 @@ from ui.report import Report
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
+from ui.uploaded_vectors import search_model
 from ui.widgets import show_tabs
 
 EXAMPLES = (

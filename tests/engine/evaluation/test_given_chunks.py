@@ -1,4 +1,4 @@
-"""Documents put together from chunks whose vectors are brought along."""
+"""Documents put together from chunks whose vectors are given."""
 
 from dataclasses import replace
 

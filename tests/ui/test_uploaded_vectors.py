@@ -1,7 +1,4 @@
-"""Vectors brought along take the place of documents that the app cuts; what needs an inside says why not."""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
+"""Uploaded vectors take the place of documents that the app cuts; what needs more says so."""
 
 import pytest
 
@@ -14,7 +11,7 @@ from engine.retrieval.index import build_index
 from engine.retrieval.vector_files import documents_of, save_npz
 from tests.apps import app_of, app_page, app_within, said
 from tests.embedding_server import embedding_server
-from ui.given_vectors import Given, named_model
+from ui.uploaded_vectors import UploadedVectors, named_model
 
 NAME = "light.npz"
 KEEPER = "The keeper of the lighthouse kept bees and sold their honey in Vardholm."
@@ -25,62 +22,54 @@ TEXT = (
 )
 
 
-@dataclass(frozen=True)
-class Brought:
-    """The state of a session with a file of vectors by the app's encoder, or by a server."""
-
-    state: dict[str, object]
-
-    def page(self, folder, **more):
-        return app_page(folder, **self.state, **more).run()
-
-    def opened(self, folder, **more):
-        """The page within the app, which draws why a page cannot be drawn."""
-        return app_within(folder, **self.state, **more)
-
-
-@pytest.fixture(scope="module", params=["encoder", "server"])
-def brought(request, encoder) -> Iterator[Brought]:
-    chunks = split(Document("light.md", TEXT), encoder.tokenizer, Splitting("sentences", 24))
+@pytest.fixture(scope="module")
+def by_server(encoder):
+    """The state of a session with a file of vectors by the model of a server."""
     with embedding_server(encoder.encode) as server:
-        served = request.param == "server"
-        model = EmbeddingServer.connect(server.address, encoder.tokenizer) if served else encoder
-        index, documents = given_documents(build_index(chunks, model, documents=documents_of(chunks, NAME)))
-        files = {NAME: Given(NAME, index, model, documents)}
-        yield Brought({"given-files": files, "searched": [NAME]})
+        yield state_with(EmbeddingServer.connect(server.address, encoder.tokenizer))
 
 
-def test_they_are_asked(brought):
-    app = brought.page("ask", queued_question="Who sold honey?", max_new_tokens=16)
+def state_with(model):
+    chunks = split(Document("light.md", TEXT), model.tokenizer, Splitting("sentences", 24))
+    index, documents = given_documents(build_index(chunks, model, documents=documents_of(chunks, NAME)))
+    return {"vector-files": {NAME: UploadedVectors(NAME, index, model, documents)}, "searched": [NAME]}
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_they_are_asked(encoder, by_server, served):
+    state = by_server if served else state_with(encoder)
+    app = app_page("ask", **state, queued_question="Who sold honey?", max_new_tokens=16).run()
     assert "1 document · 4 chunks · " in said(app)
-    assert app.session_state["answer"].hits[0].chunk.text == KEEPER
+    assert app.session_state["answer"].retrieved.hits[0].chunk.text == KEEPER
 
 
 @pytest.mark.parametrize(
     ("tab", "words"),
     [
         ("Files", "1 document in 4 chunks"),
-        ("Chunks", "Brought along, with their vectors."),
+        ("Chunks", "Uploaded with their vectors."),
         ("Map", "Every chunk is a point"),
         ("Health", "compared with all others"),
         ("Index", "as reading 4 chunks each time is fast"),
     ],
 )
-def test_their_chunks_map_health_and_index_are_drawn(brought, tab, words):
-    app = brought.page("documents", **{"documents-tab": tab, "map-question": "Who kept bees?"})
-    assert words in said(app)
+def test_their_chunks_map_health_and_index_are_drawn(by_server, tab, words):
+    app = app_page("documents", **by_server, **{"documents-tab": tab, "map-question": "Who kept bees?"})
+    assert words in said(app.run())
 
 
-def test_a_passage_is_diagnosed_by_them(brought):
+@pytest.mark.parametrize("served", [False, True])
+def test_a_passage_is_diagnosed_by_a_retriever_that_the_model_can_do(encoder, by_server, served):
+    state = by_server if served else state_with(encoder)
     asked = {"diagnose-question": "Why do boats stay in the harbour?", "diagnose-passage": KEEPER}
-    app = brought.page("improve/diagnose", k=1, **asked)
-    assert "word for word" in said(app)
+    app = app_page("improve/diagnose", **state, k=1, retriever="maxsim", **asked).run()
+    assert app.selectbox(key="retriever").value == ("weighted" if served else "maxsim")
     assert app.metric[0].value.endswith(" of 4")
-    assert "these chunks and vectors were brought along" in said(app)
+    assert "these chunks and vectors were uploaded" in said(app)
 
 
-def test_questions_about_them_are_labelled(brought):
-    app = brought.page("improve/questions", **{"label-question": "Who kept bees?"})
+def test_questions_about_them_are_labelled(by_server):
+    app = app_page("improve/questions", **by_server, **{"label-question": "Who kept bees?"}).run()
     assert "Mark the passage" in said(app)
 
 
@@ -88,13 +77,13 @@ def test_questions_about_them_are_labelled(brought):
     "folder",
     ["improve/settings", "improve/poolings", "improve/tuning", "inside/late", "inside/chunk", "documents"],
 )
-def test_what_reads_inside_a_model_or_cuts_anew_says_why_not(brought, folder):
+def test_what_reads_token_vectors_or_cuts_anew_says_why_it_is_unavailable(by_server, folder):
     state = {"source-encoder": "Take a chunk of the documents", "documents-tab": "Never read"}
-    assert "brings only its chunks and one vector for each" in said(brought.opened(folder, **state))
+    assert "brings only its chunks and one vector for each" in said(app_within(folder, **by_server, **state))
 
 
 def test_the_model_is_named_as_on_the_command_line(encoder, monkeypatch):
-    monkeypatch.setattr("ui.given_vectors.load_encoder", lambda: encoder)
+    monkeypatch.setattr("ui.uploaded_vectors.load_encoder", lambda: encoder)
     assert named_model(encoder.name) is encoder
     with embedding_server(encoder.encode, key="secret") as server:
         assert named_model(server.address, "secret").d_model == 384
@@ -104,18 +93,9 @@ def test_the_model_is_named_as_on_the_command_line(encoder, monkeypatch):
         named_model("http://localhost:1")
 
 
-def test_retrievers_that_read_tokens_need_an_inside(brought):
-    app = brought.page("documents")
-    given = app.session_state["given-files"][NAME]
-    app = brought.page("improve/diagnose", retriever="maxsim")
-    expected = "weighted" if isinstance(given.model, EmbeddingServer) else "maxsim"
-    assert app.selectbox(key="retriever").value == expected
-
-
-def test_a_file_of_vectors_is_searched_alone(brought):
+def test_a_file_of_vectors_is_searched_by_itself(by_server):
     def picked(names):
-        app = app_page("documents", **{**brought.state, "searched": names}).run()
-        return app.session_state["searched"]
+        return app_page("documents", **{**by_server, "searched": names}).run().session_state["searched"]
 
     assert picked(["wikitexts.md", NAME]) == [NAME]
     assert picked([NAME, "wikitexts.md"]) == ["wikitexts.md"]
@@ -125,11 +105,11 @@ def take(name, content, pooling):
     import streamlit as st
 
     from engine.errors import GlassboxError
-    from ui.given_vectors import take_given
     from ui.models import load_encoder
+    from ui.uploaded_vectors import read_vectors
 
     try:
-        take_given(name, content, load_encoder(), pooling)
+        read_vectors(name, content, load_encoder(), pooling)
     except GlassboxError as error:
         st.text(str(error))
 

@@ -1,4 +1,4 @@
-"""Files of chunks with their vectors, brought along: the dialog that reads one, and the model that made it.
+"""Uploaded files of chunks with their vectors: the dialog that reads one, and the model that made it.
 
 A file is searched by itself, as its vectors compare only with those of its model. It stays in the session; a
 workspace leaves it out.
@@ -29,7 +29,7 @@ from ui.text import escape_markdown, show_error
 
 
 @dataclass(frozen=True)
-class Given:
+class UploadedVectors:
     """A file of chunks with their vectors, the model that embeds questions, and the chunks' documents."""
 
     name: str
@@ -55,48 +55,48 @@ class Given:
         )
 
 
-def given_files() -> dict[str, Given]:
+def vector_files() -> dict[str, UploadedVectors]:
     """Return the files of vectors that the user brought in this session, by their names."""
-    return st.session_state.setdefault("given-files", {})
+    return st.session_state.setdefault("vector-files", {})
 
 
-def given_of(documents: Sequence[Document]) -> Given | None:
+def uploaded_vectors(documents: Sequence[Document]) -> UploadedVectors | None:
     """Return the file of vectors whose documents these are, None for documents that the app cuts itself."""
     if not documents or not isinstance(first := documents[0], GivenDocument):
         return None
-    return next((each for each in given_files().values() if each.documents[0].digest == first.digest), None)
+    return next((each for each in vector_files().values() if each.documents[0].digest == first.digest), None)
 
 
 def search_model(documents: Sequence[Document]) -> Model:
-    """Return the model that embeds questions about documents: the app's own, or that of given vectors."""
-    encoder, given = load_encoder(), given_of(documents)
-    if given is None:
+    """Return the model that embeds questions about documents: the app's own, or that of uploaded vectors."""
+    encoder, uploaded = load_encoder(), uploaded_vectors(documents)
+    if uploaded is None:
         return encoder
-    if (theirs := given.model.as_encoder) is not None:
+    if (theirs := uploaded.model.as_encoder) is not None:
         return replace(theirs, reranker=encoder.reranker)
-    return given.model
+    return uploaded.model
 
 
-def searched_alone(names: Sequence[str]) -> list[str]:
+def searched_together(names: Sequence[str]) -> list[str]:
     """Return the names of files that are searched together: of vectors and others, the last wins."""
-    given = given_files()
-    return [names[-1]] if names and names[-1] in given else [name for name in names if name not in given]
+    own = vector_files()
+    return [names[-1]] if names and names[-1] in own else [name for name in names if name not in own]
 
 
-def bring_button() -> None:
+def upload_button() -> None:
     """Draw the button that opens the dialog."""
     if st.button(
-        "Bring vectors",
-        key="bring-vectors",
+        "Upload vectors",
+        key="upload-vectors",
         icon=":material/deployed_code_update:",
         type="tertiary",
         help="A file of chunks with vectors that were made elsewhere, to search in place of documents.",
     ):
-        show_bring()
+        show_upload()
 
 
-@st.dialog("Bring vectors", width="medium")
-def show_bring() -> None:
+@st.dialog("Upload vectors", width="medium")
+def show_upload() -> None:
     """Draw the choice of a file and of the model that made it; read them, or say why they cannot be read."""
     st.write(
         "Search chunks that were embedded elsewhere. Vectors alone do not say how they were made, so the "
@@ -105,7 +105,7 @@ def show_bring() -> None:
     file = st.file_uploader(
         "Chunks with vectors",
         type=[suffix.lstrip(".") for suffix in READERS],
-        key="given-file",
+        key="vectors-file",
         max_upload_size=limits().workspace_mb,
         help=f"Parquet with the columns {', '.join(COLUMNS)}, a row a chunk; or .npz as `python -m engine "
         f"embed` writes it, with {', '.join(ARRAYS)}. Starts and ends count characters of the document.",
@@ -113,13 +113,13 @@ def show_bring() -> None:
     name = st.text_input(
         "Model that made them",
         ENCODER,
-        key="given-model",
+        key="vectors-model",
         help=f"A known name, a folder, a Hugging Face id, or a server of embeddings as {FORM}.",
     ).strip()
     key = st.text_input(
         "Key",
         type="password",
-        key="given-key",
+        key="vectors-key",
         help="Only if a server needs one. It is sent to this address only and forgotten with this session.",
     ).strip()
     left, right = st.columns(2)
@@ -127,16 +127,16 @@ def show_bring() -> None:
         "Pooling",
         [OWN, *(name for name in POOLINGS if name != OWN)],
         format_func=lambda name: "the model's own" if name == OWN else pooling_label(name),
-        key="given-pooling",
+        key="vectors-pooling",
     )
     prompts = right.selectbox(
         "Prompts of the model",
         list(PROMPT_USES),
         format_func=lambda name: PROMPT_USES[name].label,
-        key="given-prompts",
+        key="vectors-prompts",
         help="For models that were trained with prompts before questions or chunks.",
     )
-    if not st.button("Search these", type="primary", key="given-read", icon=":material/search:"):
+    if not st.button("Search these", type="primary", key="vectors-read", icon=":material/search:"):
         return
     try:
         if file is None:
@@ -146,7 +146,7 @@ def show_bring() -> None:
                 "no model is named: questions have to be embedded by the one that made the vectors"
             )
         with st.spinner("Reading the vectors, and embedding one chunk again…", show_time=True):
-            take_given(file.name, file.getvalue(), named_model(name, key).with_prompts(prompts), pooling)
+            read_vectors(file.name, file.getvalue(), named_model(name, key).with_prompts(prompts), pooling)
     except GlassboxError as error:
         show_error(error)
         return
@@ -159,8 +159,8 @@ def named_model(name: str, api_key: str = "") -> Model:
     return load_encoder() if name == ENCODER else load_model(name, api_key=api_key)
 
 
-def take_given(name: str, content: bytes, model: Model, pooling: str) -> None:
-    """Read a file of vectors into the session, and search it alone; one that cannot be read changes nothing.
+def read_vectors(name: str, content: bytes, model: Model, pooling: str) -> None:
+    """Search a file of vectors in place of documents; one that cannot be read changes nothing.
 
     Raises
     ------
@@ -168,18 +168,18 @@ def take_given(name: str, content: bytes, model: Model, pooling: str) -> None:
         It cannot be read, or another model made its vectors.
     """
     index, documents = given_documents(read_index(Path(name), model, pooling, content=content))
-    given_files()[name] = Given(name, index, model, documents)
+    vector_files()[name] = UploadedVectors(name, index, model, documents)
     st.session_state["searched"] = [name]
 
 
-def show_given(given: Given) -> None:
+def show_uploaded(uploaded: UploadedVectors) -> None:
     """Say what is searched in place of chunks that the app cuts."""
-    st.caption(f"{escape_markdown(given.words)}. A file of vectors is searched alone.")
+    st.caption(f"{escape_markdown(uploaded.words)}. A file of vectors is searched by itself.")
 
 
-def reason_unavailable(given: Given, what: str) -> str:
-    """Return why a page or a tab cannot be drawn for given vectors, unescaped."""
+def reason_unavailable(uploaded: UploadedVectors, what: str) -> str:
+    """Return why a page or a tab cannot be drawn for uploaded vectors, unescaped."""
     return (
-        f"{what}, and {given.name} brings only its chunks and one vector for each. Choose other documents "
+        f"{what}, and {uploaded.name} brings only its chunks and one vector for each. Choose other documents "
         "under “Search in” in the sidebar."
     )

@@ -42,7 +42,7 @@ def vectors(tmp_path_factory):
 
 def bring(page, path):
     """Bring a file of vectors; the section of chunks is open."""
-    page.get_by_role("button", name="Bring vectors").click()
+    page.get_by_role("button", name="Upload vectors").click()
     dialog = page.get_by_role("dialog")
     dialog.locator("input[type=file]").set_input_files(path)
     expect(dialog.get_by_text(path.name)).to_be_visible()
@@ -83,7 +83,7 @@ def test_vectors_brought_along_are_asked_mapped_and_diagnosed(wide, vectors, tmp
     fill_in(wide, "Your question", "Where was honey sold?")
     fill_area(wide, "The passage", KEEPER)
     expect(wide.get_by_text(re.compile("It was found: it ranks 1"))).to_be_visible()
-    expect(wide.get_by_text("these chunks and vectors were brought along")).to_be_visible()
+    expect(wide.get_by_text("these chunks and vectors were uploaded")).to_be_visible()
     assert_fits(wide)
 
     go_to(wide, "Late chunking")
