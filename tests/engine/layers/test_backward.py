@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from engine.layers.positions import apply_rope, rope_backward, rope_tables
 
 EPS = 1e-5
 TURNS = 5  # rotary tables of that many tokens are cut to the tokens there are
+torch = pytest.importorskip("torch")
 functional = torch.nn.functional
 batches = st.lists(st.integers(1, 3), max_size=2)  # leading axes
 seeds = st.integers(0, 2**32 - 1)

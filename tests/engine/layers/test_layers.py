@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from engine.layers.activation import ACTIVATIONS, log_softmax, softmax
+from engine.layers.activation import log_softmax, softmax
 from engine.layers.attention import (
     attention,
     causal_mask,
@@ -14,8 +13,7 @@ from engine.layers.attention import (
     window_mask,
     windowed_attention,
 )
-from engine.layers.linear import linear
-from engine.layers.norm import l2_normalize, layer_norm, rms_norm
+from engine.layers.norm import l2_normalize, rms_norm
 from engine.layers.positions import apply_rope, rope_tables
 from engine.layers.quantization import dequantize, quantize
 
@@ -26,46 +24,21 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize(
-    ("name", "official"),
-    [
-        ("relu", torch.nn.functional.relu),
-        ("silu", torch.nn.functional.silu),
-        ("gelu", torch.nn.functional.gelu),
-        ("gelu_new", lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
-    ],
-)
-def test_activations_equal_torch_and_keep_the_dtype(name, official):
-    x = np.concatenate([X.ravel(), np.float32([0, -0.0, 90, -90])])
-    for dtype in (np.float32, np.float64):
-        y = ACTIVATIONS[name].forward(x.astype(dtype))
-        assert y.dtype == dtype
-        np.testing.assert_allclose(y, official(torch.tensor(x.astype(dtype))).numpy(), rtol=1e-5, atol=1e-6)
-
-
 def test_softmax_neither_overflows_nor_loses_mass():
     weights = softmax(np.float32([[1000, 1000, -1000], [0, -np.inf, 0]]))
     np.testing.assert_allclose(weights, [[0.5, 0.5, 0], [0.5, 0, 0.5]])
     np.testing.assert_allclose(log_softmax(X), np.log(softmax(X)), atol=1e-4)
 
 
-def test_norms_equal_torch():
-    weight, bias, x = random(8), random(8, seed=1), torch.tensor(X)
-    expected = torch.nn.functional.layer_norm(x, (8,), torch.tensor(weight), torch.tensor(bias), 1e-5)
-    np.testing.assert_allclose(layer_norm(X, weight, bias, 1e-5), expected.numpy(), atol=2e-6)
-    expected = torch.nn.functional.rms_norm(x, (8,), torch.tensor(weight), 1e-5)
+def test_the_rms_norm_equals_torch(torch):
+    weight = random(8)
+    expected = torch.nn.functional.rms_norm(torch.tensor(X), (8,), torch.tensor(weight), 1e-5)
     np.testing.assert_allclose(rms_norm(X, weight, 1e-5), expected.numpy(), atol=2e-6)
 
 
 def test_l2_normalisation_keeps_a_zero_vector():
     y = l2_normalize(np.array([[3.0, 4.0], [0.0, 0.0]]))
     np.testing.assert_allclose(y, [[0.6, 0.8], [0, 0]])
-
-
-def test_linear_equals_torch():
-    weight, bias = random(3, 8), random(3)
-    expected = torch.nn.functional.linear(torch.tensor(X), torch.tensor(weight), torch.tensor(bias))
-    np.testing.assert_allclose(linear(X, weight, bias), expected.numpy(), atol=1e-5)
 
 
 @given(
@@ -76,7 +49,7 @@ def test_linear_equals_torch():
     d_head=st.sampled_from([2, 4]),
     causal=st.booleans(),
 )
-def test_attention_equals_torch(n_kv_heads, group, n_key, n_cached, d_head, causal):
+def test_attention_equals_torch(torch, n_kv_heads, group, n_key, n_cached, d_head, causal):
     n_query = max(1, n_key - n_cached)
     query = random(n_kv_heads * group, n_query, d_head)
     key, value = random(n_kv_heads, n_key, d_head, seed=1), random(n_kv_heads, n_key, d_head, seed=2)

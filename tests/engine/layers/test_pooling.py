@@ -9,9 +9,8 @@ from hypothesis.extra.numpy import arrays
 from engine.errors import InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.layers import pooling
-from engine.layers.pooling import POOLINGS, Pooling, TokenStates
+from engine.layers.pooling import POOLINGS, TokenStates
 from engine.models.token_states import summed_vectors, token_weights
-from tests.apps import app_of
 
 TEXTS = [
     "The cat sat on the mat.",
@@ -33,9 +32,8 @@ def weighted(encoder):
 
 
 @pytest.fixture(scope="module")
-def official_states(encoder, official):
+def official_states(encoder, official, torch):
     """Every layer's hidden states and attention of one text, by transformers."""
-    import torch
 
     def run(text):
         [ids] = encoder.tokenizer.ids_batch([text])
@@ -49,24 +47,17 @@ def official_states(encoder, official):
     return run
 
 
-@pytest.fixture(scope="module")
-def official_vectors(encoder, official):
-    """Vectors of all texts by the name of the pooling, from one pass of the official model."""
+def test_vectors_equal_those_of_sentence_transformers(encoder, official):
+    """By a single pass of the official model, with all poolings side by side."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    pooling = Pooling(encoder.config.d_model, pooling_mode=OFFICIAL)  # side by side
-    vectors = SentenceTransformer(modules=[official[0], pooling], device="cpu").encode(
-        TEXTS, show_progress_bar=False
-    )
-    return dict(zip(OFFICIAL, np.split(vectors, len(OFFICIAL), axis=1), strict=True))
-
-
-@pytest.mark.parametrize("strategy", OFFICIAL)
-def test_vectors_equal_those_of_sentence_transformers(encoder, official_vectors, strategy):
-    theirs = official_vectors[strategy]
-    ours = encoder.encode(TEXTS, strategy, normalize=False)
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5 if "sqrt" in strategy else 1e-5)
+    together = Pooling(encoder.config.d_model, pooling_mode=OFFICIAL)
+    library = SentenceTransformer(modules=[official[0], together], device="cpu")
+    vectors = library.encode(TEXTS, show_progress_bar=False)
+    for strategy, theirs in zip(OFFICIAL, np.split(vectors, len(OFFICIAL), axis=1), strict=True):
+        ours = encoder.encode(TEXTS, strategy, normalize=False)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5 if "sqrt" in strategy else 1e-5)
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -152,10 +143,8 @@ def test_weights_go_to_the_tokens_of_the_mask_and_sum_to_one(mask):
 
 def test_the_largest_value_is_taken_of_the_tokens_of_the_mask():
     x = np.array([[9.0, -3.0], [1.0, -2.0], [2.0, -1.0]])
-    assert pooling.max_pooling(TokenStates(np.arange(3), x), np.array([0.0, 1.0, 1.0])).tolist() == [
-        2.0,
-        -1.0,
-    ]
+    pooled = pooling.max_pooling(TokenStates(np.arange(3), x), np.array([0.0, 1.0, 1.0]))
+    assert pooled.tolist() == [2.0, -1.0]
 
 
 @pytest.mark.parametrize("strategy", ["max", "pooler"])
@@ -171,28 +160,3 @@ def test_weights_of_words_must_be_there(encoder):
         encoder.encode(["x"], "idf")
     with pytest.raises(InputError, match="list of texts"):
         encoder.with_idf("one text")
-
-
-def settings_page():
-    import streamlit as st
-
-    from ui.models import load_encoder
-    from ui.settings import pooling_settings
-
-    st.session_state["chosen"] = pooling_settings(load_encoder(), [])
-
-
-def test_a_new_entry_reaches_the_encoder_and_the_settings_of_the_app(encoder, monkeypatch):
-    total = Pooling("sum", "All tokens added up.", r"v = \sum_t x_t", "", lambda mask, states, idf: mask)
-    monkeypatch.setitem(POOLINGS, "sum", total)
-    [states] = encoder.token_states(encoder.tokenizer.ids_batch(TEXTS[:1]))
-    np.testing.assert_allclose(
-        encoder.encode(TEXTS[:1], "sum", normalize=False)[0], states.vectors.sum(axis=0), atol=1e-4
-    )
-    assert "sum" in encoder.poolings
-    app = app_of(settings_page).run()
-    box = app.selectbox(key="pooling")
-    assert box.options == ["mean · the model's own", *(each.label for each in list(POOLINGS.values())[1:])]
-    assert "- **sum**: All tokens added up." in box.help
-    box.set_value("sum").run()
-    assert app.session_state["chosen"] == "sum"
