@@ -1,5 +1,8 @@
 """The engine's errors. Each message names the value, the limit and a solution."""
 
+# Raised while the content of a file is read that has another form than expected.
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
 
 class GlassboxError(Exception):
     """Base of all errors that the engine raises on purpose; messages are written for users."""

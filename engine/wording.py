@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic_core import ValidationError
+
 # A spreadsheet takes a cell that begins with one of these for a formula, which may read other cells and send
 # them elsewhere: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -54,6 +56,9 @@ def without_directions(text: str) -> str:
 
 def reason_of(error: BaseException) -> str:
     """Return the message of a library's error as a line of at most 200 characters."""
+    if isinstance(error, ValidationError):
+        [first, *_] = error.errors(include_url=False)
+        return printable(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")[:200]
     return printable(str(error))[:200]
 
 

@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A part of a document from character ``start`` to the next section.
 
     ``headings`` is the path of headings above it, the outermost first; ``page`` counts from 1, None for files

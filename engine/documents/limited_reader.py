@@ -3,13 +3,14 @@
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
-from engine.documents.document import Document, Section
+from pydantic import TypeAdapter
+
 from engine.documents.formats.loaded import Failure, Loaded
 from engine.limited_process import Limits, Program, ask
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
+LOADED = TypeAdapter(Loaded)
 AT_ONCE = threading.BoundedSemaphore(2)  # files, whose memory adds up
 
 
@@ -38,31 +39,11 @@ def arguments_of(request: bytes) -> tuple[str, bytes, str | None]:
 
 
 def answer_of(loaded: Loaded) -> bytes:
-    """Return what was read as JSON: a list of its fields for each dataclass."""
-    text = json.dumps(fields_of(loaded), default=fields_of, ensure_ascii=False)
+    """Return what was read as JSON."""
+    text = json.dumps(LOADED.dump_python(loaded), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")  # a file's name may have halves of surrogate pairs
-
-
-def fields_of(part: Loaded | Document | Section | Failure) -> list[Any]:
-    """Return the values of the fields of a dataclass."""
-    return list(vars(part).values())
 
 
 def loaded_of(answer: bytes) -> Loaded:
     """Return what was read, from its JSON."""
-    documents, failures, skipped = json.loads(answer.decode("utf-8", "surrogatepass"))
-    return Loaded(
-        tuple(
-            Document(
-                name,
-                text,
-                title,
-                tuple(Section(start, tuple(headings), page) for start, headings, page in sections),
-                date,
-                tuple(tags),
-            )
-            for name, text, title, sections, date, tags in documents
-        ),
-        tuple(Failure(name, reason) for name, reason in failures),
-        tuple(skipped),
-    )
+    return LOADED.validate_python(json.loads(answer.decode("utf-8", "surrogatepass")))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.documents.document import Document
-from engine.errors import InputError
+from engine.errors import UNREADABLE, InputError
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
@@ -93,7 +93,7 @@ def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
         header = json.loads(lines[0])
         if header["format"] != FORMAT:
             raise ValueError
-    except (IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path} is no file of a sweep: give another, or one that is not there") from error
     if header["stamp"] != stamp:
         raise InputError(
@@ -103,7 +103,7 @@ def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
     for number, line in enumerate(lines[1:], 2):
         try:
             rows.append(to_row(json.loads(line)))
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             raise InputError(f"{path}, line {number} is damaged: delete that line, and go on") from error
     return rows
 

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from engine.errors import InputError, ModelUnavailableError
+from engine.errors import UNREADABLE, InputError, ModelUnavailableError
 from engine.generation.bounded_response import bounded_client
 from engine.generation.chat import Message
 from engine.generation.generated_token import FinishReason
@@ -302,7 +302,7 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
         raise ModelUnavailableError(
             f"{server.url} broke off its answer: {quoted(error.message, server)}"
         ) from error
-    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except UNREADABLE as error:
         words = quoted(str(error), server)
         raise ModelUnavailableError(
             f"{server.url} does not speak as OpenAI's servers do ({words}): check the address, which mostly "

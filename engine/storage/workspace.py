@@ -13,30 +13,44 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from pydantic import BeforeValidator, TypeAdapter
 
 from engine.documents.document import Chunk, Document
-from engine.documents.document_row import (
-    checked,
-    metadata_row,
-    optional,
-    optional_int,
-    to_document,
-    to_json,
-    to_strings,
-)
-from engine.errors import DocumentError, InputError
+from engine.documents.document_row import metadata_json, to_document
+from engine.errors import UNREADABLE, DocumentError, InputError
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
 from engine.retrieval.sqlite_file import connect, connect_ours
 from engine.storage.workspace_file import Row, Rows, as_document_errors, check_bytes, read_rows, write_rows
+from engine.wording import reason_of
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 FLOAT32 = np.dtype("<f4")
+JSON = BeforeValidator(json.loads)  # of a column, before its content is checked
+StampRow = tuple[int, str, str, str, int, int, bytes | None]
+ChunkRow = tuple[
+    int, int, int, int, int, Annotated[tuple[str, ...], JSON], int | None, int | None, bytes | None
+]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The rows of a workspace's file by table, as `engine.storage.workspace_file` names their columns."""
+
+    documents: list[tuple[int, str, str, str, str]]
+    settings: list[tuple[int, Annotated[dict[str, Any], JSON]]]
+    stamp: list[StampRow]
+    chunks: list[ChunkRow]
+    question_sets: list[tuple[int, str, Annotated[list[dict[str, Any]], JSON]]]
+    runs: list[tuple[int, str, str, Annotated[dict[str, Any], JSON]]]
+
+
+TABLES = TypeAdapter(Tables)
 
 
 @dataclass(frozen=True)
@@ -61,8 +75,7 @@ class Workspace:
     index
         Chunks of those documents and their vectors, if they were indexed.
     question_sets
-        Under each name ``[{"question": str, "references": [{"content": str, "start_index": int,
-        "end_index": int}], "corpus_id": str}]``.
+        Under each name a list of questions, each any JSON object.
     runs
         Results of experiments.
     saved_as
@@ -190,8 +203,8 @@ def checked_rows(workspace: Workspace) -> Rows:
     try:
         rows = to_rows(workspace)
         again = from_rows(rows)
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError(f"the workspace cannot be saved: {error}") from error
+    except UNREADABLE as error:
+        raise InputError(f"the workspace cannot be saved: {reason_of(error)}") from error
     for part in ("documents", "settings", "question_sets", "runs"):
         if getattr(again, part) != getattr(workspace, part):
             raise InputError(f"the workspace's {part} hold what JSON does not, such as a tuple: use a list")
@@ -205,7 +218,7 @@ def to_rows(workspace: Workspace) -> Rows:
     index = workspace.index
     return {
         "documents": [
-            (number, document.name, document.title, document.text, to_json(metadata_row(document)))
+            (number, document.name, document.title, document.text, metadata_json(document))
             for number, document in enumerate(workspace.documents)
         ],
         "settings": [(0, to_json(dict(workspace.settings)))],
@@ -224,16 +237,20 @@ def to_rows(workspace: Workspace) -> Rows:
 
 def from_rows(rows: Rows) -> Workspace:
     """Restore a workspace from its rows; raises with the value in the message if one is wrong."""
-    documents = tuple(to_document(*row) for row in rows["documents"])
+    tables = TABLES.validate_python(rows)
+    documents = tuple(to_document(*row) for _, *row in tables.documents)
     if len({document.name for document in documents}) < len(documents):
         raise ValueError("two documents have one name")
-    [(_, settings)] = rows["settings"]
+    [(_, settings)] = tables.settings
+    runs = tuple(SavedRun(name, time, content) for _, name, time, content in tables.runs)
+    for run in runs:
+        datetime.fromisoformat(run.time)
     return Workspace(
         documents,
-        checked(json.loads(settings), dict),
-        to_index(rows["stamp"], rows["chunks"], documents),
-        {checked(name, str): to_questions(questions) for _, name, questions in rows["question_sets"]},
-        tuple(to_run(*row) for row in rows["runs"]),
+        settings,
+        to_index(tables.stamp, tables.chunks, documents),
+        {name: questions for _, name, questions in tables.question_sets},
+        runs,
     )
 
 
@@ -255,7 +272,7 @@ def chunk_rows(index: Index, documents: Sequence[Document]) -> list[Row]:
                 f"its index has chunks of {chunk.document}, which it lacks: build the index again"
             )
         span = (places[chunk.document], int(chunk.start), int(chunk.end), int(chunk.n_tokens))
-        headings, page = to_json(list(chunk.headings)), optional_int(chunk.page)
+        headings, page = to_json(list(chunk.headings)), None if chunk.page is None else int(chunk.page)
         rows.append((len(rows), *span, headings, page, parent, vector))
         return len(rows) - 1
 
@@ -266,18 +283,14 @@ def chunk_rows(index: Index, documents: Sequence[Document]) -> list[Row]:
     return rows
 
 
-def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Document]) -> Index | None:
+def to_index(
+    stamp: Sequence[StampRow], rows: Sequence[ChunkRow], documents: Sequence[Document]
+) -> Index | None:
     """Restore an index from its stamp and its chunks; None without a stamp."""
     if not stamp and not rows:
         return None
     [(_, model, name, pooling, max_tokens, d_model, idf)] = stamp
-    spec = EmbeddingSpec(
-        checked(model, str),
-        checked(pooling, str),
-        checked(max_tokens, int),
-        checked(d_model, int),
-        checked(name, str),
-    )
+    spec = EmbeddingSpec(model, pooling, max_tokens, d_model, name)
     parents: dict[int, Chunk] = {}
     chunks, vectors = [], []
     for place, number, start, stop, n_tokens, headings, page, parent, vector in rows:
@@ -286,44 +299,23 @@ def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Docu
             raise ValueError(f"{document.name} has no characters {start} to {stop}")
         if vector is None and parent is not None:
             raise ValueError("the parent of a chunk has a parent")
-        chunk = Chunk(
-            document.name,
-            start,
-            stop,
-            document.text[start:stop],
-            checked(n_tokens, int),
-            to_strings(json.loads(headings)),
-            optional(page, int),
-            None if parent is None else parents[parent],
-        )
+        around = None if parent is None else parents[parent]
+        text = document.text[start:stop]
+        chunk = Chunk(document.name, start, stop, text, n_tokens, headings, page, around)
         if vector is None:
             parents[place] = chunk
         else:
             chunks.append(chunk)
-            vectors.append(checked(vector, bytes))
+            vectors.append(vector)
     if not vectors:
         raise ValueError("the index has no chunks")
     matrix = np.frombuffer(b"".join(vectors), FLOAT32).reshape(len(chunks), spec.d_model)
     if not np.isfinite(matrix).all():
         raise ValueError("a vector is not finite")
-    words = None if idf is None else np.frombuffer(checked(idf, bytes), FLOAT32)  # (vocab_size,)
+    words = None if idf is None else np.frombuffer(idf, FLOAT32)  # (vocab_size,)
     return index_vectors(chunks, matrix, spec, words, documents)
 
 
-def to_questions(text: str) -> list[dict[str, Any]]:
-    """Restore a question set from JSON."""
-    questions = checked(json.loads(text), list)
-    for question in questions:
-        checked(question["question"], str)
-        checked(question["corpus_id"], str)
-        for reference in checked(question["references"], list):
-            checked(reference["content"], str)
-            checked(reference["start_index"], int)
-            checked(reference["end_index"], int)
-    return questions
-
-
-def to_run(_: int, name: str, time: str, content: str) -> SavedRun:
-    """Restore a run from its row."""
-    datetime.fromisoformat(time)
-    return SavedRun(checked(name, str), time, checked(json.loads(content), dict))
+def to_json(value: object) -> str:
+    """Return a value as JSON; raises for other values."""
+    return json.dumps(value, allow_nan=False)

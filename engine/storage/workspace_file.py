@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
-from engine.errors import DocumentError, InputError
+from engine.errors import UNREADABLE, DocumentError, InputError
 from engine.retrieval.sqlite_file import APPLICATION_ID, transaction
 from engine.retrieval.vector_cache import CACHE_SCHEMA
 from engine.wording import reason_of
@@ -188,7 +188,7 @@ def as_document_errors(name: str) -> Iterator[None]:
         raise DocumentError(f"{name} {sqlite_reason(error)}") from error
     except OSError as error:
         raise DocumentError(f"{name} cannot be opened: {error.strerror or error}") from error
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+    except UNREADABLE as error:
         raise DocumentError(f"{name} is damaged ({reason_of(error)}): open a copy that is not") from error
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
-from engine.errors import GlassboxError, ModelFileError
+from engine.errors import UNREADABLE, GlassboxError, ModelFileError
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
@@ -49,7 +49,7 @@ def damaged_files(path: Path) -> Iterator[None]:
         raise ModelFileError(message) from error
     except GlassboxError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ModelFileError(
             f"{str(path)[-120:]} is not a readable model ({type(error).__name__}: {shortened(error)}): "
             "download it again"

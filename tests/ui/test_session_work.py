@@ -1,3 +1,4 @@
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,8 @@ from ui.server_settings import WORKSPACES
 from ui.session_work import grouped
 from ui.work_dialog import path_of
 
+EARLIER = Path(__file__).with_name("earlier_version.glassbox")
+STATE = ("uploads", "searched", "workspace", "answer-sets")  # what a workspace fills, beside settings
 MILL = Document("mill.md", "The mill stood still.")
 TIDE, ROW = Document("tide.md", "The tide turns."), Document("rows.csv#2", "who: Ada")
 
@@ -62,6 +65,37 @@ def page():
 def test_only_settings_that_fit_their_widgets_are_taken(given, taken):
     app = app_of(page, given=given).run()
     assert tuple(app.session_state["taken"].values()) == taken
+
+
+def opened_earlier():
+    import streamlit as st
+
+    from engine.storage.workspace import open_workspace
+    from tests.ui.test_session_work import EARLIER
+    from ui.session_work import take_workspace
+
+    if "workspace" not in st.session_state:
+        take_workspace(open_workspace(EARLIER))
+
+
+def test_what_a_workspace_holds_of_removed_settings_is_left_out_and_named():
+    app = app_of(opened_earlier).run()
+    [toast] = app.toast
+    assert "Expand the question" in toast.value
+    assert "bfloat16" in toast.value
+    state = app.session_state
+    assert {key: state[key] for key in ("splitter", "overlap", "pooling", "k", "retriever")} == {
+        "splitter": "fixed",
+        "overlap": 8,
+        "pooling": "cls",
+        "k": 6,
+        "retriever": "bm25",
+    }
+    assert "precision" not in state
+    opened = {key: state[key] for key in STATE} | {"experiments-tab": "Results"}
+    page = app_page("improve/settings", **opened).run()
+    [title] = by_label(page.selectbox, "Run").options
+    assert title == "Precisions, 2026-11-20 10:00:00, without 1 configuration of removed settings"
 
 
 @pytest.fixture

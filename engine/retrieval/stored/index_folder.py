@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from engine.atomic_write import atomic_file, write_atomically
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting
-from engine.errors import DocumentError, GlassboxError, InputError
+from engine.errors import UNREADABLE, DocumentError, GlassboxError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import Postings
 from engine.retrieval.embedding_model import Model, embedding_spec
@@ -29,7 +30,7 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index
 from engine.retrieval.index_choice import Choice
 from engine.retrieval.index_kinds import AnnIndex
-from engine.retrieval.stored.index_rows import IndexedFile, file_row, to_choice, to_file
+from engine.retrieval.stored.index_rows import IndexedFile, file_row, to_file
 from engine.retrieval.stored.milvus_store import MilvusVectors, new_collection
 from engine.weights.download import file_sha256
 from engine.wording import reason_of
@@ -69,6 +70,9 @@ class IndexSettings:
         return values | dict(
             zip(("splitter", "chunk_tokens", "overlap"), astuple(self.splitting), strict=True)
         )
+
+
+SETTINGS, CHOICE = TypeAdapter(IndexSettings), TypeAdapter(Choice)
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,7 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         files = tuple(to_file(json.loads(line)) for line in lines)
     with parts["words"].open("rb") as lines:
         vocabulary = dict(map(json.loads, lines))
-    settings, spec = dict(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
+    settings, spec = SETTINGS.validate_python(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
     chunks = list(chain.from_iterable(file.chunks for file in files))
     source: Array | MilvusVectors
     if "store" in parts:
@@ -308,16 +312,15 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     postings = Postings(vocabulary, arrays["starts"], arrays["rows"], arrays["impacts"], len(chunks))
     documents = {document.name: document for file in files for document in file.documents}
     index = Index(tuple(chunks), source, spec, arrays.get("idf"), postings=postings, documents=documents)
-    choice = to_choice(manifest["choice"])
+    choice = CHOICE.validate_python(manifest["choice"])
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
         # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no
         # uploaded ones.
         ann = AnnIndex.from_bytes(choice.kind, manifest["effort"], arrays["ann"], source.shape)
         index = replace(index, ann=ann)
-    settings["splitting"] = Splitting(**settings["splitting"])
     return StoredIndex(
-        IndexSettings(**settings),
+        settings,
         manifest["corpus"],
         files,
         index,
@@ -352,5 +355,5 @@ def folder_errors(folder: Path) -> Iterator[None]:
         ) from error
     except UnicodeEncodeError as error:
         raise InputError("a document holds half of a surrogate pair: remove it") from error
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+    except UNREADABLE as error:
         raise DocumentError(f"the index in {folder} is damaged ({reason_of(error)}): {AGAIN}") from error

@@ -1,12 +1,11 @@
-"""Files of a corpus with their documents and chunks, and the choice of an index, as JSON values and back."""
+"""Files of a corpus with their documents and chunks as JSON values, and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.documents.document import Chunk, Document
-from engine.documents.document_row import metadata_row, to_document, to_json, to_strings
-from engine.retrieval.index_choice import Choice, Lost, Measured
+from engine.documents.document_row import metadata_json, to_document
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,7 @@ def file_row(file: IndexedFile) -> list[Any]:
     """Return a file of the corpus as a JSON value; a chunk is a span of one of its documents."""
     places = {document.name: place for place, document in enumerate(file.documents)}
     documents = [
-        [document.name, document.title, document.text, to_json(metadata_row(document))]
-        for document in file.documents
+        [document.name, document.title, document.text, metadata_json(document)] for document in file.documents
     ]
     chunks = [
         [places[chunk.document], *span_row(chunk), None if chunk.parent is None else span_row(chunk.parent)]
@@ -43,7 +41,7 @@ def span_row(chunk: Chunk) -> list[Any]:
 def to_file(row: Sequence[Any]) -> IndexedFile:
     """Restore a file of the corpus from a JSON value."""
     name, size, mtime_ns, digest, document_rows, chunk_rows = row
-    documents = tuple(to_document(0, *each) for each in document_rows)
+    documents = tuple(to_document(*each) for each in document_rows)
     parents: dict[tuple[int, int, int], Chunk] = {}  # by document and span: each is made once
     chunks = []
     for place, *span, large in chunk_rows:
@@ -58,12 +56,4 @@ def to_chunk(document: Document, span: Sequence[Any], parent: Chunk | None = Non
     """Restore a chunk of a document from its row."""
     start, end, n_tokens, headings, page = span
     text = document.text[start:end]
-    return Chunk(document.name, start, end, text, n_tokens, to_strings(headings), page, parent)
-
-
-def to_choice(row: Mapping[str, Any]) -> Choice:
-    """Restore the choice of a kind from a JSON value."""
-    measured = tuple(
-        Measured(**{**each, "lost": tuple(Lost(**lost) for lost in each["lost"])}) for each in row["measured"]
-    )
-    return Choice(**{**row, "measured": measured})
+    return Chunk(document.name, start, end, text, n_tokens, tuple(headings), page, parent)

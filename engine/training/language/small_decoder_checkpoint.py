@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from engine.errors import InputError, ModelFileError
+from engine.errors import UNREADABLE, InputError, ModelFileError
 from engine.layers.tracing import Array
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
@@ -93,7 +93,7 @@ def read_header(content: bytes) -> Header:
     try:
         text = json.loads(content[8 : 8 + length])["__metadata__"][KEY]
         return TypeAdapter(Header).validate_json(text, strict=True)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         reason = f"{type(error).__name__}: {reason_of(error)}"
         raise ModelFileError(
             f"this is no checkpoint of a small decoder ({reason}): give a file that was saved here"

@@ -13,8 +13,9 @@ from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, to_question
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import to_row
-from engine.settings import Configuration
+from engine.settings import SETTINGS, SWEPT, Configuration
 from engine.storage.workspace import SavedRun
+from engine.wording import counted
 from ui.questions.kept import workspace
 
 LISTS = ("intervals", "values")  # of a row, by metric
@@ -39,6 +40,8 @@ class Experiment:
         The settings, the baseline first.
     rows
         The measured rows, the baseline first.
+    n_removed
+        Configurations of settings that this version does not have: they are left out.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Experiment:
     questions: tuple[Question, ...] = field(repr=False)
     cells: tuple[Configuration, ...] = field(repr=False)
     rows: tuple[SweepRow, ...] = field(default=(), repr=False)
+    n_removed: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -62,7 +66,10 @@ class Experiment:
     @property
     def title(self) -> str:
         """Its name and the time it began, for a list."""
-        return f"{self.name}, {self.time.replace('T', ' ')}"
+        lacks = ""
+        if self.n_removed:
+            lacks = f", without {counted(self.n_removed, 'configuration')} of removed settings"
+        return f"{self.name}, {self.time.replace('T', ' ')}{lacks}"
 
 
 def digest(documents: Sequence[Document]) -> str:
@@ -94,20 +101,29 @@ def session_experiments() -> dict[str, Experiment]:
 @st.cache_resource(max_entries=32, show_spinner=False, scope="session")
 def opened(time: str, name: str, n_rows: int, _content: Mapping[str, Any]) -> Experiment:
     """Read an experiment from a run's content; cached by its key and number of rows."""
+    begun = to_experiment(time, name, _content)
     rows = tuple(to_row(fields) for fields in _content["rows"])
-    return replace(to_experiment(time, name, _content), rows=rows)
+    return replace(begun, rows=tuple(row for row in rows if row.cell in begun.cells))
 
 
 def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experiment:
     """Read the description that `content_of` wrote: an experiment without rows."""
+    cells = tuple(Configuration(**fields) for fields in content["cells"])
+    known = tuple(cell for cell in cells if is_known(cell))
     return Experiment(
         name,
         time,
         tuple(content["documents"]),
         content["corpus"],
         tuple(to_question(fields, "a question of the run") for fields in content["questions"]),
-        tuple(Configuration(**fields) for fields in content["cells"]),
+        known,
+        n_removed=len(cells) - len(known),
     )
+
+
+def is_known(cell: Configuration) -> bool:
+    """Whether this version has all choices of a configuration."""
+    return all(SETTINGS[key].allows(getattr(cell, key)) for key in SWEPT if SETTINGS[key].choices)
 
 
 def to_run(experiment: Experiment) -> SavedRun:
