@@ -61,7 +61,6 @@ MENU = {
     },
 }
 TITLES = {address: title for titles in MENU.values() for address, title in titles.items()}
-BUNDLED = ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wikitexts.md")
 PATIENCE = 120_000  # milliseconds; what is there sooner is not waited for
 expect.set_options(timeout=PATIENCE)
 # What moves is drawn over and over by the processor, and a click may miss it; it still ends, and says so.
@@ -359,16 +358,6 @@ def assert_no_wider(page):
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth"), page.url
 
 
-def search_only(page, name=None):
-    """Take the other bundled documents out of the search."""
-    for other in BUNDLED:
-        if other != name:
-            remove = page.get_by_role("button", name=re.compile(f"^Remove {other}|{other}, press"))
-            if remove.count():  # with documents of one's own the samples are not searched
-                remove.click()
-                settled(page)
-
-
 def upload(page, *files):
     chooser = page.locator("input[type=file]")
     expect(chooser).to_have_count(1)
@@ -410,41 +399,11 @@ def fill_in(page, label, text):
     settled(page)
 
 
-OWN_DECODER = "File, folder or Hugging Face id"
-
-
-def use_decoder(page, path):
-    """Have answers written by a decoder of the user's own; the section “Model” is open."""
-
-    def pick():
-        box = page.get_by_role("combobox", name="Built-in model")
-        for text in ("", "Another file"):  # the list of options opens where the text changes
-            box.fill(text, timeout=10_000)
-        page.get_by_role("option", name="Another file").click(timeout=10_000)
-
-    try_until(pick, page.get_by_role("textbox", name=OWN_DECODER, exact=True))
-    settled(page)
-    fill_in(page, OWN_DECODER, path)
-
-
-def use_server(page, url):
-    """Have answers written by the server at an address."""
-    open_section(page, "Model")
-    page.get_by_test_id("stSidebar").get_by_text("A server", exact=True).click()
-    settled(page)
-    fill_in(page, "Address", url)
-
-
 def press_until(button, answer):
-    """Press until the answer shows."""
-    return try_until(lambda: button.click(timeout=2_000), answer)
-
-
-def try_until(action, answer):
-    """Act until the answer shows: a page is drawn again and again, and a click may fall between."""
+    """Press until the answer shows: a page is drawn again and again, and a click may fall between."""
     for _ in range(50):
         with suppress(PlaywrightTimeout):
-            action()
+            button.click(timeout=2_000)
         with suppress(PlaywrightTimeout):
             return answer.first.wait_for(timeout=4_000)
     return expect(answer.first).to_be_visible()

@@ -1,13 +1,11 @@
 """The address names what is seen, and opens it again in another session."""
 
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
 from tests.browser.conftest import (
-    NARROW,
     TITLES,
-    assert_fits,
     go_to,
     open_tab,
     own_tab,
@@ -69,26 +67,6 @@ def test_the_address_opens_the_tab_the_document_and_the_chunk(tab, app):
     settled(tab)
     expect(tab.get_by_role("spinbutton", name="Chunk (of 16)")).to_have_value("3")
     assert named(tab)["chunk"] == ["3"]
-
-
-def test_names_and_values_that_mean_nothing_are_ignored_and_missing_documents_told(narrow_tab, app):
-    narrow_tab.set_viewport_size(NARROW)
-    nonsense = {
-        "tab": "no",
-        "chunk_tokens": "-7",
-        "retriever": "<script>",
-        "k": "[1",
-        "search": "<b>mine.txt",
-    }
-    address = f"documents?{urlencode(nonsense)}"
-    narrow_tab.goto(f"{app}/{address}")
-    expect(title_of(narrow_tab)).to_have_text(TITLES["documents"])
-    settled(narrow_tab)
-    expect(narrow_tab.get_by_text("The link names documents that are not here: <b>mine.txt.")).to_be_visible()
-    expect(narrow_tab.get_by_role("tab", name="Files", selected=True)).to_be_visible()
-    assert_fits(narrow_tab)
-    go_to(narrow_tab, TITLES[""])
-    assert named(narrow_tab) == {}
 
 
 def test_the_browser_goes_back_to_a_page_and_forward_again(tab, app):

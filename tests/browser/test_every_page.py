@@ -157,17 +157,14 @@ def test_every_known_finding_still_occurs(seen):
     assert set().union(*seen.values()) == set(range(len(UPSTREAM)))
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_the_axes_of_a_figure_have_the_colour_of_text(toured, scheme):
+def test_axes_have_the_colour_of_text_and_nothing_moves_for_readers_who_want_less_motion(toured):
     go_to(toured, TITLES["positions"])
-    toured.emulate_media(color_scheme=scheme)
-    colour = title_of(toured).evaluate("title => getComputedStyle(title).color")
-    for part in (".xtick text", ".ytick text", ".xtitle"):
-        expect(figures(toured).locator(part).first).to_have_css("fill", colour)
-
-
-def test_nothing_moves_for_readers_who_want_less_motion(toured):
     title = title_of(toured)
+    for scheme in ("dark", "light"):
+        toured.emulate_media(color_scheme=scheme)
+        colour = title.evaluate("title => getComputedStyle(title).color")
+        for part in (".xtick text", ".ytick text", ".xtitle"):
+            expect(figures(toured).locator(part).first).to_have_css("fill", colour)
     expect(title).not_to_have_css("animation-duration", "1e-05s")
     toured.emulate_media(reduced_motion="reduce")
     for name in ("animation-duration", "transition-duration"):

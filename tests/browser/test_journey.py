@@ -12,7 +12,9 @@ from ui.server_settings import WORKSPACES
 MOST_CLICKS = 15
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["1440", "390"])
+@pytest.mark.parametrize(
+    "viewport", [NARROW, pytest.param(WIDE, marks=pytest.mark.nightly)], ids=["390", "1440"]
+)
 def test_a_newcomer_applies_a_recommendation_in_a_few_clicks(viewport, app, browser, tmp_path):
     with (
         serve(tmp_path / "log.txt", **{WORKSPACES: str(tmp_path / "data")}) as url,

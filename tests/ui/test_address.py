@@ -1,6 +1,6 @@
 from urllib.parse import parse_qs
 
-from tests.apps import app_of
+from tests.apps import app_file, app_of, plain, said
 
 ASKED = {"question": ["How are words cut?"], "way": ["Find it in a document"]}
 
@@ -22,3 +22,13 @@ def test_a_diagnosis_is_opened_with_its_question_and_the_way_to_its_passage():
     assert app.session_state["current-question"] == "How are words cut?"
     assert app.session_state["diagnose-way-True"] == "Find it in a document"
     assert parse_qs(app.text[0].value) == ASKED
+
+
+def test_names_and_values_that_mean_nothing_are_ignored_and_missing_documents_told():
+    app = app_file()
+    nonsense = {"tab": "no", "chunk_tokens": "-7", "retriever": "<script>", "k": "[1"}
+    for name, value in (nonsense | {"search": "<b>mine.txt"}).items():
+        app.query_params[name] = value
+    app.run()
+    assert "The link names documents that are not here: <b>mine.txt." in plain(said(app))
+    assert (app.slider(key="k").value, app.selectbox(key="retriever").value) == (4, "weighted")

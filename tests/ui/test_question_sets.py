@@ -103,6 +103,7 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
     assert app.session_state["picked"] == [ASKED]
     [warning] = app.warning
     assert "1 of them may be judged wrongly" in warning.value
+    assert "which 2 documents are called" in said(app)
 
 
 def test_without_labels_about_the_documents_the_self_test_is_chosen():
@@ -117,45 +118,32 @@ def test_without_labels_about_the_documents_the_self_test_is_chosen():
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert app.session_state["picked"] == []
     assert "No question is labelled yet" in said(app)
-
-
-def test_documents_that_the_self_test_cannot_use_give_one_line():
-    app = page_over(picker_page, [Document("short.md", "Too short.")])
+    app = page_over(picker_page, [Document("short.md", "Too short.")])  # for a self-test
     assert app.session_state["picked"] == []
     assert len(app.error) == 1
 
 
-def test_a_file_is_chosen_kept_and_taken_out_again():
+def test_a_file_is_kept_loses_nothing_by_ones_that_cannot_be_read_and_is_taken_out_again():
     app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
     assert app.selectbox(key="questions").value == "mine.jsonl"
     assert "Uploaded: mine.jsonl" in app.selectbox(key="questions").options
-    assert app.session_state["picked"] == [ASKED]
-    assert app.session_state["workspace"].question_sets == {"mine.jsonl": [question_fields(ASKED)]}
-    app.button(key="questions-remove").click().run()
-    assert app.session_state["workspace"].question_sets == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+    for name, content, message in (
         ("bad.jsonl", b'{"question": "*high*"}', "'corpus_id' is missing"),
         ("bad.csv", b"\x89PNG\xff", "no UTF-8"),
         ("bad.csv", b"", "holds no questions"),
         ("bad.zip", b"PK\x03\x04nothing", "is damaged"),
         ("bad.jsonl", jsonl(ASKED) * 5001, "at most 5,000"),
-    ],
-    ids=["key", "image", "empty", "zip", "length"],
-)
-def test_a_file_that_cannot_be_read_gives_one_line_and_loses_nothing(name, content, message):
-    app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
-    give(app, name, content)
-    [error] = app.error
-    assert escape_markdown(message) in error.value
-    assert "\n" not in error.value
-    assert app.session_state["picked"] == [ASKED]
-    assert list(app.session_state["workspace"].question_sets) == ["mine.jsonl"]
-    give(app, "good.jsonl", jsonl(ASKED))
+    ):
+        give(app, name, content)
+        [error] = app.error
+        assert escape_markdown(message) in error.value
+        assert "\n" not in error.value
+        assert app.session_state["picked"] == [ASKED]
+        assert app.session_state["workspace"].question_sets == {"mine.jsonl": [question_fields(ASKED)]}
+    give(app, "mine.jsonl", jsonl(ASKED))
     assert not app.error
+    app.button(key="questions-remove").click().run()
+    assert app.session_state["workspace"].question_sets == {}
 
 
 def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
@@ -231,12 +219,6 @@ def test_a_collection_brings_its_documents():
     [question] = app.run().session_state["picked"]
     [one] = question.references
     assert document.text[one.start : one.end] == one.content == "Drag is what it costs."
-
-
-def test_questions_of_two_documents_of_one_name_are_used_and_told():
-    app = give(page_over(picker_page, [TIDE, Document("other/tide.txt", TEXT)]), "mine.jsonl", jsonl(ASKED))
-    assert app.session_state["picked"] == [ASKED]
-    assert "which 2 documents are called" in said(app)
 
 
 def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():

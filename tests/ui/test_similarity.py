@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -49,10 +48,12 @@ def test_a_painted_text_is_the_text_and_no_markup_of_its_own(encoder, level):
 
 
 @given(st.text(st.sampled_from("cat <&\"'>한é東\n##ing[SEP]"), max_size=30))
-def test_any_text_is_painted_once(encoder, text):
-    read = read_text(encoder, text)
+def test_any_text_is_painted_once_and_what_is_not_read_is_shown_as_such(encoder, text):
+    read = read_text(encoder, text, 10)
     of_text = text_units(read, "tokens")
-    assert text_of(painted(read, of_text, np.zeros(len(of_text)), "share")) == text
+    html = painted(read, of_text, np.zeros(len(of_text)), "share")
+    assert text_of(html) == text
+    assert ('title="not read"' in html) == bool(read.tokens_lost)
 
 
 def test_what_adds_is_blue_and_what_takes_is_orange_the_darker_the_farther(encoder):
@@ -65,15 +66,6 @@ def test_what_adds_is_blue_and_what_takes_is_orange_the_darker_the_farther(encod
     assert 'title="sleep: share -0.2500" style="background:#E69F0046' in html
 
 
-def test_what_is_not_read_is_shown_as_such(encoder):
-    read = read_text(encoder, LONG, 10)
-    of_text = text_units(read, "tokens")
-    html = painted(read, of_text, np.zeros(10), "share")
-    assert text_of(html) == LONG
-    assert 'title="not read"' in html
-    assert 'title="not read"' not in painted(replace(read, tokens_lost=0), of_text, np.zeros(10), "share")
-
-
 def test_the_map_shows_every_pair_centred_at_zero(encoder):
     found = decompose_similarity(encoder, QUESTION, PASSAGE)
     rows, columns = text_units(found.first, "words"), text_units(found.second, "words")
@@ -84,21 +76,15 @@ def test_the_map_shows_every_pair_centred_at_zero(encoder):
     assert trace.zmax > 0
     assert len(set(trace.x)) == len(columns)
     assert not any("<" in label for label in (*trace.x, *trace.y))
-
-
-def test_a_map_of_nothing_but_zeros_is_drawn(encoder):
-    rows = text_units(read_text(encoder, ""), "tokens")
-    [trace] = contribution_map(np.zeros((2, 2)), rows, rows).data
+    empty = text_units(read_text(encoder, ""), "tokens")
+    [trace] = contribution_map(np.zeros((2, 2)), empty, empty).data
     assert trace.zmax > 0
 
 
-def test_labels_are_short_and_tell_equal_words_apart(encoder):
+def test_labels_are_short_and_differ_and_bars_show_the_winners_best_first(encoder):
     labels = unit_labels(text_units(read_text(encoder, "nap nap " + "a" * 90), "words"))
     assert labels[1:3] == ["1 nap", "2 nap"]
     assert all(len(label) <= LABEL_CHARACTERS for label in labels)
-
-
-def test_bars_show_the_winners_best_first(encoder):
     of_text = text_units(read_text(encoder, "cats sleep"), "words")
     [trace] = won_bars(np.array([5, 100, 279, 0]), of_text).data
     assert list(trace.x) == [279, 100, 5, 0]
@@ -164,17 +150,15 @@ def test_leaving_out_words_shows_the_rank_correlation(encoder):
     assert "all words have the same share" in app.info[0].value
 
 
-@pytest.mark.parametrize(("first", "second"), [("", "text"), ("text", "  "), ("", "")])
-def test_without_two_texts_there_is_a_hint(first, second):
-    app = run(first, second)
+def test_texts_that_are_missing_too_long_or_over_the_limit_are_told():
+    app = run("text", "  ")
     assert [info.value for info in app.info] == ["Give two texts to see their similarity explained."]
     assert not app.selectbox
-
-
-def test_long_texts_begin_with_words_and_say_what_is_cut():
     app = run(QUESTION, LONG, 64)
     assert app.segmented_control[0].value == "words"
     assert any("tokens are beyond the limit of 64" in caption.value for caption in app.caption)
+    [warning] = run(QUESTION, PASSAGE, 4096).warning
+    assert "4096" in warning.value
 
 
 @pytest.mark.parametrize(
@@ -187,9 +171,3 @@ def test_the_pairs_are_drawn_as_a_map_and_listed(strategy, title):
     titles = [markdown.value for markdown in app.markdown]
     assert "**Tokens by tokens**" in titles
     assert f"**{title}**" in titles
-
-
-def test_a_limit_that_the_model_does_not_have_gives_one_line():
-    app = run(QUESTION, PASSAGE, 4096)
-    assert len(app.warning) == 1
-    assert "4096" in app.warning[0].value

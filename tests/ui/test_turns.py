@@ -26,14 +26,6 @@ def test_sessions_stand_in_line_in_the_order_of_their_first_job():
     assert [turns.n_before(session) for session in ("b", "c")] == [0, 1]
 
 
-def test_alone_a_session_never_waits():
-    turns = Turns(slice_s=0.0)
-    turns.join("a")
-    for _ in range(3):
-        turns.wait("a", wanted)
-    assert turns.n_before("a") == 0
-
-
 def test_a_turn_that_is_over_goes_to_the_next_and_comes_back():
     turns, order = Turns(slice_s=0.02), []
     for session in ("a", "b"):
@@ -54,20 +46,18 @@ def test_a_turn_that_is_over_goes_to_the_next_and_comes_back():
     assert order == ["a", "b", "a", "b"]
 
 
-def test_a_job_that_is_blocked_holds_nobody_up_for_longer_than_its_slice():
+def test_nobody_waits_alone_for_a_blocked_job_or_for_what_is_not_wanted():
     turns = Turns(slice_s=0.01)
     turns.join("blocked")
+    turns.wait("blocked", wanted)
     turns.join("b")
     turns.wait("b", wanted)
     assert turns.n_before("b") == 0
-
-
-def test_a_job_that_is_not_wanted_any_more_waits_no_longer():
-    turns = Turns()
-    turns.join("a")
-    turns.join("b")
-    turns.wait("b", lambda: False)
-    assert turns.n_before("b") == 1
+    patient = Turns()
+    patient.join("a")
+    patient.join("b")
+    patient.wait("b", lambda: False)
+    assert patient.n_before("b") == 1
 
 
 @pytest.fixture
@@ -96,14 +86,7 @@ def test_a_job_begins_at_its_turn_and_says_until_then_how_many_come_first(of_ano
     assert place_in_line(job) == ""
 
 
-def test_a_job_that_is_stopped_in_line_ends_without_its_turn(of_another):
-    job = Job(lambda job: job.take_turn())
-    job.stop()
-    assert job.result() is False
-    assert of_another.n_before("another") == 0
-
-
-def test_a_download_begins_at_once_and_takes_no_turn_of_others(of_another):
+def test_a_download_takes_no_turn_and_what_is_stopped_in_line_waits_for_none(of_another):
     seen = []
 
     def work(job):
@@ -116,3 +99,7 @@ def test_a_download_begins_at_once_and_takes_no_turn_of_others(of_another):
     assert place_in_line(job) == ""
     job.result()
     assert seen == [True, 0]
+    of_another.join("another")
+    job = Job(lambda job: job.take_turn())
+    job.stop()
+    assert job.result() is False  # it ends in line, without its turn
