@@ -24,27 +24,15 @@ NOT_THERE = Cause(
 
 @dataclass(frozen=True)
 class InUse:
-    """The settings in use, which no advice may repeat, and the passage's rank under them.
+    """The settings in use, which no advice may repeat, and the passage's rank under them."""
 
-    Attributes
-    ----------
-    cell
-        The settings; ``max_tokens`` is a number.
-    longest
-        The most tokens that the encoder can read.
-    prompts_left_out
-        The prompts that the model was trained with and the settings leave out, as in `Prompts.in_search`.
-    rank
-        Rank of the passage by their retriever; None where it does not find it.
-    relevance, min_relevance
-        Relevance of the nearest of the ``k`` passages found, as `NullScores.relevance`, and the lowest that
-        gives an answer.
-    """
-
-    cell: Configuration
-    longest: int
-    rank: int | None
+    cell: Configuration  # the settings; ``max_tokens`` is a number
+    longest: int  # the most tokens that the encoder can read
+    rank: int | None  # rank of the passage by their retriever; None where it does not find it
+    # the prompts that the model was trained with and the settings leave out, as in `Prompts.in_search`
     prompts_left_out: Mapping[Role, str] = field(default_factory=dict)
+    # relevance of the nearest of the ``k`` passages found, as `NullScores.relevance`, and the lowest that
+    # gives an answer
     relevance: float = 100.0
     min_relevance: float = 0.0
 

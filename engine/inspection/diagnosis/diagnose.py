@@ -40,22 +40,13 @@ CauseKind = Literal[
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason why a passage is not found.
+    """A reason why a passage is not found."""
 
-    Attributes
-    ----------
-    kind, finding
-        What it is, and that in a sentence.
-    advice
-        What may help, to be measured.
-    rank
-        Rank of the passage without it, where that can be computed.
-    """
-
+    # what it is, and that in a sentence
     kind: CauseKind
     finding: str
-    advice: str
-    rank: int | None = None
+    advice: str  # what may help, to be measured
+    rank: int | None = None  # rank of the passage without it, where that can be computed
 
     @property
     def sentence(self) -> str:
@@ -68,56 +59,29 @@ class Diagnosis:
     """The rank of a passage for a question, now and with one condition changed at a time.
 
     Ranks count from 1; those of a passage are of the best of its chunks (`matching_rows`).
-
-    Attributes
-    ----------
-    k
-        How many chunks count as found.
-    length
-        Characters of the passage.
-    held
-        The chunks with some of the passage.
-    row, now
-        The passage's best chunk, and its rank.
-    scores
-        Cosine of every chunk with the question, ``(n_chunks,)``.
-    above
-        Rows of the chunks that rank higher, best first.
-    repeats
-        Groups of rows above that nearly repeat one another or the passage's chunk; two rows or more each.
-    unread
-        Parts of the passage that chunks hold but all beyond their token limit, ``(start, end)``.
-    without_repeats
-        Rank with each group of near duplicates counted once, and the passage's own group as the passage.
-    tail_read
-        With the truncated chunks of the passage read to their ends; None where none is truncated within it.
-    centred
-        With all of it in the middle of a chunk, as long as the one that holds most of it.
-    alone
-        With the passage as a chunk of its own.
-    part
-        Its length as a share of the part of its chunk that is read.
-    bm25
-        By BM25; a score of 0 where they share no word.
-    shared_words
-        Content words of the question that the passage has too, in this or another form.
     """
 
-    k: int
-    length: int
-    held: tuple[ChunkOverlap, ...]
+    k: int  # how many chunks count as found
+    length: int  # characters of the passage
+    held: tuple[ChunkOverlap, ...]  # the chunks with some of the passage
+    # the passage's best chunk, and its rank
     row: int
     now: RankedScore
-    scores: Array = field(repr=False)
-    above: tuple[int, ...]
+    scores: Array = field(repr=False)  # cosine of every chunk with the question, ``(n_chunks,)``
+    above: tuple[int, ...]  # rows of the chunks that rank higher, best first
+    # groups of rows above that nearly repeat one another or the passage's chunk; two rows or more each
     repeats: tuple[tuple[int, ...], ...]
+    # parts of the passage that chunks hold but all beyond their token limit, ``(start, end)``
     unread: tuple[tuple[int, int], ...]
+    # rank with each group of near duplicates counted once, and the passage's own group as the passage
     without_repeats: int
+    # with the truncated chunks of the passage read to their ends; None where none is truncated within it
     tail_read: RankedScore | None
-    centred: RankedScore
-    alone: RankedScore
-    part: float
-    bm25: RankedScore
+    centred: RankedScore  # with all of it in the middle of a chunk, as long as the one that holds most of it
+    alone: RankedScore  # with the passage as a chunk of its own
+    part: float  # its length as a share of the part of its chunk that is read
+    bm25: RankedScore  # by BM25; a score of 0 where they share no word
+    # content words of the question that the passage has too, in this or another form
     shared_words: tuple[str, ...]
 
     @property

@@ -14,22 +14,13 @@ ROUNDING = 1e-6  # of a cosine in float32: scores that differ by less are tied
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """The results of one pass over all pairs of chunks.
+    """The results of one pass over all pairs of chunks."""
 
-    Attributes
-    ----------
-    leader
-        For each chunk, the earlier chunk that it nearly repeats, else itself, ``(n,)``. No two leaders are
-        nearer than the threshold.
-    likeness
-        Its cosine with its leader, ``(n,)``; 1 for a leader.
-    occurrence
-        Number of chunks that have it among their ``k`` nearest, ``(n,)``; see `k_occurrence`.
-    """
-
+    # for each chunk, the earlier chunk that it nearly repeats, else itself, ``(n,)``. No two leaders are
+    # nearer than the threshold.
     leader: Array
-    likeness: Array
-    occurrence: Array
+    likeness: Array  # its cosine with its leader, ``(n,)``; 1 for a leader
+    occurrence: Array  # number of chunks that have it among their ``k`` nearest, ``(n,)``; see `k_occurrence`
 
 
 def neighborhood(

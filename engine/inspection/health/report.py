@@ -33,49 +33,24 @@ MIN_LETTERS, MIN_LETTER_SHARE = 20, 0.4
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem of one or more chunks.
+    """A problem of one or more chunks."""
 
-    Attributes
-    ----------
-    kind
-        Which problem.
-    rows
-        The chunks concerned; of duplicates, the original comes first.
-    removable
-        Those that can be removed without losing text.
-    magnitude
-        The number of copies, lists, letters, tokens or documents, or the cosine, by ``kind``.
-    reason
-        The magnitude in words.
-    """
-
-    kind: FindingKind
-    rows: tuple[int, ...]
-    removable: tuple[int, ...]
-    magnitude: float
-    reason: str
+    kind: FindingKind  # which problem
+    rows: tuple[int, ...]  # the chunks concerned; of duplicates, the original comes first
+    removable: tuple[int, ...]  # those that can be removed without losing text
+    magnitude: float  # the number of copies, lists, letters, tokens or documents, or the cosine, by ``kind``
+    reason: str  # the magnitude in words
 
 
 @dataclass(frozen=True)
 class HealthReport:
-    """The findings in a corpus.
+    """The findings in a corpus."""
 
-    Attributes
-    ----------
-    findings
-        All findings, kind by kind, the worst first.
-    n_chunks
-        Number of chunks.
-    occurrence
-        k-occurrence N_k of each chunk: how often it is among the nearest of another, ``(n_chunks,)``.
-    skewness
-        Skewness of ``occurrence``: 0 where it is symmetric.
-    """
-
-    findings: tuple[Finding, ...]
-    n_chunks: int
+    findings: tuple[Finding, ...]  # all findings, kind by kind, the worst first
+    n_chunks: int  # number of chunks
+    # k-occurrence N_k of each chunk: how often it is among the nearest of another, ``(n_chunks,)``
     occurrence: Array
-    skewness: float
+    skewness: float  # skewness of ``occurrence``: 0 where it is symmetric
 
     def of_kind(self, kind: FindingKind) -> tuple[Finding, ...]:
         """Return the findings of one kind."""

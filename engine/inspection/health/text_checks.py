@@ -18,23 +18,12 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class RepeatedLine:
-    """A line that many documents have.
+    """A line that many documents have."""
 
-    Attributes
-    ----------
-    text
-        The line, shortened where it is long.
-    rows
-        The chunks that have it.
-    mostly
-        Those that consist mostly of such lines.
-    n_documents, of_documents
-        Number of documents that have it, and of all documents.
-    """
-
-    text: str
-    rows: tuple[int, ...]
-    mostly: tuple[int, ...]
+    text: str  # the line, shortened where it is long
+    rows: tuple[int, ...]  # the chunks that have it
+    mostly: tuple[int, ...]  # those that consist mostly of such lines
+    # number of documents that have it, and of all documents
     n_documents: int
     of_documents: int
 

@@ -50,24 +50,14 @@ def without_tokens(weights: Array, left_out: Array) -> Array:
 
 @dataclass
 class AttentionSummary:
-    """A tracer that summarises each layer's attention during the pass, so that long texts fit in memory.
+    """A tracer that summarises each layer's attention during the pass, so that long texts fit in memory."""
 
-    Attributes
-    ----------
-    left_out
-        Tokens to leave out as queries and keys, boolean ``(n_tokens,)``.
-    special
-        Tokens whose share of the attention is counted, boolean ``(n_tokens,)``.
-    maps
-        A layer's mean over its heads with all tokens, ``(n_tokens, n_tokens)`` each.
-    distances, shares
-        A layer's `attention_distance` and `attention_share` per head, ``(n_heads,)`` each; the share
-        includes the tokens that are left out.
-    """
-
-    left_out: Array
-    special: Array
+    left_out: Array  # tokens to leave out as queries and keys, boolean ``(n_tokens,)``
+    special: Array  # tokens whose share of the attention is counted, boolean ``(n_tokens,)``
+    # a layer's mean over its heads with all tokens, ``(n_tokens, n_tokens)`` each
     maps: list[Array] = field(default_factory=list)
+    # a layer's `attention_distance` and `attention_share` per head, ``(n_heads,)`` each; the share includes
+    # the tokens that are left out
     distances: list[Array] = field(default_factory=list)
     shares: list[Array] = field(default_factory=list)
 

@@ -25,26 +25,13 @@ PAD_TOKENS = 128
 
 @dataclass(frozen=True)
 class Faults:
-    """Which faults are present; any number at once.
+    """Which faults are present; any number at once."""
 
-    Attributes
-    ----------
-    no_scaling
-        Attention scores are not divided by ``sqrt(d_head)``.
-    no_residual
-        Neither part of a layer has its input added back to its output.
-    no_positions
-        The position embeddings are zero.
-    norm_first
-        Layer norms come before the parts of a layer (pre-norm), not after.
-    pad_mean
-        Texts are padded to `PAD_TOKENS`, and the mean includes the padding. Attention masks it correctly.
-    """
-
-    no_scaling: bool = False
-    no_residual: bool = False
-    no_positions: bool = False
-    norm_first: bool = False
+    no_scaling: bool = False  # attention scores are not divided by ``sqrt(d_head)``
+    no_residual: bool = False  # neither part of a layer has its input added back to its output
+    no_positions: bool = False  # the position embeddings are zero
+    norm_first: bool = False  # layer norms come before the parts of a layer (pre-norm), not after
+    # texts are padded to `PAD_TOKENS`, and the mean includes the padding. Attention masks it correctly.
     pad_mean: bool = False
 
 

@@ -16,26 +16,16 @@ MAX_POSITIONS = 64  # of which the arrays of all layers are held at once
 
 @dataclass(frozen=True)
 class LastPositions:
-    """The arrays of each layer at the last ``n`` positions of a text.
+    """The arrays of each layer at the last ``n`` positions of a text."""
 
-    Attributes
-    ----------
-    states
-        The residual stream before the first and after every layer, ``(n_layers + 1, n, d_model)``.
-    attention, ffn
-        Outputs of attention and of the feed-forward network, ``(n_layers, n, d_model)``; those of Gemma 3
-        before they are normed.
-    heads
-        Each head's context, before the output projection: ``(n_layers, n_heads, n, d_head)``.
-    final
-        The residual stream after the final norm, ``(n, d_model)``.
-    """
-
+    # the residual stream before the first and after every layer, ``(n_layers + 1, n, d_model)``
     states: Array
+    # outputs of attention and of the feed-forward network, ``(n_layers, n, d_model)``; those of Gemma 3
+    # before they are normed
     attention: Array
     ffn: Array
-    heads: Array
-    final: Array
+    heads: Array  # each head's context, before the output projection: ``(n_layers, n_heads, n, d_head)``
+    final: Array  # the residual stream after the final norm, ``(n, d_model)``
 
 
 def read_last(decoder: Decoder, ids: list[int], n: int) -> tuple[LastPositions, KVCache]:

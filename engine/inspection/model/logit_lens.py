@@ -15,27 +15,18 @@ from engine.models.decoders import final_norm
 
 @dataclass(frozen=True)
 class LogitLens:
-    """Next tokens predicted before the first and after every layer, at some positions.
+    """Next tokens predicted before the first and after every layer, at some positions."""
 
-    Attributes
-    ----------
-    ids, probabilities
-        The ``k`` most probable tokens, best first, ``(n_layers + 1, n_positions, k)``. The last row is the
-        model's own distribution.
-    targets
-        The token followed at each position, ``(n_positions,)``.
-    target_probabilities, target_ranks
-        Its probability, and its rank among all tokens from 1: ``(n_layers + 1, n_positions)``.
-    divergences
-        ``KL(last || layer)``, in nats, ``(n_layers + 1, n_positions)``: how far the layer's distribution is
-        from the model's own; 0 in the last row.
-    """
-
+    # the ``k`` most probable tokens, best first, ``(n_layers + 1, n_positions, k)``. The last row is the
+    # model's own distribution.
     ids: Array
     probabilities: Array
-    targets: Array
+    targets: Array  # the token followed at each position, ``(n_positions,)``
+    # its probability, and its rank among all tokens from 1: ``(n_layers + 1, n_positions)``
     target_probabilities: Array
     target_ranks: Array
+    # ``KL(last || layer)``, in nats, ``(n_layers + 1, n_positions)``: how far the layer's distribution is
+    # from the model's own; 0 in the last row
     divergences: Array
 
     def settled(self) -> Array:

@@ -16,30 +16,14 @@ OUTLINE = ("embeddings.*", "layers.*.output", "norm", "pooled.*", "normalized")
 
 @dataclass(frozen=True)
 class ModelView:
-    """The recorded arrays of one pass over a text.
+    """The recorded arrays of one pass over a text."""
 
-    Attributes
-    ----------
-    encoding
-        The tokens that the model read.
-    tokens
-        Readable tokens: those of a byte-level vocabulary are decoded.
-    n_whole
-        Tokens of the whole text, read or not.
-    special
-        Whether each token is special, boolean ``(n_tokens,)``.
-    trace
-        One layer in full, and the residual stream between all layers.
-    attention
-        The attention of all layers, summarised.
-    """
-
-    encoding: Encoding
-    tokens: list[str]
-    n_whole: int
-    special: Array
-    trace: Trace
-    attention: AttentionSummary
+    encoding: Encoding  # the tokens that the model read
+    tokens: list[str]  # readable tokens: those of a byte-level vocabulary are decoded
+    n_whole: int  # tokens of the whole text, read or not
+    special: Array  # whether each token is special, boolean ``(n_tokens,)``
+    trace: Trace  # one layer in full, and the residual stream between all layers
+    attention: AttentionSummary  # the attention of all layers, summarised
 
     def states(self, token: int) -> Array:
         """Residual stream of a token before the first and after every layer: ``(n_layers + 1, d_model)``."""

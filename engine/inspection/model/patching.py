@@ -32,21 +32,15 @@ Head = tuple[int, int]  # layer and head
 
 @dataclass(frozen=True)
 class PromptPair:
-    """Two prompts, and the answer whose log-probability is compared.
+    """Two prompts, and the answer whose log-probability is compared."""
 
-    Attributes
-    ----------
-    clean, corrupted, answer
-        Token ids.
-    n_aligned
-        Number of last tokens of prompt and answer, without the answer's last, that have a counterpart in the
-        other prompt: for prompts of one length, from the first token that differs; otherwise the equal tokens
-        at the end, whose positions differ and whose distances from each other do not.
-    """
-
+    # token ids
     clean: tuple[int, ...]
     corrupted: tuple[int, ...]
     answer: tuple[int, ...]
+    # number of last tokens of prompt and answer, without the answer's last, that have a counterpart in the
+    # other prompt: for prompts of one length, from the first token that differs; otherwise the equal tokens
+    # at the end, whose positions differ and whose distances from each other do not
     n_aligned: int
 
 
@@ -68,25 +62,16 @@ def align_prompts(clean: Sequence[int], corrupted: Sequence[int], answer: Sequen
 
 @dataclass(frozen=True)
 class PairRuns:
-    """The runs of both prompts, followed by the answer, over the last ``n`` of their aligned positions.
+    """The runs of both prompts, followed by the answer, over the last ``n`` of their aligned positions."""
 
-    Attributes
-    ----------
-    decoder, pair
-        The model and the prompts.
-    ids
-        The corrupted run's tokens at these positions, ``n`` of them.
-    clean, corrupted
-        The arrays of both runs.
-    log_p_clean, log_p_corrupted
-        Log-probability of the answer after each prompt, in nats.
-    """
-
+    # the model and the prompts
     decoder: Decoder
     pair: PromptPair
-    ids: tuple[int, ...]
+    ids: tuple[int, ...]  # the corrupted run's tokens at these positions, ``n`` of them
+    # the arrays of both runs
     clean: LastPositions
     corrupted: LastPositions
+    # log-probability of the answer after each prompt, in nats
     log_p_clean: float
     log_p_corrupted: float
     cache: KVCache = field(repr=False)  # of the corrupted run

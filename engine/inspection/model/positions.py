@@ -24,26 +24,15 @@ class DistanceScores:
     weight. x is both query and key, without trained matrices, in one head as wide as the vector; RoPE has
     ``d_head`` dimensions, and its line is the mean over vectors x with independent entries of variance
     1, as after a norm. For the others x cancels out.
-
-    Attributes
-    ----------
-    scheme
-        "learned", "sinusoidal", "RoPE" or "ALiBi".
-    lines
-        Name of each line: one of the scheme, or one of each head or kind of layers.
-    distances
-        Number of tokens between the two, ``(n_distances,)``, from 0.
-    change
-        Score at each distance minus that at distance 0, ``(n_lines, n_distances)``; NaN beyond a window.
-    lowest, highest
-        The lowest and highest change over all pairs of positions at each distance. They equal ``change``
-        except for learned positions.
     """
 
-    scheme: str
-    lines: tuple[str, ...]
-    distances: Array
+    scheme: str  # "learned", "sinusoidal", "RoPE" or "ALiBi"
+    lines: tuple[str, ...]  # name of each line: one of the scheme, or one of each head or kind of layers
+    distances: Array  # number of tokens between the two, ``(n_distances,)``, from 0
+    # score at each distance minus that at distance 0, ``(n_lines, n_distances)``; NaN beyond a window
     change: Array
+    # the lowest and highest change over all pairs of positions at each distance. They equal ``change`` except
+    # for learned positions.
     lowest: Array
     highest: Array
 

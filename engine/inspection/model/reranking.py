@@ -21,25 +21,16 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class ReadPair:
-    """A pair in a cross-encoder: its tokens, attention and score.
+    """A pair in a cross-encoder: its tokens, attention and score."""
 
-    Attributes
-    ----------
-    encoding
-        All tokens of the pair.
-    question, passage
-        The places of their tokens.
-    score, logit
-        The score, and its value before the last function.
-    trace
-        The attention weights of all layers, ``layers.{i}.attention.weights (n_heads, n_tokens, n_tokens)``.
-    """
-
-    encoding: Encoding
+    encoding: Encoding  # all tokens of the pair
+    # the places of their tokens
     question: slice
     passage: slice
+    # the score, and its value before the last function
     score: float
     logit: float
+    # the attention weights of all layers, ``layers.{i}.attention.weights (n_heads, n_tokens, n_tokens)``
     trace: Trace = field(repr=False)
 
     def attention(self, layer: int, head: int) -> Array:

@@ -12,20 +12,11 @@ from engine.models.encoder import Encoder
 
 @dataclass(frozen=True)
 class StageError:
-    """The difference of a stage from float32.
+    """The difference of a stage from float32."""
 
-    Attributes
-    ----------
-    stage
-        Its name in a trace.
-    relative
-        ``|x' - x| / |x|``, with the Euclidean norm over all numbers of the stage.
-    cosine
-        Mean over the tokens of the cosine between a token's two vectors; of a single vector its cosine.
-    """
-
-    stage: str
-    relative: float
+    stage: str  # its name in a trace
+    relative: float  # ``|x' - x| / |x|``, with the Euclidean norm over all numbers of the stage
+    # mean over the tokens of the cosine between a token's two vectors; of a single vector its cosine
     cosine: float
 
 

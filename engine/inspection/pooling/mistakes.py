@@ -111,24 +111,12 @@ def possible_mistakes(encoder: Encoder) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class MistakeReport:
-    """The effect of a mistake on a search.
+    """The effect of a mistake on a search."""
 
-    Attributes
-    ----------
-    mistake
-        One of `MISTAKES`, None for none.
-    mean_cosine
-        Mean cosine of the chunks' mistaken vectors with the correct ones.
-    reciprocal_ranks
-        1 over the rank of the first relevant chunk, ``(n_questions,)``.
-    best_chunks
-        The chunk that each question finds first, ``(n_questions,)``.
-    """
-
-    mistake: str | None
-    mean_cosine: float
-    reciprocal_ranks: Array
-    best_chunks: Array
+    mistake: str | None  # one of `MISTAKES`, None for none
+    mean_cosine: float  # mean cosine of the chunks' mistaken vectors with the correct ones
+    reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``
+    best_chunks: Array  # the chunk that each question finds first, ``(n_questions,)``
 
     @property
     def mrr(self) -> float:

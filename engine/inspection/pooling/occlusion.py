@@ -22,24 +22,14 @@ Side = Literal["first", "second"]
 
 @dataclass(frozen=True)
 class Occlusion:
-    """The importance of a text's words by two measures.
+    """The importance of a text's words by two measures."""
 
-    Attributes
-    ----------
-    words
-        The words left out in turn, without [CLS] and [SEP].
-    shares
-        Contribution of each word's own token vectors to the similarity, ``(n_words,)``.
-    drops
-        Drop of the similarity without it, ``(n_words,)``; below 0 where it rises.
-    agreement
-        Correlation of the two; None for too few words or no variation.
-    """
-
-    words: tuple[TextUnit, ...]
+    words: tuple[TextUnit, ...]  # the words left out in turn, without [CLS] and [SEP]
+    # contribution of each word's own token vectors to the similarity, ``(n_words,)``
     shares: Array = field(repr=False)
+    # drop of the similarity without it, ``(n_words,)``; below 0 where it rises
     drops: Array = field(repr=False)
-    agreement: PairCorrelation | None
+    agreement: PairCorrelation | None  # correlation of the two; None for too few words or no variation
 
     @property
     def ranks(self) -> tuple[Array, Array]:

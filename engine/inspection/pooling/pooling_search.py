@@ -12,28 +12,16 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True)
 class PoolingRankings:
-    """The ranks under each strategy of all chunks that any strategy has among its first ``k``.
+    """The ranks under each strategy of all chunks that any strategy has among its first ``k``."""
 
-    Attributes
-    ----------
-    strategies
-        Their names.
-    k
-        Ranks that count as found; at most the number of chunks.
-    rows
-        The chunks, ``(n_rows,)``: in the first strategy's order, then those added by the second, and so on.
-    ranks
-        Their ranks among all chunks, from 1, ``(n_strategies, n_rows)``. Of equal scores the first chunk
-        comes first.
-    scores
-        Their scores, ``(n_strategies, n_rows)``.
-    """
-
-    strategies: tuple[str, ...]
-    k: int
+    strategies: tuple[str, ...]  # their names
+    k: int  # ranks that count as found; at most the number of chunks
+    # the chunks, ``(n_rows,)``: in the first strategy's order, then those added by the second, and so on
     rows: Array
+    # their ranks among all chunks, from 1, ``(n_strategies, n_rows)``. Of equal scores the first chunk comes
+    # first.
     ranks: Array
-    scores: Array
+    scores: Array  # their scores, ``(n_strategies, n_rows)``
 
     @property
     def found(self) -> Array:
@@ -43,21 +31,13 @@ class PoolingRankings:
 
 @dataclass(frozen=True)
 class PoolingQuality:
-    """Search quality for questions with known answers.
+    """Search quality for questions with known answers."""
 
-    Attributes
-    ----------
-    strategies
-        Their names.
-    reciprocal_ranks
-        1 over the rank of the first relevant chunk, ``(n_strategies, n_strategies, n_questions)``: the index
-        pooled by the first, the questions by the second.
-    hits
-        1 where a relevant chunk is among the first ``k``, both pooled alike: ``(n_strategies, n_questions)``.
-    """
-
-    strategies: tuple[str, ...]
+    strategies: tuple[str, ...]  # their names
+    # 1 over the rank of the first relevant chunk, ``(n_strategies, n_strategies, n_questions)``: the index
+    # pooled by the first, the questions by the second
     reciprocal_ranks: Array
+    # 1 where a relevant chunk is among the first ``k``, both pooled alike: ``(n_strategies, n_questions)``
     hits: Array
 
     @property

@@ -30,24 +30,12 @@ UnitLevel = Literal["tokens", "words", "sentences"]
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text and the tokens that the model reads of it.
+    """A text and the tokens that the model reads of it."""
 
-    Attributes
-    ----------
-    text
-        The whole text.
-    encoding
-        The tokens that the model reads.
-    begins_word
-        Whether each token begins a word, ``(n_tokens,)``.
-    tokens_lost
-        Tokens beyond the limit, which are not read.
-    """
-
-    text: str
-    encoding: Encoding
-    begins_word: Array = field(repr=False)
-    tokens_lost: int
+    text: str  # the whole text
+    encoding: Encoding  # the tokens that the model reads
+    begins_word: Array = field(repr=False)  # whether each token begins a word, ``(n_tokens,)``
+    tokens_lost: int  # tokens beyond the limit, which are not read
 
     @property
     def special(self) -> Array:
@@ -69,28 +57,18 @@ class TextUnit:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The contributions of pairs of tokens to the similarity of two texts.
+    """The contributions of pairs of tokens to the similarity of two texts."""
 
-    Attributes
-    ----------
-    first, second
-        The texts as read.
-    strategy
-        A pooling, or `MAXSIM`.
-    score
-        Cosine of the two pooled vectors, or the mean of MaxSim with the first text as the question.
-    matrix
-        Contribution of each pair of tokens, float64 ``(n_first, n_second)``: its sum is the score.
-    winners
-        For max pooling, the token of each text with the largest value of a dimension, the first of equals:
-        ``(d_model,)`` twice. None otherwise.
-    """
-
+    # the texts as read
     first: TokenizedText
     second: TokenizedText
-    strategy: str
+    strategy: str  # a pooling, or `MAXSIM`
+    # cosine of the two pooled vectors, or the mean of MaxSim with the first text as the question
     score: float
+    # contribution of each pair of tokens, float64 ``(n_first, n_second)``: its sum is the score
     matrix: Array = field(repr=False)
+    # for max pooling, the token of each text with the largest value of a dimension, the first of equals:
+    # ``(d_model,)`` twice. None otherwise.
     winners: tuple[Array, Array] | None = field(default=None, repr=False)
 
 

@@ -24,24 +24,14 @@ WORD = re.compile(r"[^\W\d_]{3,}")
 
 @dataclass(frozen=True)
 class Projection:
-    """Vectors projected to two dimensions.
+    """Vectors projected to two dimensions."""
 
-    Attributes
-    ----------
-    points
-        ``(n, 2)``.
-    method
-        The projection.
-    explained
-        The share of the vectors' variance that each axis explains, ``(2,)``; None for UMAP, whose axes have
-        no meaning.
-    mean, axes
-        The mean vector ``(d_model,)`` and the two principal axes ``(2, d_model)``; None for UMAP.
-    """
-
-    points: Array
-    method: Literal["PCA", "UMAP"]
+    points: Array  # ``(n, 2)``
+    method: Literal["PCA", "UMAP"]  # the projection
+    # the share of the vectors' variance that each axis explains, ``(2,)``; None for UMAP, whose axes have no
+    # meaning
     explained: Array | None = None
+    # the mean vector ``(d_model,)`` and the two principal axes ``(2, d_model)``; None for UMAP
     mean: Array | None = None
     axes: Array | None = None
 

@@ -59,19 +59,13 @@ class Shares:
 
 @dataclass(frozen=True)
 class ReadingSet:
-    """Tokenized questions and passages, and the examples made of them.
+    """Tokenized questions and passages, and the examples made of them."""
 
-    Attributes
-    ----------
-    questions, passages
-        Ids of the tokens of each, without special tokens.
-    examples
-        ``(n_examples, 4)``: the question, the passage, and the first and last token of the answer in it, both
-        `NO_ANSWER` where the passage does not answer.
-    """
-
+    # ids of the tokens of each, without special tokens
     questions: list[Array]
     passages: list[Array]
+    # ``(n_examples, 4)``: the question, the passage, and the first and last token of the answer in it, both
+    # `NO_ANSWER` where the passage does not answer
     examples: Array
 
 
@@ -218,19 +212,13 @@ def swap_name(question: str, passage: str, names: Counter[str], rng: np.random.G
 
 @dataclass(frozen=True)
 class ReadingBatch:
-    """Questions with passages, one sequence of tokens each: ``[CLS] question [SEP] passage [SEP]``.
+    """Questions with passages, one sequence of tokens each: ``[CLS] question [SEP] passage [SEP]``."""
 
-    Attributes
-    ----------
-    sequences, types
-        Ids of the tokens, and their segments: 0 in the question, 1 in the passage and behind it.
-    targets
-        First and last token of the answer in its sequence, ``(n_texts, 2)``; 0, which is [CLS], where the
-        passage does not answer.
-    """
-
+    # ids of the tokens, and their segments: 0 in the question, 1 in the passage and behind it
     sequences: list[list[int]]
     types: list[list[int]]
+    # first and last token of the answer in its sequence, ``(n_texts, 2)``; 0, which is [CLS], where the
+    # passage does not answer
     targets: Array
 
     def part(self, rows: slice) -> "ReadingBatch":

@@ -30,34 +30,20 @@ SMOOTHING = 0.97  # weight of the losses so far in their running mean
 
 @dataclass(frozen=True)
 class ReadingSettings:
-    """How to train a reader.
+    """How to train a reader."""
 
-    Attributes
-    ----------
-    crops
-        The tokens of a passage that each pass over the examples reads.
-    batch_size
-        Questions of an update.
-    learning_rate, n_warmup, decay_share
-        Reached after ``n_warmup`` updates, and falls to 0 in the last share of all updates.
-    dropout, weight_decay, max_norm
-        Of the outputs of attention and feed-forward, of AdamW, and of all gradients together.
-    n_last
-        Layers that are trained; those below and the embeddings stay.
-    seed
-        Of the head, the order, the crops and dropout.
-    """
-
-    crops: tuple[int, ...] = (112, 112, 192)
-    batch_size: int = 16
+    crops: tuple[int, ...] = (112, 112, 192)  # the tokens of a passage that each pass over the examples reads
+    batch_size: int = 16  # questions of an update
+    # reached after ``n_warmup`` updates, and falls to 0 in the last share of all updates
     learning_rate: float = 1.5e-4
     n_warmup: int = 300
     decay_share: float = 0.25
+    # of the outputs of attention and feed-forward, of AdamW, and of all gradients together
     dropout: float = 0.05
     weight_decay: float = 0.01
     max_norm: float = 1.0
-    n_last: int = 6
-    seed: int = 0
+    n_last: int = 6  # layers that are trained; those below and the embeddings stay
+    seed: int = 0  # of the head, the order, the crops and dropout
 
 
 @dataclass(frozen=True)
