@@ -7,7 +7,6 @@ from html import escape
 import streamlit as st
 
 from engine.documents.document import Chunk, Document
-from engine.inspection.health.removal import RankingChange, preview_removal
 from engine.inspection.health.report import (
     FINDING_KINDS,
     NEAR_DUPLICATE,
@@ -15,7 +14,9 @@ from engine.inspection.health.report import (
     Finding,
     FindingKind,
     HealthReport,
+    RankingChange,
     health_report,
+    preview_removal,
 )
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, encode_by

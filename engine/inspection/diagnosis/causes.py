@@ -58,12 +58,7 @@ def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Caus
 
     A cause is a condition without which the passage would rank among the first ``k`` by cosine, or text that
     was never read. Where there is none, the question shares no word with the passage, or other chunks are
-    nearer.
-
-    Parameters
-    ----------
-    diagnosis, used
-        The diagnosis, and the settings in use; None for a passage that is in no document.
+    nearer. Diagnosis and settings are None for a passage that is in no document.
     """
     if diagnosis is None or used is None:
         return (NOT_THERE,)

@@ -16,7 +16,6 @@ from engine.inspection.health.neighbors import neighborhood
 from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.inspection.pooling.stop_words import without_stop_words
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import words
 from engine.retrieval.embedding_model import Model, embed_query, encode_by
 from engine.retrieval.index import Index
@@ -129,6 +128,13 @@ def diagnose(
     vectors = encode_by(spec, "document", [passage, middle], encoder)
     alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
     cut = [each.row for each in held if each.row in own and each.read < each.share]
+    tail_read: RankedScore | None = None
+    if cut and (inside := encoder.as_encoder):
+        tails = counterfactuals(query.vector, tail_vectors(index, inside, cut))
+        tail_read = min(
+            (way for tail in tails for way in (tail.whole, tail.windows)), key=lambda way: way.rank
+        )
+    by_words = index.words.scores([question])[0]  # (n_chunks,)
     return Diagnosis(
         k=k,
         length=len(passage),
@@ -140,13 +146,11 @@ def diagnose(
         repeats=groups,
         unread=unread_spans(place, index, held, ends),
         without_repeats=without_repeats,
-        tail_read=best_tail_rank(index, inside, query.vector, cut)
-        if cut and (inside := encoder.as_encoder)
-        else None,
+        tail_read=tail_read,
         centred=centred,
         alone=alone,
         part=len(passage) / (ends[row] - index.chunks[row].start),
-        bm25=bm25_rank(question, index, own),
+        bm25=rank_among(np.delete(by_words, own), float(by_words[own].max())),
         shared_words=shared_words(question, passage),
     )
 
@@ -192,18 +196,6 @@ def unread_spans(
     unread = (whole & ~read)[place.start :]
     borders = np.flatnonzero(np.diff(unread, prepend=False, append=False))  # start and end of each run
     return tuple((place.start + start, place.start + end) for start, end in borders.reshape(-1, 2).tolist())
-
-
-def best_tail_rank(index: Index, encoder: Encoder, question: Array, rows: Sequence[int]) -> RankedScore:
-    """Return the best rank among truncated chunks with their tails read."""
-    found = counterfactuals(question, tail_vectors(index, encoder, rows))
-    return min((way for one in found for way in (one.whole, one.windows)), key=lambda way: way.rank)
-
-
-def bm25_rank(question: str, index: Index, own: Sequence[int]) -> RankedScore:
-    """Return the rank of the best of a passage's chunks by BM25."""
-    scores = index.words.scores([question])[0]  # (n_chunks,)
-    return rank_among(np.delete(scores, own), float(scores[list(own)].max()))
 
 
 def shared_words(question: str, passage: str) -> tuple[str, ...]:

@@ -69,16 +69,8 @@ def health_report(
     Hubs are those of Radovanović, Nanopoulos & Ivanović (2010): chunks among the `NEIGHBORS` nearest of very
     many others, which therefore appear for any question.
 
-    Parameters
-    ----------
-    chunks, vectors
-        The chunks and their vectors, ``(n_chunks, d_model)``.
-    max_tokens
-        Tokens that the encoder reads of a chunk.
-    questions
-        Vectors of questions, ``(n_questions, d_model)``, to count hubs over too.
-    on_progress
-        Called with chunks compared and chunks in all.
+    Vectors of chunks and of questions, over which hubs are counted too, are ``(n, d_model)``. The encoder
+    reads ``max_tokens`` of a chunk.
     """
     check_vectors(chunks, vectors, questions)
     if not chunks:
@@ -92,7 +84,16 @@ def health_report(
     findings = [
         *exact_duplicates(same),
         *near_duplicates(chunks, found, first),
-        *boilerplate_findings(chunks),
+        *(
+            Finding(
+                "boilerplate",
+                line.rows,
+                line.mostly,
+                line.n_documents,
+                f"in {line.n_documents} of {line.of_documents} documents: “{line.text}”",
+            )
+            for line in repeated_lines(chunks)
+        ),
         *near_empty(chunks),
         *oversized(chunks, max_tokens),
         *hubs(found.occurrence, first),
@@ -138,13 +139,6 @@ def near_duplicates(chunks: Sequence[Chunk], found: Neighborhood, first: Array) 
 def overlap(a: Chunk, b: Chunk) -> int:
     """Characters of a document that two chunks share."""
     return max(min(a.end, b.end) - max(a.start, b.start), 0) if a.document == b.document else 0
-
-
-def boilerplate_findings(chunks: Sequence[Chunk]) -> Iterator[Finding]:
-    """Yield the lines that many documents repeat; chunks that consist mostly of such lines are removable."""
-    for line in repeated_lines(chunks):
-        reason = f"in {line.n_documents} of {line.of_documents} documents: “{line.text}”"
-        yield Finding("boilerplate", line.rows, line.mostly, line.n_documents, reason)
 
 
 def near_empty(chunks: Sequence[Chunk]) -> list[Finding]:
@@ -221,3 +215,38 @@ def check_vectors(chunks: Sequence[Chunk], vectors: Array, questions: Array | No
         )
     if not all(np.isfinite(array).all() for array in (vectors, questions) if array is not None):
         raise InputError("a vector is not finite: it holds NaN or infinity; embed the chunks again")
+
+
+@dataclass(frozen=True)
+class RankingChange:
+    """How one question's ranking changes: rows of chunks, best first, before and after."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Hits of before that are no longer there."""
+        return tuple(row for row in self.before if row not in self.after)
+
+    @property
+    def gained(self) -> tuple[int, ...]:
+        """Hits that were not there before."""
+        return tuple(row for row in self.after if row not in self.before)
+
+
+def preview_removal(vectors: Array, removed: Sequence[int], questions: Array, k: int) -> list[RankingChange]:
+    """Rank the first ``k`` chunks for each question with and without some of the chunks.
+
+    ``vectors`` of chunks are ``(n_chunks, d_model)``, ``questions`` ``(n_questions, d_model)``, ``removed``
+    rows of ``vectors``. Of equal scores the earlier chunk comes first.
+    """
+    kept = np.setdiff1d(np.arange(len(vectors)), np.array(removed, np.int64))
+    unit, asked = l2_normalize(vectors), l2_normalize(questions)
+    changes = []
+    for question in asked:
+        scores = unit @ question  # (n_chunks,)
+        after = kept[np.argsort(-scores[kept], kind="stable")[:k]]
+        before = np.argsort(-scores, kind="stable")[:k]
+        changes.append(RankingChange(tuple(before.tolist()), tuple(after.tolist())))
+    return changes

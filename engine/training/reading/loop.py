@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 
@@ -17,12 +18,11 @@ from engine.models.bert import encoder_forward
 from engine.models.encoder import Encoder
 from engine.models.parallel import run_parallel
 from engine.training.backward.encoder import layer_parameters, with_parameters
-from engine.training.language.checkpoint_file import file_bytes, read_about, read_trees, reading_header
+from engine.training.checkpoint_file import file_bytes, read_header, read_trees
 from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
 from engine.training.reading.examples import ReadingBatch, ReadingSet, batches
 from engine.training.reading.passes import HEAD, init_head, loss_and_gradients
 
-FORMAT = "glassbox-reader-1"
 N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
 LONGEST_ANSWER = 24  # tokens
 SMOOTHING = 0.97  # weight of the losses so far in their running mean
@@ -57,6 +57,15 @@ class ReadingReport:
     learning_rate: float
 
 
+@dataclass(frozen=True)
+class ReadingHeader:
+    """The JSON of a checkpoint: updates made, and the running mean of the loss."""
+
+    format: Literal["glassbox-reader-1"]
+    step: int
+    loss: float | None
+
+
 @dataclass
 class ReadingState:
     """A reader in training, changed in place by each update."""
@@ -74,21 +83,16 @@ class ReadingState:
 
     def save(self, path: Path) -> None:
         """Write a checkpoint; where that fails, the one before stays."""
-        write_atomically(path, file_bytes(self.params, self.moments, self.about()))
-
-    def about(self) -> dict[str, object]:
-        """Return what the header of a checkpoint says besides the tensors."""
-        return {"format": FORMAT, "step": self.moments.n_updates, "loss": self.loss}
+        header = ReadingHeader("glassbox-reader-1", self.moments.n_updates, self.loss)
+        write_atomically(path, file_bytes(self.params, self.moments, header))
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint of the same sizes."""
         content = path.read_bytes()
-        about = read_about(content, FORMAT, "a reader")
-        with reading_header():
-            n_updates, loss = int(about["step"]), about["loss"]
+        header = read_header(content, ReadingHeader, "a reader")
         shapes = {name: array.shape for name, array in self.params.items()}
-        self.params, self.moments = read_trees(content, shapes, n_updates)
-        self.loss = loss
+        self.params, self.moments = read_trees(content, shapes, header.step)
+        self.loss = header.loss
 
 
 def learning_rate(update: int, n_updates: int, settings: ReadingSettings) -> float:

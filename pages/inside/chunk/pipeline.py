@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
+from engine.inspection.model.logit_lens import top_next_tokens
 from engine.inspection.model.model_view import ModelView
-from engine.inspection.model.residual_stream import top_next_tokens
 from pages.inside.chunk.decoder_stages import decoder_stages
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.inspection.health.neighbors import BLOCK_SCORES, k_occurrence, neighborhood, question_occurrence
-from engine.inspection.health.removal import preview_removal
-from engine.inspection.health.report import NEAR_DUPLICATE, health_report
+from engine.inspection.health.report import NEAR_DUPLICATE, health_report, preview_removal
 from engine.inspection.health.text_checks import repeated_lines
 from engine.layers.norm import l2_normalize
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query

@@ -9,9 +9,8 @@ from engine.inspection.model.attention import (
     attention_share,
     without_tokens,
 )
-from engine.inspection.model.logit_lens import logit_lens
+from engine.inspection.model.logit_lens import logit_lens, nearest_tokens, pairwise_cosines, top_k
 from engine.inspection.model.model_view import view_decoder, view_encoder
-from engine.inspection.model.residual_stream import nearest_tokens, pairwise_cosines, top_k
 
 TEXT = "The bank raised its interest rates."
 

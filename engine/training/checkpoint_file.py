@@ -1,0 +1,73 @@
+"""Checkpoints: weights and Adam's state in one .safetensors file, everything else as JSON in its header.
+
+One file, so that weights and sizes always belong together.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import TypeAdapter
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from engine.errors import ModelFileError
+from engine.layers.tracing import Array, Shapes
+from engine.training.optimizers import Moments, Parameters
+from engine.wording import reason_of
+
+KEY = "glassbox"  # of the JSON in the header's metadata
+PARTS = ("params", "mean", "square")
+Header = TypeVar("Header")  # a dataclass with a field ``format`` of a single value
+
+
+def file_bytes(params: Parameters, moments: Moments, header: Any) -> bytes:
+    """Return the content of a file with these tensors and this header, a dataclass."""
+    parts = zip(PARTS, (params, moments.mean, moments.square), strict=True)
+    tensors = {f"{part}.{name}": array for part, arrays in parts for name, array in arrays.items()}
+    return save(tensors, {KEY: json.dumps(asdict(header))})
+
+
+def read_header(content: bytes, kind: type[Header], what: str) -> Header:
+    """Read a file's header: 8 bytes of length, then JSON (the safetensors format)."""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        text = json.loads(content[8 : 8 + length])["__metadata__"][KEY]
+        return TypeAdapter(kind).validate_json(text, strict=True)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {reason_of(error)}"
+        raise ModelFileError(
+            f"this is no checkpoint of {what} ({reason}): give a file that was saved here"
+        ) from error
+
+
+def read_trees(content: bytes, shapes: Shapes, n_updates: int) -> tuple[Parameters, Moments]:
+    """Read writable weights and moments of these shapes, after ``n_updates`` updates."""
+    try:
+        tensors = load(content)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ModelFileError(f"the checkpoint is damaged ({reason_of(error)}): save it again") from error
+    params, mean, square = (
+        {name: read_tensor(tensors, f"{part}.{name}", shape) for name, shape in shapes.items()}
+        for part in PARTS
+    )
+    return params, Moments(n_updates, mean, square)
+
+
+def read_tensor(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    """Return a writable copy of a tensor, which must be finite float32 of this shape."""
+    if name not in tensors:
+        raise ModelFileError(f"the checkpoint has no tensor {name!r}: its file is incomplete; save it again")
+    found = tensors[name]
+    if found.shape != shape or found.dtype != np.float32:
+        raise ModelFileError(
+            f"tensor {name!r} of the checkpoint is {found.dtype} {found.shape}, but its sizes ask for "
+            f"float32 {shape}: weights and sizes are not of one model"
+        )
+    if not np.isfinite(found).all():
+        raise ModelFileError(
+            f"tensor {name!r} of the checkpoint has values that are no numbers: give another"
+        )
+    return np.array(found)
