@@ -22,17 +22,24 @@ def token_contributions(states: TokenStates, strategy: str, idf: Array | None = 
     """The projection of each token's part on the pooled vector, normalised to sum to 1: ``(n_tokens,)``.
 
     The pooled vector is a sum of one part a token, ``v = sum_i p_i``, so ``p_i · v / |v|²`` sum to 1. A token
-    that points away from the others contributes less than its share, or below 0. For ``max`` a token's part
-    holds the dimensions in which its value is the largest, else zeros.
+    that points away from the others contributes less than its share, or below 0. Errors: see
+    `pooling_shares`.
+    """
+    parts = pooled_parts(states, strategy, idf)
+    vector = parts.sum(axis=0)
+    return parts @ vector / (vector @ vector)
+
+
+def pooled_parts(states: TokenStates, strategy: str, idf: Array | None = None) -> Array:
+    """Return the parts, one a token, whose sum is the pooled vector: ``(n_tokens, d_model)``.
+
+    For ``max`` a token's part holds the dimensions in which its value is the largest, else zeros.
     """
     if strategy == "max":
         winners = states.vectors.argmax(axis=0)  # (d_model,)
-        won = winners == np.arange(len(states.vectors))[:, None]  # (n_tokens, d_model)
-        parts = np.where(won, states.vectors, 0)
-    else:
-        parts = token_weights(states, strategy, idf)[:, None] * summed_vectors(states, strategy)
-    vector = parts.sum(axis=0)
-    return parts @ vector / (vector @ vector)
+        own = winners == np.arange(len(states.vectors))[:, None]  # (n_tokens, d_model)
+        return np.where(own, states.vectors, 0)
+    return token_weights(states, strategy, idf)[:, None] * summed_vectors(states, strategy)
 
 
 def document_frequency(idf: Array) -> tuple[Array, int]:

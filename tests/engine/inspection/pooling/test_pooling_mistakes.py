@@ -20,7 +20,7 @@ from engine.inspection.pooling.stop_words import STOP_WORDS, stop_word_spans, wi
 from engine.inspection.pooling.token_contributions import (
     document_frequency,
     has_no_idf_weight,
-
+    pooled_parts,
     pooling_shares,
     token_contributions,
 )
