@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from engine.errors import ModelFileError
+from engine.errors import UNREADABLE, ModelFileError
 from engine.layers.tracing import Array, Shapes
 from engine.training.optimizers import Moments, Parameters
 from engine.wording import reason_of
@@ -36,7 +36,7 @@ def read_header(content: bytes, kind: type[Header], what: str) -> Header:
     try:
         text = json.loads(content[8 : 8 + length])["__metadata__"][KEY]
         return TypeAdapter(kind).validate_json(text, strict=True)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         reason = f"{type(error).__name__}: {reason_of(error)}"
         raise ModelFileError(
             f"this is no checkpoint of {what} ({reason}): give a file that was saved here"
