@@ -2,9 +2,11 @@
 
 import gc
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -66,6 +68,20 @@ def pytest_collection():
         gc.freeze()
         gc.set_threshold(10_000)  # a pass takes long beside models and pages
         gc.enable()
+
+
+# Modules that import PyTorch: its libraries, and tests that save models with them.
+PYTORCH = re.compile(
+    r"^(?:import|from) (?:torch|transformers|sentence_transformers|tests\S*(?:_folders|_families))\b",
+    re.MULTILINE,
+)
+
+
+def pytest_ignore_collect(collection_path):
+    """Leave out files and folders that cannot be imported without PyTorch, where it is not installed."""
+    file = collection_path / "conftest.py" if collection_path.is_dir() else collection_path
+    needs_torch = file.suffix == ".py" and file.exists() and PYTORCH.search(file.read_text(encoding="utf-8"))
+    return True if needs_torch and find_spec("torch") is None else None
 
 
 SELDOM = ("nightly", "models")  # markers of tests that run only where -m names them
