@@ -180,6 +180,17 @@ def test_pages_of_the_app_are_linked_by_title_and_address():
             assert addresses.get(title) == address, f"{path.name}: {title} at {address}"
 
 
+def test_the_map_names_every_folder():
+    tree = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("\n`pages → ui → engine`")[0]
+    folders = {
+        path.parent.name
+        for part in ("engine", "ui", "pages")
+        for path in (ROOT / part).rglob("*.py")
+        if "__pycache__" not in path.parts
+    }
+    assert {folder for folder in folders if not re.search(rf"\b{folder}\b", tree)} == set()
+
+
 def test_every_picture_is_used_and_taken_by_the_script():
     sizes = {path.name: path.stat().st_size for path in PICTURES.iterdir()}
     used = {
