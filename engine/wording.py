@@ -25,6 +25,16 @@ def some_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def shortened(text: str, characters: int) -> str:
+    """Return the beginning of a text, with an ellipsis where it is cut."""
+    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+
+
+def beginning(text: str, characters: int) -> str:
+    """Return the beginning of a text in one line; empty where it is only white space."""
+    return shortened(" ".join(text.split()), characters)
+
+
 def readable_time(seconds: float) -> str:
     """``7.6 -> "8 s"``, ``400 -> "6 min 40 s"``, ``9000 -> "2 h 30 min"``: a duration to wait for."""
     whole = max(1, round(seconds))

@@ -10,8 +10,9 @@ import streamlit as st
 from engine.documents.document import Chunk
 from engine.generation.prompt import Prompt
 from engine.layers.tracing import Array
+from engine.wording import beginning, shortened
 from ui.colours import BLACK, BLUE, GREEN, GREY, NUMBERED, NUMBERED_DIVERGING, ORANGE, SEQUENTIAL
-from ui.text import beginning, escape_plotly, shortened
+from ui.text import escape_plotly
 from ui.tokens import token_axis, token_labels
 
 

@@ -6,13 +6,13 @@ from typing import Any
 import streamlit as st
 
 from engine.documents.document import Chunk
+from engine.wording import beginning, shortened
 from ui.chunk_settings import cut_in_use
 from ui.corpus import all_chunks
 from ui.current import set_passage
 from ui.documents import chosen_documents
 from ui.models import load_encoder
 from ui.tables import Columns, Rows, show_table
-from ui.text import beginning, shortened
 from ui.uploaded_vectors import uploaded_vectors
 
 # The ways to choose what the page reads.

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from engine.documents.document import Chunk
-from engine.wording import some_of, without_directions
+from engine.wording import beginning, some_of, without_directions
 from ui.colours import FAINT, QUOTE_EDGE
 
 QUOTE = f"border-left:3px solid {QUOTE_EDGE};padding-left:10px;margin:2px 0 10px"
@@ -82,16 +82,6 @@ def chunk_quote(chunk: Chunk, characters: int, *above: str) -> str:
     """Return the beginning of a chunk as a quotation, escaped, below lines of HTML."""
     lines = "\n".join([*above, escape(beginning(chunk.text, characters)) or "<em>blank</em>"])
     return f'<div style="{QUOTE}">{lines}</div>'
-
-
-def beginning(text: str, characters: int) -> str:
-    """Return the beginning of a text in one line, unescaped; empty where it is only white space."""
-    return shortened(" ".join(text.split()), characters)
-
-
-def shortened(text: str, characters: int) -> str:
-    """Return the beginning of a text, with an ellipsis where it is cut."""
-    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
 
 
 def help_list(entries: Iterable[Any]) -> str:

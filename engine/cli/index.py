@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.cli.loading import load_search_model, warn_of
-from engine.cli.main import app, one_line, place, print_json
+from engine.cli.main import SHOWN, app, place, print_json
 from engine.cli.options import EmbeddingOptions, JsonOption, grouped
 from engine.cli.progress import progress, say
 from engine.documents.document import Chunk
@@ -24,7 +24,7 @@ from engine.retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
 from engine.retrieval.stored.ray_shards import LOCAL, Cluster
 from engine.retrieval.vector_cache import VectorCache
 from engine.settings import default
-from engine.wording import counted
+from engine.wording import beginning, counted
 
 SHOWN_LOST = 5
 
@@ -132,4 +132,4 @@ def print_lost(measured: Measured, chunks: Sequence[Chunk]) -> None:
         print(f"What {INDEX_KINDS[measured.kind].label} lost, {len(measured.lost):,} in all:")
     for one in measured.lost[:SHOWN_LOST]:
         print(f"  {place(chunks[one.row])}, number {one.rank} for {place(chunks[one.query])}")
-        print(f"     {one_line(chunks[one.row].text)}")
+        print(f"     {beginning(chunks[one.row].text, SHOWN)}")

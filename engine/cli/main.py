@@ -45,6 +45,9 @@ from engine.retrieval.vector_files import save_npz
 from engine.settings import Configuration
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
+from engine.wording import beginning
+
+SHOWN = 100  # characters of a passage
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -145,7 +148,7 @@ def search(
     for rank, hit in enumerate(found.hits, start=1):
         percentile = found.null_scores.percentile(hit.score)
         print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit.chunk)}")
-        print(f"   {one_line(hit.chunk.text)}")
+        print(f"   {beginning(hit.chunk.text, SHOWN)}")
 
 
 @app.command(name="ask")
@@ -241,9 +244,3 @@ def embed(
 def place(chunk: Chunk) -> str:
     """``document:start-end`` of a chunk."""
     return f"{chunk.document}:{chunk.start}-{chunk.end}"
-
-
-def one_line(text: str, width: int = 100) -> str:
-    """Return a text's beginning on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"

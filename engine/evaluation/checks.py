@@ -13,7 +13,7 @@ from engine.evaluation.document_names import did_you_mean
 from engine.evaluation.passage_search import SearchableText
 from engine.evaluation.placing import is_unplaced
 from engine.evaluation.questions import Question, Reference, stem
-from engine.wording import some_of
+from engine.wording import beginning, some_of
 
 SHOWN = 60  # characters of a text that is quoted
 LISTED = 20  # names of documents in a message
@@ -217,5 +217,4 @@ def unfound_passages(questions: Sequence[Question]) -> list[Problem]:
 
 def quoted(text: str) -> str:
     """Return a text in quotation marks, on one line and shortened."""
-    line = " ".join(text.split())
-    return f"“{line if len(line) <= SHOWN else line[: SHOWN - 1] + '…'}”"
+    return f"“{beginning(text, SHOWN)}”"

@@ -38,7 +38,7 @@ from ui.look_inside import show_look_inside
 from ui.models import load_encoder
 from ui.setting_values import settings_in_use
 from ui.text import escape_html, show_text
-from ui.widgets import MOST_QUESTION, check_typed, fragment
+from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
 
 MAX_POINTS = 10_000
 MAX_LISTED = 10  # of the selected chunks
@@ -124,15 +124,14 @@ def show_map(
 def map_controls(n_chunks: int, has_question: bool) -> tuple[str, str, int]:
     """Draw the settings; return the projection, the meaning of colours, and the number of groups."""
     layout, colours, groups = st.columns(3)
-    method = layout.segmented_control(
+    method = choice(
         "Layout",
         (PCA, UMAP),
-        default=PCA,
-        required=True,
-        key="map-method",
-        help="PCA is a linear projection: it keeps the two directions in which the chunks differ most, and "
+        "map-method",
+        "PCA is a linear projection: it keeps the two directions in which the chunks differ most, and "
         "says how much that is. UMAP bends the space so that neighbours stay neighbours; it takes some "
         "seconds, and distances between far groups mean little.",
+        place=layout,
     )
     ways = (BY_DOCUMENT, BY_CLUSTER, BY_SIMILARITY) if has_question else (BY_DOCUMENT, BY_CLUSTER)
     colour_by = colours.selectbox(

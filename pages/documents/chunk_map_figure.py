@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 from engine.documents.document import Chunk
 from engine.inspection.vectors.chunk_map import Projection
 from engine.layers.tracing import Array
+from engine.wording import shortened
 from ui.colours import CATEGORIES, COSINE_SCALE, GREY, VERMILION, WHITE
 from ui.figures import chunk_hover, legend_below, styled
-from ui.text import escape_plotly, shortened
+from ui.text import escape_plotly
 
 WEBGL_POINTS = 1_500  # more are drawn by the graphics card; fewer look sharper without it
 SHAPES = ("circle", "diamond")

@@ -18,13 +18,12 @@ from engine.retrieval.index_choice import (
 )
 from engine.retrieval.index_kinds import INDEX_KINDS, AnnIndex
 from engine.settings import SETTINGS
-from engine.wording import counted
+from engine.wording import beginning, counted
 from ui.chunk_settings import Cut
 from ui.corpus import chosen_index, index_documents, query_of
 from ui.models import load_encoder
 from ui.setting_values import settings_in_use
 from ui.tables import show_table
-from ui.text import beginning
 from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
 
 MAX_LOST = 20  # passages listed

@@ -29,7 +29,7 @@ from ui.setting_values import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
 from ui.uploaded_vectors import reason_unavailable, uploaded_vectors
-from ui.widgets import MOST_QUESTION, check_typed
+from ui.widgets import MOST_QUESTION, check_typed, choice
 
 VIEWS = ("Your chunks", "One whole text")
 MAX_ROWS_SHOWN = 50  # of cut chunks
@@ -44,15 +44,8 @@ def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> No
         raise NoDocumentError(reason)
     encoder = model.as_encoder
     assert encoder is not None, "the model of documents that the app embeds"
-    view = st.segmented_control(
-        "Show",
-        VIEWS,
-        default=VIEWS[0],
-        required=True,
-        key="never-read-view",
-        persist_state="session",
-        help="Your chunks, with the settings of the sidebar; or one text given to the model whole.",
-    )
+    reason = "Your chunks, with the settings of the sidebar; or one text given to the model whole."
+    view = choice("Show", VIEWS, "never-read-view", reason)
     (show_chunks_under if view == VIEWS[0] else show_whole_text)(documents, encoder, cut)
 
 

@@ -6,8 +6,8 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.document_names import AboutDocument, Proposal, proposals, taken_names, unknown_names
-from engine.wording import counted
-from ui.text import escape_markdown, joined, shortened
+from engine.wording import counted, shortened
+from ui.text import escape_markdown, joined
 
 MOST_NAMES = 20  # drawn at once
 NAME_CHARACTERS = 60

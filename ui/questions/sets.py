@@ -15,7 +15,7 @@ from engine.evaluation.placing import placed
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
 from engine.layers.tracing import Array
-from engine.wording import counted
+from engine.wording import counted, shortened
 from ui.documents import session_documents
 from ui.questions.kept import (
     BUNDLED,
@@ -29,7 +29,7 @@ from ui.questions.kept import (
 )
 from ui.questions.names import show_names
 from ui.questions.upload import CHOSEN_SET, show_upload, take_unread
-from ui.text import escape_markdown, shortened, show_error
+from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
 N_SENTENCES = 60  # of the self-test

@@ -10,10 +10,11 @@ import streamlit as st
 from engine.inspection.pooling.occlusion import Occlusion
 from engine.inspection.pooling.similarity_decomposition import TextUnit, TokenizedText
 from engine.layers.tracing import Array
+from engine.wording import shortened
 from ui.chunk_paint import LOST
 from ui.colours import BLUE, GREY, ORANGE, faded, paint
 from ui.figures import numbered_bars, styled
-from ui.text import escape_plotly, shortened
+from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis, visible_blanks
 
 # 0 is transparent, so that it has the page's colour in both themes. Half of the largest value has more than

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.documents.document import Chunk
 from engine.layers.tracing import Array
+from engine.wording import shortened
 
 # A line is boilerplate where at least this number and this share of all documents have it.
 LINE_DOCUMENTS, LINE_SHARE = 3, 0.2
@@ -72,7 +73,7 @@ def repeated_lines(chunks: Sequence[Chunk]) -> list[RepeatedLine]:
     mostly = {row for row, chunk in enumerate(chunks) if repeated_share(chunk.text, set(repeated)) > MOSTLY}
     return [
         RepeatedLine(
-            shortened(spelled[line]),
+            shortened(spelled[line], SHOWN_CHARACTERS),
             tuple(rows[line]),
             tuple(row for row in rows[line] if row in mostly),
             len(documents[line]),
@@ -86,8 +87,3 @@ def repeated_share(text: str, repeated: set[str]) -> float:
     """Return the share of a text's letters in repeated lines, given as `fold_spaces` in lower case."""
     counts = [(count_letters(line)[0], fold_spaces(line).lower() in repeated) for line in text.splitlines()]
     return sum(n for n, again in counts if again) / max(sum(n for n, _ in counts), 1)
-
-
-def shortened(text: str) -> str:
-    """Cut a text to `SHOWN_CHARACTERS`, with an ellipsis where it is cut."""
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1].rstrip() + "…"

@@ -10,6 +10,7 @@ from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.location import Location, locate
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
+from engine.wording import beginning
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut, cut_values
 from ui.current import (
@@ -25,7 +26,7 @@ from ui.links import LABELLED, PASTED, SEARCHED
 from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
-from ui.text import beginning, escape_markdown
+from ui.text import escape_markdown
 from ui.widgets import MOST_QUESTION, check_typed
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question

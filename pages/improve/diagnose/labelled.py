@@ -14,12 +14,12 @@ from engine.inspection.diagnosis.setting_changes import passage_question
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import VectorCache
+from engine.wording import beginning
 from ui.chunk_settings import Cut
 from ui.corpus import session_vectors, shared_vectors
 from ui.documents import bundled_names
 from ui.questions.search import all_scores
 from ui.questions.sets import bundled_questions
-from ui.text import beginning
 
 
 @dataclass(frozen=True)

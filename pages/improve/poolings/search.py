@@ -16,7 +16,7 @@ from engine.inspection.pooling.pooling_search import (
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
-from engine.wording import readable_time
+from engine.wording import beginning, readable_time
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.quality import (
     RANKS_AS_MEAN,
@@ -34,7 +34,7 @@ from ui.export import show_figure
 from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
-from ui.text import beginning, chunk_quote, escape_markdown, help_list, show_text
+from ui.text import chunk_quote, escape_markdown, help_list, show_text
 from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options, slider
 
 # Labelled questions on which the strategies disagree.

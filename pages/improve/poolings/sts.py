@@ -21,6 +21,7 @@ from engine.evaluation.sts import (
 )
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
+from engine.wording import shortened
 from pages.improve.poolings.sts_figures import (
     BASELINE,
     correlation_figure,
@@ -31,7 +32,7 @@ from pages.improve.poolings.sts_figures import (
 from ui.export import show_figure
 from ui.progress import counting
 from ui.tables import show_table
-from ui.text import shortened, show_error, show_text
+from ui.text import show_error, show_text
 from ui.widgets import chapters, fragment
 
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10

@@ -10,10 +10,11 @@ from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sts import Pair, StrategyCorrelation
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
+from engine.wording import shortened
 from pages.improve.poolings.similarity_figures import in_lines
 from ui.colours import BLUE, GREEN, GREY, ORANGE
 from ui.figures import legend_below, styled
-from ui.text import escape_plotly, shortened
+from ui.text import escape_plotly
 
 BASELINE = "mean"
 SAME = 0.0005  # a smaller difference of correlations does not show in a table with one decimal

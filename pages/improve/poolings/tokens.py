@@ -22,7 +22,7 @@ from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import text_by_weight, visible_blanks
-from ui.widgets import chapters, check_typed
+from ui.widgets import chapters, check_typed, choice
 
 SHARE, CONTRIBUTION = "Share in the sum", "Contribution to the direction"
 MEANING = {
@@ -64,15 +64,8 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
     if chapter == IDF:
         show_words(encoding, encoder)
         return
-    number = st.segmented_control(
-        "What to show",
-        [CONTRIBUTION, SHARE],
-        default=CONTRIBUTION,
-        required=True,
-        key="pooling-tokens-number",
-        persist_state="session",
-        help="\n".join(f"- **{name}**: {meaning}" for name, meaning in MEANING.items()),
-    )
+    reason = "\n".join(f"- **{name}**: {meaning}" for name, meaning in MEANING.items())
+    number = choice("What to show", [CONTRIBUTION, SHARE], "pooling-tokens-number", reason)
     st.caption(MEANING[number])
     strategies = [strategy for strategy in encoder.poolings if strategy != "pooler"]
     values = values_of(encoding, strategies, number == SHARE, encoder)

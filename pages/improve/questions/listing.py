@@ -3,12 +3,12 @@
 import streamlit as st
 
 from engine.evaluation.question_files import to_jsonl
-from engine.wording import counted
+from engine.wording import counted, shortened
 from ui.questions.kept import LABELLED, keep_questions, kept_questions, uploaded_names
 from ui.questions.sets import NAME_CHARACTERS
 from ui.session_work import keeping_words
 from ui.tables import show_table
-from ui.text import escape_markdown, shortened
+from ui.text import escape_markdown
 from ui.widgets import more_options
 
 

@@ -7,10 +7,11 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference
+from engine.wording import shortened
 from ui.colours import PASSAGE
 from ui.current import current_passage
 from ui.questions.search import sentences_of
-from ui.text import mark_html, shortened, show_text
+from ui.text import mark_html, show_text
 from ui.widgets import more_options
 
 WINDOW = 40  # sentences offered on either side of the mark

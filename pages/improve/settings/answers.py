@@ -15,7 +15,7 @@ from engine.evaluation.answers import (
 )
 from engine.evaluation.document_names import renamed, taken_names
 from engine.evaluation.questions import names_for
-from engine.wording import counted, readable_time
+from engine.wording import counted, readable_time, shortened
 from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.answer_runs import running_answers, seconds_each, start
 from ui.chunk_settings import Cut
@@ -23,7 +23,7 @@ from ui.documents import session_documents
 from ui.jobs import follow_progress
 from ui.questions.kept import answer_sets, keep_answer_set
 from ui.questions.names import show_names
-from ui.text import escape_markdown, shortened, show_error
+from ui.text import escape_markdown, show_error
 
 BUNDLED = "Bundled"
 MOST_QUESTIONS, MAX_MEGABYTES = 1000, 5

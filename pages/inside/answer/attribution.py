@@ -24,6 +24,7 @@ from engine.generation.passages import without_thinking
 from engine.generation.prompt import Prompt
 from engine.generation.sentences import Sentence, sentences_of
 from engine.layers.tracing import Array
+from engine.wording import beginning
 from pages.inside.answer.compare import NO_PASSAGES
 from pages.inside.answer.figures import drop_map, share_map
 from ui.asking import session_prefix_cache
@@ -31,7 +32,7 @@ from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
 from ui.models import load_decoder
 from ui.progress import counting
-from ui.text import beginning, escape_html, passage_label, show_text
+from ui.text import escape_html, passage_label, show_text
 from ui.widgets import choice, slider
 
 FEW_PAIRS = 12

@@ -12,12 +12,13 @@ from engine.generation.answer import Written
 from engine.generation.passages import ids_without
 from engine.generation.prompt import Prompt, Source
 from engine.generation.thinking import without_thought
+from engine.wording import beginning
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.jobs import current_job
 from ui.models import load_decoder
 from ui.settings import Settings
-from ui.text import beginning, escape_html, faint_html, passage_label, show_error, show_text
+from ui.text import escape_html, faint_html, passage_label, show_error, show_text
 
 # Removed words are struck through as well, so that more than colour tells them apart.
 GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"

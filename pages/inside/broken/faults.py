@@ -12,10 +12,11 @@ from engine import Encoder
 from engine.documents.document import Chunk
 from engine.inspection.model.faults import PAD_TOKENS, Faults, broken_vectors
 from engine.layers.tracing import Array
+from engine.wording import beginning
 from ui.colours import CATEGORIES, GREY
 from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.progress import counting
-from ui.text import beginning, escape_html
+from ui.text import escape_html
 
 # The label of each fault, its effect, and the lesson.
 FAULTS = {

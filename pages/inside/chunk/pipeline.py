@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine.inspection.model.logit_lens import top_next_tokens
 from engine.inspection.model.model_view import ModelView
+from engine.wording import shortened
 from pages.inside.chunk.decoder_stages import decoder_stages
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map
@@ -19,7 +20,7 @@ from ui.export import show_figure
 from ui.figures import probability_bars
 from ui.models import load_decoder, load_encoder
 from ui.tables import show_table
-from ui.text import shortened, show_text
+from ui.text import show_text
 from ui.tokens import token_labels, visible_blanks
 from ui.widgets import chapters, choice
 
