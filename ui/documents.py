@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.documents.document import Document
-from engine.documents.formats.loaded import Failure, Loaded
+from engine.documents.document import Document, Failure, Loaded
 from engine.documents.limited_reader import parse_limited
 from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_corpus
 from engine.errors import DocumentError

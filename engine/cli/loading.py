@@ -9,8 +9,7 @@ import numpy as np
 from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
 from engine.cli.options import AnsweringOptions, EmbeddingOptions, SearchedOptions
 from engine.cli.progress import download_progress, progress, say
-from engine.documents.document import Document
-from engine.documents.formats.loaded import Failure
+from engine.documents.document import Document, Failure
 from engine.documents.loaders import all_documents, read_corpus, unique
 from engine.documents.truncation import limit_warning
 from engine.errors import InputError

@@ -1,4 +1,4 @@
-"""A document and its pieces."""
+"""Documents, their chunks, and what was read of files."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -52,20 +52,10 @@ class Document:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A span of a document: ``document.text[start:end] == text``.
+    """A span of the document of a name: ``document.text[start:end] == text``.
 
-    Attributes
-    ----------
-    document
-        The document's name.
-    start, end, text
-        The span.
-    n_tokens
-        Number of tokens, special tokens included.
-    headings, page
-        Of the section in which it begins.
-    parent
-        The larger chunk around it for a decoder to read in its place, if there is one.
+    ``n_tokens`` counts special tokens; ``headings`` and ``page`` are those of the section in which it begins.
+    A decoder reads ``parent``, the larger chunk around it, in its place, if there is one.
     """
 
     document: str
@@ -76,3 +66,20 @@ class Chunk:
     headings: tuple[str, ...] = ()
     page: int | None = None
     parent: "Chunk | None" = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A file or part that could not be read; the reason is one line that names it and a solution."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Documents in order, failures, and the names of skipped files of other formats."""
+
+    documents: tuple[Document, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    skipped: tuple[str, ...] = ()

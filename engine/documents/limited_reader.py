@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from engine.documents.formats.loaded import Failure, Loaded
+from engine.documents.document import Failure, Loaded
 from engine.limited_process import Limits, Program, ask
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)

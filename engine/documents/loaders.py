@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from engine.documents.document import Document
+from engine.documents.document import Document, Failure, Loaded
 from engine.documents.formats.archive import is_hidden, read_members
 from engine.documents.formats.json_lines import read_jsonl
-from engine.documents.formats.loaded import Failure, Loaded
 from engine.documents.formats.markdown import read_markdown
 from engine.documents.formats.notebook import read_notebook
 from engine.documents.formats.pdf import read_pdf
@@ -31,28 +30,20 @@ MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
 BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
 BUNDLED_INDEX = BUNDLED_CORPUS.with_suffix(".glassbox")  # a workspace with its chunks and vectors by default
 
-Part = Document | Failure | str  # a str is the name of a member that is not read
+ParsedPart = Document | Failure | str  # a str is the name of a member that is not read
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format.
+    """A file format: its name for people, the suffixes of its files, and its reader.
 
-    Attributes
-    ----------
-    label
-        Its name for people.
-    suffixes
-        Of its files' names.
-    read
-        Yields the parts of a file, from its name, its content and the column for CSV files.
-    is_packed
-        Whether files are compressed, so that their size says little about their text.
+    ``read`` yields the parts of a file from its name, its content and the column for CSV files. Files that
+    are packed say little by their size about their text.
     """
 
     label: str
     suffixes: tuple[str, ...]
-    read: Callable[[str, bytes, str | None], Iterable[Part]]
+    read: Callable[[str, bytes, str | None], Iterable[ParsedPart]]
     is_packed: bool = False
 
     @property
@@ -61,12 +52,12 @@ class Format:
         return self.suffixes[0] if len(self.suffixes) <= MOST_LISTED else self.label
 
 
-def one(read: Callable[[str, bytes], Document]) -> Callable[[str, bytes, str | None], Iterable[Part]]:
+def one(read: Callable[[str, bytes], Document]) -> Callable[[str, bytes, str | None], Iterable[ParsedPart]]:
     """Make the reader of a `Format` from a reader of single documents."""
     return lambda name, content, csv_column: (read(name, content),)
 
 
-def read_zip(name: str, content: bytes, csv_column: str | None) -> Iterator[Part]:
+def read_zip(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedPart]:
     """Yield the parts of an archive's members; an archive within it is not opened."""
     for member in read_members(name, content):
         if isinstance(member, Failure):
@@ -133,15 +124,9 @@ def kinds() -> str:
 def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Loaded:
     """Make documents of a file's content without ever raising: failures are returned beside them.
 
-    Parameters
-    ----------
-    name
-        The file's name, whose suffix decides how it is read. Documents of a file of several are named
-        below it: ``a.csv#2``, ``a.jsonl#1``, ``a.zip/b.md``, ``a.zip/b.csv#2``.
-    content
-        Its bytes.
-    csv_column
-        The column of CSV files whose cells are the texts; without it a text is all of a row.
+    The suffix of the name decides how it is read. Documents of a file of several are named below it:
+    ``a.csv#2``, ``a.jsonl#1``, ``a.zip/b.md``, ``a.zip/b.csv#2``. ``csv_column`` is the column of CSV files
+    whose cells are the texts; without it a text is all of a row.
     """
     documents: dict[str, Document] = {}
     failures: list[Failure] = []
@@ -165,7 +150,7 @@ def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Load
     return Loaded(tuple(documents.values()), tuple(failures), tuple(skipped))
 
 
-def parts(name: str, content: bytes, csv_column: str | None) -> Iterable[Part]:
+def parts(name: str, content: bytes, csv_column: str | None) -> Iterable[ParsedPart]:
     """Return a file's documents and failures, and the names of members that are not read."""
     found = known_format(name)
     check_size(name, len(content))
@@ -173,7 +158,7 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterable[Part]:
     return bounded_text(name, found.read(name, content, csv_column), most)
 
 
-def bounded_text(name: str, found: Iterable[Part], most: int) -> Iterator[Part]:
+def bounded_text(name: str, found: Iterable[ParsedPart], most: int) -> Iterator[ParsedPart]:
     """Yield the parts of a file; raise `DocumentError` before all together have over ``most`` characters.
 
     Names and reasons count, too: those of an archive's members may be long, and stand before every row.

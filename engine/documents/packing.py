@@ -16,20 +16,12 @@ FindStarts = Callable[[str], list[int]]
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """The pieces of chunks of up to ``room`` tokens: words, and parts of longer words.
+class Words:
+    """The words of a text, and the parts of longer ones, for chunks of up to ``room`` tokens.
 
-    Attributes
-    ----------
-    text
-        The text.
-    starts, ends, totals
-        As in `TokenSpans`: the span of each piece, and the number of tokens before it.
-    cuts
-        Numbers of the pieces that begin within a word. They only come first in a chunk, since two parts of a
-        word may have other tokens together than alone.
-    room
-        Most tokens of a chunk, without special tokens.
+    ``starts``, ``ends`` and ``totals`` are as in `TokenSpans`; ``room`` leaves out special tokens. ``cuts``
+    are the numbers of the parts that begin within a word: they only come first in a chunk, since two parts of
+    a word may have other tokens together than apart.
     """
 
     text: str
@@ -43,25 +35,25 @@ class Pieces:
         return len(self.starts)
 
     def span(self, number: int) -> tuple[int, int]:
-        """Return start and end of a piece."""
+        """Return start and end of a word."""
         return int(self.starts[number]), int(self.ends[number])
 
     def reach(self, first: int) -> int:
-        """Return the furthest end of a chunk that begins with the piece ``first``."""
+        """Return the furthest end of a chunk that begins with the word ``first``."""
         totals = memoryview(self.totals.data)
         end = bisect_right(totals, totals[first] + self.room, first + 1) - 1
         cut = bisect_right(self.cuts, first)
         return min(end, self.cuts[cut]) if cut < len(self.cuts) else end
 
     def reaching(self, last: int, most: int) -> int:
-        """Return the earliest beginning of a chunk of ``most`` tokens that ends before the piece ``last``."""
+        """Return the earliest beginning of a chunk of ``most`` tokens that ends before the word ``last``."""
         totals = memoryview(self.totals.data)
         first = bisect_left(totals, totals[last] - most, 0, last)
         cut = bisect_left(self.cuts, last)
         return max(first, self.cuts[cut - 1]) if cut else first
 
     def borders(self, starts: Sequence[int], first: int, last: int) -> list[int]:
-        """Return ``first``, the pieces between at which units with these starts begin, and ``last``."""
+        """Return ``first``, the words between at which units with these starts begin, and ``last``."""
         inner = np.unique(np.searchsorted(self.starts, np.array(starts, np.int32)))
         return [first, *inner[(inner > first) & (inner < last)].tolist(), last]
 
@@ -74,32 +66,32 @@ class Pieces:
         return self.borders([origin + start for start in find_starts(text)], first, last)
 
     def between(self, start: int, end: int) -> tuple[int, int]:
-        """Return the first piece of ``text[start:end]`` and the first after it."""
+        """Return the first word of ``text[start:end]`` and the first after it."""
         return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
 
-def pieces_of(text: str, tokens: TokenSpans) -> Pieces:
-    """Return the words of a text as pieces, none of them cut."""
-    return Pieces(text, tokens.starts, tokens.ends, tokens.totals, (), int(tokens.totals[-1]))
+def words_of(text: str, tokens: TokenSpans) -> Words:
+    """Return the words of a text, none of them cut."""
+    return Words(text, tokens.starts, tokens.ends, tokens.totals, (), int(tokens.totals[-1]))
 
 
-def with_room(pieces: Pieces, tokenizer: TextTokenizer, room: int) -> Pieces:
-    """Return pieces for chunks of ``room`` tokens: those with more tokens are cut."""
-    long = np.flatnonzero(np.diff(pieces.totals) > room).tolist()
+def with_room(words: Words, tokenizer: TextTokenizer, room: int) -> Words:
+    """Return words for chunks of ``room`` tokens: longer ones are cut into parts."""
+    long = np.flatnonzero(np.diff(words.totals) > room).tolist()
     if not long:
-        return replace(pieces, room=room)
-    parts = [list(cut_word(pieces.text, *pieces.span(number), tokenizer, room)) for number in long]
-    n_parts = np.ones(len(pieces), np.int32)
+        return replace(words, room=room)
+    parts = [list(cut_word(words.text, *words.span(number), tokenizer, room)) for number in long]
+    n_parts = np.ones(len(words), np.int32)
     n_parts[long] = [len(each) for each in parts]
-    is_part = np.repeat(np.isin(np.arange(len(pieces)), long), n_parts)
-    rows = np.column_stack([pieces.starts, pieces.ends, np.diff(pieces.totals)])  # (start, end, tokens)
+    is_part = np.repeat(np.isin(np.arange(len(words)), long), n_parts)
+    rows = np.column_stack([words.starts, words.ends, np.diff(words.totals)])  # (start, end, tokens)
     rows = np.repeat(rows, n_parts, axis=0)
     rows[is_part] = [part for each in parts for part in each]
     starts, ends, counts = np.ascontiguousarray(rows.T)  # (n_pieces,) each
     within_word = np.ones(len(starts), bool)
-    within_word[np.cumsum(n_parts) - n_parts] = np.isin(np.arange(len(pieces)), pieces.cuts)
+    within_word[np.cumsum(n_parts) - n_parts] = np.isin(np.arange(len(words)), words.cuts)
     totals = np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
-    return Pieces(pieces.text, starts, ends, totals, np.flatnonzero(within_word).tolist(), room)
+    return Words(words.text, starts, ends, totals, np.flatnonzero(within_word).tolist(), room)
 
 
 def cut_word(
@@ -129,58 +121,49 @@ def n_tokens(text: str, tokenizer: TextTokenizer) -> int:
 
 
 def cut(
-    pieces: Pieces, levels: Sequence[FindStarts], first: int, last: int, overlap: int
+    words: Words, levels: Sequence[FindStarts], first: int, last: int, overlap: int
 ) -> Iterator[tuple[int, int]]:
-    """Cut the pieces from ``first`` to before ``last`` into chunks.
+    """Cut the words from ``first`` to before ``last`` into chunks.
 
     As many units as fit are packed into a chunk. A unit longer than a chunk is cut into units of the next
-    level, at last into pieces (LangChain's RecursiveCharacterTextSplitter, with lengths in tokens).
+    level, at last into words (LangChain's RecursiveCharacterTextSplitter, with lengths in tokens).
     """
     if not levels:
-        yield from pack(pieces, range(first, last + 1), overlap)
+        yield from pack(words, range(first, last + 1), overlap)
         return
-    borders = pieces.units(levels[0], first, last)
+    borders = words.units(levels[0], first, last)
     begin = 0
     for number, (start, end) in enumerate(pairwise(borders)):
-        if pieces.reach(start) < end:
-            yield from pack(pieces, borders[begin : number + 1], overlap)
-            yield from cut(pieces, levels[1:], start, end, overlap)
+        if words.reach(start) < end:
+            yield from pack(words, borders[begin : number + 1], overlap)
+            yield from cut(words, levels[1:], start, end, overlap)
             begin = number + 1
-    yield from pack(pieces, borders[begin:], overlap)
+    yield from pack(words, borders[begin:], overlap)
 
 
-def pack(pieces: Pieces, borders: Sequence[int], overlap: int) -> Iterator[tuple[int, int]]:
+def pack(words: Words, borders: Sequence[int], overlap: int) -> Iterator[tuple[int, int]]:
     """Pack as many neighbouring units as fit into each chunk.
 
-    Parameters
-    ----------
-    pieces
-        The pieces of the units.
-    borders
-        The first piece of each unit, and the end of the last; each unit fits a chunk.
-    overlap
-        Most tokens that a chunk repeats from the previous one, in whole units. Each chunk has at least one
-        new unit.
+    ``borders`` are the first word of each unit, and the end of the last; each unit fits a chunk. A chunk
+    repeats up to ``overlap`` tokens of the one before, in whole units, and has at least one new unit.
     """
     unit, n_units = 0, len(borders) - 1
     while unit < n_units:
-        end = bisect_right(borders, pieces.reach(borders[unit])) - 1
+        end = bisect_right(borders, words.reach(borders[unit])) - 1
         yield borders[unit], borders[end]
         if end == n_units:
             return
         first = borders[end]
         if overlap:
-            first = max(
-                pieces.reaching(borders[end], overlap), pieces.reaching(borders[end + 1], pieces.room)
-            )
+            first = max(words.reaching(borders[end], overlap), words.reaching(borders[end + 1], words.room))
         unit = max(min(bisect_left(borders, first), end), unit + 1)
 
 
-def slide(pieces: Pieces, find_starts: FindStarts, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Begin a chunk at every unit and add the next units that fit; a unit too long is cut into pieces."""
+def slide(words: Words, find_starts: FindStarts, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Begin a chunk at every unit and add the next units that fit; a unit too long is cut into words."""
     borders: list[int] = []
-    for start, end in pairwise(pieces.units(find_starts, first, last)):
-        borders += [begin for begin, _ in pack(pieces, range(start, end + 1), 0)]
+    for start, end in pairwise(words.units(find_starts, first, last)):
+        borders += [begin for begin, _ in pack(words, range(start, end + 1), 0)]
     borders.append(last)
     for start in borders[:-1]:
-        yield start, borders[bisect_right(borders, pieces.reach(start)) - 1]
+        yield start, borders[bisect_right(borders, words.reach(start)) - 1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from engine.documents.document import Chunk, Document
-from engine.documents.packing import FindStarts, Pieces, cut, pieces_of, slide, with_room
+from engine.documents.packing import FindStarts, Words, cut, slide, with_room, words_of
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.documents.units import (
     Embed,
@@ -44,19 +44,9 @@ def topic_barriers(document: Document, embed: Embed | None) -> list[int]:
 class Splitter:
     """A way to cut documents: as many whole units as fit are packed into a chunk.
 
-    Attributes
-    ----------
-    label, help
-        Name and description for people.
-    units
-        Functions that find where units begin, the coarsest unit first. A unit longer than a chunk is cut into
-        units of the next level; the finest, after these, are words.
-    barriers
-        Finds the places that no chunk crosses, whatever its size.
-    is_sliding
-        Whether a chunk begins at every unit, so that the overlap has no effect.
-    needs_embed
-        Whether ``barriers`` needs the vectors of sentences.
+    ``units`` find where units begin, the coarsest first: a unit longer than a chunk is cut into those of the
+    next level, at last into words. ``barriers`` find places that no chunk crosses, with the vectors of
+    sentences if it ``needs_embed``. If it ``is_sliding``, a chunk begins at every unit, whatever the overlap.
     """
 
     label: str
@@ -105,17 +95,10 @@ SPLITTERS = {
 
 @dataclass(frozen=True)
 class Splitting:
-    """How documents are cut into chunks.
+    """How documents are cut into chunks: the ``method`` is one of `SPLITTERS`.
 
-    Attributes
-    ----------
-    method
-        One of `SPLITTERS`.
-    chunk_tokens
-        Most tokens of a chunk as the model counts them, [CLS] and [SEP] included: a chunk of 256
-        just fits a limit of 256.
-    overlap
-        Most tokens that a chunk repeats from the one before, in whole units; a sliding splitter ignores it.
+    ``chunk_tokens`` are the most of a chunk as the model counts them, [CLS] and [SEP] included: a chunk of
+    256 just fits a limit of 256. It repeats up to ``overlap`` tokens of the one before, in whole units.
     """
 
     method: str = "sentences"
@@ -137,34 +120,27 @@ def split(
 ) -> list[Chunk]:
     """Cut a document into chunks, with larger ones around them where these are asked for.
 
+    The chunks are in order of their starts. Together they cover every character that is not blank; none
+    begins or ends within a word, unless that word is longer than a chunk; none has more than
+    ``chunk_tokens``.
+
     Parameters
     ----------
-    document
-        The document.
-    tokenizer
-        The tokenizer of the model that will read the chunks.
-    splitting
-        The method, the size and the overlap.
+    document, tokenizer, splitting
+        The document, the tokenizer of the model that will read the chunks, and how to cut.
     embed
         Returns the unit vectors of sentences, ``(n_sentences, d_model)``; only "semantic" needs it.
     tokens
         The document as `token_spans` gives it, if known: it is the same for all sizes.
     parent_tokens
-        Most tokens of a larger chunk, which a decoder reads in place of those found; 0 for none. The larger
-        chunks are cut by the same method, without overlap and without sliding, and the others from these.
-
-    Returns
-    -------
-    list of Chunk
-        In order of their starts. Together they cover every character that is not blank; none begins or ends
-        within a word, unless that word is longer than a chunk; none has more than ``chunk_tokens``. The
-        ``parent`` of each is the larger chunk around it, if there is one.
+        Most tokens of a larger chunk, the ``parent`` of those within it; 0 for none. The larger chunks are
+        cut by the same method, without overlap and without sliding, and the others from these.
     """
     n_special = tokenizer.n_special
     check_splitting(splitting, n_special, parent_tokens)
     barriers = SPLITTERS[splitting.method].barriers(document, embed)
     tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
-    large = pieces_of(document.text, tokens)
+    large = words_of(document.text, tokens)
     if parent_tokens:
         large = with_room(large, tokenizer, parent_tokens - n_special)
     small = with_room(large, tokenizer, splitting.chunk_tokens - n_special)
@@ -203,30 +179,30 @@ def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0
 
 
 def spans_of(
-    pieces: Pieces, splitting: Splitting, barriers: list[int], first: int, last: int
+    words: Words, splitting: Splitting, barriers: list[int], first: int, last: int
 ) -> Iterator[tuple[int, int]]:
-    """Cut the pieces from ``first`` to before ``last`` into chunks."""
+    """Cut the words from ``first`` to before ``last`` into chunks."""
     splitter = SPLITTERS[splitting.method]
     if splitter.is_sliding:
-        return slide(pieces, splitter.units[0], first, last)
-    return packed_spans(pieces, splitting, barriers, first, last)
+        return slide(words, splitter.units[0], first, last)
+    return packed_spans(words, splitting, barriers, first, last)
 
 
 def packed_spans(
-    pieces: Pieces, splitting: Splitting, barriers: list[int], first: int, last: int
+    words: Words, splitting: Splitting, barriers: list[int], first: int, last: int
 ) -> Iterator[tuple[int, int]]:
-    """Cut the pieces from ``first`` to before ``last`` into chunks of whole units, none across a barrier."""
-    for start, end in pairwise(pieces.borders(barriers, first, last)):
-        yield from cut(pieces, SPLITTERS[splitting.method].units, start, end, splitting.overlap)
+    """Cut the words from ``first`` to before ``last`` into chunks of whole units, none across a barrier."""
+    for start, end in pairwise(words.borders(barriers, first, last)):
+        yield from cut(words, SPLITTERS[splitting.method].units, start, end, splitting.overlap)
 
 
 def chunks_of(
-    document: Document, pieces: Pieces, spans: Iterable[tuple[int, int]], n_special: int
+    document: Document, words: Words, spans: Iterable[tuple[int, int]], n_special: int
 ) -> Iterator[Chunk]:
-    """Make chunks from spans of pieces."""
+    """Make chunks from spans of words."""
     for first, last in spans:
-        start, end = int(pieces.starts[first]), int(pieces.ends[last - 1])
-        n_tokens = int(pieces.totals[last] - pieces.totals[first]) + n_special
+        start, end = int(words.starts[first]), int(words.ends[last - 1])
+        n_tokens = int(words.totals[last] - words.totals[first]) + n_special
         section = document.section_at(start)
         yield Chunk(
             document.name, start, end, document.text[start:end], n_tokens, section.headings, section.page

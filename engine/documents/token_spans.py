@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.documents.offset_spans import as_arrays, counted_words
-from engine.documents.word_tokens import BLANKS, Ints, Words, word_cache, words_of_runs
+from engine.documents.word_tokens import BLANKS, Ints, RunWords, word_cache, words_of_runs
 from engine.tokenizers.encoding import check_text
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.unicode import CHINESE, PUNCTUATION, character_class
@@ -30,15 +30,10 @@ BORDER = re.compile(f"(?![\\[\\]<>|_])[{character_class(PUNCTUATION, CHINESE)}]"
 class TokenSpans:
     """The words of a text and their tokens.
 
-    Attributes
-    ----------
-    starts, ends
-        The span of each word, ``(n_words,)`` int32, in characters. Together they cover every character
-        that is not blank. A punctuation mark or a Chinese character is a word.
-    totals
-        Tokens of all words before each, and of all, ``(n_words + 1,)`` int32, without special tokens.
-    n_special
-        Special tokens around every text, such as [CLS] and [SEP].
+    ``starts`` and ``ends`` are the span of each word, ``(n_words,)`` int32. Together they cover every
+    character that is not blank; a punctuation mark or a Chinese character is a word. ``totals`` are the
+    tokens of all words before each, and of all, ``(n_words + 1,)`` int32, without the ``n_special`` around
+    every text.
     """
 
     starts: Ints
@@ -62,15 +57,7 @@ class TokenSpans:
 
 
 def token_spans(text: str, tokenizer: TextTokenizer) -> TokenSpans:
-    """Find the words of a text and count the tokens of each.
-
-    Parameters
-    ----------
-    text
-        The text.
-    tokenizer
-        The tokenizer of the model that will read it; added tokens that contain white space are ignored.
-    """
+    """Find the words of a text and count the tokens of each; added tokens with white space are ignored."""
     check_text(text, "the text")
     if not isinstance(tokenizer, WordPieceTokenizer):
         words = (word for block in blocks_of(text, BLANKS) for word in counted_words(text, *block, tokenizer))
@@ -133,7 +120,7 @@ def pieces_of(run: str) -> Iterator[tuple[int, str]]:
     yield start, run[start:]
 
 
-def place_words(places: Ints, which: Ints, words: Words, n_special: int) -> TokenSpans:
+def place_words(places: Ints, which: Ints, words: RunWords, n_special: int) -> TokenSpans:
     """Shift the words of each run to its place in the text: run ``which[i]`` begins at ``places[i]``."""
     n_words = np.diff(words.first)[which]
     before = np.cumsum(n_words) - n_words

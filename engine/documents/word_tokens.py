@@ -79,7 +79,7 @@ def word_cache(tokenizer: WordPieceTokenizer) -> WordCache:
 
 
 @dataclass(frozen=True)
-class Words:
+class RunWords:
     """The words of different runs, one run after the other.
 
     ``first[i]`` is the first word of run i, ``(n_runs + 1,)``; ``starts`` and ``ends`` are the spans of
@@ -92,7 +92,7 @@ class Words:
     counts: Ints
 
 
-def words_of_runs(runs: Sequence[str], tokenizer: WordPieceTokenizer, cache: WordCache) -> Words:
+def words_of_runs(runs: Sequence[str], tokenizer: WordPieceTokenizer, cache: WordCache) -> RunWords:
     """Return the words of runs without blanks, from the cache where possible."""
     new = [run for run in runs if run not in cache.runs]
     for batch in batches(new):
@@ -103,7 +103,7 @@ def words_of_runs(runs: Sequence[str], tokenizer: WordPieceTokenizer, cache: Wor
         WORD_CACHES[tokenizer] = replace(cache, runs={})
     words = np.frombuffer(b"".join(rows), np.int32).reshape(-1, 3)
     first = np.cumsum([0, *map(len, rows)], dtype=np.int32) // ROW_BYTES
-    return Words(first, words[:, 0], words[:, 1], words[:, 2])
+    return RunWords(first, words[:, 0], words[:, 1], words[:, 2])
 
 
 def batches(runs: Sequence[str]) -> Iterator[list[str]]:

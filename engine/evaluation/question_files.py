@@ -7,9 +7,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from engine.documents.document import Document, Section
+from engine.documents.document import Document, Failure, Section
 from engine.documents.formats.archive import read_members
-from engine.documents.formats.loaded import Failure
 from engine.documents.loaders import MAX_BYTES
 from engine.errors import DocumentError, InputError
 from engine.evaluation.beir import BeirSet, load_beir

@@ -17,7 +17,6 @@ import numpy as np
 
 from engine.documents.document import Chunk
 from engine.documents.sentences import MARK_AT_END, sentence_spans
-from engine.documents.table_rows import is_row_of_heads
 from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
@@ -30,6 +29,8 @@ from engine.retrieval.maxsim import unit_vectors
 
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
+# The line below the heads of columns: "|---|:-:|" or "--- | ---".
+RULE = re.compile(r"(?=.*\|)[|:\- \t]*-[|:\- \t]*")
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
 LINK_TARGET = re.compile(r"\[(?!\^)[^]\n]+\]:\s*\S+(\s+[\"'(].*)?")  # "[name]: address", but no note
 LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-*•]\s")
@@ -356,3 +357,24 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Mod
         )
         for number in np.argsort(-scores, kind="stable").tolist()
     )
+
+
+def is_row_of_heads(text: str, end: int) -> bool:
+    """Whether a line that ends at ``text[end]`` names the columns of a table."""
+    next_end = text.find("\n", end + 1)
+    below = text[end + 1 : None if next_end < 0 else next_end]
+    return text[end : end + 1] == "\n" and RULE.fullmatch(below) is not None
+
+
+def heads_above(text: str, start: int) -> str:
+    """Return the row that names the columns of the table around ``text[start]``; without one, ``""``."""
+    line_end = text.find("\n", start)
+    line = text[start : None if line_end < 0 else line_end]
+    end = text.rfind("\n", 0, start)
+    while "|" in line and end > 0:
+        begin = text.rfind("\n", 0, end) + 1
+        line = text[begin:end]
+        end = begin - 1
+        if RULE.fullmatch(line):
+            return text[text.rfind("\n", 0, max(end, 0)) + 1 : max(end, 0)].strip()
+    return ""

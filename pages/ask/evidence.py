@@ -9,10 +9,9 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.documents.sentences import unwrapped
-from engine.documents.table_rows import heads_above
 from engine.generation.answer import Answer, Judged, Written
 from engine.generation.checks import CheckedSentence, UnknownWord
-from engine.retrieval.evidence import Quote
+from engine.retrieval.evidence import Quote, heads_above
 from ui.asking import THOUGHT_ICON
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
 from ui.nothing_found import no_text_words

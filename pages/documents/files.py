@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.documents.document import Chunk, Document
-from engine.documents.formats.loaded import Failure
+from engine.documents.document import Chunk, Document, Failure
 from engine.documents.limited_reader import parse_limited
 from engine.errors import DocumentError, InputError
 from engine.retrieval.embedding_model import Model

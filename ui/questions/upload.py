@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 import streamlit as st
 
-from engine.documents.formats.loaded import Loaded
+from engine.documents.document import Loaded
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.question_files import parse_beir_zip
 from engine.evaluation.questions import parse_questions

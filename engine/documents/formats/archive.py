@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from engine.documents.formats.loaded import Failure
+from engine.documents.document import Failure
 from engine.documents.formats.plain import kind_of
 from engine.errors import DocumentError
 from engine.wording import printable, reason_of

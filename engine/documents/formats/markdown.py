@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from engine.documents.document import Document
-from engine.documents.formats.about import date_of, front_matter, tags_of
+from engine.documents.formats.metadata import date_of, front_matter, tags_of
 from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
 from engine.documents.formats.plain import decode
 
@@ -15,8 +15,8 @@ def read_markdown(name: str, content: bytes) -> Document:
     """
     text = decode(name, content)
     headings = list(bounded(name, atx_headings(text), MAX_HEADINGS, "headings"))
-    about = front_matter(text)
-    day, tags = date_of(about.get("date")), tags_of(about.get("tags"))
+    values = front_matter(text)
+    day, tags = date_of(values.get("date")), tags_of(values.get("tags"))
     return Document(name, text, title_of(headings), sections_under(headings), day, tags)
 
 

@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from engine.documents.document import Document, Section
-from engine.documents.formats.about import date_of, tags_of
+from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import kind_of, unified
 from engine.documents.formats.running_lines import without_running_lines
@@ -66,7 +66,7 @@ def gap_between(before: str, page: str) -> str:
     return LINE_GAP if goes_on else GAP
 
 
-def about(metadata: Any) -> tuple[str, str, tuple[str, ...]]:
+def metadata_of(metadata: Any) -> tuple[str, str, tuple[str, ...]]:
     """Return the title, the day of the last change and the keywords in a PDF's metadata."""
     if metadata is None:
         return "", "", ()
@@ -120,7 +120,7 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
             n_characters += len(text)
             if n_characters > MAX_CHARACTERS:
                 raise DocumentError(f"{name} has over {MAX_CHARACTERS} characters of text: split it")
-        title, day, tags = about(reader.metadata)
+        title, day, tags = metadata_of(reader.metadata)
         return title, day, tags, pages
     except DocumentError:
         raise

@@ -16,16 +16,10 @@ NUMBERED = re.compile(r"(?:(\d{1,4})\s+)?(.*?)(?:\s+(\d{1,4}))?")
 
 @dataclass(frozen=True)
 class RunningLine:
-    """The first or last line of pages, where it may be a running one.
+    """The first (``edge`` 0) or last (-1) line of pages, where it may be a running one.
 
-    Attributes
-    ----------
-    edge
-        Place of the line on its page, 0 for the first and -1 for the last.
-    text
-        The line without the page's number; empty for a number alone.
-    offset
-        The number less that of the page in the file, None for a line without one.
+    The ``text`` leaves out the page's number, ``offset`` is that number less the page's place in the file;
+    None for a line without one.
     """
 
     edge: int

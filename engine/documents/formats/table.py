@@ -4,8 +4,7 @@ import csv
 from collections.abc import Iterator
 from io import StringIO
 
-from engine.documents.document import Document
-from engine.documents.formats.loaded import Failure
+from engine.documents.document import Document, Failure
 from engine.documents.formats.plain import decode
 from engine.errors import DocumentError
 from engine.wording import reason_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.documents.document import Document
-from engine.documents.formats.about import date_of, tags_of
+from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError

@@ -7,8 +7,8 @@ from typing import Any
 from zipfile import ZipFile
 
 from engine.documents.document import Document
-from engine.documents.formats.about import date_of, tags_of
 from engine.documents.formats.archive import open_archive, read_member
+from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import unified
 from engine.errors import DocumentError

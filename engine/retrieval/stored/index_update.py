@@ -13,8 +13,8 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
+from engine.documents.document import Failure, Loaded
 from engine.documents.formats.archive import is_hidden
-from engine.documents.formats.loaded import Failure, Loaded
 from engine.documents.loaders import content_of, corpus_files, parse_file, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -91,9 +92,6 @@ def test_markdown_keeps_its_text_and_knows_its_headings():
     ]
     assert document.section_at(2) == Section(0)
     assert document.section_at(text.index("text")).headings == ("A",)
-
-
-def test_a_markdown_file_that_begins_below_level_one_has_no_title():
     assert parse_document("a.md", b"## Part\ntext\n# Whole").title == ""
 
 
@@ -125,8 +123,8 @@ def test_empty_cells_of_an_html_row_keep_their_place():
 
 
 def test_an_html_heading_ends_where_its_element_does():
-    page = b"<h1><img></h1><p>text<h2>Part<p>more<svg><title>drawn</title></svg>"
-    document = parse_document("a.html", page)
+    picture = b"<img src='data:image/png;base64," + b"iVBO/Rw0 K=" * 20_000 + b"' alt='a > b'>"
+    document = parse_document("a.html", b"<h1><img></h1><p>te" + picture + b"xt<h2>Part<p>more")
     assert (document.title, document.text) == ("", "text\n\nPart\n\nmore")
     assert headed(document) == [(("Part",), "Part")]
 
@@ -149,11 +147,6 @@ def test_html_names_its_encoding():
 def test_html_that_gives_no_text_says_why(page, reason):
     with pytest.raises(DocumentError, match=reason):
         parse_document("a.html", page)
-
-
-def test_a_page_with_a_picture_in_its_text_is_read():
-    page = b"<p>one<img src='data:image/png;base64," + b"iVBO/Rw0 K=" * 20_000 + b"' alt='a > b'>two"
-    assert parse_document("a.html", page).text == "onetwo"
 
 
 def test_csv_gives_a_document_a_row_named_as_a_spreadsheet_counts():
@@ -185,18 +178,13 @@ def test_csv_gives_one_column_on_request_whatever_parts_the_cells():
 def test_a_broken_csv_says_where(content, reason):
     loaded = parse_file("a.csv", content)
     assert loaded.documents == ()
-    with pytest.raises(DocumentError, match=reason):
-        raise DocumentError(loaded.failures[0].reason)
+    assert re.search(reason, loaded.failures[0].reason)
 
 
-def test_a_csv_row_of_too_many_cells_fails_alone():
+def test_a_csv_row_of_too_many_cells_fails_by_itself():
     loaded = parse_file("a.csv", b"id,text\n1,a,b\n2,c\n")
     assert [d.name for d in loaded.documents] == ["a.csv#3"]
-    assert [f.name for f in loaded.failures] == ["a.csv#2"]
     assert "3 cells where the header has 2" in loaded.failures[0].reason
-
-
-def test_a_csv_names_its_columns_where_one_is_asked_for_that_it_has_not():
     [failure] = parse_file("a.csv", b"id,text\n1,a", csv_column="body").failures
     assert "no column body: choose one of id, text" in failure.reason
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.documents.formats.loaded import Failure, Loaded
+from engine.documents.document import Failure, Loaded
 from engine.documents.limited_reader import parse_limited
 from engine.documents.loaders import parse_file
 from engine.limited_process import Limits

@@ -7,50 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Document, Section
-from engine.documents.packing import Pieces, pack
+from engine.documents.packing import Words, pack
 from engine.documents.sentences import sentence_spans
-from engine.documents.splitters import SPLITTERS, Splitter, Splitting, split
+from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.documents.token_spans import token_spans
-from engine.documents.truncation import limit_warning, over_limit
-from engine.documents.units import line_starts
+from engine.documents.truncation import limit_warning
 from engine.errors import InputError
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
-from tests.apps import app_of
-from tests.command_line import run
 
 NASTY = [
-    *[
-        "retrieval",
-        "unhappily",
-        "don't",
-        "한국어",
-        "東京",
-        "。",
-        "🙂",
-        "x" * 150,
-        "한국어" * 30,
-        "Hello. ",
-        "≠",
-        "ß",
-    ],
-    *[
-        "e\u0301",
-        "\u0301",
-        "\u0316",
-        "\u0903",
-        "\u200b",
-        "\ue000",
-        "\U0001d15e",
-        "\x00",
-        "\x0b",
-        "\x1c",
-        "\x85",
-    ],
-    *["##ing", "snake_case", "[12]", "R2-D2", "don’t", "naïve", "İ", "x.y", "\x01", "[UNK]", "[mask]"],
-    *["[MASK]", "[SEP]", "[MAS", "K]", " ", " ", "  ", "\n", "\n\n", "\u00a0", "\u2028", ".", "-", "a", "B"],
-]
+    "retrieval", "unhappily", "don't", "한국어", "東京", "。", "🙂", "x" * 150, "한국어" * 30, "Hello. ", "≠", "ß",
+    "e\u0301", "\u0301", "\u0316", "\u0903", "\u200b", "\ue000", "\U0001d15e", "\x00", "\x0b", "\x1c", "\x85",
+    "##ing", "snake_case", "[12]", "R2-D2", "don’t", "naïve", "İ", "x.y", "\x01", "[UNK]", "[mask]", "[MASK]",
+    "[SEP]", "[MAS", "K]", " ", " ", "  ", "\n", "\n\n", "\u00a0", "\u2028", ".", "-", "a", "B",
+]  # fmt: skip
 TEXTS = st.one_of(
     st.lists(st.sampled_from(NASTY), max_size=60).map("".join),
     st.lists(st.sampled_from(NASTY), max_size=60).map(" ".join),
@@ -111,11 +83,6 @@ def test_a_long_text_is_measured_as_the_tokenizer_reads_it(encoder):
 def test_a_text_without_blanks_is_measured_as_the_tokenizer_reads_it(encoder, text):
     tokens = token_spans(text, encoder.tokenizer)
     assert tokens.count(0, len(text)) == len(encoder.tokenizer.ids_batch([text])[0])
-
-
-def test_half_a_surrogate_pair_is_refused(encoder):
-    with pytest.raises(InputError, match="surrogate pair"):
-        token_spans("a \ud83d b", encoder.tokenizer)
 
 
 def tokenizer_with(folder, added=(), **changed):
@@ -240,15 +207,6 @@ def test_a_chunk_is_as_large_as_the_size_lets_it_be(encoder, method):
         assert len(longer) == 0 or tokens.count(chunk.start, longer[0]) > 64
 
 
-def test_chunks_end_between_words_and_repeat_the_overlap(encoder):
-    text = " ".join(["unhappily retrieved passages"] * 60)
-    chunks = split(Document("d.md", text), encoder.tokenizer, Splitting("fixed", 32, 8))
-    for before, after in pairwise(chunks):
-        shared = text[after.start : before.end]
-        assert 0 < len(encoder.tokenizer.encode(shared)) - 2 <= 8
-        assert text[before.end] == " "
-
-
 @pytest.mark.parametrize("method", sorted({*SPLITTERS} - {"sliding"}))
 def test_without_overlap_nothing_is_repeated(encoder, method):
     text = "one two three four five. six seven eight nine ten\n\n" * 20
@@ -261,9 +219,9 @@ def test_parts_of_a_word_are_not_put_together_again():
     """They may have other tokens together than alone."""
     starts = np.arange(4, dtype=np.int32)
     totals = np.arange(5, dtype=np.int32)
-    pieces = Pieces("abcd", starts, starts + 1, totals, cuts=(2,), room=5)
-    assert list(pack(pieces, range(5), 0)) == [(0, 2), (2, 4)]
-    assert list(pack(pieces, range(5), 3)) == [(0, 2), (2, 4)]
+    words = Words("abcd", starts, starts + 1, totals, cuts=(2,), room=5)
+    assert list(pack(words, range(5), 0)) == [(0, 2), (2, 4)]
+    assert list(pack(words, range(5), 3)) == [(0, 2), (2, 4)]
 
 
 def test_sentences_are_packed_whole_and_repeated_whole(encoder):
@@ -313,11 +271,6 @@ def test_the_recursive_splitter_cuts_paragraphs_then_lines_then_sentences_then_w
     ]
 
 
-def test_the_overlap_shrinks_where_the_next_unit_would_not_fit_beside_it(encoder):
-    text = "One two. Six ten. Now read these five."  # 3, 3 and 6 tokens
-    assert texts_of(text, encoder, "sentences", 8, overlap=3) == ["One two. Six ten.", "Now read these five."]
-
-
 def test_sections_are_never_mixed_but_pages_of_one_are(encoder):
     text = "# A\n\none two\n\nthree\n\n# B\n\nfour five six seven eight nine\n\n# B\n\nten"
     second, third = text.index("# B"), text.rindex("# B")
@@ -358,67 +311,29 @@ def test_a_chunk_of_the_models_limit_just_fits_it(encoder):
     assert limit_warning(chunks, encoder.max_tokens) is None
 
 
-def test_chunks_over_the_limit_are_counted_with_what_they_lose(encoder):
-    chunks = split(Document("d.md", "word " * 1000), encoder.tokenizer, Splitting("fixed", 300, 0))
-    assert len(over_limit(chunks, 256)) == 3
-    warning = limit_warning(chunks, 256)
-    assert warning.startswith("More than the 256 tokens that the model reads: 3 of 4 chunks, the longest 300")
-    assert "132 tokens would never be searched" in warning
-
-
-@pytest.mark.parametrize(("size", "overlap"), [(7, 0), (0, 0), (16, 14), (16, -1)])
-def test_settings_that_leave_no_room_are_refused(encoder, size, overlap):
-    with pytest.raises(InputError, match=r"chunk size|overlap"):
-        split(Document("d.md", "text"), encoder.tokenizer, Splitting("fixed", size, overlap))
-
-
-def test_an_unknown_method_is_refused_with_those_there_are(encoder):
-    with pytest.raises(InputError, match=r"no splitter 'pages'.*fixed, recursive, sentences"):
-        split(Document("d.md", "text"), encoder.tokenizer, Splitting("pages"))
-
-
-def test_topics_need_vectors(encoder):
-    with pytest.raises(InputError, match="give embed"):
-        split(Document("d.md", "text"), encoder.tokenizer, Splitting("semantic"))
-
-
-def test_a_large_chunk_is_not_smaller_than_the_small_ones(encoder):
-    with pytest.raises(InputError, match="parent size 63 is smaller than the chunk size 64"):
-        split(Document("d.md", "text"), encoder.tokenizer, Splitting("fixed", 64), parent_tokens=63)
-
-
 @pytest.mark.parametrize("text", ["\ue000" * 40, "\u200b", "\u0301"])
 def test_text_that_the_tokenizer_drops_is_still_in_a_chunk(encoder, text):
     assert texts_of(text, encoder, "fixed", 16) == [text]
 
 
+@pytest.mark.parametrize(
+    ("splitting", "parent_tokens", "reason"),
+    [
+        (Splitting("fixed", 7), 0, "chunk size"),
+        (Splitting("fixed", 16, 14), 0, "overlap"),
+        (Splitting("fixed", 16, -1), 0, "overlap"),
+        (Splitting("fixed", 64), 63, "parent size 63 is smaller than the chunk size 64"),
+        (Splitting("pages"), 0, r"no splitter 'pages'.*fixed, recursive, sentences"),
+        (Splitting("semantic"), 0, "give embed"),
+    ],
+)
+def test_settings_that_cannot_be_met_are_refused(encoder, splitting, parent_tokens, reason):
+    with pytest.raises(InputError, match=reason):
+        split(Document("d.md", "text"), encoder.tokenizer, splitting, parent_tokens=parent_tokens)
+    with pytest.raises(InputError, match="surrogate pair"):
+        token_spans("a \ud83d b", encoder.tokenizer)
+
+
 @pytest.mark.parametrize("method", SPLITTERS)
-@pytest.mark.parametrize("text", ["", " \n\t ", "\x1c"])
-def test_a_blank_document_has_no_chunks(encoder, text, method):
-    assert texts_of(text, encoder, method, 16) == []
-
-
-def sidebar():
-    import streamlit as st
-
-    from engine.models.encoder import Encoder
-    from ui.chunk_settings import chunk_settings
-
-    st.write(chunk_settings(Encoder.load()))
-
-
-def test_one_entry_in_the_table_adds_a_splitter_to_the_app_and_the_command_line(
-    monkeypatch, encoder, tmp_path
-):
-    monkeypatch.setitem(SPLITTERS, "lines", Splitter("Lines", "Whole lines.", (line_starts,)))
-    assert texts_of("one two\nthree four", encoder, "lines", 8) == ["one two\nthree four"]
-    lines = ["one two", "three four five six seven"]
-    assert texts_of("\n".join(lines), encoder, "lines", 8) == lines
-    app = app_of(sidebar).run()
-    assert app.selectbox(key="splitter").options[-1] == "Lines"
-    assert "- **Lines**: Whole lines." in app.selectbox(key="splitter").help
-    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
-    arguments = ("search", "three", "--corpus", tmp_path, "--chunk-tokens", 8, "--overlap", 0)
-    result = run(*arguments, "--splitter", "lines", "--json")
-    assert (result.exit_code, len(json.loads(result.stdout)["hits"])) == (0, 2)
-    assert "choose one of fixed" in run(*arguments, "--splitter", "x").stderr
+def test_a_blank_document_has_no_chunks(encoder, method):
+    assert [texts_of(text, encoder, method, 16) for text in ("", " \n\t ", "\x1c")] == [[], [], []]

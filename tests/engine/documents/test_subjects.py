@@ -2,7 +2,6 @@ import pytest
 
 from engine.documents.document import Document
 from engine.documents.formats.markdown import read_markdown
-from engine.documents.formats.webpage import read_html
 from engine.documents.subjects import LONGEST, subjects
 
 
@@ -31,15 +30,3 @@ def test_subjects_are_headings_or_names(text, expected):
 def test_of_many_headings_some_of_all_parts_are_taken():
     text = "# Title\n" + "\n".join(f"## Part {number}a" for number in range(21))
     assert subjects(document(text), 4) == ["Part 0a", "Part 5a", "Part 10a", "Part 15a"]
-
-
-def test_headings_of_any_format_with_sections_count():
-    page = (
-        "<h1>Orrin</h1><p>A town.</p><h2>The bridge</h2><p>Of Ada Holm.</p><h2>The harbour</h2><p>Cold.</p>"
-    )
-    assert subjects(read_html("d.html", page.encode()), 2) == ["The bridge", "The harbour"]
-
-
-def test_what_is_no_heading_of_the_format_is_no_subject():
-    text = "# Title\n\n```\n# a comment\n# another\n```\n\n## Upkeep\n\nText."
-    assert subjects(document(text), 3) == ["Upkeep"]

@@ -5,7 +5,7 @@ import docx
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from engine.documents.formats.about import MAX_TAG, MAX_TAGS, date_of, front_matter, tags_of
+from engine.documents.formats.metadata import MAX_TAG, MAX_TAGS, date_of, front_matter, tags_of
 from engine.documents.loaders import parse_file
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
@@ -39,10 +39,6 @@ def pdf():
     ("name", "content"),
     [
         ("a.md", b"---\ntitle: T\ndate: 2026-05-01\ntags: [bees, the garden]\n---\n# T\ntext"),
-        (
-            "a.md",
-            b"---\r\ndate: '2026-05-01T10:00:00+02:00'\r\ntags:\r\n- bees\r\n- the garden\r\n---\r\ntext",
-        ),
         ("a.md", b"---\ndate: 2026-05-01\ntags: bees, the garden\n...\ntext"),
         (
             "a.html",

@@ -1,6 +1,6 @@
 import pytest
 
-from engine.documents.table_rows import heads_above, is_row_of_heads
+from engine.retrieval.evidence import heads_above, is_row_of_heads
 
 TABLE = "| Years | Days |\n|-------|:----:|\n| 0 to 5 | 25 |\n| over 5 | 27 |\n"
 
