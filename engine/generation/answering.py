@@ -61,10 +61,8 @@ def ask(
         As in `retrieve`.
     writer
         The model that writes the text.
-    settings
-        How to search, to write and to check.
-    on_text
-        Called with each piece of the text as it is written.
+    on_text, on_thought
+        Called with each piece of the text, and of the thought before it, as it is written.
     on_quotes
         Called with the quotes, before the model writes.
     stop
@@ -72,17 +70,6 @@ def ask(
         ``"stopped"``, and it is not read again.
     turns
         Earlier turns of the conversation, for the prompt: `follow_up` returns them with the question.
-    on_thought
-        Called with each piece of the thought before the answer, if there is one.
-
-    Raises
-    ------
-    InputError
-        A blank question, ``k`` below 1, or a setting that a server does not have.
-    ContextLengthError
-        The budgets exceed the decoder's context, or the question exceeds the prompt's.
-    ModelUnavailableError
-        The server cannot be reached, or fails.
     """
     writer.check(settings)
     retrieved = retrieve(question, index, encoder, settings.search, null_scores)

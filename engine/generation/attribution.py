@@ -27,12 +27,9 @@ OTHER_COLUMNS = ("first token", "rest of the prompt", "answer so far")
 class AttentionShares:
     """Distribution of the attention of an answer's tokens.
 
-    Attributes
-    ----------
-    shares
-        ``(n_layers, n_heads, n_answer, n_passages + 3)``; the last axis sums to 1. Its last three
-        columns are `OTHER_COLUMNS`: the first token, where heads put the attention that they do not use; the
-        labels, question and template; and the answer itself.
+    ``shares`` is ``(n_layers, n_heads, n_answer, n_passages + 3)``; the last axis sums to 1. Its last three
+    columns are `OTHER_COLUMNS`: the first token, where heads put the attention that they do not use; the
+    labels, question and template; and the answer itself.
     """
 
     shares: Array
@@ -54,21 +51,8 @@ def attention_to_passages(
     """Return how much attention goes to each passage where each answer token is predicted.
 
     That is at the token before it: the first token of the answer is predicted at the last one of the
-    prompt. A passage's label and quotes belong to the rest of the prompt.
-
-    Parameters
-    ----------
-    decoder, prompt, answer_ids
-        The model, its prompt, and the answer: at least one token.
-    reuse
-        As in `Decoder.generate`.
-
-    Raises
-    ------
-    InputError
-        The answer is empty, or the prompt does not hold its passages.
-    ContextLengthError
-        Prompt and answer have more tokens than the model has positions.
+    prompt. A passage's label and quotes belong to the rest of the prompt. The answer has at least one token;
+    ``reuse`` is that of `Decoder.generate`.
     """
     ids, start = [*prompt.ids, *check_answer(answer_ids)], len(prompt.ids)
     decoder.check_ids(ids)
@@ -100,21 +84,11 @@ DROP_WITHOUT_ONE, DROP_WITHOUT_ANY = 0.1, 0.3
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Log-probability in nats of each answer token, with and without passages.
+    """Log-probability in nats of each answer token, with all passages, all but one, and none."""
 
-    Attributes
-    ----------
-    complete
-        With all passages, ``(n_answer,)``.
-    without
-        With all but one, ``(n_passages, n_answer)``.
-    without_any
-        With none, ``(n_answer,)``.
-    """
-
-    complete: Array
-    without: Array
-    without_any: Array
+    complete: Array  # (n_answer,)
+    without: Array  # (n_passages, n_answer)
+    without_any: Array  # (n_answer,)
 
     def drops(self, sentences: Sequence[Sentence]) -> Array:
         """How much a sentence's log-probability drops without each passage: ``(n_sentences, n_passages)``.
@@ -138,21 +112,7 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Return an answer's log-probabilities with all passages, without each of them, and without any.
 
-    Passages are removed by `ids_without`.
-
-    Parameters
-    ----------
-    decoder, prompt, answer_ids
-        The model, its prompt, and the answer: at least one token.
-    on_progress
-        Called with forward passes done and forward passes in all.
-
-    Raises
-    ------
-    InputError
-        The answer is empty, or the prompt does not hold its passages.
-    ContextLengthError
-        Prompt and answer have more tokens than the model has positions.
+    Passages are removed by `ids_without`; ``on_progress`` is called with forward passes done and in all.
     """
     answer = check_answer(answer_ids)
     numbers = [source.number for source in prompt.sources]
@@ -173,13 +133,9 @@ def leave_one_out(
 class Support:
     """The passages that a sentence depends on, by leaving passages out.
 
-    Attributes
-    ----------
-    passages
-        Numbers of the passages without which it would be clearly less probable, counted from 1.
-    together
-        Whether it would be so without all of them. With no ``passages`` this means that each one can be
-        missing but not all, as where two say the same. If neither holds, it depends on no passage.
+    ``passages`` are the numbers, from 1, of those without which it would be clearly less probable;
+    ``together`` is whether it would be so without all of them. With no ``passages`` this means that each one
+    can be missing but not all, as where two say the same. If neither holds, it depends on no passage.
     """
 
     passages: tuple[int, ...]
@@ -206,7 +162,7 @@ def support(found: LeaveOneOut, sentences: Sequence[Sentence]) -> tuple[Support,
 
 
 def check_answer(ids: Sequence[int]) -> list[int]:
-    """Return the ids of an answer; raise `InputError` where there are none."""
+    """Return the ids of an answer that is not empty."""
     if not ids:
         raise InputError("the answer is empty: there is nothing that could rest on a passage")
     return [*ids]

@@ -32,23 +32,10 @@ def measure_cache(
     lengths: Sequence[int],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CacheCost:
-    """Time one more token after the first tokens of a text, on this machine.
+    """Time one more token after the first ``lengths`` tokens of a text, on this machine.
 
-    Without the cache all tokens before it are read again; with it, only the last one is.
-
-    Parameters
-    ----------
-    decoder, ids
-        The model and the text's tokens.
-    lengths
-        How many tokens precede the one that is timed.
-    on_progress
-        Called with lengths done and lengths in all.
-
-    Raises
-    ------
-    InputError
-        A length is below 1 or above that of the text.
+    Without the cache all tokens before it are read again; with it, only the last one is. ``on_progress`` is
+    called with lengths done and lengths in all.
     """
     for length in lengths:
         if not 1 <= length <= len(ids):
@@ -66,25 +53,13 @@ def measure_cache(
 
 @dataclass(frozen=True)
 class CachePrecision:
-    """A cache of ``kv_bits`` that holds a text, compared with one of 16.
-
-    Attributes
-    ----------
-    n_bytes
-        Its keys and values.
-    token_s
-        Seconds for one more token.
-    divergence
-        Mean Kullback-Leibler divergence of next tokens from those with 16 bits, in nats.
-    same_greedy
-        Share of places where the most probable token is the same.
-    """
+    """A cache of ``kv_bits`` that holds a text, compared with one of 16."""
 
     kv_bits: int
-    n_bytes: int
-    token_s: float
-    divergence: float
-    same_greedy: float
+    n_bytes: int  # of its keys and values
+    token_s: float  # seconds for one more token
+    divergence: float  # mean Kullback-Leibler divergence of next tokens from those with 16 bits, in nats
+    same_greedy: float  # share of places where the most probable token is the same
 
 
 def measure_precision(
@@ -95,21 +70,8 @@ def measure_precision(
 ) -> tuple[CachePrecision, ...]:
     """Read a text with a cache of each of `KV_BITS`, and compare time and next tokens.
 
-    Parameters
-    ----------
-    decoder, ids
-        The model and the text's tokens.
-    n_compared
-        The last tokens of the text, behind which distributions are compared; all if it has fewer.
-    on_progress
-        Called with tokens compared and tokens in all.
-
-    Raises
-    ------
-    InputError
-        The text is empty, or nothing is to be compared.
-    ContextLengthError
-        It has more tokens than the model has positions.
+    Distributions are compared behind the last ``n_compared`` tokens, or all if there are fewer;
+    ``on_progress`` is called with tokens compared and tokens in all.
     """
     n_tokens = decoder.check_ids(ids)
     if n_compared < 1:

@@ -41,13 +41,6 @@ def render_chat(
 
     The environment is that of transformers, sandboxed, and in a process with limits on time and memory.
     Models that may think before they answer (Qwen3, SmolLM3) do so with ``think``, their ``enable_thinking``.
-
-    Raises
-    ------
-    InputError
-        A message lacks ``role`` or ``content``, or the template refuses these messages.
-    ModelFileError
-        The template is broken, or takes too long or too much memory.
     """
     for number, message in enumerate(messages):
         if not isinstance(message.get("role"), str) or not isinstance(message.get("content"), str):

@@ -32,14 +32,8 @@ class UnknownWord:
 class CheckedSentence:
     """A sentence of a generated text, at ``[start, end)``.
 
-    Attributes
-    ----------
-    start, end
-        Its span in the text.
-    unknown
-        Its words that occur in no passage.
-    log_prob_drop
-        How much its log-probability drops without the passages, in nats per token; None if not computed.
+    ``unknown`` are its words that occur in no passage. ``log_prob_drop`` is how much its log-probability
+    drops without the passages, in nats per token; None if not computed.
     """
 
     start: int
@@ -69,16 +63,8 @@ def check_sentences(
 ) -> tuple[CheckedSentence, ...]:
     """Find the words of each sentence that occur neither in a passage nor in the question.
 
-    Words are compared by their stems, numbers by their digits.
-
-    Parameters
-    ----------
-    text
-        The generated text.
-    passages, question
-        What the model was given.
-    tokenizer
-        The encoder's, whose vocabulary tells common words from rare ones.
+    Words are compared by their stems, numbers by their digits. The vocabulary of the encoder's ``tokenizer``
+    tells common words from rare ones.
     """
     known = {word_form(word) for each in (*passages, question) for word in WORD.findall(each)}
     return tuple(

@@ -46,14 +46,8 @@ def follow_up(
 ) -> tuple[str, tuple[Turn, ...]]:
     """Return a question of its own, and the turns that it follows on: none where it opens a new topic.
 
-    Parameters
-    ----------
-    question
-        The question, as it was typed.
-    turns
-        The turns of the conversation, oldest first.
-    index, encoder, null_scores
-        What is searched, its encoder, and the scores of unrelated questions in it.
+    ``turns`` are those of the conversation, oldest first; ``index`` is searched, with the ``null_scores`` of
+    unrelated questions.
     """
     topic = topic_of(turns, question)
     if not topic or not question.strip():

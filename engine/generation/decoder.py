@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.errors import ContextLengthError, InputError, ModelFileError
 from engine.generation.chat import Message, RenderedChat, render_chat
+from engine.generation.decoder_files import read_folder, read_gguf
 from engine.generation.generated_token import Candidate, FinishReason, GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt_lookup import PromptLookup
@@ -34,26 +35,20 @@ from engine.models.decoders import (
     is_packed,
     new_cache,
     next_logits,
-    read_folder_model,
-    read_gguf_model,
     trace_shapes,
     unembed,
 )
 from engine.models.kv_cache import KVCache, check_kv_bits
 from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.encoding import Encoding, check_vocab_size
+from engine.tokenizers.encoding import Encoding
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.gguf_file import GGUF
-from engine.weights.tensors import damaged_files, read_json, read_text, shortened
 
 # Hidden states are turned into logits this many at a time: (64, vocab_size) are held at once.
 LOGIT_TOKENS = 64
 # The cache has room for this many tokens of an answer from the start, and grows for more.
 ROOM_TOKENS = 256
-MAX_TEMPLATE = 1024**2  # bytes of a chat template; those of models that call tools have some 20,000
-GGUF_SPECIAL = ("bos", "eos", "eot")  # tokens that begin a text, and that end it
 
 
 @dataclass(frozen=True)
@@ -102,20 +97,11 @@ class Decoder:
         kv_bits
             Bits of a number in the KV cache: 16, or 8 with a scale for each key and value, which halves the
             cache and is faster behind long texts, and a little less exact. `dataclasses.replace` changes it.
-
-        Raises
-        ------
-        InputError
-            ``kv_bits`` is neither.
-        ModelUnavailableError
-            The model cannot be found or downloaded.
-        ModelFileError
-            Its files are damaged, incomplete, or of another architecture.
         """
         check_kv_bits(kv_bits)
         path = model_path(source, on_progress)
-        load = load_folder if path.is_dir() else load_gguf
-        return load(str(source), path, compiled, kv_bits)
+        files = (read_folder if path.is_dir() else read_gguf)(path, compiled, kv_bits)
+        return cls(str(source), **vars(files), kv_bits=kv_bits)
 
     @property
     def max_tokens(self) -> int:
@@ -139,24 +125,8 @@ class Decoder:
         """Run a prompt and keep its intermediates.
 
         The names are ``tokens``, ``ids``, ``embeddings.output``, ``layers.{i}.attention.*``,
-        ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``norm`` and ``logits``.
-
-        Parameters
-        ----------
-        prompt
-            A text, chat messages or token ids, as in `generate`.
-        keep
-            Patterns of the names to keep, such as ``layers.*.attention.weights``.
-        max_bytes
-            The most that the trace may hold.
-
-        Raises
-        ------
-        InputError
-            The trace would be larger than ``max_bytes``, a pattern matches nothing, or there are no
-            tokens.
-        ContextLengthError
-            The prompt has more tokens than the model has positions.
+        ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``norm`` and ``logits``; ``keep`` has patterns of those
+        to keep, such as ``layers.*.attention.weights``. The trace may have up to ``max_bytes``.
         """
         ids = self.prompt_ids(prompt)
         self.check_ids(ids)
@@ -195,13 +165,6 @@ class Decoder:
 
         Special tokens count as such only where the template put them: in a message's content they
         are plain text.
-
-        Raises
-        ------
-        InputError
-            There is no template, or it refuses the messages.
-        ModelFileError
-            The template is broken, or leaves out the last message.
         """
         if self.chat_template is None:
             raise InputError(f"{self.name} has no chat template: give the prompt as one text")
@@ -279,13 +242,6 @@ class Decoder:
         ------
         GeneratedToken
             The last one has a ``finish_reason``.
-
-        Raises
-        ------
-        ContextLengthError
-            The prompt leaves no room for a token.
-        InputError
-            A setting outside its range, or an empty prompt.
         """
         sampling = replace(sampling, **changes)
         ids = self.prompt_ids(prompt)
@@ -375,28 +331,10 @@ class Decoder:
         )
 
     def log_probabilities(self, ids: Sequence[int], start: int, reuse: PrefixCache | None = None) -> Array:
-        """Log-probability of each token from ``start`` on, given all tokens before it.
+        """Log-probability of each token from ``start``, 1 or more, on, given all before it.
 
-        Parameters
-        ----------
-        ids
-            The tokens, ``n`` of them.
-        start
-            Where to begin: 1 or more, since nothing comes before the first token.
-        reuse
-            As in `generate`: what ``ids[:start]`` begins with may be there already.
-
-        Returns
-        -------
-        Array
-            In nats, ``(n - start,)``.
-
-        Raises
-        ------
-        ContextLengthError
-            There are more tokens than the model has positions.
-        InputError
-            ``start`` is outside 1 to ``n``, or there are no ids, or one outside the vocabulary.
+        In nats, ``(n_tokens - start,)``. As in `generate`, the beginning of ``ids[:start]`` may be in
+        ``reuse`` already.
         """
         n_tokens = self.check_ids(ids)
         if not 1 <= start <= n_tokens:
@@ -461,84 +399,3 @@ class Decoder:
                 f"{n_tokens - self.max_tokens}: shorten the prompt or give fewer passages"
             )
         return n_tokens
-
-
-def load_gguf(name: str, path: Path, compiled: bool, kv_bits: int) -> Decoder:
-    """Load a decoder from a .gguf file."""
-    with damaged_files(path):
-        file = GGUF(path)
-        config, weights = read_gguf_model(file, compiled, kv_bits)
-        tokenizer = BPETokenizer.from_gguf(file)
-        bos, *ends = (special_id(file.get(f"tokenizer.ggml.{k}_token_id"), k, config) for k in GGUF_SPECIAL)
-        template = checked_template(file.get("tokenizer.chat_template"), path)
-        return Decoder(
-            name=name,
-            config=config,
-            weights=weights,
-            tokenizer=tokenizer,
-            chat_template=template,
-            bos_id=bos,
-            start_ids=tokenizer.start_ids,
-            end_ids=frozenset(end for end in ends if end is not None),
-            kv_bits=kv_bits,
-        )
-
-
-def load_folder(name: str, folder: Path, compiled: bool, kv_bits: int) -> Decoder:
-    """Load a decoder from a folder with config.json, model.safetensors and tokenizer.json."""
-    with damaged_files(folder):
-        config, weights = read_folder_model(folder, compiled, kv_bits)
-        tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
-        check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        model, generation, chat = (
-            read_json(path) if (path := folder / file).is_file() else {}
-            for file in ("config.json", "generation_config.json", "tokenizer_config.json")
-        )
-        bos = special_id(model.get("bos_token_id"), "bos", config)
-        start_ids = tokenizer.start_ids  # unless tokenizer_config.json states otherwise
-        if isinstance(wanted := chat.get("add_bos_token"), bool):
-            start_ids = (bos,) if wanted and bos is not None else ()
-        end = generation.get("eos_token_id", model.get("eos_token_id"))
-        ends = [special_id(one, "eos", config) for one in (end if isinstance(end, list) else [end])]
-        return Decoder(
-            name=name,
-            config=config,
-            weights=weights,
-            tokenizer=tokenizer,
-            chat_template=folder_template(folder, chat.get("chat_template")),
-            bos_id=bos,
-            start_ids=start_ids,
-            end_ids=frozenset(one for one in ends if one is not None),
-            kv_bits=kv_bits,
-        )
-
-
-def folder_template(folder: Path, setting: object) -> str | None:
-    """Return the chat template of a folder: a file of its own, or the setting of tokenizer_config.json."""
-    path = folder / "chat_template.jinja"
-    if path.is_file():
-        return read_text(path, MAX_TEMPLATE)
-    if isinstance(setting, list):  # several by their names
-        setting = {entry["name"]: entry["template"] for entry in setting}.get("default")
-    return checked_template(setting, folder)
-
-
-def checked_template(setting: object, path: Path) -> str | None:
-    """Return a chat template, or None; raise `ModelFileError` for anything but a text of up to 1 MB."""
-    if not isinstance(setting, str | None) or len(setting or "") > MAX_TEMPLATE:
-        raise ModelFileError(
-            f"the chat template of {path} is {shortened(setting)}, no text of up to 1 MB: download it again"
-        )
-    return setting
-
-
-def special_id(value: object, name: str, config: DecoderConfig) -> int | None:
-    """Return the id of a special token, None where a model has none."""
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < config.vocab_size:
-        raise ModelFileError(
-            f"the model's {name} token is {shortened(value)}, not an id below {config.vocab_size}: "
-            "download it again"
-        )
-    return value

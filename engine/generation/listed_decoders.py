@@ -20,27 +20,13 @@ PROMPT_TOKENS, TIMED_TOKENS = 32, 8
 
 @dataclass(frozen=True)
 class ListedDecoder:
-    """A decoder of the catalog on this machine.
-
-    Attributes
-    ----------
-    model
-        Its entry of the catalog: name, files, licence.
-    memory_bytes
-        Bytes of its weights and of the cache of a long prompt, roughly.
-    fits
-        Whether so many are free; None if free memory is unknown.
-    tokens_per_s
-        Estimated speed of writing; None without a measured rate.
-    is_cached
-        Whether its file is on this machine.
-    """
+    """A decoder of the catalog on this machine."""
 
     model: KnownModel
-    memory_bytes: int
-    fits: bool | None
-    tokens_per_s: float | None
-    is_cached: bool
+    memory_bytes: int  # of its weights and of the cache of a long prompt, roughly
+    fits: bool | None  # whether so many are free; None if free memory is unknown
+    tokens_per_s: float | None  # estimated speed of writing; None without a measured rate
+    is_cached: bool  # whether its file is on this machine
 
 
 def listed_decoders(read_rate: float | None = None) -> list[ListedDecoder]:

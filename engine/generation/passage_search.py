@@ -33,18 +33,11 @@ def retrieve(
 
     Parameters
     ----------
-    question, index, encoder
-        The question, the index to search, and the index's encoder.
-    settings
-        How to search.
+    index, encoder
+        The index to search, and its encoder.
     null_scores
         Scores of unrelated questions in this index; None computes them here, at the cost of embedding about
         a hundred questions.
-
-    Raises
-    ------
-    InputError
-        A blank question, ``k`` below 1, or an index of another encoder.
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")

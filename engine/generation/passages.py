@@ -22,13 +22,7 @@ class PassageSpan:
 
 
 def passage_spans(prompt: Prompt) -> tuple[PassageSpan, ...]:
-    """Find each passage of a prompt, in characters of its last message.
-
-    Raises
-    ------
-    InputError
-        The prompt does not hold its passages.
-    """
+    """Find each passage of a prompt, in characters of its last message."""
     content, spans, place = prompt.messages[-1]["content"], [], 0
     for source in prompt.sources:
         label, quotes = passage_frame(source.number)

@@ -88,8 +88,6 @@ def assemble_prompt(
 
     Parameters
     ----------
-    question
-        The question.
     hits
         Passages, best first.
     decoder
@@ -97,14 +95,7 @@ def assemble_prompt(
     max_prompt_tokens
         Most tokens of the whole prompt, template included.
     turns
-        Earlier turns of the conversation, oldest first; those without an answer are left out.
-
-    Raises
-    ------
-    ContextLengthError
-        The question alone exceeds the budget.
-    InputError
-        The question is blank.
+        Earlier turns, oldest first; those without an answer are left out.
     """
     question = question.strip()
     if not question:

@@ -21,28 +21,8 @@ def replay(
 ) -> tuple[GeneratedToken, ...]:
     """Return the tokens of an answer as `Decoder.generate` would have yielded them, without sampling.
 
-    Parameters
-    ----------
-    decoder, prompt_ids, answer_ids
-        The model, the prompt, and the tokens that followed it, with the one that ended the answer.
-    n_candidates
-        As in `Decoder.generate`; 1 or more.
-    sampling
-        The settings that the candidates' chances depend on.
-    reuse
-        As in `Decoder.generate`.
-
-    Returns
-    -------
-    tuple of GeneratedToken
-        One a token, none for no tokens; ``finish_reason`` is None except for a token that ended the answer.
-
-    Raises
-    ------
-    ContextLengthError
-        Prompt and answer have more tokens than the model has positions.
-    InputError
-        There is no prompt, or an id outside the vocabulary.
+    ``answer_ids`` include the token that ended the answer, if one did: the others have no ``finish_reason``.
+    The chances of the ``n_candidates``, 1 or more, depend on ``sampling``.
     """
     ids, start = [*prompt_ids, *answer_ids], len(prompt_ids)
     decoder.check_ids(prompt_ids)

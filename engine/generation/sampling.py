@@ -17,26 +17,10 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen; a field for each of `RULES`, and the seed.
+    """How the next token is chosen: a field for each of `RULES`, None where it is off, and the seed.
 
-    Attributes
-    ----------
-    temperature
-        Logits are divided by it; 0 is greedy: the largest logit, no draw.
-    top_k, top_p, min_p
-        Draw only among the ``top_k`` most probable tokens, the nucleus of probability ``top_p``, and
-        those at least ``min_p`` times as probable as the most probable; None is no limit.
-    repetition_penalty
-        Above 1, tokens that occurred before lose probability; 1 is none. It also counts at temperature 0.
-        As in transformers, prompt and answer count, so a high one also drives an answer away from the words
-        of its passages.
-    seed
-        Makes the draws repeatable; None draws differently each time.
-
-    Raises
-    ------
-    InputError
-        A setting is outside its range.
+    Temperature 0 is greedy: the largest logit, no draw. As in transformers, the repetition penalty counts
+    the tokens of prompt and answer. A seed of None draws differently each time.
     """
 
     temperature: float = 0.0
@@ -110,38 +94,20 @@ def keep_min_p(logits: Array, min_p: float) -> Array:
 
 @dataclass(frozen=True)
 class Rule:
-    """One setting of `Sampling`: what it does to logits, and how it is set.
+    """One setting of `Sampling`: what it does to logits, and how it is set."""
 
-    Attributes
-    ----------
-    apply
-        ``apply(logits, value, seen)`` returns the logits ``(vocab_size,)`` under the rule; ``seen`` are the
-        ids of prompt and answer so far.
-    is_valid, advice
-        Whether a value is allowed, and what to give otherwise.
-    low, high, step
-        Range and step of a slider.
-    off
-        The value of the slider that turns the rule off.
-    label, help
-        Name and description for people.
-    if_greedy
-        Whether it also counts at temperature 0; such rules come before the temperature.
-    on_server
-        Whether OpenAI-compatible servers share the setting, under the same name.
-    """
-
+    # apply(logits, value, seen): logits (vocab_size,) under the rule; seen are ids of prompt and answer
     apply: Callable[[Array, Any, Sequence[int]], Array]
     is_valid: Callable[[float], bool]
-    advice: str
-    low: float
+    advice: str  # the values that are valid
+    low: float  # range and step of a slider
     high: float
     step: float
-    off: float
+    off: float  # the value of the slider that turns the rule off
     label: str
     help: str
-    if_greedy: bool = False
-    on_server: bool = False
+    if_greedy: bool = False  # whether it also counts at temperature 0; such rules come before the temperature
+    on_server: bool = False  # whether OpenAI-compatible servers share it, under the same name
 
 
 # To add a rule, add an entry, its function and the field of `Sampling`: the app draws its sliders and the
@@ -227,13 +193,7 @@ def unused_settings(sampling: Sampling) -> list[str]:
 
 
 def server_settings(sampling: Sampling) -> dict[str, Any]:
-    """Return the settings that go to an OpenAI-compatible server, without those that are None.
-
-    Raises
-    ------
-    InputError
-        A setting is not the default, and servers do not share it.
-    """
+    """Return the settings that go to an OpenAI-compatible server, without those that are None."""
     shared = [*(name for name, rule in RULES.items() if rule.on_server), "seed"]
     for field in fields(sampling):
         value = getattr(sampling, field.name)

@@ -59,15 +59,7 @@ class Server:
     api_key: str = field(default="", repr=False)
 
     def models(self) -> list[str]:
-        """Return the names of the server's models.
-
-        Raises
-        ------
-        InputError
-            The address is not one of http or https, or the key cannot be one.
-        ModelUnavailableError
-            The server cannot be reached, wants a key, or does not list its models.
-        """
+        """Return the names of the server's models."""
 
         async def listed(client: "AsyncOpenAI") -> list[str]:
             found = (await client.models.list()).data[:MAX_MODELS]
@@ -84,11 +76,6 @@ class Server:
         ------
         Ask
             A function that sends a request with the client, and waits for so many seconds at most.
-
-        Raises
-        ------
-        InputError
-            The address is not one of http or https, or the key cannot be one.
         """
         # An asynchronous client, since only that can be stopped between two pieces of a header.
         client = self._client()
@@ -134,15 +121,6 @@ class Server:
         ------
         TextDelta
             The last one has a ``finish_reason``, unless the server was stopped.
-
-        Raises
-        ------
-        InputError
-            No model is named, the address is not one of http or https, the key cannot be one, or a setting is
-            not shared by servers.
-        ModelUnavailableError
-            The server cannot be reached, is silent for too long, refuses the request, or answers
-            with something that is no stream of a chat completion.
         """
         if not self.model:
             raise InputError(f"no model of {self.url} is chosen: give the name of one")
@@ -222,11 +200,6 @@ def readable(text: Any) -> str:
     """Return a server's text with a replacement character for each half of a surrogate pair.
 
     JSON can hold such halves, UTF-8 cannot.
-
-    Raises
-    ------
-    TypeError
-        It is no text: the client checks no types.
     """
     if not isinstance(text, str):
         raise TypeError(f"its text is of the type {type(text).__name__}")

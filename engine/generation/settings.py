@@ -19,22 +19,10 @@ CONTEXTS = {
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How passages are searched for, and which of them count as relevant.
+    """How ``k`` passages are searched for, by one of `RETRIEVERS`, and which of them count as relevant.
 
-    Attributes
-    ----------
-    k
-        Passages to search for.
-    min_relevance
-        Lowest `NullScores.relevance` of a passage that counts as relevant, 0 to 100: the share of unrelated
-        questions, in percent, whose best passage is further away.
-    retriever
-        One of `RETRIEVERS`: it finds the passages and decides their order.
-
-    Raises
-    ------
-    InputError
-        An unknown retriever, or a relevance outside its range.
+    ``min_relevance`` is the lowest `NullScores.relevance` of a passage that counts, 0 to 100: the share of
+    unrelated questions, in percent, whose best passage is further away.
     """
 
     k: int = 4
@@ -58,12 +46,8 @@ class AnswerSettings:
 
     Attributes
     ----------
-    search
-        How passages are searched for.
     max_prompt_tokens, max_new_tokens
         Token budgets of prompt and answer; together they fit the decoder's context.
-    sampling
-        How tokens are chosen.
     context
         What the model reads: the best ``"sentences"`` of the passages, or whole ``"passages"``.
     answer_threshold, refuse_threshold
@@ -73,11 +57,6 @@ class AnswerSettings:
         without the passages.
     think
         Whether a model with a thinking mode thinks before it answers, in up to `MAX_THOUGHT_TOKENS` more.
-
-    Raises
-    ------
-    InputError
-        An unknown context, or confidences outside 0 to 1 or in the wrong order.
     """
 
     search: SearchSettings = DEFAULT_SEARCH

@@ -41,27 +41,8 @@ def generate(
 
     Whenever the context is full, the older half of the visible tokens is dropped, and the rest is read again
     as if it were the beginning. With the cache only new tokens go through the layers; without it all visible
-    ones do, for every token. The text is the same.
-
-    Parameters
-    ----------
-    params, config
-        The model.
-    prompt_ids
-        The prompt, of any length above 0.
-    max_new_tokens
-        Most tokens to generate.
-    sampling
-        How each token is chosen.
-    stop_ids
-        Tokens that end the text, of which the first one generated is the last token.
-    kv_cache
-        Whether keys and values are cached.
-
-    Raises
-    ------
-    InputError
-        There is no prompt, an id is not in the vocabulary, or a number is outside its range.
+    ones do, for every token. The text is the same. The first of ``stop_ids`` to be generated is the last
+    token.
     """
     if not prompt_ids:
         raise InputError("there is no token to go on from: give a prompt")

@@ -97,13 +97,7 @@ class Batcher:
         return len(self._jobs)
 
     async def compute(self, key: Hashable, items: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-        """Return the result of each item; items of a cancelled request are not computed.
-
-        Raises
-        ------
-        QueueFullError
-            Too much waits already.
-        """
+        """Return the result of each item; items of a cancelled request are not computed."""
         if not items:
             return []
         job, n_tokens = Job(key, items, sizes, asyncio.get_running_loop().create_future()), sum(sizes)

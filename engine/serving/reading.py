@@ -44,13 +44,7 @@ class Reading:
 def read_texts(
     texts: Sequence[str], prompt: str, encoder: Encoder, limits: Limits, truncate: bool, field: str
 ) -> Reading:
-    """Tokenize texts behind a prompt.
-
-    Raises
-    ------
-    RequestError
-        One is empty, has more tokens than the model reads and is not to be cut, or all have too many.
-    """
+    """Tokenize texts behind a prompt."""
     for number, text in enumerate(texts):
         if not text:
             raise RequestError(400, f"{field}: text {number} is empty: leave it out", field)

@@ -16,13 +16,7 @@ KEPT_ALIVE_S = 30  # that a connection without a request stays open
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 is any free one. Early connections wait until the server runs.
-
-    Raises
-    ------
-    InputError
-        There is no such address here, or the port is in use.
-    """
+    """Return a listening socket; port 0 is any free one. Early connections wait until the server runs."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)

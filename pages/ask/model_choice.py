@@ -47,13 +47,7 @@ def cache_picker() -> None:
 
 
 def server_picker() -> Server:
-    """Draw the address, key and model of a server.
-
-    Raises
-    ------
-    InputError
-        The server is public, and this address is not one of its operator's.
-    """
+    """Draw the address, key and model of a server."""
     default = operators_servers()[0] if is_public() else DEFAULT_URL
     url = st.text_input(
         "Address",

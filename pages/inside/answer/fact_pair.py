@@ -94,13 +94,7 @@ def pair_of_answer(written: Written) -> NamedPair | None:
 
 
 def own_pair() -> NamedPair:
-    """Draw two prompts of the user's own, at first the example, and the boxes to change them; return them.
-
-    Raises
-    ------
-    InputError
-        They cannot be compared.
-    """
+    """Draw two prompts of the user's own, at first the example, and the boxes to change them; return them."""
     shown = st.container()
     with st.expander("Write two prompts of your own", icon=":material/edit:"):
         first, second, ending, said = pair_boxes()

@@ -68,13 +68,7 @@ def start_continuation(name: str, request: Request) -> Job[Continuation]:
 
 
 def continuation(job: Job[Continuation]) -> Continuation:
-    """Return a finished continuation, after drawing it while it grows.
-
-    Raises
-    ------
-    GlassboxError
-        The error that ended the generation.
-    """
+    """Return a finished continuation, after drawing it while it grows."""
     if not job.done:
         place = st.empty()
         with place.container():
