@@ -141,10 +141,8 @@ def test_every_list_gives_away_exactly_its_places(n_lists, n, k, seed):
     places = k_occurrence(scores, min(k, n))
     assert places.sum() == pytest.approx(n_lists * min(k, n))
     assert (places <= n_lists + 1e-9).all()
-
-
-def test_places_that_are_tied_are_shared():
-    np.testing.assert_allclose(k_occurrence(np.array([[0.9, 0.5, 0.5, 0.5, 0.1]]), 2), [1, *[1 / 3] * 3, 0])
+    tied = np.array([[0.9, 0.5, 0.5, 0.5, 0.1]])  # ties share their places
+    np.testing.assert_allclose(k_occurrence(tied, 2), [1, *[1 / 3] * 3, 0])
 
 
 @pytest.mark.parametrize(
@@ -214,33 +212,20 @@ def test_a_preview_equals_searching_a_smaller_index(n, k, seed, data):
         assert set(change.gained) == set(change.after) - set(change.before)
 
 
-def test_without_removing_anything_nothing_changes():
-    [change] = preview_removal(np.eye(4), [], np.eye(4)[:1], 2)
-    assert change.lost == change.gained == ()
-    [change] = preview_removal(np.eye(4), range(4), np.eye(4)[:1], 2)
-    assert change.after == ()
-
-
 def test_copies_do_not_make_each_other_hubs_or_near_copies():
     chunks = [prose(0, text="The same long sentence, over and over again.") for _ in range(40)]
     report = health_report(
         [*chunks, prose(1), prose(2)], np.vstack([np.tile(np.eye(3)[0], (40, 1)), np.eye(3)[1:]]), 128
     )
     assert kinds(report) == {"exact duplicate"}
-
-
-def test_a_corpus_without_chunks_is_healthy():
     assert health_report([], np.zeros((0, 8)), 128).findings == ()
 
 
-@pytest.mark.parametrize(
-    ("vectors", "questions", "message"),
-    [
+def test_what_does_not_go_together_is_refused():
+    for vectors, questions, message in (
         (np.eye(3), None, "one vector a chunk"),
         (np.eye(2), np.eye(3), "one model"),
         (np.full((2, 2), np.nan), None, "not finite"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(vectors, questions, message):
-    with pytest.raises(InputError, match=message):
-        health_report([prose(0), prose(1)], vectors, 128, questions)
+    ):
+        with pytest.raises(InputError, match=message):
+            health_report([prose(0), prose(1)], vectors, 128, questions)

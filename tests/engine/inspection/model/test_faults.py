@@ -1,5 +1,4 @@
-from copy import deepcopy
-from dataclasses import astuple, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -34,11 +33,9 @@ def names(faults):
     return "+".join(field.name for field in fields(faults) if getattr(faults, field.name)) or "intact"
 
 
-def in_torch(official, text, faults):
+def in_torch(torch, official, text, faults):
     """The broken encoder in a few lines of torch, on the official model's own modules."""
-    import torch
-    from torch.nn import functional
-
+    functional = torch.nn.functional
     bert = official[0].auto_model
     ids = official.tokenizer(text, truncation=True, max_length=256)["input_ids"]
     n_real = len(ids)
@@ -83,10 +80,10 @@ def in_torch(official, text, faults):
 
 @pytest.mark.parametrize("faults", [Faults(), *SINGLE, *MANY], ids=names)
 def test_vectors_of_one_pack_or_two_and_of_traces_equal_the_same_fault_in_torch(
-    encoder, official, monkeypatch, faults
+    torch, encoder, official, monkeypatch, faults
 ):
     prepare_compiled().join()  # compiled steps take no fault away
-    theirs = np.stack([in_torch(official, text, faults) for text in TEXTS])
+    theirs = np.stack([in_torch(torch, official, text, faults) for text in TEXTS])
     traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in TEXTS])
     np.testing.assert_allclose(traced, theirs, rtol=0, atol=2e-5)
     np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
@@ -94,17 +91,9 @@ def test_vectors_of_one_pack_or_two_and_of_traces_equal_the_same_fault_in_torch(
     np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
 
 
-def test_the_torch_twin_without_faults_is_the_official_model(official):
+def test_the_torch_twin_without_faults_is_the_official_model(torch, official):
     theirs = official.encode(TEXTS, show_progress_bar=False)
-    ours = np.stack([in_torch(official, text, Faults()) for text in TEXTS])
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
-
-
-def test_without_positions_it_is_the_official_model_with_a_position_table_of_zeros(encoder, official):
-    broken = deepcopy(official)
-    broken[0].auto_model.embeddings.position_embeddings.weight.data.zero_()
-    theirs = broken.encode(TEXTS, show_progress_bar=False)
-    ours = broken_vectors(encoder, TEXTS, Faults(no_positions=True))
+    ours = np.stack([in_torch(torch, official, text, Faults()) for text in TEXTS])
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
 
 
@@ -114,27 +103,6 @@ def test_without_positions_the_order_of_words_means_nothing(encoder):
     blind = broken_vectors(encoder, orders, Faults(no_positions=True))
     assert intact[0] @ intact[1] < 0.99
     assert blind[0] @ blind[1] > 1 - 1e-6
-
-
-def test_without_scaling_it_is_the_official_model_with_that_factor_at_one(encoder, official):
-    broken = deepcopy(official)
-    for layer in broken[0].auto_model.encoder.layer:
-        assert layer.attention.self.scaling == 32**-0.5
-        layer.attention.self.scaling = 1.0
-    theirs = broken.encode(TEXTS, show_progress_bar=False)
-    ours = broken_vectors(encoder, TEXTS, Faults(no_scaling=True))
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
-
-
-def test_the_mean_over_padding_is_that_of_the_official_model_padded(encoder, official):
-    import torch
-
-    batch = official.tokenizer(TEXTS[:3], padding="max_length", max_length=PAD_TOKENS, return_tensors="pt")
-    with torch.inference_mode():
-        hidden = official[0].auto_model(**batch).last_hidden_state  # (3, 128, 384)
-    theirs = torch.nn.functional.normalize(hidden.mean(1), dim=1).numpy()
-    ours = broken_vectors(encoder, TEXTS[:3], Faults(pad_mean=True))
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
 
 
 def test_padding_that_is_averaged_moves_no_token_and_no_text_that_fills_its_place(encoder):
@@ -156,13 +124,6 @@ def test_without_faults_nothing_moves(encoder):
     assert max(stage_drift(intact, broken, 6).values()) < 1e-6
 
 
-@pytest.mark.parametrize("faults", SINGLE, ids=names)
-def test_every_fault_moves_the_vector_of_a_question(encoder, faults):
-    [intact], [broken] = encoder.encode(TEXTS[:1]), broken_vectors(encoder, TEXTS[:1], faults)
-    assert np.linalg.norm(broken) == pytest.approx(1, abs=1e-5)
-    assert intact @ broken < 0.95
-
-
 def test_a_trace_of_a_broken_model_holds_what_goes_on(encoder):
     faults = Faults(no_positions=True, no_scaling=True, pad_mean=True)
     trace = broken_trace(encoder, TEXTS[0], faults)
@@ -177,16 +138,15 @@ def test_a_trace_of_a_broken_model_holds_what_goes_on(encoder):
     assert not trace["layers.2.attention.weights"][..., n_real:].any()
 
 
-def test_only_what_is_asked_for_is_kept(encoder):
+def test_it_works_in_float64_and_keeps_only_what_is_asked_for():
+    encoder = Encoder.load(dtype=np.float64)
+    for faults in SINGLE:
+        [broken] = broken_vectors(encoder, TEXTS[:1], faults)
+        assert broken.dtype == np.float64
+        assert broken @ encoder.encode(TEXTS[:1])[0] < 0.95
     trace = broken_trace(encoder, "text", Faults(no_residual=True), keep=["layers.*.output", "normalized"])
     assert "normalized" in trace
     assert "layers.0.attention.scores" not in trace
-
-
-def test_it_works_in_float64():
-    encoder = Encoder.load(dtype=np.float64)
-    for faults in SINGLE:
-        assert broken_vectors(encoder, TEXTS[:1], faults).dtype == np.float64
 
 
 def test_progress_ends_at_the_number_of_texts(encoder, monkeypatch):
@@ -195,15 +155,7 @@ def test_progress_ends_at_the_number_of_texts(encoder, monkeypatch):
     broken_vectors(encoder, TEXTS, SINGLE[0], lambda done, total: seen.append((done, total)))
     assert len(seen) == 2
     assert seen[-1] == (4, 4)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-
-
-def test_no_texts_give_no_vectors(encoder):
     assert broken_vectors(encoder, [], SINGLE[0]).shape == (0, 384)
-
-
-def test_every_fault_is_off_by_default():
-    assert not any(astuple(Faults()))
 
 
 def test_ranks_count_from_the_largest_score_and_ties_keep_their_order():

@@ -2,8 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from transformers import LlamaConfig
 
 from engine import Decoder
 from engine.errors import ContextLengthError, InputError
@@ -40,15 +38,12 @@ def answered(decoder, prompt, answer=ANSWER):
 def test_a_run_with_nothing_patched_is_the_corrupted_one(family):
     clean, corrupted = prompts(family)
     runs = read_pair(family, align_prompts(clean, corrupted, ANSWER))
+    assert expected_seconds(runs, 2, 100) > 0  # and changes nothing in the runs
     assert runs.log_p_clean == pytest.approx(answered(family, clean), abs=1e-4)
     assert runs.log_p_corrupted == pytest.approx(answered(family, corrupted), abs=1e-4)
     for first in range(runs.n_layers + 1):
         assert runs.patched(first=first) == runs.log_p_corrupted
     assert patch_heads(runs, []) == runs.log_p_corrupted
-
-
-def test_the_whole_residual_stream_of_any_layer_makes_the_run_the_clean_one(family):
-    runs = read_pair(family, align_prompts(*prompts(family), ANSWER))
     for row, states in enumerate(runs.clean.states):
         assert runs.patched(first=row, states=states) == runs.log_p_clean
 
@@ -93,7 +88,7 @@ def official_module(model, part, layer):
     ]
 
 
-def official_run(model, ids, hooks):
+def official_run(torch, model, ids, hooks):
     """Log-probability of the answer, with hooks (module, whether before it, function) on the way."""
     handles = [
         module.register_forward_pre_hook(lambda _, given, f=f: (f(given[0]),))
@@ -108,7 +103,7 @@ def official_run(model, ids, hooks):
     return log_probability(logits, np.array(ANSWER)).sum()
 
 
-def official_patch(model, clean, corrupted, part, layer, places, columns=slice(None)):
+def official_patch(torch, model, clean, corrupted, part, layer, places, columns=slice(None)):
     module, kept = official_module(model, part, layer), []
 
     def keep(value):
@@ -120,11 +115,13 @@ def official_patch(model, clean, corrupted, part, layer, places, columns=slice(N
         patched[:, places, columns] = kept[0][:, places, columns]
         return patched
 
-    official_run(model, clean, [(module, part == "head", keep)])
-    return official_run(model, corrupted, [(module, part == "head", replace)])
+    official_run(torch, model, clean, [(module, part == "head", keep)])
+    return official_run(torch, model, corrupted, [(module, part == "head", replace)])
 
 
-def test_patches_equal_those_of_forward_hooks_in_transformers(tmp_path):
+def test_patches_equal_those_of_forward_hooks_in_transformers(torch, tmp_path):
+    from transformers import LlamaConfig
+
     model = save_folder(tmp_path, small_byte_level(), LlamaConfig)
     decoder = Decoder.load(tmp_path)
     clean, corrupted = prompts(decoder)
@@ -134,7 +131,7 @@ def test_patches_equal_those_of_forward_hooks_in_transformers(tmp_path):
         patched = patch_positions(runs, part)
         for layer in range(runs.n_layers):
             expected = [
-                official_patch(model, clean, corrupted, part, layer, place)
+                official_patch(torch, model, clean, corrupted, part, layer, place)
                 for place in range(n_tokens - n, n_tokens)
             ]
             np.testing.assert_allclose(patched[layer + (part == "residual")], expected, atol=1e-4)
@@ -142,7 +139,7 @@ def test_patches_equal_those_of_forward_hooks_in_transformers(tmp_path):
     width, ends = decoder.config.d_head, slice(-len(ANSWER), None)
     for (layer, head), found in np.ndenumerate(heads):
         own = slice(head * width, (head + 1) * width)
-        expected = official_patch(model, clean, corrupted, "head", layer, ends, own)
+        expected = official_patch(torch, model, clean, corrupted, "head", layer, ends, own)
         assert found == pytest.approx(expected, abs=1e-4)
     assert np.ptp(heads) > 0.01
 
@@ -225,29 +222,19 @@ def test_the_strongest_come_first_and_what_was_not_measured_never():
     assert strongest(effects, 6) == [(1, 0), (2, 0), (0, 0), (1, 1)]
 
 
-def test_the_time_is_measured_without_a_change_to_the_runs(family):
-    runs = read_pair(family, align_prompts(*prompts(family), ANSWER))
-    assert expected_seconds(runs, 2, 100) > 0
-    assert runs.patched() == runs.log_p_corrupted
-
-
-@pytest.mark.parametrize(
-    ("clean", "corrupted", "answer", "reason"),
-    [
+def test_prompts_that_cannot_be_compared_are_refused():
+    for clean, corrupted, answer, reason in (
         ([5, 6], [5, 6], [7], "both prompts are the same"),
         ([5, 6], [5, 7], [7], "end in different tokens"),
         ([5, 6], [], [7], "a prompt is empty"),
         ([5, 6], [4, 6], [], "the answer is empty"),
-    ],
-)
-def test_prompts_that_cannot_be_compared_are_refused(clean, corrupted, answer, reason):
-    with pytest.raises(InputError, match=reason):
-        align_prompts(clean, corrupted, answer)
+    ):
+        with pytest.raises(InputError, match=reason):
+            align_prompts(clean, corrupted, answer)
 
 
-def test_what_cannot_be_measured_is_refused_with_the_limit(tmp_path):
-    save_folder(tmp_path, small_byte_level(), LlamaConfig)
-    decoder = Decoder.load(tmp_path)
+def test_what_cannot_be_measured_is_refused_with_the_limit(family):
+    decoder = family
     pair = align_prompts([5, 6, 7], [4, 6, 7], ANSWER)
     with pytest.raises(InputError, match="1 positions for an answer of 2 tokens: give 2 to 64"):
         read_pair(decoder, pair, 1)

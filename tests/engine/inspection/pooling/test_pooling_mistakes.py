@@ -44,10 +44,8 @@ def states(weighted):
     return weighted.token_states([weighted.read(text).ids for text in TEXTS], SUMS)
 
 
-def official_hidden(official, texts, attend_to_padding):
+def official_hidden(torch, official, texts, attend_to_padding):
     """The official model's last layer on texts padded to PAD_TOKENS: (n_texts, PAD_TOKENS, d_model)."""
-    import torch
-
     batch = official.tokenizer(texts, padding="max_length", max_length=PAD_TOKENS, return_tensors="pt")
     real = batch["attention_mask"].clone()
     if attend_to_padding:
@@ -61,21 +59,24 @@ def unit(vectors):
 
 
 @pytest.mark.parametrize(("mistake", "attended"), [("padding_averaged", False), ("padding_attended", True)])
-def test_padding_by_mistake_is_that_of_the_official_model(encoder, official, mistake, attended):
-    hidden, _ = official_hidden(official, TEXTS, attended)
+def test_padding_by_mistake_is_that_of_the_official_model(torch, encoder, official, mistake, attended):
+    hidden, _ = official_hidden(torch, official, TEXTS, attended)
     ours = mistaken_vectors(encoder, TEXTS, mistake)
     np.testing.assert_allclose(ours, unit(hidden.mean(1)), rtol=0, atol=2e-6)
 
 
-def test_without_special_tokens_it_is_the_mean_of_those_in_between(encoder, official):
-    hidden, real = official_hidden(official, TEXTS, False)
+def test_special_tokens_left_out_and_lengths_kept_are_means_of_the_official_model(torch, encoder, official):
+    hidden, real = official_hidden(torch, official, TEXTS, False)
     inner = [row[1 : mask.sum() - 1].mean(0) for row, mask in zip(hidden, real, strict=True)]
     ours = mistaken_vectors(encoder, TEXTS, "no_special_tokens")
     np.testing.assert_allclose(ours, unit(np.stack(inner)), rtol=0, atol=2e-6)
+    mean = (hidden * real[..., None]).sum(1) / real.sum(1, keepdims=True)
+    np.testing.assert_allclose(mistaken_vectors(encoder, TEXTS, "not_normalized"), mean, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(mistaken_vectors(encoder, TEXTS, None), unit(mean), rtol=0, atol=2e-6)
 
 
-def test_stop_words_left_out_are_read_and_not_averaged(encoder, official):
-    hidden, _ = official_hidden(official, ["The dog is not on a mat."], False)
+def test_stop_words_left_out_are_read_and_not_averaged(torch, encoder, official):
+    hidden, _ = official_hidden(torch, official, ["The dog is not on a mat."], False)
     [ours] = mistaken_vectors(encoder, ["The dog is not on a mat."], "no_stop_words")
     kept = hidden[0, [0, 2, 7, 8, 9]]  # [CLS] dog mat . [SEP]
     np.testing.assert_allclose(ours, unit(kept.mean(0)[None])[0], rtol=0, atol=2e-6)
@@ -87,40 +88,21 @@ def test_deleted_stop_words_are_not_read(encoder, official):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
 
 
-def test_vectors_that_were_not_normalized_keep_the_official_lengths(encoder, official):
-    hidden, real = official_hidden(official, TEXTS, False)
-    theirs = (hidden * real[..., None]).sum(1) / real.sum(1, keepdims=True)
-    np.testing.assert_allclose(mistaken_vectors(encoder, TEXTS, "not_normalized"), theirs, rtol=0, atol=2e-6)
-
-
-def test_without_a_mistake_they_are_the_official_vectors(encoder, official):
-    theirs = official.encode(TEXTS, show_progress_bar=False)
-    np.testing.assert_allclose(mistaken_vectors(encoder, TEXTS, None), theirs, rtol=0, atol=2e-6)
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_every_mistake_moves_the_vector_of_a_question_and_a_batch_moves_none(encoder, mistake):
-    right = mistaken_vectors(encoder, TEXTS, None)
-    wrong = mistaken_vectors(encoder, TEXTS, mistake)
-    single = np.concatenate([mistaken_vectors(encoder, [text], mistake) for text in TEXTS])
-    assert np.linalg.norm(wrong[0] - right[0]) > 0.05
-    np.testing.assert_allclose(wrong, single, rtol=0, atol=2e-6)
-
-
 @pytest.mark.parametrize("mistake", [None, *MISTAKES])
-def test_what_is_beyond_the_limit_changes_nothing(encoder, mistake):
+def test_a_mistake_moves_vectors_a_batch_moves_none_and_a_limit_holds(encoder, mistake):
+    seen = []
+    right = mistaken_vectors(encoder, TEXTS, None)
+    wrong = mistaken_vectors(encoder, TEXTS, mistake, on_progress=lambda *done: seen.append(done))
+    single = np.concatenate([mistaken_vectors(encoder, [text], mistake) for text in TEXTS])
+    assert (np.linalg.norm(wrong[0] - right[0]) > 0.05) == (mistake is not None)
+    np.testing.assert_allclose(wrong, single, rtol=0, atol=2e-6)
+    assert seen[-1] == (3, 3)
     long = "carbon dioxide basalt rock " * 20
     cut = mistaken_vectors(encoder, [long], mistake, max_tokens=16)
     more = mistaken_vectors(encoder, [long + "injected into the ground"], mistake, max_tokens=16)
-    whole = mistaken_vectors(encoder, [long], mistake)
     np.testing.assert_allclose(cut, more, rtol=0, atol=1e-6)
-    assert np.abs(cut - whole).max() > 1e-3
-
-
-@pytest.mark.parametrize("mistake", [None, *MISTAKES])
-def test_texts_without_a_word_still_have_vectors(encoder, mistake):
-    vectors = mistaken_vectors(encoder, ["", "the", "of the and"], mistake)
-    assert vectors.shape == (3, 384)
+    assert np.abs(cut - mistaken_vectors(encoder, [long], mistake)).max() > 1e-3
+    vectors = mistaken_vectors(encoder, ["", "the", "of the and"], mistake)  # texts without another word
     assert np.isfinite(vectors).all()
     assert (np.linalg.norm(vectors, axis=1) > 0.5).all()
     assert mistaken_vectors(encoder, [], mistake).shape == (0, 384)
@@ -147,16 +129,11 @@ def test_deleting_stop_words_leaves_the_other_words_in_order(words):
 def test_contributions_and_shares_of_what_is_pooled_sum_to_one(weighted, states):
     for each in states:
         for strategy in SUMS:
+            parts = pooled_parts(each, strategy, weighted.idf)
+            np.testing.assert_allclose(parts.sum(0), weighted.pool(each, strategy), rtol=0, atol=2e-6)
             assert token_contributions(each, strategy, weighted.idf).sum() == pytest.approx(1, abs=1e-5)
             if strategy != "mean_sqrt_len_tokens":
                 assert pooling_shares(each, strategy, weighted.idf).sum() == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.parametrize("strategy", SUMS)
-def test_the_parts_of_tokens_sum_to_the_pooled_vector(weighted, states, strategy):
-    for each in states:
-        parts = pooled_parts(each, strategy, weighted.idf)
-        np.testing.assert_allclose(parts.sum(0), weighted.pool(each, strategy), rtol=0, atol=2e-6)
 
 
 def test_a_token_on_its_own_contributes_all_and_max_counts_dimensions(weighted, states):
@@ -164,9 +141,6 @@ def test_a_token_on_its_own_contributes_all_and_max_counts_dimensions(weighted, 
     won = pooling_shares(states[0], "max") * 384
     pooled = weighted.pool(states[0], "max")
     np.testing.assert_allclose(won, (states[0].vectors == pooled).sum(1), atol=1e-9)
-
-
-def test_the_pooler_has_no_parts(states):
     with pytest.raises(InputError, match="no sum over tokens"):
         token_contributions(states[0], "pooler")
 
@@ -201,13 +175,6 @@ def test_a_report_ranks_with_the_mistake_on_both_sides(encoder):
     padded = mistake_report(encoder, chunks, right, questions, "padding_averaged")
     wrong = mistaken_vectors(encoder, texts, "padding_averaged")
     assert padded.mean_cosine == pytest.approx(float((wrong * right).sum(1).mean()), abs=1e-5)
-
-
-def test_progress_ends_at_the_number_of_texts(encoder):
-    for mistake in [None, *MISTAKES]:
-        seen = []
-        mistaken_vectors(encoder, TEXTS, mistake, on_progress=lambda *done, seen=seen: seen.append(done))
-        assert seen[-1] == (3, 3)
 
 
 def test_padding_stays_within_a_short_position_table(encoder):

@@ -43,8 +43,8 @@ def top(values, k):
 @given(scores(), st.integers(1, 15))
 def test_ranks_and_scores_are_those_of_a_sort_whatever_the_ties(given_scores, k):
     compared = rankings(given_scores, k)
-    assert set(compared.rows.tolist()) == set.union(*(top(values, k) for values in given_scores.values()))
-    assert len(set(compared.rows.tolist())) == len(compared.rows)
+    listed = [row for values in given_scores.values() for row in order_of(values)[:k]]
+    assert compared.rows.tolist() == list(dict.fromkeys(listed))  # by the first strategy that finds them
     for strategy, ranks, own in zip(compared.strategies, compared.ranks, compared.scores, strict=True):
         values = given_scores[strategy]
         assert ranks.tolist() == [order_of(values).index(row) + 1 for row in compared.rows]
@@ -74,18 +74,6 @@ def test_agreement_is_that_of_sets_and_of_scipy(given_scores, k):
             assert taus[i, j] == pytest.approx(expected, abs=1e-12)
 
 
-def test_rows_come_in_the_order_of_the_first_strategy_that_finds_them():
-    compared = rankings({"mean": np.array([0.1, 0.9, 0.5]), "cls": np.array([0.9, 0.1, 0.5])}, 2)
-    assert compared.rows.tolist() == [1, 2, 0]
-    assert compared.ranks.tolist() == [[1, 2, 3], [3, 2, 1]]
-    assert {name: rows.tolist() for name, rows in only_found_by(compared).items()} == {
-        "mean": [1],
-        "cls": [0],
-    }
-    assert top_k_overlap(compared).tolist() == [[1, 0.5], [0.5, 1]]
-    assert kendall_tau(compared).tolist() == [[1, -1], [-1, 1]]
-
-
 def test_a_single_chunk_is_found_by_all_and_by_none_alone():
     compared = rankings({"mean": np.array([0.2]), "cls": np.array([-0.3])}, 5)
     assert compared.k == 1
@@ -104,20 +92,6 @@ def test_what_cannot_be_ranked_is_refused():
         rankings({"mean": np.empty(0)}, 1)
     with pytest.raises(InputError, match="no labelled question"):
         pooling_quality({"mean": np.empty((0, 4))}, {"mean": np.ones((2, 4))}, np.empty((0, 2), bool), 5)
-
-
-def test_rankings_are_those_of_the_encoder_and_a_sum_over_the_root_ranks_as_the_mean(encoder):
-    texts = ["Cats chase mice.", "The bank raised its rates.", "A kitten sleeps all day long.", "Rain fell."]
-    question = ["What do kittens do?"]
-    names = ["mean", "mean_sqrt_len_tokens", "cls"]
-    chunk_vectors = encoder.encode(texts, names)
-    question_vectors = encoder.encode(question, names)
-    compared = rankings({name: chunk_vectors[name] @ question_vectors[name][0] for name in names}, 4)
-    for name, ranks in zip(names, compared.ranks, strict=True):
-        alone = encoder.encode(question, name) @ encoder.encode(texts, name).T
-        assert ranks.tolist() == [order_of(alone[0]).index(row) + 1 for row in compared.rows]
-    mean, sum_over_root, _ = compared.ranks
-    assert mean.tolist() == sum_over_root.tolist()
 
 
 def test_judging_mixes_every_index_with_every_question_and_matches_on_the_diagonal():

@@ -52,6 +52,8 @@ def test_contributions_add_up_to_the_cosine(weighing, strategy):
     assert found.matrix.shape == (len(found.first.encoding), len(found.second.encoding))
     assert found.score == pytest.approx(float(u @ v), abs=1e-6)
     assert found.matrix.sum() == pytest.approx(found.score, abs=1e-6)
+    back = decompose_similarity(weighing, PASSAGE, QUESTION, strategy)
+    np.testing.assert_allclose(found.matrix, back.matrix.T, rtol=0, atol=1e-6)
 
 
 @given(TEXTS, TEXTS, st.sampled_from([*SUMS, "max", MAXSIM]))
@@ -65,9 +67,7 @@ def test_any_two_texts_add_up_whatever_is_summed_first(weighing, first, second, 
         assert summed.sum() == pytest.approx(found.score, abs=1e-6)
 
 
-def test_a_mean_by_the_official_model_is_taken_apart_the_same(encoder, official):
-    import torch
-
+def test_a_mean_by_the_official_model_is_taken_apart_the_same(torch, encoder, official):
     tokens = []
     for text in (QUESTION, PASSAGE):
         batch = official.tokenizer(text, return_tensors="pt")
@@ -81,22 +81,11 @@ def test_a_mean_by_the_official_model_is_taken_apart_the_same(encoder, official)
     )
 
 
-@pytest.mark.parametrize("strategy", [*SUMS, "max"])
-def test_texts_can_change_places(weighing, strategy):
-    there = decompose_similarity(weighing, QUESTION, PASSAGE, strategy)
-    back = decompose_similarity(weighing, PASSAGE, QUESTION, strategy)
-    assert there.score == pytest.approx(back.score, abs=1e-6)
-    np.testing.assert_allclose(there.matrix, back.matrix.T, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize(("strategy", "place"), [("cls", 0), ("lasttoken", -1)])
-def test_one_token_has_all_of_a_cosine_of_one_token(encoder, strategy, place):
-    found = decompose_similarity(encoder, QUESTION, PASSAGE, strategy)
-    assert np.count_nonzero(found.matrix) == 1
-    assert found.matrix[place, place] == pytest.approx(found.score, abs=1e-6)
-
-
-def test_special_tokens_have_no_share_by_idf(weighing):
+def test_tokens_without_weight_have_no_share(weighing):
+    for strategy, place in (("cls", 0), ("lasttoken", -1)):
+        found = decompose_similarity(weighing, QUESTION, PASSAGE, strategy)
+        assert np.count_nonzero(found.matrix) == 1
+        assert found.matrix[place, place] == pytest.approx(found.score, abs=1e-6)
     found = decompose_similarity(weighing, QUESTION, PASSAGE, "idf")
     assert not found.matrix[found.first.special].any()
     assert not found.matrix[:, found.second.special].any()
@@ -131,11 +120,9 @@ def test_maxsim_gives_each_token_of_the_question_to_its_match(encoder):
 
 
 @pytest.mark.parametrize("strategy", [*SUMS, "max", MAXSIM])
-@pytest.mark.parametrize("text", ["", "cat", PASSAGE])
-def test_a_text_is_as_similar_to_itself_as_can_be(weighing, strategy, text):
-    found = decompose_similarity(weighing, text, text, strategy)
-    assert found.score == pytest.approx(1, abs=1e-6)
-    assert found.matrix.sum() == pytest.approx(1, abs=1e-6)
+def test_a_text_is_as_similar_to_itself_as_can_be(weighing, strategy):
+    for text in ("", PASSAGE):
+        assert decompose_similarity(weighing, text, text, strategy).score == pytest.approx(1, abs=1e-6)
 
 
 def test_what_is_beyond_the_limit_has_no_part_and_is_counted(encoder):
@@ -178,14 +165,8 @@ def test_units_cover_all_tokens_in_order_with_special_ones_alone(encoder, text):
     [("pooler", "'pooler' puts a tanh around its sum"), ("idf", "with_idf"), ("median", "is not one of")],
 )
 def test_what_is_no_sum_is_refused(encoder, strategy, message):
-    with pytest.raises(InputError, match=message) as refused:
+    with pytest.raises(InputError, match=message):
         decompose_similarity(encoder, QUESTION, PASSAGE, strategy)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_limit_beyond_the_positions_is_refused(encoder):
-    with pytest.raises(InputError, match="max_tokens is 513"):
-        decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=513)
 
 
 @pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "qwen3"])
