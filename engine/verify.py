@@ -35,25 +35,24 @@ STAGE_TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 NORM_TOLERANCE = 1.9e-6
 VECTOR_TOLERANCE = 1e-6
 COSINE_TOLERANCE = 1e-6
+LAYER_NORM = re.compile(r"embeddings\.output|layers\.\d+\.(attention\.norm|output)")
 # The vector of `Encoder.encode`, by compiled kernels where available; all other stages are traced.
 ENCODED = "encode"
 
 
 @dataclass(frozen=True)
 class StageCheck:
-    """Difference of one stage from the official model's, over all texts.
+    """Difference of one stage, by its name in a trace, from the official model's, over all texts.
 
     Attributes
     ----------
-    stage
-        The name of the stage in a trace.
     end_to_end
         Largest absolute difference when both sides run from the text on: it includes the rounding of
         all earlier stages.
     alone
         Largest difference when the stage receives the official model's own input, relative to values
-        above 1. Float32 numbers near 30 lie 1.9e-6 apart, and those near
-        190, which some feed-forward outputs reach, 1.5e-5.
+        above 1. Float32 numbers near 30 lie 1.9e-6 apart, and those near 190, which some feed-forward
+        outputs reach, 1.5e-5.
     tolerance
         The largest passing ``decisive``.
     decisive
@@ -87,29 +86,11 @@ def verify_encoder(
 ) -> list[StageCheck]:
     """Compare every stage on some texts with the official model in the same precision.
 
-    Parameters
-    ----------
-    encoder
-        A float32 or float64 encoder.
-    texts
-        The texts, compared one by one.
-    official
-        What the `official_model` of this encoder yields; None to run it for this comparison alone.
-
-    Returns
-    -------
-    list of StageCheck
-        One for each stage, in the order of the forward pass. Tolerances in float32: 1e-5, for layer norms
-        1.9e-6, for the final vector, traced (``normalized``) and from ``encode``, 1e-6; in
-        float64: 1e-8. ``pooled.pooler.cosine`` is one minus the cosine of the two poolers' outputs
-        and may be 1e-6.
-
-    Raises
-    ------
-    ModelUnavailableError, MemoryLimitError
-        As in `official_model`.
-    InputError
-        The encoder is of another family than BERT.
+    ``official`` is what the `official_model` of this encoder yields, None to run it for this comparison;
+    errors are those of `official_model`, and `InputError` for another family than BERT. Checks come in the
+    order of the forward pass. Tolerances in float32: 1e-5, for layer norms 1.9e-6, for the final vector, traced
+    (``normalized``) and from ``encode``, 1e-6; in float64: 1e-8. ``pooled.pooler.cosine`` is one minus the
+    cosine of the two poolers' outputs and may be 1e-6.
     """
     check_bert(encoder, "the comparison of every stage")
     check_float32(encoder, "the comparison of every stage")
@@ -129,8 +110,9 @@ def verify_encoder(
                 raise_to(end_to_end, stage, difference(array, theirs[stage]))
         raise_to(end_to_end, ENCODED, encoder.encode([text], "mean")[0] - theirs["normalized"])
         if "pooled.pooler" in theirs:
-            gap = 1 - cosine(ours["pooled.pooler"], theirs["pooled.pooler"])
-            raise_to(end_to_end, "pooled.pooler.cosine", gap)
+            a, b = (each["pooled.pooler"].astype(np.float64) for each in (ours, theirs))
+            cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)  # in float64, which adds no rounding
+            raise_to(end_to_end, "pooled.pooler.cosine", 1 - cosine)
 
         def compare(stage: str, array: Array, theirs: Arrays = theirs) -> Array:
             """Record the difference of the stage, then continue with the official model's value."""
@@ -169,45 +151,23 @@ def is_vector(stage: str) -> bool:
     return stage.startswith("pooled.") or stage in ("normalized", ENCODED)
 
 
-def is_norm(stage: str) -> bool:
-    """Whether a stage is the output of a layer norm."""
-    return (
-        stage == "embeddings.output"
-        or re.fullmatch(r"layers\.\d+\.(attention\.norm|output)", stage) is not None
-    )
-
-
 def tolerance(stage: str, dtype: str) -> float:
     """Return the largest difference allowed for a stage in a precision."""
     if stage.endswith(".cosine"):
         return COSINE_TOLERANCE
     if stage in ("normalized", ENCODED):
         return min(VECTOR_TOLERANCE, STAGE_TOLERANCE[dtype])
-    return min(NORM_TOLERANCE, STAGE_TOLERANCE[dtype]) if is_norm(stage) else STAGE_TOLERANCE[dtype]
-
-
-def cosine(a: Array, b: Array) -> float:
-    """Cosine of two vectors, in float64 so that the check adds no rounding of its own."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    is_norm = LAYER_NORM.fullmatch(stage) is not None
+    return min(NORM_TOLERANCE, STAGE_TOLERANCE[dtype]) if is_norm else STAGE_TOLERANCE[dtype]
 
 
 @contextmanager
 def official_model(encoder: Encoder) -> Iterator[OfficialTrace]:
     """Run the encoder's files with sentence-transformers in a child process, which ends with the block.
 
-    Yields
-    ------
-    OfficialTrace
-        A function that returns the official stages of a text, or of a pair, under the names of
-        `Encoder.trace`. It raises `ModelUnavailableError` where the library fails.
-
-    Raises
-    ------
-    ModelUnavailableError
-        sentence-transformers is not installed.
-    MemoryLimitError
-        PyTorch and the model would not fit into the memory that is free.
+    The function returns the official stages of a text, or of a pair, under the names of `Encoder.trace`, and
+    raises `ModelUnavailableError` where the library fails. The errors of the start are those of
+    `require_library`.
     """
     folder, dtype = model_path(encoder.name), str(encoder.weights.token_table.dtype)
     config = encoder.config
@@ -218,16 +178,12 @@ def official_model(encoder: Encoder) -> Iterator[OfficialTrace]:
         return process.ask(**model, text=text, pair=pair, limit=max_tokens)[1]
 
     with ONE:
-        require_library(WHAT, "pip install -r requirements.txt", needed_bytes(folder, dtype))
+        weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        n_bytes = LIBRARY_BYTES + weights * (2 if dtype == "float64" else 1)  # at most twice the file
+        require_library(WHAT, "pip install -r requirements.txt", n_bytes)
         process = LibraryProcess.of(PROGRAM, WHAT, SECONDS, IDLE_S)
         try:
             process.ask(**model)  # loads it
             yield official_trace
         finally:
             process.end()
-
-
-def needed_bytes(folder: Path, dtype: str) -> int:
-    """Return the bytes that PyTorch and a model in a precision take, at most twice those of its file."""
-    weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    return LIBRARY_BYTES + weights * (2 if dtype == "float64" else 1)
