@@ -4,21 +4,27 @@ Texts of a batch are packed: their tokens are the rows of one matrix, so every l
 product without padding; only attention runs text by text.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.errors import ModelFileError
 from engine.layers.activation import ACTIVATIONS
-from engine.layers.attention import merge_heads, split_heads
+from engine.layers.attention import split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.packs import packed
+from engine.models.parallel import packed
+from engine.models.shared_layers import (
+    attention_output,
+    feed_forward,
+    layer_trace_shapes,
+    post_norm_layer,
+)
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 
@@ -42,6 +48,16 @@ class EncoderConfig:
     activation: str
     norm_first: bool = False
 
+    @property
+    def n_kv_heads(self) -> int:
+        """Heads of keys and values: one for every query head."""
+        return self.n_heads
+
+    @property
+    def d_head(self) -> int:
+        """Dimensions of a head."""
+        return self.d_model // self.n_heads
+
 
 @dataclass(frozen=True)
 class EncoderLayer:
@@ -61,14 +77,15 @@ class EncoderLayer:
 class EncoderWeights:
     """Parameters of the whole encoder; embedding tables are ``(n_rows, d_model)``.
 
-    ``type_table`` is None for families that do not tell segments apart.
+    ``position_table`` is None for families that rotate, ``type_table`` for those without segments; ``layers``
+    are those of the family.
     """
 
     token_table: Array
-    position_table: Array
+    position_table: Array | None
     type_table: Array | None
     embedding_norm: LayerNorm
-    layers: tuple[EncoderLayer, ...]
+    layers: tuple[Any, ...]
     pooler: Linear | None
 
 
@@ -82,9 +99,9 @@ def embed(
     trace: Tracer,
 ) -> Array:
     """Sum of token, position and type embedding, normed: ``(n_tokens,) -> (n_tokens, d_model)``."""
-    token = trace("token", weights.token_table[ids])  # (n_tokens, d_model)
-    position = trace("position", weights.position_table[positions])
-    total = token + position
+    total = trace("token", weights.token_table[ids])  # (n_tokens, d_model)
+    if weights.position_table is not None:
+        total = total + trace("position", weights.position_table[positions])
     if weights.type_table is not None:
         total = total + trace("type", weights.type_table[types])
     total = trace("sum", total)
@@ -111,17 +128,7 @@ def self_attention(
         ops.attention(query[:, s], key[:, s], value[:, s], mask, trace)
         for s, mask in zip(spans, masks or [None] * len(spans), strict=True)
     ]
-    merged = np.concatenate([merge_heads(context) for context in contexts])  # (n_tokens, d_model)
-    return trace("output", ops.linear(merged, *layer.attention_output))
-
-
-def feed_forward(
-    hidden: Array, layer: EncoderLayer, activation: str, ops: Primitives, trace: Tracer
-) -> Array:
-    """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
-    inner = trace("hidden", ops.linear(hidden, *layer.ffn_hidden))
-    activated = trace("activation", ops.activations[activation].forward(inner))
-    return trace("output", ops.linear(activated, *layer.ffn_output))
+    return attention_output(contexts, layer.attention_output, ops, trace)
 
 
 def encoder_layer(
@@ -135,23 +142,13 @@ def encoder_layer(
 ) -> Array:
     """Attention and feed-forward, each with a residual, and a layer norm after it (or in front)."""
 
-    def attend(x: Array) -> Array:
-        return self_attention(x, layer, config.n_heads, spans, ops, scoped(trace, "attention"), masks)
+    def attend(x: Array, trace: Tracer) -> Array:
+        return self_attention(x, layer, config.n_heads, spans, ops, trace, masks)
 
-    def transform(x: Array) -> Array:
-        return feed_forward(x, layer, config.activation, ops, scoped(trace, "ffn"))
+    def transform(x: Array, trace: Tracer) -> Array:
+        return feed_forward(x, layer, config.activation, ops, trace)
 
-    def attention_norm(x: Array) -> Array:
-        return trace("attention.norm", ops.layer_norm(x, *layer.attention_norm, config.norm_eps))
-
-    def output_norm(x: Array) -> Array:
-        return ops.layer_norm(x, *layer.output_norm, config.norm_eps)
-
-    if config.norm_first:
-        hidden = hidden + attend(attention_norm(hidden.copy()))
-        return trace("output", hidden + transform(output_norm(hidden.copy())))
-    hidden = attention_norm(hidden + attend(hidden))
-    return trace("output", output_norm(hidden + transform(hidden)))
+    return post_norm_layer(hidden, layer, config.norm_eps, attend, transform, ops, trace, config.norm_first)
 
 
 def encoder_forward(
@@ -173,7 +170,7 @@ def encoder_forward(
     ids, places, spans = packed(sequences)
     if positions:
         places = np.concatenate(positions)
-    types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
+    types = joined_types(ids, type_ids)
     embeddings_trace = scoped(trace, "embeddings")
     hidden = embed(ids, places, types, weights, config.norm_eps, ops, embeddings_trace)
     for number, layer in enumerate(weights.layers):
@@ -181,35 +178,18 @@ def encoder_forward(
     return [hidden[span] for span in spans]
 
 
+def joined_types(ids: Array, type_ids: Sequence[Sequence[int]] | None) -> Array:
+    """Return the segments of all tokens of a pack, ``(n_tokens,)``: all 0 for None."""
+    return np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
+
+
 def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
     embeddings = ("token", "position", *(["type"] if config.n_types else []), "sum", "output")
-    return layer_trace_shapes(config, n_tokens, embeddings, ("hidden", "activation"))
-
-
-def layer_trace_shapes(
-    config: EncoderConfig, n_tokens: int, embeddings: Iterable[str], hidden: Iterable[str]
-) -> Shapes:
-    """Shapes that a pass over one text traces, given the names of embeddings and of d_ff-wide arrays."""
-    vectors, maps = (n_tokens, config.d_model), (config.n_heads, n_tokens, n_tokens)
-    heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
-    layer: Shapes = {
-        "attention.query": heads,
-        "attention.key": heads,
-        "attention.value": heads,
-        "attention.scores": maps,
-        "attention.weights": maps,
-        "attention.context": heads,
-        "attention.output": vectors,
-        "attention.norm": vectors,
-        **dict.fromkeys((f"ffn.{name}" for name in hidden), (n_tokens, config.d_ff)),
-        "ffn.output": vectors,
-        "output": vectors,
-    }
-    shapes: Shapes = {f"embeddings.{name}": vectors for name in embeddings}
-    for i in range(config.n_layers):
-        shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
-    return shapes
+    hidden = ("hidden", "activation")
+    return layer_trace_shapes(
+        config, n_tokens, embeddings, hidden, norms=("attention.norm",), final_norm=False
+    )
 
 
 def read_config(folder: Path, has_segments: bool = True) -> EncoderConfig:

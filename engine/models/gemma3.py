@@ -14,11 +14,11 @@ import numpy as np
 from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import llama
-from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache
-from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, causal_self_attention, feed_forward
+from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, causal_self_attention
 from engine.models.llama import final_norm as final_norm
 from engine.models.rope import Rope, new_rotations
+from engine.models.shared_layers import gated_feed_forward, layer_trace_shapes, run_layers
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,14 @@ def layers(
         return post_norm(output, layer.attention_post_norm, trace)
 
     def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
-        output = feed_forward(normed, layer, config.d_ff, ops, trace, "gelu_new")
+        output = gated_feed_forward(normed, layer, "gelu_new", ops, trace)
         return post_norm(output, layer.ffn_post_norm, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace, first)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
 
 
 def trace_shapes(config: Gemma3Config, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over ``n_tokens`` names."""
     hidden = ("gate", "hidden", "activation")
-    return layer_trace_shapes(config, n_tokens, ("token", "output"), hidden, head_norms=True, post_norms=True)
+    norms = ("attention.norm", "attention.post_norm", "ffn.norm", "ffn.post_norm")
+    return layer_trace_shapes(config, n_tokens, ("token", "output"), hidden, norms, head_norms=True)

@@ -11,8 +11,8 @@ from engine.layers.norm import LayerNorm
 from engine.layers.positions import learned
 from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache
+from engine.models.shared_layers import feed_forward, layer_trace_shapes, run_layers
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,6 @@ def causal_self_attention(
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))
 
 
-def feed_forward(
-    normed: Array, layer: GPT2Layer, activation: str, ops: DecoderPrimitives, trace: Tracer
-) -> Array:
-    """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
-    inner = trace("hidden", ops.linear(normed, *layer.ffn_hidden))
-    activated = trace("activation", ops.activations[activation].forward(inner))
-    return trace("output", ops.linear(activated, *layer.ffn_output))
-
-
 def embed(
     ids: Sequence[int], weights: GPT2Weights, config: GPT2Config, cache: KVCache, trace: Tracer = no_trace
 ) -> tuple[Array]:
@@ -136,7 +127,7 @@ def layers(
     def transform(normed: Array, layer: GPT2Layer, trace: Tracer) -> Array:
         return feed_forward(normed, layer, config.activation, ops, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace, first)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
 
 
 def final_norm(

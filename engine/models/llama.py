@@ -15,9 +15,13 @@ from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear, Matrix
 from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache
 from engine.models.rope import Rope, new_rotations
+from engine.models.shared_layers import (
+    gated_feed_forward,
+    layer_trace_shapes,
+    run_layers,
+)
 
 
 @dataclass(frozen=True)
@@ -148,19 +152,6 @@ def causal_self_attention(
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))
 
 
-def feed_forward(
-    normed: Array, layer: LlamaLayer, d_ff: int, ops: DecoderPrimitives, trace: Tracer, function: str = "silu"
-) -> Array:
-    """``W_down (f(W_gate x) * W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same.
-
-    ``function`` names f: ``silu`` makes it SwiGLU.
-    """
-    gate_up = ops.linear(normed, *layer.gate_up)  # (n_tokens, 2 d_ff)
-    gate, up = trace("gate", gate_up[:, :d_ff]), trace("hidden", gate_up[:, d_ff:])
-    activation = trace("activation", ops.gated(gate, up, function))
-    return trace("output", ops.linear(activation, *layer.ffn_output))
-
-
 def embed(
     ids: Sequence[int], weights: LlamaWeights, config: LlamaConfig, cache: KVCache, trace: Tracer = no_trace
 ) -> tuple[Array, Array, Array]:
@@ -191,9 +182,9 @@ def layers(
         return causal_self_attention(normed, layer, number, config, (cos, sin), cache, ops, trace)
 
     def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
-        return feed_forward(normed, layer, config.d_ff, ops, trace)
+        return gated_feed_forward(normed, layer, "silu", ops, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace, first)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
 
 
 def final_norm(

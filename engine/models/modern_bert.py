@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace
+from engine.models.bert import EncoderConfig, checked_config
 from engine.models.llama_file import GLOBAL, LOCAL, layer_types
-from engine.models.packs import packed
+from engine.models.parallel import packed
+from engine.models.shared_layers import gated_feed_forward, layer_trace_shapes, rotary_attention, run_layers
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
@@ -74,45 +74,6 @@ class ModernBertWeights:
     pooler: None = None
 
 
-def self_attention(
-    normed: Array,
-    layer: ModernBertLayer,
-    config: ModernBertConfig,
-    reach: int | None,
-    rope: tuple[Array, Array],
-    spans: Sequence[slice],
-    ops: Primitives,
-    trace: Tracer,
-) -> Array:
-    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same.
-
-    ``reach`` is None in layers that attend to the whole text.
-    """
-    heads = split_heads(ops.linear(normed, *layer.query_key_value), 3 * config.n_heads)
-    rotated = ops.apply_rope(heads[: 2 * config.n_heads], *rope)
-    query, key = trace("query", rotated[: config.n_heads]), trace("key", rotated[config.n_heads :])
-    value = trace("value", heads[2 * config.n_heads :])  # (n_heads, n_tokens, d_head)
-
-    def attend(s: slice) -> Array:
-        of_text = query[:, s], key[:, s], value[:, s]
-        if reach is None:
-            return ops.attention(*of_text, None, trace)
-        return ops.windowed_attention(*of_text, reach, reach, trace)
-
-    merged = np.concatenate([merge_heads(attend(s)) for s in spans])  # (n_tokens, d_model)
-    return trace("output", ops.linear(merged, *layer.attention_output))
-
-
-def feed_forward(
-    normed: Array, layer: ModernBertLayer, config: ModernBertConfig, ops: Primitives, trace: Tracer
-) -> Array:
-    """``W_o (gelu(W_gate x) * W_up x)``, GeGLU (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
-    gate_up = ops.linear(normed, *layer.gate_up)  # (n_tokens, 2 d_ff)
-    gate, up = trace("gate", gate_up[:, : config.d_ff]), trace("hidden", gate_up[:, config.d_ff :])
-    activation = trace("activation", ops.gated(gate, up, config.activation))
-    return trace("output", ops.linear(activation, *layer.ffn_output))
-
-
 def encoder_forward(
     sequences: Sequence[Sequence[int]],
     weights: ModernBertWeights,
@@ -128,35 +89,30 @@ def encoder_forward(
     ids, positions, spans = packed(sequences)
     token = trace("embeddings.token", weights.token_table[ids])
 
-    def norm(x: Array, parameters: LayerNorm) -> Array:
-        return ops.layer_norm(x.copy(), *parameters, config.norm_eps)
+    def norm(x: Array, parameters: LayerNorm | None) -> Array:
+        return x if parameters is None else ops.layer_norm(x.copy(), *parameters, config.norm_eps)
 
     def rope(theta: float) -> tuple[Array, Array]:
-        return rope_tables(positions, config.d_model // config.n_heads, theta, token.dtype)
+        return rope_tables(positions, config.d_head, theta, token.dtype)
 
-    hidden = trace("embeddings.output", norm(token, weights.embedding_norm))
-    ropes = {True: rope(config.global_theta), False: rope(config.local_theta)}
-    for number, (layer, is_global) in enumerate(zip(weights.layers, config.is_global, strict=True)):
-        inner = scoped(trace, f"layers.{number}")
-        normed = hidden if layer.attention_norm is None else norm(hidden, layer.attention_norm)
+    def attend(normed: Array, layer: ModernBertLayer, number: int, trace: Tracer) -> Array:
+        is_global = config.is_global[number]
         reach = None if is_global else config.reach
-        attention_trace, normed = scoped(inner, "attention"), inner("attention.norm", normed)
-        hidden = hidden + self_attention(
-            normed, layer, config, reach, ropes[is_global], spans, ops, attention_trace
-        )
-        normed = inner("ffn.norm", norm(hidden, layer.ffn_norm))
-        hidden = hidden + feed_forward(normed, layer, config, ops, scoped(inner, "ffn"))
-        hidden = inner("output", hidden)
+        return rotary_attention(normed, layer, config.n_heads, ropes[is_global], spans, ops, trace, reach)
+
+    def transform(normed: Array, layer: ModernBertLayer, trace: Tracer) -> Array:
+        return gated_feed_forward(normed, layer, config.activation, ops, trace)
+
+    ropes = {True: rope(config.global_theta), False: rope(config.local_theta)}
+    hidden = trace("embeddings.output", norm(token, weights.embedding_norm))
+    hidden = run_layers(hidden, weights.layers, norm, attend, transform, np.add, trace)
     hidden = trace("norm", norm(hidden, weights.final_norm))
     return [hidden[span] for span in spans]
 
 
 def trace_shapes(config: ModernBertConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
-    hidden = ("gate", "hidden", "activation")
-    shapes = layer_trace_shapes(config, n_tokens, ("token", "output"), hidden)
-    norms = ("norm", *(f"layers.{i}.ffn.norm" for i in range(config.n_layers)))
-    return shapes | dict.fromkeys(norms, (n_tokens, config.d_model))
+    return layer_trace_shapes(config, n_tokens, ("token", "output"), ("gate", "hidden", "activation"))
 
 
 def read_config(folder: Path) -> ModernBertConfig:

@@ -12,14 +12,19 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
-from engine.models.packs import packed
+from engine.models.bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types
+from engine.models.parallel import packed
+from engine.models.shared_layers import (
+    gated_output,
+    layer_trace_shapes,
+    post_norm_layer,
+    rotary_attention,
+)
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 # Settings of the first files that are not implemented, with the only values that are read.
@@ -60,47 +65,9 @@ class NomicBertLayer:
     output_norm: LayerNorm
 
 
-@dataclass(frozen=True)
-class NomicBertWeights:
-    """Parameters of the whole encoder."""
-
-    token_table: Array
-    type_table: Array
-    embedding_norm: LayerNorm
-    layers: tuple[NomicBertLayer, ...]
-    pooler: None = None
-
-
-def self_attention(
-    hidden: Array,
-    layer: NomicBertLayer,
-    n_heads: int,
-    rope: tuple[Array, Array],
-    spans: Sequence[slice],
-    ops: Primitives,
-    trace: Tracer,
-) -> Array:
-    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same."""
-    heads = split_heads(ops.linear(hidden, *layer.query_key_value), 3 * n_heads)
-    rotated = ops.apply_rope(heads[: 2 * n_heads], *rope)
-    query, key = trace("query", rotated[:n_heads]), trace("key", rotated[n_heads:])
-    value = trace("value", heads[2 * n_heads :])  # (n_heads, n_tokens, d_head)
-    contexts = [ops.attention(query[:, s], key[:, s], value[:, s], None, trace) for s in spans]
-    merged = np.concatenate([merge_heads(context) for context in contexts])  # (n_tokens, d_model)
-    return trace("output", ops.linear(merged, *layer.attention_output))
-
-
-def feed_forward(hidden: Array, layer: NomicBertLayer, ops: Primitives, trace: Tracer) -> Array:
-    """``W_down swiglu(W_gate x, W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
-    gate = trace("gate", ops.linear(hidden, *layer.gate))  # (n_tokens, d_ff)
-    up = trace("hidden", ops.linear(hidden, *layer.up))
-    activation = trace("activation", ops.gated(gate, up, "silu"))
-    return trace("output", ops.linear(activation, *layer.ffn_output))
-
-
 def encoder_forward(
     sequences: Sequence[Sequence[int]],
-    weights: NomicBertWeights,
+    weights: EncoderWeights,
     config: NomicBertConfig,
     trace: Tracer = no_trace,
     ops: Primitives = NUMPY,
@@ -111,28 +78,30 @@ def encoder_forward(
     Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
     """
     ids, positions, spans = packed(sequences)
-    types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
-
-    token = trace("embeddings.token", weights.token_table[ids])
-    segment = trace("embeddings.type", weights.type_table[types])
-    total = trace("embeddings.sum", token + segment)
-    hidden = trace("embeddings.output", ops.layer_norm(total, *weights.embedding_norm, config.norm_eps))
-    rope = rope_tables(positions, config.d_model // config.n_heads, config.rope_theta, hidden.dtype)
+    types = joined_types(ids, type_ids)
+    hidden = embed(ids, positions, types, weights, config.norm_eps, ops, scoped(trace, "embeddings"))
+    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype)
     for number, layer in enumerate(weights.layers):
-        inner = scoped(trace, f"layers.{number}")
-        attended = self_attention(hidden, layer, config.n_heads, rope, spans, ops, scoped(inner, "attention"))
-        hidden = ops.layer_norm(hidden + attended, *layer.attention_norm, config.norm_eps)
-        hidden = inner("attention.norm", hidden)
-        transformed = feed_forward(hidden, layer, ops, scoped(inner, "ffn"))
-        hidden = ops.layer_norm(hidden + transformed, *layer.output_norm, config.norm_eps)
-        hidden = inner("output", hidden)
+
+        def attend(x: Array, trace: Tracer, layer: NomicBertLayer = layer) -> Array:
+            return rotary_attention(x, layer, config.n_heads, rope, spans, ops, trace)
+
+        def transform(x: Array, trace: Tracer, layer: NomicBertLayer = layer) -> Array:
+            gate, up = ops.linear(x, *layer.gate), ops.linear(x, *layer.up)
+            return gated_output(gate, up, layer.ffn_output, config.activation, ops, trace)
+
+        layer_trace = scoped(trace, f"layers.{number}")
+        hidden = post_norm_layer(hidden, layer, config.norm_eps, attend, transform, ops, layer_trace)
     return [hidden[span] for span in spans]
 
 
 def trace_shapes(config: NomicBertConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
     embeddings = ("token", "type", "sum", "output")
-    return layer_trace_shapes(config, n_tokens, embeddings, ("gate", "hidden", "activation"))
+    hidden = ("gate", "hidden", "activation")
+    return layer_trace_shapes(
+        config, n_tokens, embeddings, hidden, norms=("attention.norm",), final_norm=False
+    )
 
 
 def read_config(folder: Path) -> NomicBertConfig:
@@ -170,7 +139,7 @@ def read_norm_eps(raw: Mapping[str, Any]) -> float:
     return config_float(raw, name, most=MAX_EPS)
 
 
-def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.dtype) -> NomicBertWeights:
+def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.dtype) -> EncoderWeights:
     """Name the tensors of a checkpoint."""
     read = TensorReader(tensors, dtype)
     d_model, d_ff = config.d_model, config.d_ff
@@ -187,9 +156,11 @@ def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.d
             output_norm=read.norm(f"{prefix}norm2", d_model),
         )
 
-    return NomicBertWeights(
+    return EncoderWeights(
         token_table=read.tensor("embeddings.word_embeddings.weight", config.vocab_size, d_model),
+        position_table=None,
         type_table=read.tensor("embeddings.token_type_embeddings.weight", config.n_types, d_model),
         embedding_norm=read.norm("emb_ln", d_model),
         layers=tuple(layer(number) for number in range(config.n_layers)),
+        pooler=None,
     )

@@ -1,7 +1,7 @@
-"""Data parallelism: one worker a core, each with a single-threaded BLAS.
+"""Packs of texts, whose tokens are the rows of one matrix, and one worker a core for packs.
 
-A multi-threaded BLAS gains little for products of a few thousand rows, and nothing between the products;
-whole batches in parallel gain in both.
+Each worker has a single-threaded BLAS. A multi-threaded one gains little for products of a few thousand rows,
+and nothing between the products; whole packs in parallel gain in both.
 """
 
 import threading
@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from engine.cores import n_cores
+from engine.layers.tracing import Array
 from engine.weights.fetch import Progress
 
 T = TypeVar("T")
@@ -41,6 +42,19 @@ def single_threaded_blas() -> Iterator[None]:
             if _n_inside == 0 and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
+
+
+def packed(sequences: Sequence[Sequence[int]]) -> tuple[Array, Array, list[slice]]:
+    """Return ids and positions of all tokens of a pack, ``(n_tokens,)`` each, and the rows of each text."""
+    lengths = [len(sequence) for sequence in sequences]
+    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])
+    return ids, np.concatenate([np.arange(length) for length in lengths]), row_spans(lengths)
+
+
+def row_spans(lengths: Sequence[int]) -> list[slice]:
+    """Return the rows of each text of a pack, from their numbers of tokens."""
+    ends = np.cumsum(lengths).tolist()
+    return [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
 
 
 def even_packs(lengths: Sequence[int], pack_tokens: int, n_workers: int) -> list[slice]:

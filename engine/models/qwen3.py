@@ -18,7 +18,7 @@ from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, final_norm, layers, matrix_shapes
 from engine.models.llama import trace_shapes as trace_shapes
 from engine.models.llama_file import FOLDER_NAMES, GATE_UP, QUERY_KEY_VALUE, read_folder_config
-from engine.models.packs import packed
+from engine.models.parallel import packed
 from engine.weights.tensors import TensorReader, read_json
 
 PREFIX = "model."

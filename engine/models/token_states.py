@@ -13,7 +13,7 @@ from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models import bert
 from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.packs import row_spans
+from engine.models.parallel import row_spans
 
 
 def token_states(

@@ -13,8 +13,7 @@ from engine.errors import InputError, check_several
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import BATCH_TOKENS, Encoder
-from engine.models.packs import row_spans
-from engine.models.parallel import run_packs
+from engine.models.parallel import row_spans, run_packs
 from engine.weights.fetch import Progress
 
 MAXSIM = "maxsim"

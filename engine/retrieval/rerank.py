@@ -13,7 +13,7 @@ import numpy as np
 from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.models.packs import row_spans
+from engine.models.parallel import row_spans
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, ordered_scores, top
 from engine.weights.fetch import Progress

@@ -138,7 +138,7 @@ def feed_forward_backward(
     ops: TrainingPrimitives,
     grads: Parameters,
 ) -> Array:
-    """Gradient of `bert.feed_forward` by its input; those of its parameters are added to ``grads``."""
+    """Gradient of `feed_forward` by its input; those of its parameters are added to ``grads``."""
     d_activated, *d_output = linear_backward(d_y, kept["ffn.activation"], np.asarray(layer.ffn_output.weight))
     d_inner = ops.activations[activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
     d_x, *d_hidden = linear_backward(d_inner, kept["attention.norm"], np.asarray(layer.ffn_hidden.weight))

@@ -14,7 +14,7 @@ from engine.layers.linear import linear_backward
 from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
 from engine.layers.tracing import Array, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights, embed, encoder_layer
-from engine.models.packs import packed
+from engine.models.parallel import packed
 from engine.training.backward.encoder import layers_backward, layers_forward, named_layers
 from engine.training.optimizers import Parameters
 from engine.training.reading.examples import ReadingBatch

@@ -10,8 +10,7 @@ from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
 from engine.models.encoder import Encoder, check_bert, check_float32
-from engine.models.packs import row_spans
-from engine.models.parallel import run_packs
+from engine.models.parallel import row_spans, run_packs
 from engine.weights.fetch import Progress
 
 PACK_TOKENS = 1024  # in one pack, which runs on one core

@@ -5,7 +5,7 @@ import pytest
 
 from engine import Encoder
 from engine.models.bert import encoder_forward
-from engine.models.packs import row_spans
+from engine.models.parallel import row_spans
 from engine.training.backward.encoder import (
     layer_parameters,
     layers_backward,
