@@ -43,14 +43,14 @@ class Cause:
 
     # what it is, and that in a sentence
     kind: CauseKind
-    finding: str
+    headline: str
     advice: str  # what may help, to be measured
     rank: int | None = None  # rank of the passage without it, where that can be computed
 
     @property
     def sentence(self) -> str:
-        """The finding and the advice."""
-        return f"{self.finding} {self.advice}"
+        """The headline and the advice."""
+        return f"{self.headline} {self.advice}"
 
 
 @dataclass(frozen=True)

@@ -78,14 +78,9 @@ class Asked:
 
 
 def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
-    """Draw the input; return the question and the passage, or None until both are given.
+    """Draw the input; return the question and the passage, or None until both are there.
 
-    Parameters
-    ----------
-    search
-        The documents and their index.
-    questions
-        The labelled questions about these documents.
+    ``questions`` are the labelled ones about the documents.
     """
     has_labels = bool(questions)
     key = f"diagnose-way-{has_labels}"

@@ -26,7 +26,7 @@ NO_OTHERS = (
     "questions is not known."
 )
 LOSES = "It loses more questions than it wins: try another change."
-MOST_FIXES = 5
+MAX_FIXES = 5  # listed
 
 
 def changed_names(current: Configuration, cell: Configuration) -> list[str]:
@@ -50,18 +50,6 @@ def finds(row: SweepRow) -> bool:
     return (passage_rank(row) or row.cell.k + 1) <= row.cell.k
 
 
-def fix_sentence(now: SweepRow, fixes: Sequence[SweepRow], can_widen: bool) -> tuple[str, ...]:
-    """Say what the smallest change is and does, or why there is none."""
-    if finds(now):
-        return ("None is needed: it is found now.",)
-    if not fixes:
-        more = "Let more settings change at once, or ask" if can_widen else "Ask"
-        return Strong("None of the measured ones."), f" {more} in other words."
-    words = change_words(now.cell, fixes[0].cell)
-    rest = f" brings it to rank {passage_rank(fixes[0]):,}."
-    return Strong(words[0].upper() + words[1:]), rest
-
-
 def show_fixes(
     report: Report, rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool
 ) -> tuple[str, ...]:
@@ -72,11 +60,20 @@ def show_fixes(
     """
     report.header(SMALLEST)
     found = [] if finds(now) else list(fixing_rows(now.cell, rows))
-    sentence = fix_sentence(now, found, can_widen)
+    sentence: tuple[str, ...]
+    if finds(now):
+        sentence = ("None is needed: it is found now.",)
+    elif not found:
+        more = "Let more settings change at once, or ask" if can_widen else "Ask"
+        sentence = Strong("None of the measured ones."), f" {more} in other words."
+    else:
+        words = change_words(now.cell, found[0].cell)
+        smallest = Strong(words[0].upper() + words[1:])
+        sentence = smallest, f" brings it to rank {passage_rank(found[0]):,}."
     report.sentence(*sentence)
     if not found:
         return sentence
-    listed_fixes = found[:MOST_FIXES]
+    listed_fixes = found[:MAX_FIXES]
     changes = tuple(
         f"{change_words(now.cell, row.cell)} · rank {passage_rank(row):,}" for row in listed_fixes
     )

@@ -57,17 +57,6 @@ def show_other_settings(
     """Draw the rank under other settings, measured on demand, and the smallest changes that find the passage.
 
     Returns the sentence about these changes, empty where nothing is measured yet.
-
-    Parameters
-    ----------
-    report
-        The page, which keeps what is drawn.
-    asked, place
-        The question, and the location of its passage.
-    search
-        The documents, their index, and how it is searched.
-    questions
-        The labelled questions about these documents, on which the effect of a change is measured.
     """
     report.header(OTHERS)
     if search.cut.uploaded:

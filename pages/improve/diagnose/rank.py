@@ -25,21 +25,15 @@ from ui.widgets import chapters
 
 RANK = "4 · Where does it rank, and what outranks it?"
 MOST_ABOVE = 10
+ASIDE = ", in this or another form; function words aside"
 SHARED = "What question and chunk share, word by word,"
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of the chunks under a retriever, and the rank of the passage in it.
+    """The rows of all chunks by a retriever, best first, with their scores ``(n_chunks,)`` on its scale.
 
-    Attributes
-    ----------
-    scores
-        Of the chunks, on the retriever's scale, ``(n_chunks,)``.
-    order
-        Rows of all chunks, best first.
-    rank, row
-        Rank of the passage's best chunk in that order, from 1, and its row.
+    ``rank`` is that of the passage's best chunk, from 1, and ``row`` its row.
     """
 
     scores: Array = field(repr=False)
@@ -85,7 +79,11 @@ def show_rank(report: Report, question: str, search: Search, found: Diagnosis, r
     figures = rank_figures(search, found, ranking)
     metrics = {label: (value, None, meaning) for label, (value, meaning) in figures.items()}
     report.metrics(metrics, "The ranks and scores of the passage")
-    report.sentence(shared_words(found))
+    shared = joined([f"“{word}”" for word in found.shared_words], "and")
+    if shared:
+        report.sentence(f"Of the question's words, the passage contains {shared}{ASIDE}.")
+    else:
+        report.sentence("The passage contains none of the question's words, function words aside.")
     if not ranking.above:
         report.sentence("Nothing ranks above it." if ranking.is_found else "Nothing is found.")
     else:
@@ -125,22 +123,28 @@ def rank_figures(search: Search, found: Diagnosis, ranking: Ranking) -> dict[str
     }
 
 
-def shared_words(found: Diagnosis) -> str:
-    """Say which of the question's words the passage contains."""
-    if not found.shared_words:
-        return "The passage contains none of the question's words, function words aside."
-    shared = joined([f"“{word}”" for word in found.shared_words], "and")
-    return (
-        f"Of the question's words, the passage contains {shared}, in this or another form; function words "
-        "aside."
-    )
-
-
 def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking) -> None:
     """List the chunks that rank higher, with the groups of near duplicates among them."""
+    group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
+
+    def repeats(row: int) -> str:
+        if row not in group_of:
+            return ""
+        return "the passage" if group_of[row] == group_of.get(found.row) else f"group {group_of[row]}"
+
+    shown = ranking.above[:MOST_ABOVE]
     chunk_table(
-        [index.chunks[row] for row in ranking.above[:MOST_ABOVE]],
-        above_rows(index, found, ranking),
+        [index.chunks[row] for row in shown],
+        [
+            {
+                "Rank": rank,
+                "Cosine": float(found.scores[row]),
+                **({"Repeats": repeats(row)} if found.repeats else {}),
+                "Document": index.chunks[row].document,
+                "Text": " ".join(index.chunks[row].text.split()),
+            }
+            for rank, row in enumerate(shown, 1)
+        ],
         "above",
         "The chunks that rank above the passage, best first",
         {
@@ -152,28 +156,6 @@ def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking)
     )
     if (n_above := len(ranking.above)) > MOST_ABOVE:
         report.caption(f"The first {MOST_ABOVE} of {n_above:,} that rank above it.")
-
-
-def above_rows(index: Index, found: Diagnosis, ranking: Ranking) -> list[dict[str, object]]:
-    """Return the table of the chunks that rank higher, the first `MOST_ABOVE` of them."""
-    group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
-    return [
-        {
-            "Rank": rank,
-            "Cosine": float(found.scores[row]),
-            **({"Repeats": repeats(row, group_of, found.row)} if found.repeats else {}),
-            "Document": index.chunks[row].document,
-            "Text": " ".join(index.chunks[row].text.split()),
-        }
-        for rank, row in enumerate(ranking.above[:MOST_ABOVE], 1)
-    ]
-
-
-def repeats(row: int, group_of: dict[int, int], own: int) -> str:
-    """Return the group of near duplicates that a chunk belongs to, in words."""
-    if row not in group_of:
-        return ""
-    return "the passage" if group_of[row] == group_of.get(own) else f"group {group_of[row]}"
 
 
 def show_contributions(question: str, search: Search, ranking: Ranking) -> None:

@@ -7,7 +7,6 @@ import streamlit as st
 
 from engine.documents.truncation import read_ends
 from engine.inspection.diagnosis.causes import InUse
-from engine.inspection.diagnosis.counterfactual import RankedScore
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.inspection.diagnosis.location import Location
 from engine.retrieval.embedding_spec import NO_LIMIT
@@ -50,51 +49,39 @@ def show_causes(
     ``fix`` says what was measured to help; it stands in place of advice.
     """
     report.header(IN_SHORT)
-    if used is not None and (outcome := outcome_words(used)):
-        if used.finds:
-            report.note(st.success, ":material/check_circle:", outcome)
-        else:
-            report.caption(outcome)
+    if used is not None and used.finds:
+        found = f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count."
+        report.note(st.success, ":material/check_circle:", found)
+    elif used is not None and used.cell.retriever != "dense":
+        outcome = f"{used.outcome[0].upper()}{used.outcome[1:]}"
+        report.caption(f"{outcome}. Ranks by cosine, below, are those of its vector.")
     for cause in causes:
         title, icon = TITLES[cause.kind]
-        words = cause.finding if fix else cause.sentence
+        words = cause.headline if fix else cause.sentence
         report.note(st.warning, icon, Strong(f"{title}."), f" {words}")
     if fix and causes:
         report.note(st.info, ":material/tune:", f"{MEASURED} ", *fix)
 
 
-def outcome_words(used: InUse) -> str:
-    """Say that the passage is found, or what a retriever other than by cosine makes of it."""
-    if used.finds:
-        return f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count."
-    if used.cell.retriever == "dense":
-        return ""
-    outcome = f"{used.outcome[0].upper()}{used.outcome[1:]}"
-    return f"{outcome}. Ranks by cosine, below, are those of its vector alone."
-
-
 def show_place(report: Report, asked: Asked) -> None:
     """Draw whether a chosen document contains the passage."""
     report.header(IN_A_DOCUMENT)
-    report.sentence(*place_sentence(asked))
-    if asked.place is None:
-        report.text(escape(asked.passage))
-
-
-def place_sentence(asked: Asked) -> tuple[str, ...]:
-    """Say whether a chosen document contains the passage, and where."""
     place = asked.place
     if place is None:
-        return Strong("No."), " No chosen document contains it, or most of its words in the same order."
+        nowhere = " No chosen document contains it, or most of its words in the same order."
+        report.sentence(Strong("No."), nowhere)
+        report.text(escape(asked.passage))
+        return
     where = f"{place.document}, characters {place.start:,} to {place.end:,}"
     match place.how:
         case "exact":
-            return Strong("Yes"), f", word for word: {where}."
+            report.sentence(Strong("Yes"), f", word for word: {where}.")
         case "alike":
-            return Strong("Yes"), f", with other white space, quotation marks or dashes: {where}."
+            spelled = f", with other white space, quotation marks or dashes: {where}."
+            report.sentence(Strong("Yes"), spelled)
         case "approximate":
             rest = f", alike to {place.likeness:.0%}: {where}. The rest is about this."
-            return Strong("Something like it"), rest
+            report.sentence(Strong("Something like it"), rest)
 
 
 def show_chunks(report: Report, place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
@@ -169,40 +156,25 @@ def chunk_rows(place: Location, search: Search, found: Diagnosis, ranking: Ranki
 def show_lost(report: Report, place: Location, search: Search, found: Diagnosis) -> None:
     """Draw the part of the passage beyond the token limit."""
     report.header(LOST)
-    report.sentence(*lost_sentence(search, found))
-    if not found.unread:
-        return
-    report.text(lost_html(place, search, found), height=160)
-    if found.tail_read:
-        report.sentence(*tail_sentence(found, found.tail_read))
-    if RETRIEVERS[search.retriever].uses_bm25:
-        report.caption(READS_ALL)
-
-
-def lost_sentence(search: Search, found: Diagnosis) -> tuple[str, ...]:
-    """Say whether some of the passage is beyond the token limit."""
-    limit = search.text_limit
+    limit, text = search.text_limit, search.document(place.document).text
     if limit == NO_LIMIT:
-        return Strong("Not known:"), f" {search.model.name} does not state its token limit."
+        report.sentence(Strong("Not known:"), f" {search.model.name} does not state its token limit.")
+        return
     if not found.unread:
-        return Strong("No."), f" All of it is within the {limit} tokens that are read of a chunk."
-    return (
+        report.sentence(Strong("No."), f" All of it is within the {limit} tokens that are read of a chunk.")
+        return
+    report.sentence(
         Strong("Yes:"),
         f" {found.n_unread:,} of its {found.length:,} characters are beyond the {limit} tokens that are read "
         "of a chunk:",
     )
-
-
-def lost_html(place: Location, search: Search, found: Diagnosis) -> str:
-    """Return the part of the passage beyond the token limit, struck through."""
-    text = search.document(place.document).text
-    return f"<del>{' … '.join(escape(text[start:end]) for start, end in found.unread)}</del>"
-
-
-def tail_sentence(found: Diagnosis, tail_read: RankedScore) -> tuple[str, ...]:
-    """Say how the passage would rank if its chunk were read to the end."""
-    return (
-        "Had its chunk been read to the end, it would rank ",
-        Strong(f"{tail_read.rank:,}"),
-        f" instead of {found.now.rank:,} by cosine.",
-    )
+    struck = " … ".join(escape(text[start:end]) for start, end in found.unread)
+    report.text(f"<del>{struck}</del>", height=160)
+    if found.tail_read:
+        report.sentence(
+            "Had its chunk been read to the end, it would rank ",
+            Strong(f"{found.tail_read.rank:,}"),
+            f" instead of {found.now.rank:,} by cosine.",
+        )
+    if RETRIEVERS[search.retriever].uses_bm25:
+        report.caption(READS_ALL)

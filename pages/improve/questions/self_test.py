@@ -64,15 +64,7 @@ class Tested:
 def show_self_test(
     documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
 ) -> None:
-    """Draw how often sentences of the documents find their own chunk.
-
-    Parameters
-    ----------
-    documents
-        The documents that are searched.
-    model, cut, pooling, retriever
-        How they are indexed and searched.
-    """
+    """Draw how often sentences of the documents find their own chunk."""
     result = st.container()
     reason = "The number of chunks among which that of the sentence is expected (containment@k)."
     k = slider("Among the first", range(1, 21), DEFAULT_K, "self-test-k", reason)

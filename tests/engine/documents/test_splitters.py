@@ -20,8 +20,9 @@ from engine.weights.fetch import model_path
 NASTY = [
     "retrieval", "unhappily", "don't", "한국어", "東京", "。", "🙂", "x" * 150, "한국어" * 30, "Hello. ",
     "≠", "ß", "e\u0301", "\u0301", "\u0316", "\u0903", "\u200b", "\ue000", "\U0001d15e", "\x00", "\x0b",
-    "\x1c", "\x85", "##ing", "snake_case", "[12]", "R2-D2", "don’t", "naïve", "İ", "x.y", "\x01", "[UNK]", "[mask]", "[MASK]",
-    "[SEP]", "[MAS", "K]", " ", " ", "  ", "\n", "\n\n", "\u00a0", "\u2028", ".", "-", "a", "B",
+    "\x1c", "\x85", "##ing", "snake_case", "[12]", "R2-D2", "don’t", "naïve", "İ", "x.y", "\x01",
+    "[UNK]", "[mask]", "[MASK]", "[SEP]", "[MAS", "K]", " ", " ", "  ", "\n", "\n\n", "\u00a0", "\u2028",
+    ".", "-", "a", "B",
 ]  # fmt: skip
 TEXTS = st.one_of(
     st.lists(st.sampled_from(NASTY), max_size=60).map("".join),

@@ -180,7 +180,7 @@ def test_a_passage_is_found_and_all_that_is_found_is_too_far_for_an_answer(encod
     told = causes(found, in_use)
     assert [cause.kind for cause in told] == kinds
     assert all(
-        "25 find a passage as close" in each.finding and "at most 10 may" in each.finding for each in told
+        "25 find a passage as close" in each.headline and "at most 10 may" in each.headline for each in told
     )
 
 
