@@ -79,8 +79,8 @@ def show_rank(report: Report, question: str, search: Search, found: Diagnosis, r
     figures = rank_figures(search, found, ranking)
     metrics = {label: (value, None, meaning) for label, (value, meaning) in figures.items()}
     report.metrics(metrics, "The ranks and scores of the passage")
-    shared = joined([f"“{word}”" for word in found.shared_words], "and")
-    if shared:
+    if found.shared_words:
+        shared = joined([f"“{word}”" for word in found.shared_words], "and")
         report.sentence(f"Of the question's words, the passage contains {shared}{ASIDE}.")
     else:
         report.sentence("The passage contains none of the question's words, function words aside.")
