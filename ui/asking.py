@@ -250,13 +250,7 @@ def last_answer() -> Answer | None:
 
 
 def take_answer(job: Job[Answer]) -> Answer:
-    """Wait for an answer, keep it as the session's last, with its first quote as the passage of all pages.
-
-    Raises
-    ------
-    GlassboxError
-        The error that ended it.
-    """
+    """Wait for an answer, keep it as the session's last, with its first quote as the passage of all pages."""
     answer = job.result()
     if answer is not last_answer():
         st.session_state["answer"] = answer

@@ -174,11 +174,6 @@ def add_file(name: str, loaded: Loaded) -> None:
     """Add a file's documents to the session and to the search, replacing a file of the same name.
 
     With the first file the bundled documents are no longer searched.
-
-    Raises
-    ------
-    DocumentError
-        A bundled document has the name, or the session's documents would be too long together.
     """
     check_own(name)
     check_length(uploads() | {name: loaded.documents})

@@ -153,13 +153,7 @@ class Job(Generic[T]):
         return str(self._error or "")
 
     def result(self) -> T:
-        """Wait for the work to end, and return its result.
-
-        Raises
-        ------
-        GlassboxError
-            The error that ended the work; other exceptions are logged and replaced by one.
-        """
+        """Wait for the work to end; return its result, or raise its error: of other kinds one that is fit to show."""
         with self._changed:
             self._changed.wait_for(lambda: self.done)
         if self._error is not None:
@@ -216,16 +210,8 @@ def follow(
 ) -> None:
     """Draw a job's text into a placeholder as it grows, until the work is done.
 
-    A rerun of the page ends this by an exception of Streamlit's; the job continues.
-
-    Parameters
-    ----------
-    job, place
-        The work and the placeholder.
-    draw_first
-        Called once with `Job.first`, as soon as there is one.
-    draw_aside
-        Called with `Job.aside` each time it has grown.
+    ``draw_first`` is called once with `Job.first`, ``draw_aside`` with `Job.aside` each time it has grown. A
+    rerun of the page ends this by an exception of Streamlit's; the job continues.
     """
     text, aside = job.text, ""
     while not job.done:
@@ -306,18 +292,8 @@ def follow_progress(
 ) -> None:
     """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
 
-    Parameters
-    ----------
-    job
-        The work; its `Job.words` stand beside the bar, as Markdown.
-    key
-        Prefix of the widgets' keys: the box is ``{key}-progress``, the button ``{key}-stop``.
-    stop_help
-        What stopping does.
-    note
-        A line below the bar.
-    is_narrow
-        Whether the button stands below the bar, as in the sidebar.
+    The box has the key ``{key}-progress``, the button ``{key}-stop`` and ``stop_help``; it stands below the bar
+    where there ``is_narrow`` room, as in the sidebar. ``note`` is a line below both.
     """
 
     @st.fragment(run_every=PROGRESS_S)

@@ -53,13 +53,7 @@ def reranker_name() -> str:
 
 
 def choose_reranker(name: str) -> None:
-    """Load a cross-encoder and make it the session's; where that fails, the previous one stays.
-
-    Raises
-    ------
-    GlassboxError
-        It cannot be found or read, or the server does not run it.
-    """
+    """Load a cross-encoder and make it the session's; where that fails, the previous one stays."""
     if name:
         check_source(name)
         reranker_named(name)
@@ -107,13 +101,7 @@ def kv_bits() -> int:
 
 
 def choose_decoder(name: str) -> None:
-    """Load a decoder and make it the session's; where that fails, the previous one stays.
-
-    Raises
-    ------
-    GlassboxError
-        It cannot be found, read, or held in memory, or the server does not run it.
-    """
+    """Load a decoder and make it the session's; where that fails, the previous one stays."""
     check_source(name)
     decoder_named(name, kv_bits())
     st.session_state["decoder"] = name

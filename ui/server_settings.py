@@ -87,13 +87,9 @@ def offers_servers() -> bool:
 
 
 def check_source(source: str) -> None:
-    """Check that a visitor may use a model, given as for `Decoder.load`, or a server of models.
+    """Raise `InputError` where a visitor of a public server may not use a model or a server of models.
 
-    Raises
-    ------
-    InputError
-        The server is public, and its operator does not name it. The message is the same for every path,
-        whether there is such a file or not.
+    The message is the same for every path, whether there is such a file or not.
     """
     models, servers = [name for name in (ENCODER, DECODER, RERANKER) if name], operators_servers()
     is_named = source in models or base_address(source) in map(base_address, servers)

@@ -109,10 +109,7 @@ def settings_values(settings: Settings) -> dict[str, Any]:
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
     """Draw the sidebar of a page that looks inside a model; return the documents, and how to cut them.
 
-    Raises
-    ------
-    NoDocumentError
-        The documents are those of uploaded vectors, which have no inside.
+    Uploaded vectors, which have no inside, raise `NoDocumentError`.
     """
     with st.sidebar:
         documents = document_picker()

@@ -22,16 +22,8 @@ def show_names(
 ) -> None:
     """Draw which names were taken, and a choice of the document that each of the others means.
 
-    Parameters
-    ----------
-    questions
-        All of a set, with the names of the file.
-    documents
-        All that are loaded.
-    key
-        The beginning of the widgets' keys.
-    apply
-        Called with the chosen documents by the unknown names.
+    The questions are all of a set, with the names of its file; the chosen documents are given to ``apply`` by the
+    unknown names.
     """
     names = [document.name for document in documents]
     taken = taken_names(questions, names)

@@ -17,21 +17,7 @@ def all_scores(
 ) -> Array:
     """Score every chunk for every question, as the app searches, with a progress bar.
 
-    Parameters
-    ----------
-    questions
-        Their texts.
-    index, model
-        The chunks, and the model of their vectors.
-    retriever
-        One of `RETRIEVERS`. MMR orders all candidates, as in a sweep.
-    cache
-        Where the vectors of the questions are kept.
-
-    Returns
-    -------
-    Array
-        float32 ``(n_questions, n_chunks)``, larger is better.
+    MMR orders all candidates, as in a sweep. Returns float32 ``(n_questions, n_chunks)``, larger is better.
     """
     spec, bar = index.spec, st.progress(0.0, f"Asking {counted(len(questions), 'question')}…")
     embedding_left, reading_left = TimeLeft(), TimeLeft()

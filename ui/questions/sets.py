@@ -47,18 +47,9 @@ SMOKE_TEST = (
 class Examined:
     """A question set, compared with the documents that are searched.
 
-    Attributes
-    ----------
-    usable
-        The questions about these documents with every passage at its place.
-    n_elsewhere
-        How many are about other documents.
-    n_faulty
-        How many are about these documents, or about none that is known, but not usable.
-    n_unclear
-        How many usable ones are about a name that several of these documents have.
-    problems
-        What is wrong with questions about these documents.
+    Questions are ``usable`` that are about these documents, with every passage at its place. Others are about
+    other documents (``n_elsewhere``), or not usable (``n_faulty``); ``n_unclear`` usable ones are about a name
+    that several documents have. The ``problems`` are those of questions about these documents.
     """
 
     usable: tuple[Question, ...] = ()
@@ -148,13 +139,7 @@ def self_test_set(documents: Sequence[Document]) -> list[Question]:
 
 
 def set_about(name: str, documents: Sequence[Document]) -> Examined:
-    """Return the usable questions of a set for the documents, and the problems of the others.
-
-    Raises
-    ------
-    InputError
-        The set is the self-test, and the documents have no suitable sentence.
-    """
+    """Return the usable questions of a set for the documents, and the problems of the others."""
     if name == SELF_TEST:
         return Examined(tuple(self_test_set(documents)))
     questions, unread = questions_of(name)

@@ -80,13 +80,7 @@ def take_unread() -> None:
 
 
 def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
-    """Add a file's questions to the session; return the name of the set, and whether documents came with it.
-
-    Raises
-    ------
-    GlassboxError
-        It cannot be read, or has too many questions; the session is unchanged.
-    """
+    """Add a file's questions to the session; return the name of the set, and whether documents came with it."""
     is_collection = PurePath(name).suffix.lower() == ".zip"
     collection = parse_beir_zip(name, content) if is_collection else None
     questions = collection.questions if collection else parse_questions(name, content)

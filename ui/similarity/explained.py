@@ -46,20 +46,10 @@ BOTH_TEXTS, PAIRS, WITHOUT_WORDS = CHAPTERS = ("Both texts", "Pair by pair", "Wi
 def show_explained(
     encoder: Encoder, max_tokens: int, first: str, second: str, key: str, chapter: str
 ) -> None:
-    """Draw the contributions of tokens to the similarity of two texts, one of `CHAPTERS`.
+    """Draw the contributions of tokens to the similarity of two texts, a question and a passage.
 
-    Parameters
-    ----------
-    encoder
-        The encoder, with IDF weights where IDF pooling is to be offered.
-    max_tokens
-        Tokens read of each text.
-    first, second
-        The texts, as a question and a passage.
-    key
-        Prefix of the widgets' keys, unique on the page.
-    chapter
-        Both texts painted, the map of all pairs, or the texts without each of their words.
+    The encoder has IDF weights where IDF pooling is to be offered; ``key`` begins the widgets' keys, and
+    ``chapter`` is one of `CHAPTERS`.
     """
     if not first.strip() or not second.strip():
         st.info("Give two texts to see their similarity explained.", icon=":material/compare_arrows:")
