@@ -50,18 +50,13 @@ def open_address(address: str) -> None:
     apply_settings(default_settings(encoder) | values, encoder.config.max_positions)
     for name in set(given) & set(parts):
         state[parts[name]] = values[name] if name == "chunk" else given[name]
-    take_documents(given.get_all(DOCUMENTS))
+    names, files = given.get_all(DOCUMENTS), session_files()
+    state["searched"] = [name for name in names if name in files] or list(files)
+    state["address-documents"] = names
     question = given.get(QUESTION, "")
     set_question(question)
     if address in ANSWERING and question:
         queue_question(question)
-
-
-def take_documents(names: list[str]) -> None:
-    """Search the files of these names, all without any."""
-    files, state = session_files(), st.session_state
-    state["searched"] = [name for name in names if name in files] or list(files)
-    state["address-documents"] = names
 
 
 def show_missing_documents() -> None:

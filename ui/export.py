@@ -16,8 +16,8 @@ from engine.wording import csv_cell
 def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: str) -> None:
     """Draw a figure that can be saved as PNG, as a standalone HTML page and as its numbers, the ``arrays``.
 
-    ``name`` is that of the files without suffix, unique on the page as the widgets' key; ``alt`` is the figure in
-    words, for screen readers.
+    ``name`` is that of the files without suffix, unique on the page as the widgets' key; ``alt`` is the
+    figure in words, for screen readers.
     """
     # The browser draws the PNG itself, so no server needs a browser of its own.
     buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}

@@ -153,7 +153,7 @@ class Job(Generic[T]):
         return str(self._error or "")
 
     def result(self) -> T:
-        """Wait for the work to end; return its result, or raise its error: of other kinds one that is fit to show."""
+        """Wait for the work to end; return its result, or raise the error that ended it, fit to show."""
         with self._changed:
             self._changed.wait_for(lambda: self.done)
         if self._error is not None:
@@ -292,8 +292,8 @@ def follow_progress(
 ) -> None:
     """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
 
-    The box has the key ``{key}-progress``, the button ``{key}-stop`` and ``stop_help``; it stands below the bar
-    where there ``is_narrow`` room, as in the sidebar. ``note`` is a line below both.
+    The box has the key ``{key}-progress``, the button ``{key}-stop`` and ``stop_help``; it stands below the
+    bar where there ``is_narrow`` room, as in the sidebar. ``note`` is a line below both.
     """
 
     @st.fragment(run_every=PROGRESS_S)

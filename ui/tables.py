@@ -69,8 +69,8 @@ def table_style() -> str:
 def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = "") -> None:
     """Draw rows as a table, of which every cell can be read without a mouse.
 
-    A column that a row lacks is empty there. ``alt`` is the table in words, for screen readers; ``columns`` are
-    as `st.dataframe` takes them; ``key`` is that of the download of a long table, where ``alt`` is not unique.
+    A column that a row lacks is empty there. ``alt`` is the table in words, for screen readers; ``columns``
+    are as `st.dataframe` takes them; ``key`` is that of a long table's download, if ``alt`` is not unique.
     """
     if len(rows) > MOST_ROWS:
         st.dataframe(rows, hide_index=True, column_config=columns, placeholder=NOTHING, alt=alt)

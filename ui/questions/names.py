@@ -22,8 +22,8 @@ def show_names(
 ) -> None:
     """Draw which names were taken, and a choice of the document that each of the others means.
 
-    The questions are all of a set, with the names of its file; the chosen documents are given to ``apply`` by the
-    unknown names.
+    The questions are all of a set, with the names of its file; the chosen documents are given to ``apply``
+    by the unknown names.
     """
     names = [document.name for document in documents]
     taken = taken_names(questions, names)

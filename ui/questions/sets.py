@@ -47,9 +47,9 @@ SMOKE_TEST = (
 class Examined:
     """A question set, compared with the documents that are searched.
 
-    Questions are ``usable`` that are about these documents, with every passage at its place. Others are about
-    other documents (``n_elsewhere``), or not usable (``n_faulty``); ``n_unclear`` usable ones are about a name
-    that several documents have. The ``problems`` are those of questions about these documents.
+    Questions are ``usable`` that are about these documents, with every passage at its place. Others are
+    about other documents (``n_elsewhere``), or not usable (``n_faulty``); ``n_unclear`` usable ones are about
+    a name that several documents have. The ``problems`` are those of questions about these documents.
     """
 
     usable: tuple[Question, ...] = ()
@@ -103,7 +103,13 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     if name == SELF_TEST:
         st.caption(SMOKE_TEST)
         if n_labelled := len(questions_about(questions_of(LABELLED)[0], names_of(documents))):
-            st.info(labelled_words(n_labelled), icon=":material/bookmark_added:")
+            n = counted(n_labelled, "question")
+            words = f"You labelled {n} about these documents: choose “{LABELLED}” above."
+            if n_labelled < LEAST_LABELLED:
+                words += (
+                    f" From {LEAST_LABELLED} on they are taken by themselves, if nothing else was chosen."
+                )
+            st.info(words, icon=":material/bookmark_added:")
     return list(found.usable)
 
 
@@ -117,14 +123,6 @@ def first_choice(documents: Sequence[Document]) -> str:
         if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
     return SELF_TEST
-
-
-def labelled_words(n_labelled: int) -> str:
-    """Say that there are labels, which a self-test does not regard."""
-    n = counted(n_labelled, "question")
-    words = f"You labelled {n} about these documents: choose “{LABELLED}” above."
-    few = f" They are few: from {LEAST_LABELLED} on they are taken by themselves, if nothing else was chosen."
-    return words + few * (n_labelled < LEAST_LABELLED)
 
 
 def choice_label(name: str) -> str:

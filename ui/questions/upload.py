@@ -80,7 +80,7 @@ def take_unread() -> None:
 
 
 def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
-    """Add a file's questions to the session; return the name of the set, and whether documents came with it."""
+    """Add a file's questions to the session; return the name of the set, and whether it has documents."""
     is_collection = PurePath(name).suffix.lower() == ".zip"
     collection = parse_beir_zip(name, content) if is_collection else None
     questions = collection.questions if collection else parse_questions(name, content)

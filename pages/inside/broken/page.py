@@ -9,8 +9,6 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.splitters import Splitting
 from engine.inspection.model.faults import Faults, broken_trace, broken_vectors, stage_drift
-from engine.layers.tracing import Array
-from engine.retrieval.index import Index
 from engine.retrieval.ranking import ordinal_ranks
 from engine.wording import counted
 from pages.inside.broken.faults import (
@@ -117,20 +115,15 @@ def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     )
     for column, (label, value, help_text) in zip(st.columns(4), metrics, strict=True):
         column.metric(label, value, help=help_text)
-    show_top(index, (intact, broken), (before, after))
+    for column, scores, name in zip(st.columns(2), (intact, broken), ("Intact", "Broken"), strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{name}: the first {TOP}**")
+            st.html(ranking_html(index.chunks, scores, before, after, name == "Broken", TOP))
     st.caption(
         "Scores of the broken model can be higher than those of the intact one: they compare broken vectors "
         f"with each other. Its median score is {np.median(broken):.2f}, the intact model's "
         f"{np.median(intact):.2f}; where all passages score alike, the ranking is left to chance."
     )
-
-
-def show_top(index: Index, scores: tuple[Array, Array], places: tuple[Array, Array]) -> None:
-    """Draw the best passages of the intact and of the broken model side by side."""
-    for is_broken, column in enumerate(st.columns(2)):
-        with column.container(border=True, height="stretch"):
-            st.markdown(f"**{'Broken' if is_broken else 'Intact'}: the first {TOP}**")
-            st.html(ranking_html(index.chunks, scores[is_broken], *places, bool(is_broken), TOP))
 
 
 break_model(load_encoder())

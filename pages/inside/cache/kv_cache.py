@@ -61,7 +61,13 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     st.caption(answer_words(cost, len(written.ids)))
     icon = ":material/refresh:"
     st.button("Measure again", key="measure-cache", icon=icon, on_click=clear_measured, type="tertiary")
-    show_reason()
+    st.markdown("**Why it grows**")
+    st.write(
+        "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
+        "with n, and that of a whole answer with its square. With the cache, only the newest token goes "
+        "through the layers: its query meets n keys that are there already, which is little beside the "
+        "layers' matrices, so the line is almost flat. Both generate the same tokens."
+    )
     show_size(written, times)
     show_precision(ids[: lengths[-1]])
 
@@ -100,17 +106,6 @@ def answer_words(cost: CacheCost, n_tokens: int) -> str:
     )
 
 
-def show_reason() -> None:
-    """Explain why the cost grows."""
-    st.markdown("**Why it grows**")
-    st.write(
-        "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
-        "with n, and that of a whole answer with its square. With the cache, only the newest token goes "
-        "through the layers: its query meets n keys that are there already, which is little beside the "
-        "layers' matrices, so the line is almost flat. Both generate the same tokens."
-    )
-
-
 def show_size(written: Written, times: WritingTimes) -> None:
     """Draw the size of the cache by its formula, and the prompt tokens that were not read again."""
     decoder, kept = load_decoder(), session_prefix_cache()
@@ -136,10 +131,13 @@ def show_size(written: Written, times: WritingTimes) -> None:
     st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot {vector} \cdot n_{{tokens}}")
     factors = (2, config.n_layers, config.n_kv_heads, numbers, n_tokens)
     st.latex("= " + r" \cdot ".join(map(str, factors)) + f" = {n_bytes:,}".replace(",", r"\,"))
-    st.caption(
-        f"Bytes: 2 for keys and values, the layers, the heads of keys and values, {words}, and the tokens."
-        + shared_heads(config.n_heads, config.n_kv_heads)
-    )
+    said = f"Bytes: 2 for keys and values, the layers, the heads of keys and values, {words}, and the tokens."
+    if config.n_kv_heads < config.n_heads:
+        said += (
+            f" The {config.n_heads} query heads share {config.n_kv_heads} heads of keys and values, so the "
+            f"cache has {config.n_kv_heads}/{config.n_heads} of the size it would have otherwise."
+        )
+    st.caption(said)
 
 
 def vector_bytes(decoder: Decoder) -> tuple[str, str, str]:
@@ -152,22 +150,16 @@ def vector_bytes(decoder: Decoder) -> tuple[str, str, str]:
     return rf"d_{{head}} \cdot {n_bytes}", rf"{d_head} \cdot {n_bytes}", words
 
 
-def shared_heads(n_heads: int, n_kv_heads: int) -> str:
-    """Return a sentence on the saving by grouped queries, empty without them."""
-    if n_heads == n_kv_heads:
-        return ""
-    return (
-        f" The {n_heads} query heads share {n_kv_heads} heads of keys and values, so the cache has "
-        f"{n_kv_heads}/{n_heads} of the size it would have otherwise."
-    )
-
-
 def show_precision(ids: tuple[int, ...]) -> None:
     """Draw what a cache of 8 bits saves on a text, and how far it moves the next tokens."""
     decoder = load_decoder()
     st.markdown("**In 8 bits**")
-    found = measured_precision(decoder.name, ids)
-    st.write(precision_finding(found))
+    full, small = found = measured_precision(decoder.name, ids)
+    st.write(
+        f"With 8 bits a number the cache of this prompt takes {small.n_bytes / full.n_bytes:.0%} of the "
+        f"memory, and one more token {small.token_s / full.token_s:.0%} of the time. Behind "
+        f"{small.same_greedy:.1%} of the tokens compared the most probable next one is the same."
+    )
     help_of = {
         "Bits": "Of a number. 16 is full precision, which is 32 where NumPy computes.",
         "One more token": "Median of several, behind all tokens of the prompt, in turns.",
@@ -193,16 +185,6 @@ def show_precision(ids: tuple[int, ...]) -> None:
     st.caption(
         "In 8 bits, each key and each value of a head is whole numbers from −127 to 127 and one scale, its "
         "largest absolute value divided by 127. “Model” on the page “Ask your documents” chooses."
-    )
-
-
-def precision_finding(found: tuple[CachePrecision, ...]) -> str:
-    """Say in a sentence what 8 bits save and cost."""
-    full, small = found
-    return (
-        f"With 8 bits a number the cache of this prompt takes {small.n_bytes / full.n_bytes:.0%} of the "
-        f"memory, and one more token {small.token_s / full.token_s:.0%} of the time. Behind "
-        f"{small.same_greedy:.1%} of the tokens compared the most probable next one is the same."
     )
 
 

@@ -148,7 +148,8 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
         hoverinfo="text",
         showlegend=False,
     )
-    shown = [place for place in places if far_enough(place, token, len(tokens))]
+    apart = len(tokens) / LABELLED_TOKENS  # a label that fits beside that of the token, which always has one
+    shown = [place for place in places if place == token or apart <= 1 or abs(place - token) > apart]
     figure.update_xaxes(
         tickvals=shown,
         ticktext=[escape_plotly(tokens[place]) for place in shown],
@@ -159,11 +160,6 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
     )
     figure.update_yaxes(visible=False)
     return styled(figure, height=420)
-
-
-def far_enough(place: int, token: int, n_tokens: int) -> bool:
-    """Return whether a label fits beside that of the chosen token, which always has one."""
-    return place == token or n_tokens <= LABELLED_TOKENS or abs(place - token) > n_tokens / LABELLED_TOKENS
 
 
 def layer_head_map(values: Array, name: str, number_format: str) -> go.Figure:

@@ -62,7 +62,11 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
             {"cosine": cosines},
             f"Cosine of each of {counted(len(cosines), 'chunk')} with its own vector in context",
         )
-    show_moved(index.chunks, cosines)
+    st.header("The chunks that move most")
+    for row in np.argsort(cosines, kind="stable")[:3].tolist():
+        with st.container(border=True):
+            st.caption(f"Chunk {row + 1} · cosine {cosines[row]:.3f}")
+            show_text(escape(index.chunks[row].text), height=140)
     show_question(index.chunks, index.vectors, late, encoder)
 
 
@@ -132,16 +136,6 @@ def late_of(document: Document, _encoder: Encoder, cut: Cut, context: int) -> Ar
 
 shared_late = st.cache_resource(max_entries=8, show_spinner=False)(late_of)
 session_late = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(late_of)
-
-
-def show_moved(chunks: Sequence[Chunk], cosines: Array) -> None:
-    """Draw the chunks whose vectors change most."""
-    st.header("The chunks that move most")
-    for row in np.argsort(cosines, kind="stable")[:3].tolist():
-        chunk = chunks[row]
-        with st.container(border=True):
-            st.caption(f"Chunk {row + 1} · cosine {cosines[row]:.3f}")
-            show_text(escape(chunk.text), height=140)
 
 
 def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder: Encoder) -> None:

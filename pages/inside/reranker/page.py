@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from engine.inspection.model.reranking import ReadPair, WordEffect, read_pair, word_effects
-from engine.layers.tracing import Array
 from engine.models.reranker import Reranker
 from ui.current import current_passage, follow, follow_question
 from ui.documents import chosen_documents
@@ -91,15 +89,6 @@ def show_words(question: str, passage: str, effects: Sequence[WordEffect]) -> No
     )
 
 
-def attention_figure(weights: Array, question: Sequence[str], passage: Sequence[str]) -> go.Figure:
-    """Heat map of the attention from question to passage, ``(n_question, n_passage)``."""
-    rows, columns = token_labels(question), token_labels(passage)
-    figure = heat_map(weights, rows, columns, "from %{y}<br>to %{x}<br>%{z:.4f}", ".2g", zmin=0)
-    token_axis(figure.update_yaxes, len(rows), title="question")
-    token_axis(figure.update_xaxes, len(columns), title="passage", tickangle=-60)
-    return styled(figure, height=200 + 18 * len(rows))
-
-
 def show_attention(pair: ReadPair, reranker: Reranker) -> None:
     """Draw what a head attends to in the passage, from each token of the question."""
     left, right = st.columns(2)
@@ -110,8 +99,12 @@ def show_attention(pair: ReadPair, reranker: Reranker) -> None:
     head = slider("Head", range(reranker.config.n_heads), 0, "reranker-head", reason, place=right)
     weights, tokens = pair.attention(layer, head), pair.encoding.tokens
     asked, read = tokens[pair.question], tokens[pair.passage]
+    rows, columns = token_labels(asked), token_labels(read)
+    figure = heat_map(weights, rows, columns, "from %{y}<br>to %{x}<br>%{z:.4f}", ".2g", zmin=0)
+    token_axis(figure.update_yaxes, len(rows), title="question")
+    token_axis(figure.update_xaxes, len(columns), title="passage", tickangle=-60)
     show_figure(
-        attention_figure(weights, asked, read),
+        styled(figure, height=200 + 18 * len(rows)),
         name=f"reranker-layer{layer}-head{head}",
         arrays={"weights": weights, "question": np.array(asked), "passage": np.array(read)},
         alt=f"Attention of head {head} of layer {layer} from the question's tokens to the passage's",
