@@ -103,8 +103,8 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     if name == SELF_TEST:
         st.caption(SMOKE_TEST)
         if n_labelled := len(questions_about(questions_of(LABELLED)[0], names_of(documents))):
-            n = counted(n_labelled, "question")
-            words = f"You labelled {n} about these documents: choose “{LABELLED}” above."
+            labelled = counted(n_labelled, "question")
+            words = f"You labelled {labelled} about these documents: choose “{LABELLED}” above."
             if n_labelled < LEAST_LABELLED:
                 words += (
                     f" From {LEAST_LABELLED} on they are taken by themselves, if nothing else was chosen."
