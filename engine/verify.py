@@ -89,8 +89,8 @@ def verify_encoder(
     ``official`` is what the `official_model` of this encoder yields, None to run it for this comparison;
     errors are those of `official_model`, and `InputError` for another family than BERT. Checks come in the
     order of the forward pass. Tolerances in float32: 1e-5, for layer norms 1.9e-6, for the final vector,
-    traced (``normalized``) and from ``encode``, 1e-6; in float64: 1e-8. ``pooled.pooler.cosine`` is one minus the
-    cosine of the two poolers' outputs and may be 1e-6.
+    traced (``normalized``) and from ``encode``, 1e-6; in float64: 1e-8. ``pooled.pooler.cosine`` is one
+    minus the cosine of the two poolers' outputs and may be 1e-6.
     """
     check_bert(encoder, "the comparison of every stage")
     check_float32(encoder, "the comparison of every stage")

@@ -107,9 +107,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-@contextmanager
 def chat_server(**settings):
-    server = ChatServer(**settings)
+    return running(ChatServer(**settings))
+
+
+@contextmanager
+def running(server):
+    """Serve in a thread until the end of the block."""
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield server

@@ -1,11 +1,9 @@
 """An OpenAI-compatible server of embeddings on this machine, for tests of whoever talks to one."""
 
 import json
-import threading
-from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 
-from tests.chat_server import Handler
+from tests.chat_server import Handler, running
 
 
 def numbered(vectors):
@@ -62,12 +60,5 @@ class EmbeddingsHandler(Handler):
         self.reply(self.server.answer(n_before, content) if self.server.answer else content)
 
 
-@contextmanager
 def embedding_server(embed, **settings):
-    server = EmbeddingsServer(embed, **settings)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    return running(EmbeddingsServer(embed, **settings))

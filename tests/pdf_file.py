@@ -1,5 +1,7 @@
 """A PDF file as simple as one can be, for tests and benchmarks of reading them."""
 
+from itertools import accumulate
+
 
 def make_pdf(*pages: str) -> bytes:
     """A PDF that shows each page's lines; an empty page has no text operators."""
@@ -17,11 +19,14 @@ def make_pdf(*pages: str) -> bytes:
             "/Resources << /Font << /F1 3 0 R >> >> >>",
             f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
         ]
-    content, places = "%PDF-1.4\n", []
-    for number, body in enumerate(objects, 1):
-        places.append(len(content))
-        content += f"{number} 0 obj\n{body}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    content += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
-    end = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{content.index('xref')}\n%%EOF\n"
-    return (content + end).encode()
+    return pdf_of([body.encode() for body in objects])
+
+
+def pdf_of(objects: list[bytes]) -> bytes:
+    """A PDF of numbered objects, the first of which is its catalogue."""
+    parts = [b"%d 0 obj\n%s\nendobj\n" % (number, body) for number, body in enumerate(objects, 1)]
+    *places, end = accumulate(map(len, parts), initial=9)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    n = len(objects) + 1
+    head = b"%%PDF-1.4\n%sxref\n0 %d\n0000000000 65535 f \n%s" % (b"".join(parts), n, table)
+    return head + b"trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (n, end)

@@ -2,7 +2,6 @@
 
 import zlib
 from io import BytesIO
-from itertools import accumulate
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import docx
@@ -15,6 +14,7 @@ from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 from tests.hostile.child import in_child
+from tests.pdf_file import pdf_of
 
 N_BYTES = 19_000_000
 MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -49,12 +49,7 @@ def pdf(n_pages, stream, n_filters):
         b"%s stream\n%s\nendstream" % (about, stream),
         *[page] * n_pages,
     ]
-    parts = [b"%d 0 obj\n%s\nendobj\n" % (number, each) for number, each in enumerate(objects, 1)]
-    starts = accumulate(map(len, parts), initial=9)
-    places = b"".join(b"%010d 00000 n \n" % start for start, _ in zip(starts, parts, strict=False))
-    n, end = len(objects) + 1, 9 + sum(map(len, parts))
-    table = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>" % (n, places, n)
-    return b"%%PDF-1.4\n%s%s\nstartxref\n%d\n%%%%EOF" % (b"".join(parts), table, end)
+    return pdf_of(objects)
 
 
 REFUSED = {
