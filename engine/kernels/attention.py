@@ -10,8 +10,8 @@ from numba import float32, int64, void
 
 from engine.kernels.gemm import NARROW, WIDE, narrow_product, wide_product
 from engine.kernels.jit import njit
+from engine.kernels.memory import floats_at
 from engine.kernels.rows import FAST, softmax
-from engine.kernels.work_split import floats_at
 from engine.layers.attention import attention as numpy_attention
 from engine.layers.attention import windowed_attention as numpy_windowed_attention
 from engine.layers.tracing import Array, Tracer, no_trace

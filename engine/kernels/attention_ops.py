@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.kernels.atomics import load
 from engine.kernels.gemm import LANES, WIDE, wide_product
 from engine.kernels.jit import njit
+from engine.kernels.memory import floats_at, load, split_range
 from engine.kernels.rows import FAST, exp, exponentials, maximum, softmax
 from engine.kernels.simd import HEAD
 from engine.kernels.simd_attention import (
@@ -17,7 +17,6 @@ from engine.kernels.simd_attention import (
     narrow,
     round_to_codes,
 )
-from engine.kernels.work_split import floats_at, split_range
 from engine.layers.quantization import LARGEST_CODE, SMALLEST_SCALE
 from engine.layers.tracing import Array
 

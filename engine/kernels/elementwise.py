@@ -10,8 +10,8 @@ from numba import float32, int64, void
 
 from engine.kernels import rows
 from engine.kernels.jit import njit
+from engine.kernels.memory import floats_at
 from engine.kernels.rows import FAST
-from engine.kernels.work_split import floats_at
 from engine.layers.activation import gated as numpy_gated
 from engine.layers.tracing import Array
 

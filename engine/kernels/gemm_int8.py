@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import float32, int8, int32, types, void
 from numba.extending import intrinsic
 
+from engine.kernels import gemm
 from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
 from engine.kernels.jit import njit
 from engine.kernels.rows import FAST
@@ -146,6 +147,12 @@ def entry(tiles: bool) -> Callable[..., None]:
 
 # The compiler ends the process at an instruction that the processor lacks.
 product = entry(TILES) if DOT_PRODUCTS else None
+
+
+def linear(x: Array, weight: Any, bias: Array | None = None) -> Array:
+    """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``, for arrays and rounded matrices."""
+    product_of = int8_linear if isinstance(weight, Int8Matrix) else gemm.linear
+    return product_of(x, weight, bias)
 
 
 def int8_linear(x: Array, weight: Int8Matrix, bias: Array | None = None) -> Array:

@@ -1,14 +1,99 @@
-"""Operations on packed matrices (see `op_loop`)."""
+"""Operations on packed matrices (see `op_loop`), and their kernels: a pair for each type of number.
+
+Kernels are compiled when a model first has a type, and called by their addresses (`call`), so that a model
+waits only for the types that it has.
+"""
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, int64, types, void
+from numba.core.cgutils import unpack_tuple
+from numba.extending import intrinsic
 
 from engine.kernels.gemm import WIDE, wide_product
 from engine.kernels.jit import njit
-from engine.kernels.matrix_kernels import call
-from engine.kernels.simd_matrix import FIXED_BYTES, fixed_point
-from engine.kernels.work_split import split_range
+from engine.kernels.memory import split_range
+from engine.kernels.panel_layout import KINDS, LAYOUTS
+from engine.kernels.simd_matrix import (
+    DOT_PRODUCTS,
+    FIXED_BYTES,
+    fixed_point,
+    fixed_point_product,
+    row_product,
+    unpack_panel,
+)
 from engine.layers.tracing import Array
 from engine.weights.quantized import UNIT
 
 FEW_TOKENS = 8  # up to so many, packed panels are multiplied; with more, a panel is unpacked once for all
+TOGETHER = 3  # rows multiplied at once by some products: weights are unpacked once for all of them
+
+
+def is_fixed_point(kind: str) -> bool:
+    """Whether few rows of x meet a type in fixed point: all with codes of fewer than 8 bits."""
+    return DOT_PRODUCTS and not LAYOUTS[kind].by_column
+
+
+@cache
+def product_kernel(kind: str) -> Any:
+    """Compile ``y = panel x + start`` for a few rows of x; return the function, which has an ``address``.
+
+    Arguments: ``x, x_stride, n_rows, panel, y, y_stride, start``, and the number of units, ``n``.
+    """
+    number, fixed, together = KINDS.index(kind), is_fixed_point(kind), bool(LAYOUTS[kind].planes)
+
+    @cfunc(void(*[int64] * 8), cache=True)
+    def product(
+        x: int, x_stride: int, n_rows: int, panel: int, y: int, y_stride: int, start: int, n: int
+    ) -> None:
+        row = 0
+        if together:
+            while row + TOGETHER <= n_rows:
+                own_x, own_y = x + row * x_stride, y + row * y_stride
+                if fixed:
+                    fixed_point_product(number, TOGETHER, own_x, x_stride, panel, own_y, y_stride, start, n)
+                else:
+                    row_product(number, TOGETHER, own_x, x_stride, panel, own_y, y_stride, start, n)
+                row += TOGETHER
+        while row < n_rows:
+            own_x, own_y = x + row * x_stride, y + row * y_stride
+            if fixed:
+                fixed_point_product(number, 1, own_x, 0, panel, own_y, 0, start, n)
+            else:
+                row_product(number, 1, own_x, 0, panel, own_y, 0, start, n)
+            row += 1
+
+    return product
+
+
+@cache
+def unpack_kernel(kind: str) -> Any:
+    """Compile the unpacking of a panel to float32 ``(d_in, WIDE)``, as `product_kernel` does.
+
+    Arguments: ``panel, columns, n_units``.
+    """
+    number = KINDS.index(kind)
+
+    @cfunc(void(*[int64] * 3), cache=True)
+    def unpack(panel: int, columns: int, n_units: int) -> None:
+        unpack_panel(number, panel, columns, n_units)
+
+    return unpack
+
+
+@intrinsic
+def call(typing_context: Any, kernel, arguments):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Call a kernel by its address with a tuple of integers."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        integers = unpack_tuple(builder, values[1])
+        function = ir.FunctionType(ir.VoidType(), [integer.type for integer in integers])
+        builder.call(builder.inttoptr(values[0], function.as_pointer()), integers)
+        return context.get_dummy_value()
+
+    return types.void(kernel, arguments), generate
 
 
 @njit

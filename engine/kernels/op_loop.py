@@ -9,15 +9,22 @@ runs a whole model, and a thread that is late or absent only means that others d
 
 from numba import boolean, carray, int64
 
-from engine.kernels.atomics import cpu_pause, fetch_add, int64_pointer, load, store, yield_thread
 from engine.kernels.attention_ops import attend, attend_to_split, merge_splits, widen_cache, write_cache
 from engine.kernels.gemm import WIDE
 from engine.kernels.jit import njit
-from engine.kernels.matrix_kernels import call
-from engine.kernels.matrix_ops import linear, to_fixed_point
+from engine.kernels.matrix_ops import call, linear, to_fixed_point
+from engine.kernels.memory import (
+    cpu_pause,
+    fetch_add,
+    floats_at,
+    int64_pointer,
+    load,
+    split_range,
+    store,
+    yield_thread,
+)
 from engine.kernels.row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
 from engine.kernels.simd import prefetch
-from engine.kernels.work_split import floats_at, split_range
 from engine.layers.tracing import Array
 
 OP_SIZE = 18  # integers of an operation
@@ -187,7 +194,7 @@ def unpack_rows(
 ) -> bool:
     """Write rows of a packed matrix to ``y`` as float32; return False if any does not exist.
 
-    ``kernel`` is that of unpacking (`matrix_kernels`), ``columns`` scratch memory for a panel.
+    ``kernel`` is that of unpacking (`matrix_ops`), ``columns`` scratch memory for a panel.
     """
     for row in rows:
         if not 0 <= row < d_out:

@@ -5,17 +5,18 @@ number of tokens and the length of the cache differ. So one pass is recorded, an
 one call from Python instead of some four hundred.
 """
 
+from collections import defaultdict
 from functools import cached_property
+from math import prod
+from weakref import ReferenceType, finalize, ref
 
 import numpy as np
 
 from engine.kernels import op_loop
-from engine.kernels.atomics import address
 from engine.kernels.attention_ops import QUERY_BLOCK, SUMMARY
-from engine.kernels.buffer_pool import BufferPool
 from engine.kernels.gemm import WIDE
-from engine.kernels.matrix_kernels import is_fixed_point, product_kernel, unpack_kernel
-from engine.kernels.matrix_ops import FEW_TOKENS
+from engine.kernels.matrix_ops import FEW_TOKENS, is_fixed_point, product_kernel, unpack_kernel
+from engine.kernels.memory import address
 from engine.kernels.packed import PackedMatrix, StackedMatrix
 from engine.kernels.simd import HEAD
 from engine.kernels.simd_matrix import FIXED_BYTES
@@ -227,6 +228,45 @@ class OpTape:
         rest = (key_panels, single_values, n_keys, context, scores, self.padded_bias(WIDE, None))
         self.emit(op_loop.ATTEND, n_heads * n_blocks, *queries, *rest, n_seen)
         return trace("context", context.swapaxes(0, 1))
+
+
+class BufferPool:
+    """Allocates intermediate arrays, and reuses their memory when neither the array nor a view of it is left.
+
+    Recently written memory is still in the processor's cache, fresh memory is not, so that this makes a
+    decoder's pass over three tokens 15 % faster.
+    """
+
+    def __init__(self) -> None:
+        # By size. The pool keeps its buffers, so addresses in them stay valid for as long as it exists.
+        self._free: dict[int, list[bytearray]] = defaultdict(list)
+        self._in_use: set[int] = set()
+
+    def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> Array:
+        """Return an uninitialised array."""
+        n_bytes = prod(shape) * np.dtype(dtype).itemsize
+        free = self._free[n_bytes]
+        buffer = free.pop() if free else bytearray(n_bytes)
+        # Views of this array keep it alive: NumPy does not replace it by its own base, which is no array.
+        array: Array = np.frombuffer(buffer, dtype)
+        self._in_use.add(id(array))
+        finalize(array, release, ref(self), id(array), buffer)
+        return array.reshape(shape)
+
+    def owns(self, array: Array) -> bool:
+        """Whether an array, or the array that it is a view of, lies in this pool."""
+        return id(array.base) in self._in_use
+
+
+def release(pool: ReferenceType[BufferPool], array: int, buffer: bytearray) -> None:
+    """Give the buffer of an array that is gone, by the id that it had, back to its pool.
+
+    The pool may be gone, too: an array does not keep the other buffers in memory.
+    """
+    owner = pool()
+    if owner is not None:
+        owner._in_use.remove(array)
+        owner._free[len(buffer)].append(buffer)
 
 
 def row_layout(x: Array) -> tuple[Array, int, int, int]:

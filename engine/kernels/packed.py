@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.kernels.atomics import address
 from engine.kernels.gemm import WIDE
-from engine.kernels.matrix_kernels import unpack_kernel
+from engine.kernels.matrix_ops import unpack_kernel
+from engine.kernels.memory import address
 from engine.kernels.op_loop import LINE, unpack_rows
 from engine.kernels.panel_layout import LAYOUTS
 from engine.layers.tracing import Array

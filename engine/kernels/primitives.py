@@ -8,11 +8,14 @@ import threading
 from collections import ChainMap
 from dataclasses import replace
 from functools import cache, partial
+from itertools import groupby
 
 import numpy as np
 
 from engine.layers.activation import ACTIVATIONS, Activation, gelu_backward
+from engine.layers.linear import Matrix
 from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
+from engine.weights.stored import StoredTensor
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ def _load_compiled() -> None:
     global _best
     try:
         from engine.kernels import attention, elementwise, gemm
-        from engine.kernels.linear import linear as compiled_linear
+        from engine.kernels.gemm_int8 import linear as compiled_linear
 
         heads = np.zeros((1, 1, gemm.NARROW), np.float32)
         attention.attention(heads, heads, heads)  # numba may be importable and yet switched off
@@ -112,3 +115,17 @@ def has_op_tape() -> bool:
         log.info("no compiled operations (%s): NumPy does all the work", error)
         return False
     return True
+
+
+def pack_or_float(packed: bool, *parts: StoredTensor) -> Matrix:
+    """Return a matrix, or several with the same input stacked into one: packed, or as float32.
+
+    Packed, each keeps its own type; neighbours of one type are packed together.
+    """
+    if not packed:
+        return np.concatenate([part.float32() for part in parts])
+    from engine.kernels.packed import StackedMatrix, pack  # needs numba
+
+    by_kind = [(kind, [part.rows for part in own]) for kind, own in groupby(parts, lambda part: part.kind)]
+    matrices = [pack(kind, rows[0] if len(rows) == 1 else np.concatenate(rows)) for kind, rows in by_kind]
+    return matrices[0] if len(matrices) == 1 else StackedMatrix(tuple(matrices))

@@ -2,8 +2,8 @@
 
 from engine.kernels import rows
 from engine.kernels.jit import njit
+from engine.kernels.memory import floats_at, split_range
 from engine.kernels.rows import FAST
-from engine.kernels.work_split import floats_at, split_range
 from engine.layers.tracing import Array
 
 

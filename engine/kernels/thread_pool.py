@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from engine.cores import n_cores
-from engine.kernels.atomics import address
+from engine.kernels.memory import address
 from engine.kernels.op_loop import BOARD_SIZE, LINE, N_AWAKE, run_thread
 from engine.layers.tracing import Array
 

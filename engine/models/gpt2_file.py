@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import ModelFileError
-from engine.kernels.matrix_storage import pack_or_float
+from engine.kernels.primitives import pack_or_float
 from engine.layers.activation import ACTIVATIONS
 from engine.layers.linear import Linear, Matrix
 from engine.layers.norm import LayerNorm

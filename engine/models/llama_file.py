@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.matrix_storage import pack_or_float
+from engine.kernels.primitives import pack_or_float
 from engine.layers.linear import Linear, Matrix
 from engine.layers.tracing import Array
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes

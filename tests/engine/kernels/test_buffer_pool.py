@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kernels.atomics import address
-from engine.kernels.buffer_pool import BufferPool
+from engine.kernels.memory import address
+from engine.kernels.op_tape import BufferPool
 
 SHAPES = [(3,), (2, 3), (4, 8)]
 

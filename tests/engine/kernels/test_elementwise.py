@@ -183,7 +183,7 @@ features = llvm.get_host_cpu_features()
 features.update({name: False for name in features if name.startswith(tuple(sys.argv[2:]))})
 llvm.get_host_cpu_features = lambda: features
 from engine.kernels import attention as kernels, gemm
-from engine.kernels.linear import linear
+from engine.kernels.gemm_int8 import linear
 from engine.layers import attention
 from engine.layers.linear import linear as numpy_linear
 from engine.layers.quantization import Int8Matrix, hadamard

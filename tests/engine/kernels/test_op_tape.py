@@ -18,10 +18,10 @@ from engine.generation.sampling import divergence
 from engine.kernels import elementwise, jit, op_loop
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_ops import FEW_TOKENS
-from engine.kernels.matrix_storage import pack_or_float
 from engine.kernels.op_tape import OpTape
 from engine.kernels.packed import StackedMatrix, pack
 from engine.kernels.panel_layout import KINDS
+from engine.kernels.primitives import pack_or_float
 from engine.kernels.simd_matrix import FIXED_ONE
 from engine.layers import activation, attention, linear, norm, positions
 from engine.layers.attention import split_heads

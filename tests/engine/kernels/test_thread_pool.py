@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from engine.kernels import op_tape, thread_pool
-from engine.kernels.buffer_pool import BufferPool
 from engine.kernels.gemm import WIDE
 from engine.kernels.op_loop import N_AWAKE
-from engine.kernels.op_tape import OpTape
+from engine.kernels.op_tape import BufferPool, OpTape
 from engine.kernels.packed import pack
 from engine.layers.attention import merge_heads, split_heads
 from engine.models.kv_cache import KVCache

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ModelFileError
-from engine.kernels.matrix_storage import pack_or_float
+from engine.kernels.primitives import pack_or_float
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from engine.weights.gguf_file import GGUF

@@ -1,4 +1,4 @@
-"""Atomic operations on shared integers, and pointers from addresses, for compiled code."""
+"""Memory by its address, for compiled code: float32 arrays, and atomic operations on shared integers."""
 
 import os
 from collections.abc import Callable
@@ -6,10 +6,11 @@ from typing import Any
 
 import llvmlite.binding
 from llvmlite import ir
-from numba import types
+from numba import carray, types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
+from engine.kernels.jit import njit
 from engine.layers.tracing import Array
 
 LONG, POINTER = ir.IntType(64), ir.PointerType()
@@ -93,3 +94,15 @@ def make_pointer(kind: Any) -> Callable[[int], Any]:
 
 
 float32_pointer, int64_pointer = make_pointer(types.float32), make_pointer(types.int64)
+
+
+@njit(inline="always")
+def floats_at(address: int, n: int) -> Array:
+    """Return the ``n`` float32 numbers at an address as an array."""
+    return carray(float32_pointer(address), (n,))
+
+
+@njit(inline="always")
+def split_range(n: int, task: int, n_tasks: int) -> tuple[int, int]:
+    """First and last + 1 of the ``n`` items that belong to a task."""
+    return task * n // n_tasks, (task + 1) * n // n_tasks
