@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from engine.verify import StageCheck
 from pages.inside.chunk.figures import (
     ARCS,
     arcs,
@@ -11,6 +12,7 @@ from pages.inside.chunk.figures import (
     largest_of_blocks,
     tensor_map,
 )
+from pages.inside.verify.comparison import LAYER_STAGES, difference_figure
 from ui.figures import weights_map
 
 
@@ -37,7 +39,7 @@ def test_a_small_map_keeps_the_largest_weight_and_fits(n_tokens, n_cells):
     assert small.max() == weights.max()
 
 
-def test_attention_has_the_words_on_both_axes_and_another_tensor_numbers():
+def test_attention_has_the_words_on_both_axes_those_that_are_drawn_and_another_tensor_numbers():
     words = ["[CLS]", "the", "bank", "[SEP]"]
     labels = [f"{number} {word}" for number, word in enumerate(words)]
     weights = np.full((4, 4), 0.25, np.float32)
@@ -45,21 +47,13 @@ def test_attention_has_the_words_on_both_axes_and_another_tensor_numbers():
     assert list(attention.data[0].x) == list(attention.data[0].y) == labels
     assert attention.layout.xaxis.showticklabels
     assert list(tensor_map(weights, labels, "dimension").data[0].x) == [0, 1, 2, 3]
-
-
-def test_a_wide_attention_keeps_the_words_of_the_columns_that_are_drawn():
     labels = [f"{number} word" for number in range(400)]
     figure = tensor_map(np.zeros((400, 400), np.float32), labels, "key", labels)
     assert list(figure.data[0].x) == labels[::2]
     assert not figure.layout.xaxis.showticklabels
-
-
-def test_a_small_map_of_a_head_names_its_tokens_on_hovering():
-    labels = [f"{number} word" for number in range(96)]
-    small = head_grid(np.zeros((12, 96, 96), np.float32), 0, labels).data[0]
-    assert list(small.x) == list(small.y) == labels[::2]
-    assert "%{y}" in small.hovertemplate
-    assert "%{x}" in small.hovertemplate
+    small = head_grid(np.zeros((12, 96, 96), np.float32), 0, labels[:96]).data[0]
+    assert list(small.x) == list(small.y) == labels[:96:2]
+    assert "to %{x}" in small.hovertemplate
 
 
 def test_the_longest_text_makes_small_figures():
@@ -69,3 +63,11 @@ def test_the_longest_text_makes_small_figures():
     assert len(arcs(weights[0], tokens, 100).data) <= 2 * ARCS + 1
     assert tensor_map(np.ones((512, 1536)), tokens, "dimension").data[0].z.shape == (512, 384)
     assert not weights_map(weights[0], tokens, causal=False).layout.xaxis.showticklabels
+
+
+def test_stages_that_differ_without_end_are_drawn_as_failures():
+    differences = dict.fromkeys(LAYER_STAGES, 3.1e-7) | {"ffn.output": np.inf, "output": 0.0}
+    checks = [StageCheck(f"layers.0.{stage}", d, d, 1e-5, d) for stage, d in differences.items()]
+    [drawn] = difference_figure(checks, 1, "float32").data
+    assert [text for [text] in drawn.text] == [*["3e-7"] * 10, "✗ inf", "0"]
+    assert np.isfinite(np.array(drawn.z, float)).all()

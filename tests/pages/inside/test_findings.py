@@ -20,26 +20,18 @@ def test_late_chunking_says_how_far_the_median_and_the_farthest_chunk_move():
     assert "a context of 256 tokens, the 4 chunks of tide.md" in said
     assert "median cosine of 0.850" in said
     assert said.endswith("chunk 2 changes most, to 0.712.")
-
-
-def test_late_chunking_of_one_chunk_has_no_median():
     said = late_chunking.finding("tide.md", np.array([0.9876]), 128)
     assert "the only chunk of tide.md has a vector with a cosine of 0.988" in said
     assert "median" not in said
 
 
-@pytest.mark.parametrize("scheme", [LEARNED, SINUSOIDAL, ROPE])
-def test_positions_say_what_remains_of_the_weight_over_a_chunk(scheme):
-    change = scheme.change[0, 21]
-    said = positions.finding(scheme, "tiny", 21, 1431)
-    assert said.startswith(
-        "At a distance of 21 tokens, as many as the median chunk of the 1,431 in use has, the"
-    )
-    assert f"tiny ({scheme.scheme}) lower the score of two equal tokens by {-change:.2f}: " in said
-    assert f": {np.exp(change):.1%} of the attention weight remains." in said
-
-
-def test_positions_of_one_chunk_of_none_and_of_a_weight_that_is_gone():
+def test_positions_say_what_remains_of_the_weight_over_a_chunk():
+    for scheme in (LEARNED, SINUSOIDAL, ROPE):
+        change = scheme.change[0, 21]
+        said = positions.finding(scheme, "tiny", 21, 1431)
+        assert said.startswith("At a distance of 21 tokens, as many as the median chunk of the 1,431 in use")
+        assert f"tiny ({scheme.scheme}) lower the score of two equal tokens by {-change:.2f}: " in said
+        assert f": {np.exp(change):.1%} of the attention weight remains." in said
     assert "At a distance of 1 token, as many as the only chunk in use has" in positions.finding(
         ROPE, "tiny", 1, 1
     )
@@ -49,9 +41,8 @@ def test_positions_of_one_chunk_of_none_and_of_a_weight_that_is_gone():
     assert "by 15.75: less than 0.1% of the attention weight remains." in steep
 
 
-@pytest.mark.parametrize(
-    ("cached_s", "uncached_s", "words"),
-    [
+def test_the_cache_is_judged_behind_the_longest_text_and_an_answer_costs_its_tokens():
+    for cached_s, uncached_s, words in (
         (
             0.018,
             0.43,
@@ -60,15 +51,10 @@ def test_positions_of_one_chunk_of_none_and_of_a_weight_that_is_gone():
         (0.01, 0.025, "the cache makes it 2.5 times as fast."),
         (0.01, 0.0101, "the cache saves no time."),
         (0.02, 0.01, "the cache saves no time."),
-    ],
-)
-def test_the_cache_is_judged_behind_the_longest_text(cached_s, uncached_s, words):
-    said = kv_cache.finding(CacheCost((16, 1024), (9.0, cached_s), (9.0, uncached_s)))
-    assert said.startswith("Behind 1,024 tokens of the last question's prompt, one more token takes ")
-    assert words in said
-
-
-def test_an_answer_costs_its_tokens_times_that_of_one():
+    ):
+        said = kv_cache.finding(CacheCost((16, 1024), (9.0, cached_s), (9.0, uncached_s)))
+        assert said.startswith("Behind 1,024 tokens of the last question's prompt, one more token takes ")
+        assert words in said
     cost = CacheCost((16, 64), (9.0, 0.01), (9.0, 0.1))
     assert kv_cache.answer_words(cost, 30) == (
         "At that rate the 30 tokens of this answer take 300.0 ms with the cache and 3.00 s without it."
@@ -88,8 +74,3 @@ OWN = own_documents(Document("tide.md", "The tide turns twice a day. " * 40))
 def test_a_page_begins_with_the_sentence_about_the_documents_in_use(encoder, folder, words):
     app = app_page(folder, **OWN, chunk_tokens=96).run()
     assert escape_markdown(words) in app.main.markdown[0].value
-
-
-def test_without_documents_positions_are_still_those_of_the_model():
-    app = app_page("inside/positions", searched=[]).run()
-    assert escape_markdown("At a distance of 255 tokens, the positions of ") in app.main.markdown[0].value

@@ -44,14 +44,11 @@ def test_the_way_of_the_fact_is_said_in_words(values, words):
     assert residual_words(values, ROWS, TOKENS, "Residual stream") == words
 
 
-def test_the_largest_effect_of_a_part_is_named():
+def test_the_largest_effects_are_named_and_a_head_that_works_against_them_if_it_does_clearly():
     words = largest_words(
         effects([0, 0.2, 0], [0, 0, 0.7]), ["layer 0", "layer 1"], TOKENS, "Attention output"
     )
     assert words == "Attention output: the most is moved by layer 1 at “now”, 70% of the difference."
-
-
-def test_a_head_that_works_against_the_others_is_named_if_it_does_clearly():
     assert against(Measured(effects([0.5, -0.3]))) == " Layer 0, head 1 works against them (-30%)."
     assert against(Measured(effects([0.5, -0.05], [np.nan, 0]))) == ""
 
@@ -96,7 +93,7 @@ def test_the_lens_is_a_table_whose_last_layer_is_on_top():
     assert html.count("<b>is</b>") == html.count("<b>") == 2
 
 
-def test_effects_are_coloured_from_the_middle_and_gaps_stay_empty():
+def test_effects_are_coloured_from_the_middle_and_ranks_have_1_on_top():
     figure = effect_map(effects([0.2, np.nan], [-0.6, 0]), ["embeddings", "layer 0"], ["0", "1"], "head")
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-0.6, 0.6)
     empty = effect_map(effects([np.nan]), ["layer 0"], ["0"], "head")
@@ -105,9 +102,6 @@ def test_effects_are_coloured_from_the_middle_and_gaps_stay_empty():
         np.zeros((31, 2)), ["embeddings", *(f"layer {n}" for n in range(30))], ["0", "1"], "token"
     )
     assert many.layout.yaxis.tickvals == tuple(f"layer {n}" for n in range(0, 30, 5))
-
-
-def test_the_rank_is_drawn_with_1_on_top():
     figure = rank_lines(np.array([900, 1]), np.array([900, 40]), ("with", "without"))
     assert figure.layout.yaxis.autorange == "reversed"
     assert [list(line.y) for line in figure.data] == [[900, 1], [900, 40]]
