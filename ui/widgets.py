@@ -71,6 +71,29 @@ def show_tabs(views: Mapping[str, Callable[[], None]], key: str) -> None:
                 show()
 
 
+def example_choice(
+    examples: Sequence[str],
+    key: str,
+    load: Callable[[str], None],
+    label: str = "Try one",
+    help: str | None = None,
+    as_list: bool = False,
+) -> None:
+    """Draw examples, as pills or as a list; a picked one is passed to ``load`` and no longer picked."""
+
+    def load_picked() -> None:
+        if picked := st.session_state[key]:
+            st.session_state[key] = None
+            load(picked)
+
+    if as_list:
+        st.selectbox(
+            label, examples, index=None, placeholder="Examples", key=key, on_change=load_picked, help=help
+        )
+    else:
+        st.pills(label, examples, key=key, on_change=load_picked, help=help)
+
+
 def more_options() -> DeltaGenerator:
     """Draw the button behind which the rarer controls of a page are."""
     return st.popover("More options", icon=":material/tune:", type="tertiary")

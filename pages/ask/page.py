@@ -41,6 +41,7 @@ from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
 from ui.uploaded_vectors import search_model
+from ui.widgets import example_choice
 
 EXAMPLES = (
     "What does the CarbFix project do with carbon dioxide?",
@@ -65,33 +66,22 @@ def show_examples(documents: Sequence[Document]) -> None:
     """Draw questions to try: about the user's own documents, or the bundled ones if there are no others."""
     own = [document for document in documents if document.name not in bundled_names()]
     if not own:
-        st.pills(
-            "Try one about the samples",
-            EXAMPLES,
-            key="example",
-            on_change=take_example,
-            help="The bundled documents do not answer the last one: the app should say so.",
-        )
+        reason = "The bundled documents do not answer the last one: the app should say so."
+        example_choice(EXAMPLES, "example", ask_example, "Try one about the samples", reason)
     elif found := [
         each for document in own[:N_EXAMPLES] for each in subjects(document, N_EXAMPLES // len(own) or 1)
     ]:
-        st.pills(
-            "Try one about your documents",
-            [f"What is said about {subject}?" for subject in found],
-            key="example",
-            on_change=take_example,
-            help="Made of the documents' headings, or of the names in them.",
-        )
+        questions = [f"What is said about {subject}?" for subject in found]
+        reason = "Made of the documents' headings, or of the names in them."
+        example_choice(questions, "example", ask_example, "Try one about your documents", reason)
     else:
         st.caption("None: these documents have no headings or names of which to make a question.")
 
 
-def take_example() -> None:
+def ask_example(question: str) -> None:
     """Copy a picked example into the box, to be answered."""
-    if example := st.session_state["example"]:
-        st.session_state["question"] = example
-        st.session_state["example"] = None
-        queue_question(example)
+    st.session_state["question"] = question
+    queue_question(question)
 
 
 def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], settings: Settings) -> None:

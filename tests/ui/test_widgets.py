@@ -101,3 +101,20 @@ def test_a_link_to_a_tab_that_is_not_there_opens_the_first_and_says_so():
     assert "no tab “Geometry”" in app.info[0].value
     assert [text.value for text in app.markdown] == ["Here"]
     assert not app.run().info
+
+
+def test_a_picked_example_is_loaded_and_no_longer_picked():
+    def page():
+        import streamlit as st
+
+        from ui.widgets import example_choice
+
+        for key, as_list in (("pills", False), ("list", True)):
+            load = lambda text, key=key: st.session_state.update({f"{key}-box": text})  # noqa: E731
+            example_choice(["one", "two"], key, load, as_list=as_list)
+
+    app = app_of(page).run()
+    app.pills(key="pills").set_value("two")
+    app.selectbox(key="list").set_value("one").run()
+    assert (app.session_state["pills-box"], app.session_state["list-box"]) == ("two", "one")
+    assert app.session_state["pills"] is app.session_state["list"] is None

@@ -100,34 +100,20 @@ def sentence_input(key: str) -> tuple[list[str], ExampleSet | None]:
         help=f"Up to {MOST_SENTENCES}; blank lines are ignored. Leave the box, or press Ctrl + Enter, to "
         "compare them.",
     )
-    sentences = own_sentences(check_typed(text, MAX_CHARACTERS))
+    sentences = [line.strip() for line in check_typed(text, MAX_CHARACTERS).splitlines() if line.strip()]
     if len(sentences) > MOST_SENTENCES:
         st.info(f"The first {MOST_SENTENCES} of {len(sentences):,} sentences are compared.")
     return sentences[:MOST_SENTENCES], None
 
 
-def own_sentences(text: str) -> list[str]:
-    """Return the lines of a text that are not blank."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def cut_notes(texts: list[str], encoder: Encoder, max_tokens: int, name: str = "Sentence") -> list[str]:
-    """Return, for each text beyond the token limit, a sentence on how much of it is read; as plain text."""
-    notes = []
-    for number, whole in enumerate(encoder.tokenizer.encode_batch(texts), start=1):
-        if len(whole) > max_tokens:
-            end = whole.offsets[max_tokens - 2][1]
-            text = texts[number - 1]
-            tail = text[max(0, end - READ_END) : end]
-            which = f"{name} {number}" if len(texts) > 1 else "The text"
-            notes.append(
-                f"{which} has {len(whole):,} tokens and {max_tokens} are read: up to character {end:,} of "
-                f"{len(text):,}, “…{tail}”."
-            )
-    return notes
-
-
 def show_cut_notes(texts: Sequence[str], encoder: Encoder, max_tokens: int, name: str = "Sentence") -> None:
-    """Warn of each text beyond the token limit."""
-    for note in cut_notes(list(texts), encoder, max_tokens, name):
-        st.warning(escape_markdown(note), icon=":material/content_cut:")
+    """Warn of each text beyond the token limit, and say how much of it is read."""
+    for number, whole in enumerate(encoder.tokenizer.encode_batch(list(texts)), start=1):
+        if len(whole) > max_tokens:
+            end, text = whole.offsets[max_tokens - 2][1], texts[number - 1]
+            which = f"{name} {number}" if len(texts) > 1 else "The text"
+            note = (
+                f"{which} has {len(whole):,} tokens and {max_tokens} are read: up to character {end:,} of "
+                f"{len(text):,}, “…{text[max(0, end - READ_END) : end]}”."
+            )
+            st.warning(escape_markdown(note), icon=":material/content_cut:")

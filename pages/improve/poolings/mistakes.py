@@ -52,6 +52,7 @@ WHAT = {
     "direction is right.",
 }
 RIGHT = "done right"
+MRR = METRICS["mrr"].label
 
 
 def show_mistakes(pooled: PooledChunks) -> None:
@@ -116,22 +117,18 @@ def vectors_of(texts: tuple[str, ...], model: str, max_tokens: int, _encoder: En
 
 def ranking_change(right: Array, wrong: Array) -> str:
     """Count the sentences for which the order of the others changes, from scores ``(n, n)``; as Markdown."""
-    moved = [
-        number + 1
-        for number in range(len(right))
-        if order_of_others(right[number], number) != order_of_others(wrong[number], number)
+    others = ~np.eye(len(right), dtype=bool)
+    orders = [
+        [np.argsort(-scores[row][others[row]], kind="stable").tolist() for row in range(len(scores))]
+        for scores in (right, wrong)
     ]
+    moved = [number for number, (before, after) in enumerate(zip(*orders, strict=True), 1) if before != after]
     if not moved:
         return "The order is the same: seen from every sentence, the others rank as they should."
     return (
         f"**The order changes** seen from {len(moved)} of {len(right)} sentences: "
         f"{', '.join(map(str, moved))}."
     )
-
-
-def order_of_others(scores: Array, number: int) -> list[int]:
-    """Return the sentences but the one with this number, the highest score first."""
-    return [int(other) for other in np.argsort(-scores, kind="stable") if other != number]
 
 
 def show_search_cost(pooled: PooledChunks) -> None:
@@ -193,7 +190,7 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
         [
             {
                 "Mistake": NAMES.get(report.mistake or "", RIGHT),
-                "MRR": report.mrr,
+                MRR: report.mrr,
                 "Against right": report.mrr - right.mrr,
                 "Better": int((report.reciprocal_ranks > right.reciprocal_ranks).sum()),
                 "Worse": int((report.reciprocal_ranks < right.reciprocal_ranks).sum()),
@@ -203,9 +200,9 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
             for report in reports
         ],
         "What each mistake costs: "
-        + "; ".join(f"{NAMES.get(report.mistake or '', RIGHT)} MRR {report.mrr:.3f}" for report in reports),
+        + "; ".join(f"{NAMES.get(report.mistake or '', RIGHT)} {MRR} {report.mrr:.3f}" for report in reports),
         {
-            "MRR": st.column_config.NumberColumn(format="%.3f", help=METRICS["mrr"].help),
+            MRR: st.column_config.NumberColumn(format="%.3f", help=METRICS["mrr"].help),
             "Against right": st.column_config.NumberColumn(format="%+.3f"),
             "Better": st.column_config.NumberColumn(
                 help="Questions whose answer is found earlier than right."
@@ -228,7 +225,7 @@ def costliest(reports: Sequence[MistakeReport]) -> str:
     worst = min(wrong, key=lambda report: report.mrr)
     harmless = [NAMES[str(report.mistake)] for report in wrong if report.mrr >= right.mrr]
     words = (
-        f"Costliest: **{escape_markdown(NAMES[str(worst.mistake)])}**, MRR {worst.mrr:.3f} instead of "
+        f"Costliest: **{escape_markdown(NAMES[str(worst.mistake)])}**, {MRR} {worst.mrr:.3f} instead of "
         f"{right.mrr:.3f}."
         if worst.mrr < right.mrr
         else "None of them costs anything here."

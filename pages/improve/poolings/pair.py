@@ -11,7 +11,7 @@ from pages.improve.poolings.sentences import cosines_of, show_weightless
 from pages.improve.poolings.similarity_figures import pair_bars
 from ui.export import show_figure
 from ui.text import escape_markdown
-from ui.widgets import check_typed
+from ui.widgets import check_typed, example_choice
 
 FORWARD, BACK = "MaxSim, 1 looked up in 2", "MaxSim, 2 looked up in 1"
 UNRELATED = tuple(example.sentences[0] for example in EXAMPLES.values())
@@ -19,7 +19,7 @@ UNRELATED = tuple(example.sentences[0] for example in EXAMPLES.values())
 
 def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
     """Draw the boxes of two texts; return the texts, or None if one is blank."""
-    picked_examples()
+    show_examples()
     left, right = st.columns(2)
     first, second = (
         column.text_area(
@@ -40,30 +40,26 @@ def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
     return first, second
 
 
-def picked_examples() -> None:
+def show_examples() -> None:
     """Draw the choice of an example, which fills the boxes."""
-    state = st.session_state
     pairs = {
         f"{name}: {kind}": (example.sentences[0], example.sentences[other])
         for name, example in EXAMPLES.items()
         for kind, other in (("alike", 1), ("unlike", 2))
     }
 
-    def take() -> None:
-        if state["pooling-pair-example"]:
-            state["pooling-pair-0"], state["pooling-pair-1"] = pairs[state["pooling-pair-example"]]
-            state["pooling-pair-example"] = None
+    def load(name: str) -> None:
+        st.session_state.update({f"pooling-pair-{number}": text for number, text in enumerate(pairs[name])})
 
-    for number, text in enumerate(next(iter(pairs.values()))):
-        state.setdefault(f"pooling-pair-{number}", text)
-    st.selectbox(
-        "Try a pair",
+    if "pooling-pair-0" not in st.session_state:
+        load(next(iter(pairs)))
+    example_choice(
         list(pairs),
-        index=None,
-        placeholder="Examples",
-        key="pooling-pair-example",
-        on_change=take,
-        help="Fills both boxes. “Alike” and “unlike” describe the meaning, not the result of a model.",
+        "pooling-pair-example",
+        load,
+        "Try a pair",
+        "Fills both boxes. “Alike” and “unlike” describe the meaning, not the result of a model.",
+        as_list=True,
     )
 
 

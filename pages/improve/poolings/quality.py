@@ -1,11 +1,8 @@
 """The quality of each pooling on labelled questions, with question and index pooled alike or not."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
-from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.evaluation.metrics import METRICS, at_depth
 from engine.evaluation.questions import Question
@@ -24,7 +21,7 @@ from ui.text import chunk_quote, escape_markdown, show_text
 RANKS_AS_MEAN = "mean_sqrt_len_tokens"
 HIT_K = 5
 TRUST = "Which ranking to trust"
-HIT = at_depth(METRICS["hit_rate@k"].label, HIT_K)
+MRR, HIT = METRICS["mrr"].label, at_depth(METRICS["hit_rate@k"].label, HIT_K)
 
 
 def distinct(pooled: PooledChunks) -> list[str]:
@@ -62,7 +59,7 @@ def show_quality(quality: PoolingQuality | None) -> None:
         [
             {
                 "Strategy": pooling_label(quality.strategies[row]),
-                "MRR": mrr[row],
+                MRR: mrr[row],
                 HIT: hits[row],
                 "Behind the best": f"{behind[row].mean():.3f} ± {margins[row]:.3f}"
                 if row != mrr.argmax()
@@ -72,7 +69,7 @@ def show_quality(quality: PoolingQuality | None) -> None:
         ],
         "Mean reciprocal rank and hit rate of each strategy",
         {
-            "MRR": st.column_config.ProgressColumn(
+            MRR: st.column_config.ProgressColumn(
                 width="small",
                 format="%.3f",
                 min_value=0.0,
@@ -119,29 +116,22 @@ def show_mixed(question: str, pooled: PooledChunks, quality: PoolingQuality | No
         st.success(f"Both are pooled alike, so the search runs: the first passage scores {hit.score:.3f}.")
     except InputError as error:
         st.warning(f"The engine refuses: {escape_markdown(str(error))}.", icon=":material/block:")
-        show_unchecked(query.vector, pooled.chunks, pooled.vectors[stored])
+        scores = pooled.vectors[stored] @ query.vector  # (n_chunks,)
+        first = int(scores.argmax())
+        st.write(
+            f"The shapes agree: the question is a vector of {len(query.vector)} numbers, and so is every "
+            "chunk. A search without the check would have run, and found this first, with a score of "
+            f"{scores[first]:.3f}:"
+        )
+        show_text(chunk_quote(pooled.chunks[first], 400))
     if quality is not None:
         show_mixed_map(quality)
 
 
-def show_unchecked(vector: Array, chunks: Sequence[Chunk], chunk_vectors: Array) -> None:
-    """Draw the first passage that a search without the check would find."""
-    scores = chunk_vectors @ vector  # (n_chunks,)
-    first = int(scores.argmax())
-    st.write(
-        f"The shapes agree: the question is a vector of {len(vector)} numbers, and so is every "
-        "chunk. A search without the check would have run, and found this first, with a score of "
-        f"{scores[first]:.3f}:"
-    )
-    show_text(chunk_quote(chunks[first], 400))
-
-
 def show_mixed_map(quality: PoolingQuality) -> None:
     """Draw the mean reciprocal rank of every index pooling with every question pooling."""
-    mixed, names = (
-        quality.mixed,
-        [escape_markdown(pooling_label(strategy)) for strategy in quality.strategies],
-    )
+    mixed = quality.mixed
+    names = [escape_markdown(pooling_label(strategy)) for strategy in quality.strategies]
     figure = matrix_figure(
         mixed,
         quality.strategies,

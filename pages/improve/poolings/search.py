@@ -13,7 +13,7 @@ from engine.inspection.pooling.pooling_search import (
     rankings,
     top_k_overlap,
 )
-from engine.layers.pooling import POOLINGS, pooling_label
+from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
 from engine.wording import beginning, readable_time
@@ -27,6 +27,7 @@ from pages.improve.poolings.quality import (
     show_quality,
 )
 from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
+from pages.improve.poolings.sentences import strategy_pills
 from ui.corpus import content_hash
 from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
@@ -34,8 +35,8 @@ from ui.export import show_figure
 from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
-from ui.text import chunk_quote, escape_markdown, help_list, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options, slider
+from ui.text import chunk_quote, escape_markdown, show_text
+from ui.widgets import MOST_QUESTION, chapters, check_typed, example_choice, more_options, slider
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -53,10 +54,7 @@ DEFAULT = ("mean", "cls", "max", "idf", "last4")
 def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     """Draw how a question ranks the chunks under several poolings.
 
-    Returns
-    -------
-    tuple of str or None
-        The question and the text of the passage to explain, None where nothing is to be explained.
+    Returns the question and the text of the passage to explain, None where nothing is to be explained.
     """
     st.write(
         "The same chunks, the same question, the same encoder: only the way from tokens to one vector "
@@ -72,7 +70,8 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
         st.info("Pick a strategy; with two or more there is something to compare.")
         return None
     content = content_hash(pooled.chunks, pooled.vectors["mean"], None)
-    scores = question_scores(question, pooled, strategies)
+    vectors = pooled.encoder.encode_as("query", [question], strategies, max_tokens=pooled.max_tokens)
+    scores = {strategy: pooled.vectors[strategy] @ vector for strategy, [vector] in vectors.items()}
     if with_maxsim:
         scores[MAXSIM] = maxsim_of(question, content, pooled.max_tokens, pooled)
     compared = rankings(scores, k)
@@ -98,13 +97,8 @@ def question_box(pooled: PooledChunks) -> str:
     """Draw the question box, with examples where bundled documents are searched; return the question."""
     bundled = any(chunk.document in bundled_names() for chunk in pooled.chunks)
     if bundled:
-        st.pills(
-            "Try one",
-            EXAMPLES,
-            key="pooling-example",
-            on_change=take_example,
-            help="Questions about the bundled documents on which the strategies disagree.",
-        )
+        reason = "Questions about the bundled documents on which the strategies disagree."
+        example_choice(EXAMPLES, "pooling-example", set_question, help=reason)
     changed = follow_question("pooling-question", EXAMPLES[0] if bundled else "")
     with st.form("pooling-question-form", border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
@@ -119,14 +113,6 @@ def question_box(pooled: PooledChunks) -> str:
     return check_typed(question, MOST_QUESTION)
 
 
-def take_example() -> None:
-    """Copy a picked example into the box."""
-    state = st.session_state
-    if state["pooling-example"]:
-        set_question(state["pooling-example"])
-        state["pooling-example"] = None
-
-
 def label(strategy: str) -> str:
     """Label of a pooling strategy or of MaxSim."""
     return "MaxSim" if strategy == MAXSIM else pooling_label(strategy)
@@ -139,7 +125,8 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
     """
     strategies, button = st.container(), more_options()
     with strategies if part in (RANKINGS, AGREEMENT) else button:
-        picked = strategy_choice(pooled)
+        note = f"“{label(RANKS_AS_MEAN)}” is left out: its direction is that of the mean, so it ranks alike."
+        picked = strategy_pills(distinct(pooled), DEFAULT, "pooling-strategies", f"\n\n{note}")
     with button:
         reason = "A strategy finds a passage if it ranks it among the first k."
         k = slider("Passages that count as found (k)", range(3, 21), 5, "pooling-k", reason)
@@ -154,29 +141,6 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
             "question.",
         )
     return picked, k, with_maxsim
-
-
-def strategy_choice(pooled: PooledChunks) -> list[str]:
-    """Draw the choice of strategies; return them in their usual order."""
-    options = distinct(pooled)
-    picked = st.pills(
-        "Strategies",
-        options,
-        format_func=label,
-        selection_mode="multi",
-        default=[strategy for strategy in DEFAULT if strategy in options],
-        key="pooling-strategies",
-        persist_state="session",
-        help=help_list(POOLINGS[name] for name in options)
-        + f"\n\n“{label(RANKS_AS_MEAN)}” is left out: its direction is that of the mean, so it ranks alike.",
-    )
-    return [strategy for strategy in options if strategy in picked]
-
-
-def question_scores(question: str, pooled: PooledChunks, strategies: list[str]) -> dict[str, Array]:
-    """Score every chunk under each strategy: ``(n_chunks,)`` each."""
-    vectors = pooled.encoder.encode_as("query", [question], strategies, max_tokens=pooled.max_tokens)
-    return {strategy: pooled.vectors[strategy] @ vector for strategy, [vector] in vectors.items()}
 
 
 @st.cache_data(max_entries=8, show_spinner=False, scope="session")
@@ -259,8 +223,11 @@ def show_agreement(compared: PoolingRankings) -> None:
 def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
     """Draw the choice of a passage to explain; return its row."""
     numbers = {row: number for number, row in enumerate(compared.rows.tolist(), start=1)}
-    if (row := row_of_passage(chunks)) in numbers:
-        follow("pooling-explained", current_passage(), row)
+    if (passage := current_passage()) is not None:
+        rows = [row for row, chunk in enumerate(chunks) if chunk.document == passage.document]
+        number = nearest(passage, [chunks[row] for row in rows])
+        if number is not None and rows[number - 1] in numbers:
+            follow("pooling-explained", passage, rows[number - 1])
     st.header(WHY)
     return st.selectbox(
         "Explain a passage",
@@ -269,13 +236,3 @@ def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
         key="pooling-explained",
         help="The passages drawn above, by number: those among the first k of some strategy.",
     )
-
-
-def row_of_passage(chunks: Sequence[Chunk]) -> int | None:
-    """Return the row of the chunk that holds the session's passage, None where none does."""
-    passage = current_passage()
-    if passage is None:
-        return None
-    rows = [row for row, chunk in enumerate(chunks) if chunk.document == passage.document]
-    number = nearest(passage, [chunks[row] for row in rows])
-    return None if number is None else rows[number - 1]

@@ -15,7 +15,7 @@ from engine.retrieval.embedding_model import embedding_spec
 from pages.improve.poolings.examples import sentence_input, show_cut_notes
 from pages.improve.poolings.similarity_figures import cosine_matrix
 from ui.export import show_figure
-from ui.text import escape_markdown, show_text
+from ui.text import escape_markdown, help_list, show_text
 
 SHOWN_AT_FIRST = ("mean", "cls", "max", "idf")
 
@@ -26,13 +26,23 @@ def show_sentences(encoder: Encoder, max_tokens: int) -> None:
     ``max_tokens`` are read of each; without an encoder with IDF weights, IDF pooling is left out.
     """
     sentences, example = sentence_input("pooling-sentences")
-    strategies = strategy_pills(encoder, "pooling-sentences")
+    # a strategy chosen from one set may be missing from another
+    key = f"pooling-sentences-strategies-{len(encoder.poolings)}"
+    strategies = strategy_pills(encoder.poolings, SHOWN_AT_FIRST, key)
+    if encoder.idf is None:
+        st.caption(
+            "IDF is left out: it weighs words by how few chunks of your documents contain them, and no "
+            "document is chosen. A handful of sentences is too few to count words in."
+        )
     if len(sentences) < 2:
         few = "There is no sentence yet" if not sentences else "There is one sentence"
         st.info(f"{few}: write two or more, one a line, to compare them.", icon=":material/notes:")
         return
     show_numbered(sentences)
-    show_notes(sentences, encoder, max_tokens)
+    show_cut_notes(sentences, encoder, max_tokens)
+    if same := pairs_text([(i, j) for i, j in pairs(len(sentences)) if sentences[i] == sentences[j]]):
+        st.info(f"The same twice: {same}. Their cosine is 1 under every strategy.")
+    show_weightless(sentences, encoder, max_tokens, "sentence")
     if not strategies:
         st.info("Pick one or more strategies above.", icon=":material/check_box:")
         return
@@ -50,28 +60,19 @@ def show_sentences(encoder: Encoder, max_tokens: int) -> None:
     )
 
 
-def strategy_pills(encoder: Encoder, key: str) -> list[str]:
+def strategy_pills(options: Sequence[str], default: Sequence[str], key: str, note: str = "") -> list[str]:
     """Draw the choice of strategies; return the chosen ones in their usual order."""
     picked = st.pills(
         "Strategies",
-        encoder.poolings,
+        options,
         selection_mode="multi",
-        default=[strategy for strategy in SHOWN_AT_FIRST if strategy in encoder.poolings],
+        default=[strategy for strategy in default if strategy in options],
         format_func=pooling_label,
-        # a strategy chosen from one set may be missing from another
-        key=f"{key}-strategies-{len(encoder.poolings)}",
+        key=key,
         persist_state="session",
-        help="\n".join(
-            f"- **{escape_markdown(pooling_label(name))}**: {POOLINGS[name].help}"
-            for name in encoder.poolings
-        ),
+        help=help_list(POOLINGS[name] for name in options) + note,
     )
-    if encoder.idf is None:
-        st.caption(
-            "IDF is left out: it weighs words by how few chunks of your documents contain them, and no "
-            "document is chosen. A handful of sentences is too few to count words in."
-        )
-    return [strategy for strategy in encoder.poolings if strategy in picked]
+    return [strategy for strategy in options if strategy in picked]
 
 
 def show_numbered(sentences: Sequence[str]) -> None:
@@ -83,29 +84,17 @@ def show_numbered(sentences: Sequence[str]) -> None:
     show_text(rows, height=240 if sum(len(sentence) for sentence in sentences) > 1200 else None)
 
 
-def show_notes(sentences: Sequence[str], encoder: Encoder, max_tokens: int) -> None:
-    """Draw notes on sentences that are cut, that are equal, or that have no IDF weight."""
-    show_cut_notes(sentences, encoder, max_tokens)
-    if same := pairs_text([(i, j) for i, j in pairs(len(sentences)) if sentences[i] == sentences[j]]):
-        st.info(f"The same twice: {same}. Their cosine is 1 under every strategy.")
-    show_weightless(sentences, encoder, max_tokens, "sentence")
-
-
 def show_weightless(texts: Sequence[str], encoder: Encoder, max_tokens: int, name: str) -> None:
     """Draw a note on the texts in which no token has an IDF weight."""
-    if weightless := weightless_sentences(texts, encoder, max_tokens):
+    if encoder.idf is None:
+        return
+    ids = [np.array(encoder.read(text, max_tokens=max_tokens).ids) for text in texts]
+    weightless = [number for number, own in enumerate(ids, 1) if has_no_idf_weight(own, encoder.idf)]
+    if weightless:
         st.info(
             f"No word of {name} {', '.join(map(str, weightless))} has an IDF weight, since all chunks "
             "contain them. IDF pooling takes the plain mean there."
         )
-
-
-def weightless_sentences(sentences: Sequence[str], encoder: Encoder, max_tokens: int) -> list[int]:
-    """Return the numbers, from 1, of the sentences in which no token has an IDF weight."""
-    if encoder.idf is None:
-        return []
-    ids = (np.array(encoder.read(sentence, max_tokens=max_tokens).ids) for sentence in sentences)
-    return [number for number, own in enumerate(ids, start=1) if has_no_idf_weight(own, encoder.idf)]
 
 
 def pairs(n: int) -> list[tuple[int, int]]:
@@ -119,25 +108,19 @@ def pairs_text(found: Sequence[tuple[int, int]]) -> str:
 
 
 def cosines_of(texts: Sequence[str], encoder: Encoder, max_tokens: int) -> dict[str, Array]:
-    """Return `similarities`, cached by texts, model, IDF weights and limit."""
-    words = "mean" if encoder.idf is None else "idf"
-    spec = embedding_spec(encoder, words, max_tokens)
-    return cosines_of_kind(tuple(texts), str(spec.model), max_tokens, encoder)
+    """Return the cosines between texts under every strategy, ``{name: (n_texts, n_texts)}``; cached."""
+    spec = embedding_spec(encoder, "mean" if encoder.idf is None else "idf", max_tokens)
+    return cached_cosines(tuple(texts), str(spec.model), max_tokens, encoder)
 
 
 @st.cache_data(
     max_entries=64, show_spinner="Embedding under every strategy…", show_time=True, scope="session"
 )
-def cosines_of_kind(
+def cached_cosines(
     texts: tuple[str, ...], model: str, max_tokens: int, _encoder: Encoder
 ) -> dict[str, Array]:
-    """Return `similarities`; ``model`` identifies the encoder."""
-    return similarities(texts, _encoder, max_tokens)
-
-
-def similarities(texts: Sequence[str], encoder: Encoder, max_tokens: int) -> dict[str, Array]:
-    """Return the cosines between texts under every strategy: ``{name: (n_texts, n_texts)}``."""
-    vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=max_tokens)
+    """Return the cosines; ``model`` identifies the encoder and its IDF weights."""
+    vectors = _encoder.encode(texts, list(_encoder.poolings), max_tokens=max_tokens)
     return {strategy: own @ own.T for strategy, own in vectors.items()}
 
 
@@ -180,15 +163,11 @@ def own_finding(cosines: Mapping[str, Array]) -> str:
     return "Most alike:\n" + "\n".join(lines)
 
 
-def scale_start(cosines: Mapping[str, Array]) -> float:
-    """Return the tenth below the lowest of all cosines: the start of one colour scale for all figures."""
-    return float(np.floor(10 * min(own.min() for own in cosines.values()) - 0.5) / 10)
-
-
 def show_matrices(cosines: Mapping[str, Array], name: str) -> None:
     """Draw a heat map of cosines ``(n, n)`` for each strategy, several side by side where they fit."""
     n_sentences = len(next(iter(cosines.values())))
-    lowest = scale_start(cosines)
+    # the tenth below the lowest of all cosines: the start of one colour scale for all figures
+    lowest = float(np.floor(10 * min(own.min() for own in cosines.values()) - 0.5) / 10)
     n_columns = min(len(cosines), 4 if n_sentences <= 3 else 3 if n_sentences <= 5 else 2)
     items = list(cosines.items())
     for start in range(0, len(items), n_columns):

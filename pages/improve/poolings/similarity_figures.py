@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
 
-import numpy as np
 import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
@@ -26,22 +25,40 @@ def cosine_matrix(cosines: Array, lowest: float) -> go.Figure:
     Inner products above 1, of longer vectors, extend the scale to the largest.
     """
     names = [str(number) for number in range(1, len(cosines) + 1)]
+    figure = sentence_map(cosines, names, lowest, "sentences %{y} and %{x}<br>%{z:.4f}")
+    figure.update_yaxes(type="category")
+    return styled(figure, height=90 + max(150, 30 * len(cosines))).update_layout(margin_t=34)
+
+
+def turned_map(cosines: Array, mistakes: Sequence[str]) -> go.Figure:
+    """Heat map of the cosine of mistaken vectors with the right ones, ``(n_mistakes, n_sentences)``."""
+    names = [in_lines(mistake) for mistake in mistakes]
+    hover = "sentence %{x}<br>%{y}<br>cosine with the right vector %{z:.4f}"
+    figure = sentence_map(cosines, names, min(0.0, float(cosines.min())), hover)
+    figure.update_xaxes(title="sentence")
+    figure.update_yaxes(tickfont_size=11)
+    return styled(figure, height=120 + 44 * len(mistakes)).update_layout(margin_t=34)
+
+
+def sentence_map(cosines: Array, rows: Sequence[str], lowest: float, hover: str) -> go.Figure:
+    """Heat map whose columns are sentences, numbered from 1, coloured from ``lowest`` to 1 or more."""
+    n_columns = cosines.shape[1]
     figure = go.Figure(
         go.Heatmap(
             z=cosines,
-            x=names,
-            y=names,
+            x=[str(number) for number in range(1, n_columns + 1)],
+            y=list(rows),
             zmin=lowest,
             zmax=max(1.0, float(cosines.max())),
             **numbered_cells("%{z:.2f}"),
             showscale=False,
-            textfont_size=14 if len(cosines) <= 6 else 10,
-            hovertemplate="sentences %{y} and %{x}<br>%{z:.4f}<extra></extra>",
+            textfont_size=14 if n_columns <= 6 else 10,
+            hovertemplate=f"{hover}<extra></extra>",
         )
     )
     figure.update_xaxes(type="category", side="bottom")
-    figure.update_yaxes(type="category", autorange="reversed")
-    return styled(figure, height=90 + max(150, 30 * len(cosines))).update_layout(margin_t=34)
+    figure.update_yaxes(autorange="reversed")
+    return figure
 
 
 def pair_bars(
@@ -105,23 +122,3 @@ def token_heat_map(values: Array, strategies: Sequence[str], tokens: Sequence[st
     token_axis(figure.update_xaxes, len(tokens), tickangle=-60)
     figure.update_yaxes(autorange="reversed", tickfont_size=11)
     return styled(figure, height=150 + 36 * len(strategies))
-
-
-def turned_map(cosines: Array, mistakes: Sequence[str]) -> go.Figure:
-    """Heat map of the cosine of mistaken vectors with the right ones, ``(n_mistakes, n_sentences)``."""
-    figure = go.Figure(
-        go.Heatmap(
-            z=cosines,
-            x=[str(number) for number in range(1, cosines.shape[1] + 1)],
-            y=[in_lines(mistake) for mistake in mistakes],
-            zmin=min(0.0, float(np.min(cosines))),
-            zmax=1,
-            **numbered_cells("%{z:.2f}"),
-            showscale=False,
-            textfont_size=14 if cosines.shape[1] <= 6 else 10,
-            hovertemplate="sentence %{x}<br>%{y}<br>cosine with the right vector %{z:.4f}<extra></extra>",
-        )
-    )
-    figure.update_xaxes(title="sentence", type="category")
-    figure.update_yaxes(autorange="reversed", tickfont_size=11)
-    return styled(figure, height=120 + 44 * len(mistakes)).update_layout(margin_t=34)

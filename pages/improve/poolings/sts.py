@@ -64,15 +64,7 @@ class StsResults:
 
 @fragment
 def show_sts(encoder: Encoder, max_tokens: int) -> None:
-    """Draw how well every strategy's cosines agree with people's scores, and where they disagree.
-
-    Parameters
-    ----------
-    encoder
-        The encoder.
-    max_tokens
-        Tokens read of each sentence.
-    """
+    """Draw how well every strategy's cosines agree with people's scores, and where they disagree."""
     result = st.container()
     results = pair_results(encoder, max_tokens)
     if results is None:
@@ -98,15 +90,14 @@ def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
     with st.expander("What such a file looks like", icon=":material/table:"):
         st.markdown(FORMAT)
         st.code(EXAMPLE, language=None, wrap_lines=True)
-    if not file:
+    if file:
+        name, content = file.name, file.getvalue()
+    else:
         st.caption(
             "These pairs come with the app and were written and scored for it. Many are traps: "
             "negations, swapped roles, changed numbers, rare words. So figures are lower than on the STS "
             "benchmark."
         )
-    if file:
-        name, content = file.name, file.getvalue()
-    else:
         name, content = BUNDLED_PAIRS.name, BUNDLED_PAIRS.read_bytes()
     try:
         pairs = parse_pairs(name, content)
@@ -191,11 +182,6 @@ def show_strategy(results: StsResults, chapter: str) -> None:
         )
         return
     gold_ranks, ranks = rankdata(-results.gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
-    show_most_wrong(results, cosines, gold_ranks, ranks)
-
-
-def show_most_wrong(results: StsResults, cosines: Array, gold_ranks: Array, ranks: Array) -> None:
-    """List the pairs whose rank by cosine differs most from their rank by score."""
     st.caption("Place 1 is the most alike of all pairs. Pairs that share a score share the middle place.")
     away = np.abs(gold_ranks - ranks)
     for row in np.argsort(-away, kind="stable")[:LISTED].tolist():

@@ -39,7 +39,7 @@ def correlation_figure(found: Sequence[StrategyCorrelation]) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=at,
-                y=[axis_label(one.strategy) for one in own],
+                y=[in_lines(pooling_label(one.strategy)) for one in own],
                 mode="markers",
                 name=names[kind],
                 marker={"size": 11, "color": colour, "symbol": shapes[kind]},
@@ -56,16 +56,11 @@ def correlation_figure(found: Sequence[StrategyCorrelation]) -> go.Figure:
         )
     [mean] = [one.spearman.estimate for one in found if one.strategy == BASELINE]
     figure.add_vline(x=100 * mean, line_dash="dot", line_color=BLUE, line_width=1)
-    order = [axis_label(one.strategy) for one in found if not np.isnan(one.spearman.estimate)]
+    order = [in_lines(pooling_label(one.strategy)) for one in found if not np.isnan(one.spearman.estimate)]
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True)
     figure.update_xaxes(title="Spearman × 100")
     figure.update_layout(legend=legend_below(0.14))
     return styled(figure, height=120 + 38 * len(order))
-
-
-def axis_label(strategy: str) -> str:
-    """Return a strategy's label on lines short enough for a narrow screen."""
-    return in_lines(pooling_label(strategy))
 
 
 def pair_figure(pairs: Sequence[Pair], gold: Array, cosines: Array) -> go.Figure:
@@ -102,12 +97,8 @@ def summary(found: Sequence[StrategyCorrelation]) -> str:
     better, worse = answers.count("yes"), answers.count("no")
     if not better and not worse:
         return "On these pairs no strategy is better or worse than the plain mean beyond chance."
-    return f"Against the plain mean, beyond chance: {number_of(better)} better, {number_of(worse)} worse."
-
-
-def number_of(n: int) -> str:
-    """``0 -> "none is", 1 -> "1 is", 2 -> "2 are"``."""
-    return f"{n} are" if n > 1 else f"{n or 'none'} is"
+    counts = [f"{n} are" if n > 1 else f"{n or 'none'} is" for n in (better, worse)]
+    return f"Against the plain mean, beyond chance: {counts[0]} better, {counts[1]} worse."
 
 
 def better_than_mean(one: StrategyCorrelation) -> str:

@@ -20,9 +20,9 @@ from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_n
 from pages.improve.poolings.similarity_figures import token_heat_map
 from ui.export import show_figure
 from ui.tables import show_table
-from ui.text import escape_markdown, show_text
+from ui.text import help_list, show_text
 from ui.tokens import text_by_weight, visible_blanks
-from ui.widgets import chapters, check_typed, choice
+from ui.widgets import chapters, check_typed, choice, example_choice
 
 SHARE, CONTRIBUTION = "Share in the sum", "Contribution to the direction"
 MEANING = {
@@ -38,14 +38,12 @@ FIRST_TEXT = "Where does the CarbFix project store its carbon dioxide?"
 def show_tokens(encoder: Encoder, max_tokens: int) -> None:
     """Draw the share of each token of a text in its vector: of all strategies, of one, or IDF weights."""
     st.session_state.setdefault("pooling-tokens-text", FIRST_TEXT)
-    st.selectbox(
-        "Try one",
+    example_choice(
         [sentence for example in EXAMPLES.values() for sentence in example.sentences],
-        index=None,
-        placeholder="Examples",
-        key="pooling-tokens-example",
-        on_change=take_example,
+        "pooling-tokens-example",
+        lambda sentence: st.session_state.update({"pooling-tokens-text": sentence}),
         help="Fills the box below.",
+        as_list=True,
     )
     text = st.text_area(
         "Text",
@@ -68,26 +66,13 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
     number = choice("What to show", [CONTRIBUTION, SHARE], "pooling-tokens-number", reason)
     st.caption(MEANING[number])
     strategies = [strategy for strategy in encoder.poolings if strategy != "pooler"]
-    values = values_of(encoding, strategies, number == SHARE, encoder)
+    [states] = encoder.token_states([encoding.ids], strategies)
+    measure = pooling_shares if number == SHARE else token_contributions
+    values = np.stack([measure(states, strategy, encoder.idf) for strategy in strategies])
     if chapter == EVERY_STRATEGY:
         show_map(values, strategies, encoding, number)
     else:
         show_painted(values, strategies, encoding)
-
-
-def take_example() -> None:
-    """Copy the chosen example into the box."""
-    state = st.session_state
-    if state["pooling-tokens-example"]:
-        state["pooling-tokens-text"] = state["pooling-tokens-example"]
-        state["pooling-tokens-example"] = None
-
-
-def values_of(encoding: Encoding, strategies: list[str], is_share: bool, encoder: Encoder) -> Array:
-    """Return the share or contribution of each token under each strategy: ``(n_strategies, n_tokens)``."""
-    [states] = encoder.token_states([encoding.ids], strategies)
-    measure = pooling_shares if is_share else token_contributions
-    return np.stack([measure(states, strategy, encoder.idf) for strategy in strategies])
 
 
 def show_map(values: Array, strategies: list[str], encoding: Encoding, number: str) -> None:
@@ -126,9 +111,7 @@ def show_painted(values: Array, strategies: list[str], encoding: Encoding) -> No
         format_func=pooling_label,
         key=f"pooling-tokens-painted-{len(strategies)}",
         persist_state="session",
-        help="\n".join(
-            f"- **{escape_markdown(pooling_label(name))}**: {POOLINGS[name].help}" for name in strategies
-        ),
+        help=help_list(POOLINGS[name] for name in strategies),
     )
     row = values[strategies.index(strategy)]
     show_text(text_by_weight(encoding.tokens, row.clip(min=0), chosen=-1), height=320)

@@ -38,7 +38,7 @@ from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
 from ui.uploaded_vectors import search_model
-from ui.widgets import show_tabs
+from ui.widgets import example_choice, show_tabs
 
 EXAMPLES = (
     "What does the CarbFix project do with carbon dioxide?",
@@ -52,19 +52,12 @@ STEP = 64  # step of the prompt's budget in the sidebar
 def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
     """Draw the examples and the box; return the question to answer, if any."""
     with st.expander("Ask another question", expanded=False) if has_answer else st.container():
-        st.pills("Try one", EXAMPLES, key="inside-answer-example", on_change=take_example)
+        example_choice(EXAMPLES, "inside-answer-example", queue_question)
         question_form("inside-answer-question")
         st.caption(
             f"Searches {counted(len(documents), 'document')}, chosen on the page “Ask your documents”."
         )
         return queued_question()
-
-
-def take_example() -> None:
-    """Request the answer to a picked example."""
-    if example := st.session_state["inside-answer-example"]:
-        st.session_state["inside-answer-example"] = None
-        queue_question(example)
 
 
 def show_job(job: Job[Answer], question: str, settings: Settings) -> None:

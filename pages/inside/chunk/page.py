@@ -23,7 +23,7 @@ from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model
 from ui.settings import chunks_sidebar
 from ui.text import escape_markdown, show_text
 from ui.tokens import special_words
-from ui.widgets import check_typed, more_options, show_tabs, slider
+from ui.widgets import check_typed, example_choice, more_options, show_tabs, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -94,7 +94,7 @@ def page_input() -> Input:
         for text in (first, second):
             check_typed(text, MAX_CHARACTERS)
         return Input(model, first, second, max_tokens)
-    st.pills("Try one", EXAMPLES, key="text-example", on_change=take_example)
+    example_choice(EXAMPLES, "text-example", lambda text: st.session_state.update({"inside-text": text}))
     st.session_state.setdefault("inside-text", EXAMPLES[0])
     text = st.text_area(
         "Text",
@@ -104,13 +104,6 @@ def page_input() -> Input:
         help="Leave the box, or press Ctrl+Enter, to run the model.",
     )
     return Input(model, check_typed(text, MAX_CHARACTERS), None, max_tokens)
-
-
-def take_example() -> None:
-    """Copy a picked example into the box."""
-    if st.session_state["text-example"]:
-        st.session_state["inside-text"] = st.session_state["text-example"]
-        st.session_state["text-example"] = None
 
 
 def chunk_input(model: Model) -> Input:

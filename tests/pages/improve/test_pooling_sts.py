@@ -6,10 +6,9 @@ from engine.evaluation.sts import BUNDLED_PAIRS, Pair, StrategyCorrelation, corr
 from engine.layers.pooling import POOLINGS
 from pages.improve.poolings.sts import CORRELATIONS, EXAMPLE, MOST_WRONG, PAIRS
 from pages.improve.poolings.sts_figures import (
-    better_than_mean,
     correlation_figure,
     correlation_row,
-    hover,
+    pair_figure,
     summary,
 )
 from tests.apps import app_of, tables
@@ -23,23 +22,17 @@ def with_gain(low, high, strategy="max"):
     return StrategyCorrelation(strategy, Interval(0.5, 0.4, 0.6), Interval((low + high) / 2, low, high))
 
 
-@pytest.mark.parametrize(
-    ("one", "word"),
-    [
-        (with_gain(0.01, 0.03), "yes"),
-        (with_gain(-0.03, -0.01), "no"),
+def test_a_strategy_is_better_where_its_whole_interval_is_and_those_told_apart_are_counted():
+    better, worse, mean = with_gain(0.01, 0.03), with_gain(-0.03, -0.01), with_gain(0, 0, "mean")
+    for one, word in (
+        (better, "yes"),
+        (worse, "no"),
         (with_gain(-0.01, 0.03), "not sure"),
         (with_gain(0.0001, 0.0002), "the same"),
-        (with_gain(0, 0, "mean"), "the same"),
+        (mean, "the same"),
         (StrategyCorrelation("cls", FLAT, FLAT), "not sure"),
-    ],
-)
-def test_a_strategy_is_better_where_its_whole_interval_is(one, word):
-    assert better_than_mean(one) == correlation_row(one)["Better than the mean?"] == word
-
-
-def test_what_can_be_told_apart_is_counted():
-    mean, better, worse = with_gain(0, 0, "mean"), with_gain(0.01, 0.03), with_gain(-0.03, -0.01)
+    ):
+        assert correlation_row(one)["Better than the mean?"] == word
     assert "no strategy is better or worse" in summary([mean, with_gain(-0.1, 0.1)])
     assert "none is better, 2 are worse" in summary([mean, worse, worse])
     assert "1 is better, none is worse" in summary([mean, better])
@@ -61,12 +54,8 @@ def test_the_figure_has_every_strategy_at_its_place_but_those_without_one():
         own = [one for one in found if 100 * one.spearman.estimate in trace.x]
         np.testing.assert_allclose(ends[0], [100 * one.spearman.high for one in own])
         np.testing.assert_allclose(ends[1], [100 * one.spearman.low for one in own])
-
-
-def test_sentences_are_escaped():
-    text = hover(Pair(EVIL, EVIL, 1), 200)
+    [text] = pair_figure([Pair(EVIL, EVIL, 1)], gold[:1], gold[:1]).data[0].hovertext
     assert "<script" not in text
-    assert "<b>" not in text
     assert "&lt;b&gt;bold" in text
 
 
@@ -110,19 +99,15 @@ def test_a_file_of_ones_own_takes_the_place_of_the_bundled_one(app):
     assert any("3 pairs" in caption.value for caption in app.caption)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_a_file_that_cannot_be_read_gives_one_line(app):
+    for content, message in (
         (EXAMPLE.replace("score", "points").encode(), "no column score"),
         (EXAMPLE.replace("4.5", "*high*").encode(), "'*high*'"),
         (b"\x89PNG\r\n\x1a\n", "PNG image"),
         (BUNDLED_PAIRS.read_bytes() + b"a,b,1\n" * 20_001, "at most 20,000"),
-    ],
-    ids=["column", "number", "image", "length"],
-)
-def test_a_file_that_cannot_be_read_gives_one_line(app, content, message):
-    upload(app, "bad.csv", content)
-    [error] = app.error
-    assert escape_markdown(message) in error.value
-    assert "\n" not in error.value
-    assert not tables(app)
+    ):
+        upload(app, "bad.csv", content)
+        [error] = app.error
+        assert escape_markdown(message) in error.value
+        assert "\n" not in error.value
+        assert not tables(app)
