@@ -113,11 +113,6 @@ def index_documents(
 
     Sessions share the index of bundled documents alone, and their vectors; those of a user's own documents
     stay in the session. Uploaded vectors are indexed as they are.
-
-    Raises
-    ------
-    DocumentError
-        The documents hold no text.
     """
     index = exact_index(documents, model, cut, pooling)
     if kind == FLAT or (kind == AUTO and by_size(index.vectors)[0] == FLAT):

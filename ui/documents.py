@@ -96,7 +96,7 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
         "Search in",
         list(files),
         key="search-picker",
-        on_change=take_selection,
+        on_change=apply_selection,
         help="The first four come with the app; data/README.md says where they are from.",
     )
     state["new_files"] = ()
@@ -109,7 +109,7 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
     return chosen
 
 
-def take_selection() -> None:
+def apply_selection() -> None:
     """Search the files that were picked, and new ones that the browser had not drawn yet."""
     state = st.session_state
     picked = state["search-picker"]
@@ -125,7 +125,7 @@ def upload_box() -> None:
         accept_multiple_files=True,  # of any type: Streamlit's refusals would go with the emptied uploader
         key=key,
         max_upload_size=limits().document_mb,
-        on_change=take_uploads,
+        on_change=queue_uploads,
         args=(key,),
         help=f"{format_names()}, up to {limits().document_mb} MB a file.",
     )
@@ -139,7 +139,7 @@ def upload_box() -> None:
         )
 
 
-def take_uploads(key: str) -> None:
+def queue_uploads(key: str) -> None:
     """Queue uploaded files for the next run of the page, and empty the uploader."""
     state = st.session_state
     files = [(without_directions(file.name), file.getvalue()) for file in state[key]]

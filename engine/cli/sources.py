@@ -11,7 +11,7 @@ from engine.errors import InputError
 from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken_names, unknown_names
-from engine.evaluation.placing import placed
+from engine.evaluation.locating import located
 from engine.evaluation.question_files import as_collection, unzip_beir
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
 from engine.wording import some_of
@@ -48,7 +48,7 @@ def sources(
         asked = [question for one in collections for question in one.questions]
     else:
         asked = load_questions(questions or BUNDLED_QUESTIONS)
-    asked = placed(with_taken_names(asked, every), every)
+    asked = located(with_taken_names(asked, every), every)
     for problem in check_questions(asked, every):
         say(f"warning: {problem.text}")
     used = measurable(asked, documents)

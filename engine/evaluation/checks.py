@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from engine.documents.document import Document
 from engine.evaluation.document_names import did_you_mean
+from engine.evaluation.locating import is_unlocated
 from engine.evaluation.passage_search import SearchableText
-from engine.evaluation.placing import is_unplaced
 from engine.evaluation.questions import Question, Reference, stem
 from engine.wording import beginning, some_of
 
@@ -192,7 +192,7 @@ def misplaced_passages(questions: Sequence[Question], texts: Texts) -> list[Prob
             if not candidates or any(searched.holds(reference) for searched in candidates):
                 continue
             how, suggestion = candidates[0].find(reference)
-            place = "in" if is_unplaced(reference) else f"at {reference.start} to {reference.end} of"
+            place = "in" if is_unlocated(reference) else f"at {reference.start} to {reference.end} of"
             said = (
                 f"question {number + 1}: its passage {quoted(reference.content)} does not stand {place} "
                 f"{quoted(candidates[0].name)}, which has {len(candidates[0].text)} characters; {how}"
@@ -202,7 +202,7 @@ def misplaced_passages(questions: Sequence[Question], texts: Texts) -> list[Prob
 
 
 def unfound_passages(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions that name no document and whose passages are not placed yet."""
+    """Find questions that name no document and whose passages are not located yet."""
     return [
         Problem(
             (number,),

@@ -19,7 +19,7 @@ from engine.layers.tracing import Array
 
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
 LAST_PLACE = 2**31  # in a document; all files are far smaller
-UNPLACED = -1  # start and end of a passage whose file does not say where it stands
+UNLOCATED = -1  # start and end of a passage whose file does not say where it stands
 FORMS = (
     "question and passage, the words of a document that answer it (and document, its name, where several "
     'hold them); or question, corpus_id, and references as a JSON list of {"content", "start_index", '
@@ -51,7 +51,8 @@ def names_for(document: str) -> tuple[str, ...]:
 class Reference:
     """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document.
 
-    Both are `UNPLACED` until `engine.evaluation.placing.placed` has found a passage whose place is not given.
+    Both are `UNLOCATED` until `engine.evaluation.locating.located` has found a passage whose place is not
+    given.
     """
 
     content: str
@@ -63,7 +64,7 @@ class Reference:
 class Question:
     """A question, the stem of the document that it is about, and the passages that answer it.
 
-    The stem is empty where a file names no document and the passages are not placed yet.
+    The stem is empty where a file names no document and the passages are not located yet.
     """
 
     text: str
@@ -82,7 +83,7 @@ class Question:
     def fits(self, text: str) -> bool | None:
         """Whether the text of a document has all passages at their places; None for no passages."""
         found = [
-            one.content in text if one.start == UNPLACED else text[one.start : one.end] == one.content
+            one.content in text if one.start == UNLOCATED else text[one.start : one.end] == one.content
             for one in self.references
         ]
         return all(found) if found else None
@@ -177,7 +178,7 @@ def to_question(row: Any, place: str) -> Question:
         if not isinstance(references, list):
             raise ValueError("its references are no list")
         passages = tuple(to_reference(fields) for fields in references)
-        has_places = any(one.start != UNPLACED for one in passages)
+        has_places = any(one.start != UNLOCATED for one in passages)
         if not is_text(question) or not (is_text(corpus_id) or (corpus_id == "" and not has_places)):
             raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
         return Question(question, corpus_id, passages)
@@ -187,15 +188,15 @@ def to_question(row: Any, place: str) -> Question:
 
 
 def with_passage(row: dict[str, Any]) -> Question:
-    """Make a question of a row with a passage, which is not placed yet; a blank one answers nothing."""
+    """Make a question of a row with a passage, which is not located yet; a blank one answers nothing."""
     question, passage = row["question"], row["passage"] or ""
     document = row.get("document") or ""
     if not is_text(question) or not isinstance(passage, str) or HALF_PAIR.search(passage):
         raise ValueError("question and passage are text, without half a surrogate pair")
     if not isinstance(document, str) or HALF_PAIR.search(document):
         raise ValueError("its document is no name")
-    unplaced = [Reference(passage.strip(), UNPLACED, UNPLACED)] if passage.strip() else []
-    return Question(question, stem(document.strip()) if document.strip() else "", tuple(unplaced))
+    unlocated = [Reference(passage.strip(), UNLOCATED, UNLOCATED)] if passage.strip() else []
+    return Question(question, stem(document.strip()) if document.strip() else "", tuple(unlocated))
 
 
 def to_reference(fields: Any) -> Reference:
@@ -204,9 +205,9 @@ def to_reference(fields: Any) -> Reference:
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     content, start, end = fields["content"], fields["start_index"], fields["end_index"]
     has_place = type(start) is int and type(end) is int and 0 <= start < end <= LAST_PLACE
-    is_unplaced = (start, end) == (UNPLACED, UNPLACED) and type(start) is type(end) is int
+    is_unlocated = (start, end) == (UNLOCATED, UNLOCATED) and type(start) is type(end) is int
     if (
-        not (has_place or (is_unplaced and str(content).strip()))
+        not (has_place or (is_unlocated and str(content).strip()))
         or type(content) is not str
         or HALF_PAIR.search(content)
     ):

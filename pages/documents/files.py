@@ -31,7 +31,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     else:
         chunks = split_documents(documents, cut)
         limit = cut.text_limit(model)
-        show_finding(documents, [chunk for own in chunks for chunk in own], limit)
+        show_headline(documents, [chunk for own in chunks for chunk in own], limit)
         show_documents(documents, chunks, limit)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
@@ -51,7 +51,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
             st.button("Take them out", on_click=remove_files, disabled=not chosen)
 
 
-def show_finding(documents: Sequence[Document], chunks: Sequence[Chunk], limit: int) -> None:
+def show_headline(documents: Sequence[Document], chunks: Sequence[Chunk], limit: int) -> None:
     """Say into how many chunks the documents are cut, and how many of them lose their end."""
     cut = sum(chunk.n_tokens > limit for chunk in chunks)
     title = f"{counted(len(documents), 'document')} in {counted(len(chunks), 'chunk')}"
@@ -116,11 +116,11 @@ def paste_box() -> None:
     with st.expander("Paste a text", icon=":material/content_paste:"), st.form("paste", border=False):
         st.text_input("Name", PASTED, key="paste-name", max_chars=80)
         st.text_area("Text", key="paste-text", height=160, placeholder="Any text, or Markdown.")
-        st.form_submit_button("Add it", on_click=take_paste)
+        st.form_submit_button("Add it", on_click=add_pasted)
     show_failures(st.session_state.pop("paste-failures", ()))
 
 
-def take_paste() -> None:
+def add_pasted() -> None:
     """Add a pasted text to the session; one that cannot be read stays in the box."""
     state = st.session_state
     name = without_directions(state["paste-name"]).strip() or PASTED

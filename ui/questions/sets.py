@@ -11,7 +11,7 @@ from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
 from engine.evaluation.document_names import renamed, taken_names
-from engine.evaluation.placing import placed
+from engine.evaluation.locating import located
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
 from engine.layers.tracing import Array
@@ -28,7 +28,7 @@ from ui.questions.kept import (
     uploaded_names,
 )
 from ui.questions.names import show_names
-from ui.questions.upload import CHOSEN_SET, show_upload, take_unread
+from ui.questions.upload import CHOSEN_SET, read_queued, show_upload
 from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
@@ -65,7 +65,7 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     The choice is in an expander, which is open if the set has no usable question; how many questions are
     left out is shown below it.
     """
-    take_unread()
+    read_queued()
     names, state = [BUNDLED, LABELLED, *uploaded_names(), SELF_TEST], st.session_state
     if state.get(CHOSEN_SET) not in names:
         state[CHOSEN_SET] = first_choice(documents)
@@ -157,13 +157,13 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
         return bundled_questions(), []
     questions, unread = kept_questions(name)
     named = renamed(questions, taken_names(questions, names_of(session_documents())))
-    return placed_questions(named, session_documents()), unread
+    return located_questions(named, session_documents()), unread
 
 
 @st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", scope="session")
-def placed_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
+def located_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
     """Return the questions with passages at their places; cached."""
-    return placed(questions, documents)
+    return located(questions, documents)
 
 
 def usable_questions(documents: Sequence[Document]) -> list[Question]:

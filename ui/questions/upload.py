@@ -35,7 +35,7 @@ def show_upload(name: str) -> None:
             type=["csv", "jsonl", "zip"],
             key=uploader,
             max_upload_size=limits().document_mb,
-            on_change=take_upload,
+            on_change=queue_upload,
             args=(uploader,),
             help="Stays in this session, and in the workspaces that you save from it.",
         )
@@ -55,7 +55,7 @@ def show_upload(name: str) -> None:
         )
 
 
-def take_upload(uploader: str) -> None:
+def queue_upload(uploader: str) -> None:
     """Keep an uploaded file to be read in the next run of the page, and empty the uploader."""
     state = st.session_state
     if (file := state[uploader]) is not None:
@@ -63,7 +63,7 @@ def take_upload(uploader: str) -> None:
         state["questions-uploader"] += 1  # a fresh, empty uploader
 
 
-def take_unread() -> None:
+def read_queued() -> None:
     """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
     state = st.session_state
     if (unread := state.get("questions-unread")) is None:

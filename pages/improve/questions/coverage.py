@@ -22,15 +22,10 @@ def labelled_counts(documents: Sequence[Document]) -> tuple[dict[str, int], int,
     return counts, len(questions), sum(question not in bundled for question in questions)
 
 
-def finding(counts: Mapping[str, int], n_questions: int, n_own: int) -> str:
+def headline(counts: Mapping[str, int], n_questions: int, n_own: int) -> str:
     """Say in a sentence which of the documents in use the labelled questions are about.
 
-    Parameters
-    ----------
-    counts
-        The number of questions by the name of the document; those about two of the same name count for both.
-    n_questions, n_own
-        How many questions there are, and how many of them are the user's own.
+    ``counts`` are their numbers by the name of the document; those about two of the same name count for both.
     """
     n = len(counts)
     named = "the document in use" if n == 1 else f"the {n:,} documents in use"

@@ -11,7 +11,7 @@ from engine.evaluation.questions import Reference, stem
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
-from pages.improve.questions.coverage import finding, labelled_counts
+from pages.improve.questions.coverage import headline, labelled_counts
 from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.chunk_settings import Cut
@@ -31,16 +31,8 @@ CANDIDATE_HEIGHT = 103  # pixels: four lines
 def show_labelling(
     documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
 ) -> None:
-    """Draw the form that labels questions, and the set they go into.
-
-    Parameters
-    ----------
-    documents
-        The documents that are searched, in which answers are marked.
-    model, cut, pooling, retriever
-        How candidates are searched. A label is a span of the text, and does not depend on them.
-    """
-    st.markdown(f"**{escape_markdown(finding(*labelled_counts(documents)))}**")
+    """Draw the form that labels questions by spans of documents, and the set they go into."""
+    st.markdown(f"**{escape_markdown(headline(*labelled_counts(documents)))}**")
     st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")
     name = set_to_extend()
     changed = follow_question("label-question")

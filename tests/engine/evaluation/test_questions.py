@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.placing import placed
+from engine.evaluation.locating import located
 from engine.evaluation.questions import (
     Question,
     Reference,
@@ -181,7 +181,7 @@ def test_a_dot_in_a_name_without_an_ending_is_part_of_it(name):
     assert stem(name) == stem(f"laws/{name}.txt") == name
     [asked] = parse_questions("asked.csv", f"question,passage,document\nWhy?,Because,{name}\n".encode())
     text = "Why? Because."
-    [found] = placed([asked], [Document("LGPL-2.txt", text), Document(f"{name}.txt", f"So: {text}")])
+    [found] = located([asked], [Document("LGPL-2.txt", text), Document(f"{name}.txt", f"So: {text}")])
     assert (found.corpus_id, found.references[0].start) == (name, 9)
 
 

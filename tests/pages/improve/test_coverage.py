@@ -6,7 +6,7 @@ from engine.documents.document import Document
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
-from pages.improve.questions.coverage import finding
+from pages.improve.questions.coverage import headline
 from tests.apps import app_page, own_documents
 from ui.questions.kept import LABELLED
 from ui.text import escape_markdown
@@ -43,7 +43,7 @@ from ui.text import escape_markdown
     ],
 )
 def test_the_numbers_of_the_sentence_and_its_words_agree(counts, n_questions, n_own, words):
-    assert words in finding(counts, n_questions, n_own)
+    assert words in headline(counts, n_questions, n_own)
 
 
 def test_the_page_begins_with_the_questions_about_the_documents_in_use(encoder):

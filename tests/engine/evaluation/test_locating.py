@@ -1,13 +1,13 @@
-"""Passages given by their words alone: where they are placed, and what is said where they are not."""
+"""Passages given by their words alone: where they are located, and what is said where they are not."""
 
 import pytest
 
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
-from engine.evaluation.placing import placed
+from engine.evaluation.locating import located
 from engine.evaluation.question_files import to_jsonl
-from engine.evaluation.questions import UNPLACED, Question, Reference, parse_questions
+from engine.evaluation.questions import UNLOCATED, Question, Reference, parse_questions
 
 TIDE = Document("tide.md", "The moon pulls\nthe sea. It turns “twice” a day. Late: the moon.")
 HARBOUR = Document("notes/harbour.md", "The harbour opens at 9. It turns “twice” a day. It shuts. It shuts.")
@@ -23,41 +23,41 @@ def spans(question):
 
 
 def test_a_passage_is_placed_in_the_document_that_holds_it():
-    [question] = placed(read("When?,The harbour opens at 9."), DOCUMENTS)
+    [question] = located(read("When?,The harbour opens at 9."), DOCUMENTS)
     assert question == Question("When?", "harbour", (Reference("The harbour opens at 9.", 0, 23),))
     assert measurable([question], DOCUMENTS) == [question]
     assert check_questions([question], DOCUMENTS) == []
 
 
 def test_white_space_and_quotation_marks_may_differ():
-    [question] = placed(read("Who?,The moon pulls the sea."), DOCUMENTS)
+    [question] = located(read("Who?,The moon pulls the sea."), DOCUMENTS)
     assert question.references == (Reference("The moon pulls\nthe sea.", 0, 23),)
-    [question] = placed(read('How often?,"It turns ""twice"" a day.",tide', columns=COLUMNS), DOCUMENTS)
+    [question] = located(read('How often?,"It turns ""twice"" a day.",tide', columns=COLUMNS), DOCUMENTS)
     assert question.references[0].content == "It turns “twice” a day."
 
 
 def test_every_place_in_the_document_counts():
-    [question] = placed(read("And then?,It shuts."), DOCUMENTS)
+    [question] = located(read("And then?,It shuts."), DOCUMENTS)
     assert spans(question) == [(48, 57), (58, 67)]
 
 
 def test_every_place_counts_in_wrapped_text_too_and_only_whole_words_do():
     wrapped = Document("notes.md", "No cat. A cat\nsleeps. Category: a cat sleeps.")
-    [question] = placed(
+    [question] = located(
         read("Who?,A cat sleeps."), [Document("notes.md", wrapped.text.replace("a cat", "A cat"))]
     )
     assert spans(question) == [(8, 21), (32, 45)]
-    [question] = placed(read("What?,cat"), [wrapped])
+    [question] = located(read("What?,cat"), [wrapped])
     assert spans(question) == [(3, 6), (10, 13), (34, 37)]
 
 
 def test_a_word_that_stands_everywhere_is_not_placed():
     rows = read("What?,cat")
-    assert placed(rows, [Document("cats.md", "cat " * 21)]) == rows
+    assert located(rows, [Document("cats.md", "cat " * 21)]) == rows
 
 
 def test_a_document_that_is_there_twice_is_one():
-    [question] = placed(read("When?,The harbour opens at 9."), [*DOCUMENTS, HARBOUR])
+    [question] = located(read("When?,The harbour opens at 9."), [*DOCUMENTS, HARBOUR])
     assert question.corpus_id == "harbour"
 
 
@@ -67,21 +67,21 @@ COLUMNS = "question,passage,document"
 @pytest.mark.parametrize("name", ["harbour", "harbour.md", "notes/harbour.md"])
 def test_the_document_decides_where_several_hold_the_passage(name):
     rows = read(f"How often?,It turns “twice” a day.,{name}", columns=COLUMNS)
-    assert [question.corpus_id for question in placed(rows, DOCUMENTS)] == ["harbour"]
+    assert [question.corpus_id for question in located(rows, DOCUMENTS)] == ["harbour"]
 
 
 @pytest.mark.parametrize("name", ["prices.csv#3", "prices.csv", "prices", ""])
 def test_a_row_of_a_table_is_a_document(name):
     table = [Document(f"prices.csv#{number}", f"item: {item}") for number, item in [(2, "Oak"), (3, "Ash")]]
-    [question] = placed(read(f"What is 3?,item: Ash,{name}", columns=COLUMNS), table)
+    [question] = located(read(f"What is 3?,item: Ash,{name}", columns=COLUMNS), table)
     assert (question.corpus_id, spans(question)) == ("prices#3", [(0, 9)])
     assert check_questions([question], table) == []
 
 
 def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_said():
     rows = read("How often?,It turns “twice” a day.", "Why?,Because of the wind.")
-    assert placed(rows, DOCUMENTS) == rows
-    assert all(one.start == UNPLACED for question in rows for one in question.references)
+    assert located(rows, DOCUMENTS) == rows
+    assert all(one.start == UNLOCATED for question in rows for one in question.references)
     assert measurable(rows, DOCUMENTS) == []
     twice, none = check_questions(rows, DOCUMENTS)
     assert (
@@ -92,7 +92,7 @@ def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_
 
 def test_a_similar_passage_of_the_named_document_is_suggested():
     rows = read("Who?,The moon always pulls the sea.,tide", columns=COLUMNS)
-    assert placed(rows, DOCUMENTS) == rows
+    assert located(rows, DOCUMENTS) == rows
     [problem] = check_questions(rows, DOCUMENTS)
     assert "does not stand in “tide.md”, which has" in problem.text
     assert problem.suggestion.content == "The moon pulls\nthe sea."

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from engine.documents.document import Document
 from engine.evaluation.passage_search import SearchableText
-from engine.evaluation.questions import UNPLACED, Question, Reference, names_for, stem
+from engine.evaluation.questions import UNLOCATED, Question, Reference, names_for, stem
 
 MOST_PLACES = 20  # of one passage in a document
 
 
-def placed(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
-    """Return questions in their order, with their unplaced passages found in the documents.
+def located(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
+    """Return questions in their order, with their unlocated passages found in the documents.
 
     A passage is searched in the document that the question names, in the rows of the file that it names, or
     in all; white space, quotation marks and dashes may differ. Every place where it stands counts. A question
@@ -20,15 +20,15 @@ def placed(questions: Sequence[Question], documents: Sequence[Document]) -> list
     """
     texts = [SearchableText(document.name, document.text) for document in documents]
     return [
-        placed_in(question, texts) if any(is_unplaced(one) for one in question.references) else question
+        located_in(question, texts) if any(is_unlocated(one) for one in question.references) else question
         for question in questions
     ]
 
 
-def placed_in(question: Question, texts: Sequence[SearchableText]) -> Question:
+def located_in(question: Question, texts: Sequence[SearchableText]) -> Question:
     """Return a question with its passages at their places in the one document that holds them all."""
     found = [
-        (stem(text.name), [places(text, one) if is_unplaced(one) else (one,) for one in question.references])
+        (stem(text.name), [places(text, one) if is_unlocated(one) else (one,) for one in question.references])
         for text in texts
         if question.corpus_id in ("", *names_for(text.name))
     ]
@@ -49,6 +49,6 @@ def places(text: SearchableText, passage: Reference) -> tuple[Reference, ...]:
     return tuple(Reference(text.text[slice(*span)], *span) for span in spans)
 
 
-def is_unplaced(reference: Reference) -> bool:
+def is_unlocated(reference: Reference) -> bool:
     """Whether a passage has no place yet."""
-    return reference.start == UNPLACED
+    return reference.start == UNLOCATED
