@@ -308,7 +308,7 @@ def test_an_index_of_it_is_searched_by_every_retriever_without_an_inside(model, 
 
 
 def test_answers_quote_the_sentences_that_it_finds_nearest(model, documents, decoder):
-    index = build_index(cut(documents, model, 64), model)
+    index = build_index(cut(documents, model, 64), model, documents=documents)
     settings = AnswerSettings(SearchSettings(2, min_relevance=0), write=False)
     answer = ask("Who kept bees?", index, model, Writer(decoder), settings)
     assert answer.quotes[0].text.startswith("Its keeper kept bees")
