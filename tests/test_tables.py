@@ -7,6 +7,7 @@ import ast
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.documents.document import Document
@@ -20,8 +21,10 @@ from engine.export.libraries import LIBRARIES
 from engine.export.script import export
 from engine.generation.sampling import RULES, Sampling
 from engine.inspection.model.positions import decoder_score_by_distance
+from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, Pooling
 from engine.models import bert, decoders, encoder_families, gpt2, gpt2_file
+from engine.retrieval.index_choice import choose_index
 from engine.retrieval.index_kinds import INDEX_KINDS, IndexKind
 from engine.retrieval.retrievers import RETRIEVERS, Retriever
 from engine.settings import Configuration
@@ -113,7 +116,15 @@ def test_commands_know_new_entries(corpus, tmp_path):
 
 
 @pytest.mark.usefixtures("_new_entries")
-def test_a_file_of_a_new_format_is_read(tmp_path):
+def test_an_index_of_a_new_kind_finds_the_nearest():
+    vectors = l2_normalize(np.random.default_rng(0).normal(size=(2000, 16)).astype(np.float32))
+    choice, ann = choose_index(vectors, "lists")
+    assert choice.kind == "lists"
+    assert ann.nearest(vectors, vectors[:3], 1)[1][:, 0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("_new_entries")
+def test_a_file_of_a_new_format_is_read():
     [document] = parse_file("a.shout", b"HELLO").documents
     assert document.text == "HELLO"
 
