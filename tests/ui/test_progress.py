@@ -26,13 +26,8 @@ def told(clock, *reports):
 def test_the_rest_takes_as_long_as_the_part_before(clock):
     assert told(clock, (0, 0.0), (10, 0.25)) == ["", ", about 30 s left"]
     assert told(clock, (0, 0.0), (60, 0.5), (90, 0.75)) == ["", ", about 1 min 0 s left", ", about 30 s left"]
-
-
-def test_what_was_there_before_does_not_count_for_the_rate(clock):
-    assert told(clock, (0, 0.5), (10, 0.75)) == ["", ", about 10 s left"]
-
-
-def test_nothing_is_told_of_short_work_of_work_that_stands_still_and_at_the_end(clock):
+    assert told(clock, (0, 0.5), (10, 0.75)) == ["", ", about 10 s left"]  # what was there does not count
+    # Nothing is told of short work, of work that stands still, and at the end.
     assert told(clock, (0, 0.0), (0.5, 0.5), (9, 0.0), (9, 1.0)) == [""] * 4
 
 

