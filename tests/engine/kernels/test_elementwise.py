@@ -22,18 +22,13 @@ def matrices(largest=100.0, max_side=70):
 
 
 @given(matrices())
-def test_gelu_equals_its_numpy_twin(x):
+def test_gelu_and_layer_norm_equal_their_numpy_twins(x):
     np.testing.assert_allclose(elementwise.gelu(x.copy()), activation.gelu(x.copy()), rtol=1e-6, atol=1e-6)
-
-
-@given(matrices())
-def test_layer_norm_equals_its_numpy_twin(x):
     weight, bias = np.linspace(-2, 2, 2 * x.shape[1], dtype=np.float32).reshape(2, -1)
-    ours = elementwise.layer_norm(x.copy(), weight, bias, 1e-5)
+    ours, exact = elementwise.layer_norm(x.copy(), weight, bias, 1e-5), x.astype(np.float64)
     # Both divide what is left after subtracting the mean by its size, however small.
-    theirs = norm.layer_norm(x.astype(np.float64), weight, bias, 1e-5)
-    error = 3e-7 * np.abs(x).max() / np.sqrt(x.astype(np.float64).var(axis=1, keepdims=True) + 1e-5)
-    assert (np.abs(ours - theirs) <= 1e-5 + 3 * error).all()
+    error = 3e-7 * np.abs(x).max() / np.sqrt(exact.var(axis=1, keepdims=True) + 1e-5)
+    assert (np.abs(ours - norm.layer_norm(exact, weight, bias, 1e-5)) <= 1e-5 + 3 * error).all()
 
 
 @given(st.integers(1, 40), st.integers(1, 70), st.sampled_from([1, 24, WIDE, 3 * WIDE]), st.integers(0, 9))
@@ -139,26 +134,27 @@ def test_a_compiled_encoder_equals_the_numpy_one():
 
 
 def test_other_precisions_are_left_to_numpy():
-    assert Encoder.load(dtype=np.float64).compiled is False
-    assert Encoder.load(dtype=np.float64).encode(["x"]).dtype == np.float64
+    encoder = Encoder.load(dtype=np.float64)
+    assert encoder.compiled is False
+    assert encoder.encode(["x"]).dtype == np.float64
 
 
-def test_without_numba_the_engine_works():
+@pytest.mark.parametrize(
+    ("begin", "variables"),
+    [
+        ("import sys; sys.modules['numba'] = None", {}),
+        pytest.param("", {"NUMBA_DISABLE_JIT": "1"}, marks=pytest.mark.nightly),
+    ],
+    ids=["without numba", "with compiling switched off"],
+)
+def test_where_nothing_is_compiled_the_encoder_works(begin, variables):
     code = (
-        "import sys; sys.modules['numba'] = None\n"
-        "from engine import Encoder\n"
-        "from engine.kernels.primitives import best_primitives, prepare_compiled\n"
-        "from engine.layers.primitives import NUMPY\n"
+        f"{begin}\nfrom engine import Encoder\n"
+        "from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled\n"
         "encoder = Encoder.load(); prepare_compiled().join()\n"
         "print(best_primitives() is NUMPY, encoder.encode(['The cat sat.']).shape)"
     )
-    assert run_python(code) == ["True (1, 384)"]
-
-
-def test_with_compiling_switched_off_the_engine_works():
-    code = "from engine import Encoder; encoder = Encoder.load(); from engine.kernels import primitives\n"
-    code += "primitives.prepare_compiled().join(); print(encoder.encode(['The cat sat.']).shape)"
-    assert run_python(code, NUMBA_DISABLE_JIT="1") == ["(1, 384)"]
+    assert run_python(code, **variables) == ["True (1, 384)"]
 
 
 def test_the_first_vector_does_not_wait_for_the_compiler(tmp_path):
@@ -199,6 +195,7 @@ print([bool(abs(gap).max() < 1e-4) for gap in gaps])
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("width", "missing"),
     [(16, ["avx512"]), (16, ["avx512", "avxvnni"]), (64, ["avx512vnni", "amx"])],

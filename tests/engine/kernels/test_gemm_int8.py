@@ -19,8 +19,8 @@ def random_case(n_tokens, d_in, d_out, seed=0):
 
 
 @needs_instruction
-@pytest.mark.parametrize("n_tokens", [1, 5, 6, 7, 97, 200])
-@pytest.mark.parametrize(("d_in", "d_out"), [(128, 64), (384, 192), (1536, 384)])
+@pytest.mark.parametrize("n_tokens", [1, 6, 7, 97])
+@pytest.mark.parametrize(("d_in", "d_out"), [(128, 64), (384, 192)])
 def test_the_compiled_product_equals_the_readable_one(n_tokens, d_in, d_out):
     x, weight, bias = random_case(n_tokens, d_in, d_out)
     expected = numpy_linear(x, weight, bias)
@@ -61,7 +61,7 @@ def test_tile_registers_give_the_same_sums(n_tokens):
     from engine.kernels import tiles
     from engine.kernels.gemm import WIDE, make_product
 
-    of_tiles, of_vectors = tiles.make_tile_product(bits=8), make_product(WIDE, bits=8)
+    of_tiles, of_vectors = tiles.tile_product, make_product(WIDE, bits=8)
     shapes, d_in = tiles.TILE_SHAPES, 384
 
     @njit
