@@ -41,7 +41,7 @@ SHOWN = {
     "documents": {
         "Files": "Add files in the sidebar",
         "Chunks": "Median tokens",
-        "Never read": "Nothing is lost: the longest of",
+        "Never read": "Every chunk is read whole",
         "Map": "Together the axes explain",
         "Health": "How this is measured",
         "Index": "The nearest vectors are found by an index",
