@@ -84,13 +84,16 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
     assert f"{310 - len(own)} about documents that are not searched" in said(app)
 
 
-def test_uploaded_passages_are_placed_in_the_documents_and_stay_so():
-    app = page_over(picker_page)
-    passage = "A loader turns a file into plain text."
+def test_uploaded_passages_are_located_and_a_question_of_a_workspace_that_is_none_is_left_out():
+    rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
+    odd = Workspace(question_sets={"odd.csv": rows})
+    app = page_over(picker_page, [TIDE], workspace=odd)
+    assert app.session_state["picked"] == [ASKED]
+    assert "Question 2 of the workspace is no labelled question" in said(app)
+    app, passage = page_over(picker_page), "A loader turns a file into plain text."
     give(app, "mine.csv", f"question,passage\nWhat does a loader do?,{passage}\nWhy?,No such words.".encode())
     [question] = app.session_state["picked"]
     assert (question.corpus_id, question.references[0].content) == ("inside_the_pipeline", passage)
-    assert "1 question about these documents" in said(app)
     assert "No such words" in said(app)
 
 
@@ -221,13 +224,6 @@ def test_a_collection_brings_its_documents():
     assert document.text[one.start : one.end] == one.content == "Drag is what it costs."
 
 
-def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():
-    rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
-    app = page_over(picker_page, [TIDE], workspace=Workspace(question_sets={"odd.csv": rows}))
-    assert app.session_state["picked"] == [ASKED]
-    assert "Question 2 of the workspace is no labelled question" in said(app)
-
-
 def test_labels_are_kept_saved_opened_and_deleted():
     app = page_over(labelling_page, [TIDE])
     assert "Write a question to begin" in said(app)
@@ -254,8 +250,13 @@ def test_labels_are_kept_saved_opened_and_deleted():
 
 
 def test_passages_are_found_by_words_too_and_marked_where_they_stand():
-    app = page_over(labelling_page, [Document("long.md", "Filler goes here. " * 90 + TEXT)])
-    app.text_input(key="label-question").set_value("Who?").run()
+    kept = {"mine.jsonl": [question_fields(ASKED)]}
+    long = [Document("long.md", "Filler goes here. " * 90 + TEXT)]
+    app = page_over(labelling_page, long, by="bm25", workspace=Workspace(question_sets=kept))
+    app.selectbox(key="label-set").set_value("mine.jsonl").run()
+    app.text_input(key="label-question").set_value("sailors").run()
+    assert len([button for button in app.button if str(button.key).startswith("label-hit")]) == 1
+    assert RETRIEVERS["bm25"].label in said(app)
     app.segmented_control(key="label-how").set_value("By words").run()
     app.text_input(key="label-words").set_value("SAILORS know").run()
     app.button(key="label-hit-0").click().run()
@@ -265,41 +266,11 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
     app.selectbox(key="passage-to").set_value(93).run()
     app.selectbox(key="passage-from").set_value(92).run()
     app.button(key="label-keep").click().run()
-    [row] = app.session_state["workspace"].question_sets[LABELLED]
+    first, row = app.session_state["workspace"].question_sets["mine.jsonl"]
+    assert first == question_fields(ASKED)
     assert row["references"][0]["content"] == "Sailors know when it does. The end is near."
     app.text_input(key="label-words").set_value("no such words").run()
     assert "No sentence of these documents" in said(app)
-
-
-def test_an_uploaded_set_is_extended_and_no_other():
-    kept = {"mine.jsonl": [question_fields(ASKED)], LABELLED: [question_fields(ASKED)]}
-    app = page_over(labelling_page, [TIDE], workspace=Workspace(question_sets=kept))
-    assert [box.options for box in app.selectbox] == [[LABELLED, "mine.jsonl"]]
-    app.selectbox(key="label-set").set_value("mine.jsonl").run()
-    assert app.header[0].value == escape_markdown("mine.jsonl")
-    app.text_input(key="label-question").set_value("When is it over?").run()
-    app.selectbox(key="passage-from").set_value(3).run()
-    app.button(key="label-keep").click().run()
-    start = TEXT.index("The end")
-    added = Question("When is it over?", "tide", (Reference("The end is near.", start, len(TEXT)),))
-    sets = app.session_state["workspace"].question_sets
-    assert sets == kept | {"mine.jsonl": [question_fields(ASKED), question_fields(added)]}
-    app.multiselect(key="label-deleted-mine.jsonl").set_value([0]).run()
-    app.button(key="label-delete").click().run()
-    sets = app.session_state["workspace"].question_sets
-    assert sets == kept | {"mine.jsonl": [question_fields(added)]}
-
-
-def test_passages_are_looked_for_by_the_retriever_of_the_app():
-    filler = "Ships in the harbour are made of wood and of iron. " * 40
-    asked = {"label-question": "sailors", "by": "bm25"}
-    app = page_over(labelling_page, [Document("long.md", filler + TEXT)], **asked)
-    buttons = [button.key for button in app.button if button.key.startswith("label-hit")]
-    assert len(buttons) == 1  # the others share no word with the question
-    assert RETRIEVERS["bm25"].label in said(app)
-    app.session_state["label-question"] = "zyx"
-    app.run()
-    assert "finds nothing for this question" in said(app)
 
 
 @pytest.mark.parametrize("names", [("a/tide.md", "b/tide.html"), ("tide.csv#2", "tide.csv#3")])
@@ -322,25 +293,6 @@ def test_a_second_passage_joins_its_question():
     assert parse_questions("labels.jsonl", jsonl(*one)) == one
 
 
-def sentences_page():
-    import streamlit as st
-
-    from ui.questions.search import sentences_of, sentences_with
-
-    text = "\n The otter lives here.  The OTTER swims!\n\n\n No animal here"
-    spans = [sentences_of(text)]
-    spans += [sentences_with(words, text) for words in ("otter the", "otter animal", " ")]
-    st.session_state["found"] = [[text[start:end] for start, end in each] for each in spans]
-
-
-def test_sentences_have_no_white_space_around_and_are_found_by_all_of_the_words():
-    app = app_of(sentences_page).run()
-    every, otters, *nothing = app.session_state["found"]
-    assert every == ["The otter lives here.", "The OTTER swims!", "No animal here"]
-    assert otters == every[:2]
-    assert nothing == [[], []]
-
-
 def test_the_self_test_says_where_least_is_found():
     nan = float("nan")
     assert "Every sentence" in summary({"verbatim": [1, nan, 1], "paraphrase": [1, nan, 1]}, 4)
@@ -359,3 +311,22 @@ def test_the_self_test_is_drawn():
     app.slider(key="self-test-k").set_value(20).run()
     assert "Every sentence finds its own chunk among the first 20" in app.markdown[0].value
     assert any("9 sentences" in caption.value for caption in app.caption)
+
+
+def sentences_page():
+    import streamlit as st
+
+    from ui.questions.search import sentences_of, sentences_with
+
+    text = "\n The otter lives here.  The OTTER swims!\n\n\n No animal here"
+    spans = [
+        sentences_of(text),
+        *(sentences_with(words, text) for words in ("otter the", "otter animal", " ")),
+    ]
+    st.session_state["found"] = [[text[start:end] for start, end in each] for each in spans]
+
+
+def test_sentences_have_no_white_space_around_and_are_found_by_all_of_the_words():
+    every, otters, *nothing = app_of(sentences_page).run().session_state["found"]
+    assert every == ["The otter lives here.", "The OTTER swims!", "No animal here"]
+    assert (otters, nothing) == (every[:2], [[], []])

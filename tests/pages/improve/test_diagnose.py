@@ -5,7 +5,7 @@ from engine.documents.sentences import sentence_spans
 from engine.evaluation.questions import load_questions, questions_about
 from engine.settings import Configuration
 from pages.improve.diagnose.fix import change_words, changed_names
-from tests.apps import app_page, app_within, by_label, plain, said, tables
+from tests.apps import app_page, by_label, plain, said, tables
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_reranker
 
@@ -64,24 +64,14 @@ def test_the_question_of_the_session_comes_first(labelled):
     *_, last = questions_about(load_questions(), ["inside_the_pipeline.md"])
     app = page(**{"current-question": last.text})
     assert by_label(app.selectbox, "Question and passage").value.startswith(last.text[:30])
-    assert f"Question: {last.text}" in said(app)
-
-
-def test_an_unknown_way_to_the_passage_is_the_first_one(encoder):
     assert page(**{"diagnose-way-True": "none of the ways"}).button_group[0].value == "A labelled question"
+    assert f"Question: {last.text}" in said(app)
 
 
 def test_a_text_of_no_document_ends_at_the_first_step(encoder):
     app = pasted("Why?", "A purple <b>submarine</b> sank near Iceland last Tuesday.")
     assert headings(app) == ["In short", "1 · Is the text in a document?"]
     assert "It is not in the documents" in said(app)
-
-
-def test_a_pasted_passage_is_followed_to_its_rank(encoder):
-    text = document("inside_the_pipeline.md")
-    app = pasted("How are words cut?", " ".join(text[400:600].split()))
-    assert headings(app)[4] == "4 · Where does it rank, and what outranks it?"
-    assert said(app)
 
 
 @pytest.mark.parametrize(("least", "is_refused"), [(100, True), (0, False)])
@@ -164,12 +154,6 @@ def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_
     app = by_label(app.button, "Use these settings").click().run()
     assert app.selectbox(key="retriever").value == "dense"
     assert app.success[0].value.startswith("It was found")
-
-
-def test_no_document_is_said_in_one_line(encoder):
-    app = app_within("improve/diagnose", searched=[])
-    assert "No document is chosen" in said(app)
-    assert not headings(app)
 
 
 def test_changes_are_told_change_words():
