@@ -30,6 +30,7 @@ DOCUMENTS = {
     "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
 }
 QUESTION = "When was the Vardholm tower finished?"
+SERVER = Server("http://localhost:1/v1", "mason")  # at which nobody listens
 # Words and vectors put these in different orders: the first has the question's words and another subject.
 TRAPS = (
     "Vardholm bread: when it is finished, and finished it is when brown, take it out.",
@@ -55,11 +56,9 @@ def reply(
     return ask(question, index, encoder, Writer(decoder, server, reuse), chosen, null_scores, **callbacks)
 
 
-def search(question, index, encoder, k=4, min_relevance=90, null_scores=None, retriever="dense", **more):
+def search(question, index, encoder, k=4, min_relevance=90, null_scores=None, retriever="dense"):
     """Retrieve with settings by their names."""
-    return retrieve(
-        question, index, encoder, SearchSettings(k, min_relevance, retriever), null_scores, **more
-    )
+    return retrieve(question, index, encoder, SearchSettings(k, min_relevance, retriever), null_scores)
 
 
 @pytest.fixture(scope="module")
@@ -80,15 +79,27 @@ def silent(decoder):
         raise AssertionError("the decoder was asked")
 
     return SimpleNamespace(
-        max_tokens=decoder.max_tokens, name="silent", chat_template="a template", generate=refuse
+        max_tokens=decoder.max_tokens,
+        name="silent",
+        chat_template="a template",
+        generate=refuse,
+        tokenizer=decoder.tokenizer,
+        chat_encoding=decoder.chat_encoding,
     )
 
 
-def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
+@pytest.fixture(scope="module")
+def answered(index, encoder, decoder, null_scores):
+    """An answer, read again without its passages, and the pieces in which its text came."""
     pieces = []
-    answer = reply(
-        QUESTION, index, encoder, decoder, k=2, min_relevance=0, max_new_tokens=32, on_text=pieces.append
-    )
+    settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 24, "null_scores": null_scores}
+    answer = reply(QUESTION, index, encoder, decoder, **settings, check=True, on_text=pieces.append)
+    return answer, pieces
+
+
+def test_an_answer_lists_what_it_read_and_who_wrote_it(answered, encoder, decoder):
+    answer, pieces = answered
+    written, times = answer.written, answer.timed.writing
     assert "1891" in answer.text
     assert "".join(pieces).strip() == answer.text
     first = answer.sources[-1]  # the best stands next to the question
@@ -96,6 +107,14 @@ def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
     assert first.document == "tower.md"
     vectors = encoder.encode([QUESTION, first.text])
     assert first.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+    assert (written.model, written.server) == (decoder.name, None)
+    ids = [number for number in written.ids if number not in decoder.end_ids]
+    assert decoder.tokenizer.decode(ids).strip() == answer.text
+    search = answer.timed.search
+    seconds = (search.tokenize_s, search.encode_s, search.search_s, times.prompt_s, times.generate_s)
+    assert min(seconds) > 0
+    assert (times.prompt_tokens, times.answer_tokens) == (len(written.prompt.ids), len(written.ids))
+    assert times.prompt_tokens_per_s > 0
 
 
 def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_still_quote(
@@ -108,41 +127,32 @@ def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_
     assert reply(QUESTION, index, encoder, plain, **quoting, max_prompt_tokens=1_000_000).quotes
 
 
-def test_every_stage_is_timed_and_every_token_counted(index, encoder, decoder):
-    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=8)
-    search, timings = answer.timed.search, answer.timed.writing
-    stages = (search.tokenize_s, search.encode_s, search.search_s, timings.prompt_s, timings.generate_s)
-    assert min(stages) > 0
-    assert timings.prompt_tokens == len(answer.written.prompt.ids)
-    assert 1 <= timings.answer_tokens <= 8
-    assert timings.prompt_tokens_per_s > 0
-
-
 @pytest.mark.parametrize(
     ("question", "min_relevance"), [("Who won the chess championship?", 90), (QUESTION, 100)]
 )
-def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, silent, question, min_relevance):
-    pieces = []
-    answer = reply(question, index, encoder, silent, min_relevance=min_relevance, on_text=pieces.append)
-    assert (answer.text, pieces) == ("", [])
+def test_where_nothing_is_relevant_the_decoder_is_not_asked(
+    index, encoder, silent, null_scores, question, min_relevance
+):
+    pieces, settings = [], {"min_relevance": min_relevance, "null_scores": null_scores}
+    answer = reply(question, index, encoder, silent, on_text=pieces.append, **settings)
+    assert (answer.text, pieces, answer.written) == ("", [], None)
     assert (answer.judged.status, answer.judged.confidence) == ("refused", 0)
     assert answer.sources == answer.quotes == answer.judged.sentences == ()
-    assert answer.written is None
     assert len(answer.retrieved.hits) == 3
     assert answer.timed.writing.prompt_tokens == 0
 
 
-def test_only_passages_as_relevant_as_asked_for_are_given_whole(index, encoder, decoder):
-    found = search(QUESTION, index, encoder, 3, 0)
-    first, second = (found.null_scores.relevance(hit.score) for hit in found.hits[:2])
-    settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 4}
-    answer = reply(QUESTION, index, encoder, decoder, **settings)
+def test_only_passages_as_relevant_as_asked_for_are_given_whole(index, encoder, decoder, null_scores):
+    found = search(QUESTION, index, encoder, 3, 0, null_scores)
+    first, second = (null_scores.relevance(hit.score) for hit in found.hits[:2])
+    settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 1}
+    answer = reply(QUESTION, index, encoder, decoder, null_scores=null_scores, **settings)
     assert len(answer.sources) == 1
     assert len(answer.retrieved.hits) == 3
 
 
-def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encoder, decoder):
-    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=4)
+def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encoder, decoder, null_scores):
+    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=1, null_scores=null_scores)
     best = answer.evidence[0].probability
     near = [quote for quote in answer.evidence if quote.probability >= LEAST_SHARE * best]
     assert len(near) < len(answer.evidence)
@@ -150,35 +160,25 @@ def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encode
     assert {source.text for source in answer.sources} == {quote.text for quote in near[:N_READ]}
 
 
-def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(index, encoder):
-    every = search(QUESTION, index, encoder, 3)
+def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(
+    index, encoder, null_scores
+):
+    every = search(QUESTION, index, encoder, 3, null_scores=null_scores)
     scores = [hit.score for hit in every.hits]
     assert every.margins == (scores[0] - scores[1], scores[1] - scores[2], None)
     for k in (1, 2):
-        found = search(QUESTION, index, encoder, k)
+        found = search(QUESTION, index, encoder, k, null_scores=null_scores)
         assert found.hits == every.hits[:k]
         assert found.margins == every.margins[:k]
 
 
-def test_other_null_scores_decide_otherwise(index, encoder):
-    own = search(QUESTION, index, encoder, 3, 90)
+def test_other_null_scores_decide_otherwise(index, encoder, null_scores):
+    own = search(QUESTION, index, encoder, 3, 90, null_scores)
     assert [own.hits[place].chunk.document for place in own.relevant] == ["tower.md"]
     about_towers = null_scores_of(index, encoder, ["When was the tower built?", "Who built Vardholm tower?"])
     found = search(QUESTION, index, encoder, 3, 99, about_towers)
     assert found.null_scores is about_towers
     assert found.relevant == ()
-
-
-@pytest.mark.parametrize("min_relevance", [-0.1, 101, float("nan")])
-def test_a_relevance_that_is_no_percentage_is_refused(index, encoder, min_relevance):
-    with pytest.raises(InputError, match=r"min_relevance is .*: give 0"):
-        search(QUESTION, index, encoder, 3, min_relevance)
-
-
-@pytest.mark.parametrize("k", [0, -1])
-def test_no_passages_cannot_be_asked_for(index, encoder, k):
-    with pytest.raises(InputError, match=f"k is {k}"):
-        search(QUESTION, index, encoder, k)
 
 
 def test_the_question_is_embedded_as_the_index_was(encoder):
@@ -188,126 +188,130 @@ def test_the_question_is_embedded_as_the_index_was(encoder):
     np.testing.assert_allclose(hit.score, vectors[0] @ vectors[1], atol=1e-5)
 
 
-def test_an_index_of_another_model_is_refused(index, encoder, silent):
-    with pytest.raises(InputError, match="vectors of other"):
-        reply(QUESTION, replace(index, spec=replace(index.spec, model="x", name="other")), encoder, silent)
-
-
-def test_budgets_beyond_the_context_are_refused(index, encoder, silent):
-    with pytest.raises(ContextLengthError, match="exceed the 8192 positions"):
-        reply(QUESTION, index, encoder, silent, max_prompt_tokens=8000, max_new_tokens=500)
-
-
-def test_a_blank_question_is_refused(index, encoder, silent):
-    with pytest.raises(InputError, match="question is empty"):
-        reply("  ", index, encoder, silent)
-
-
-def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decoder):
-    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=32)
-    assert (answer.written.model, answer.written.server) == (decoder.name, None)
-    assert len(answer.written.ids) == answer.timed.writing.answer_tokens
-    written = [number for number in answer.written.ids if number not in decoder.end_ids]
-    assert decoder.tokenizer.decode(written).strip() == answer.text
-
-
 @pytest.mark.parametrize(
-    "setting", [{"temperature": -1}, {"top_k": 0}, {"top_p": 2}, {"min_p": 2}, {"repetition_penalty": 0}]
+    ("settings", "error", "message"),
+    [
+        ({"min_relevance": -0.1}, InputError, r"min_relevance is .*: give 0"),
+        ({"min_relevance": 101}, InputError, r"min_relevance is .*: give 0"),
+        ({"min_relevance": float("nan")}, InputError, r"min_relevance is .*: give 0"),
+        ({"k": 0}, InputError, "k is 0"),
+        ({"question": "  "}, InputError, "question is empty"),
+        ({"max_prompt_tokens": 8000, "max_new_tokens": 500}, ContextLengthError, "the 8192 positions"),
+        ({"retriever": "best"}, InputError, r"^retriever 'best' is not one of dense, bm25, .*cross-encoder$"),
+        ({"context": "pages"}, InputError, "context 'pages' is not one of sentences, passages"),
+        ({"answer_threshold": 0.2, "refuse_threshold": 0.3}, InputError, "the lower one first"),
+        ({"answer_threshold": 1.1}, InputError, "numbers from 0 to 1"),
+        ({"refuse_threshold": -0.1}, InputError, "numbers from 0 to 1"),
+        ({"answer_threshold": float("nan")}, InputError, "numbers from 0 to 1"),
+        ({"temperature": -1, "min_relevance": 100}, InputError, "temperature"),
+        ({"server": SERVER, "top_k": 5}, InputError, "top_k is .* leave it out"),
+        ({"server": SERVER, "min_p": 0.1}, InputError, "min_p is .* leave it out"),
+        ({"server": SERVER, "repetition_penalty": 1.2}, InputError, "repetition_penalty is .* leave it out"),
+    ],
+    ids=str,
 )
-def test_a_setting_outside_its_range_is_refused_whatever_is_found(index, encoder, silent, setting):
-    with pytest.raises(InputError, match=next(iter(setting))):
-        reply(QUESTION, index, encoder, silent, min_relevance=100, **setting)
+def test_settings_that_cannot_be_are_refused_whatever_is_found(
+    index, encoder, silent, null_scores, settings, error, message
+):
+    with pytest.raises(error, match=message):
+        reply(
+            index=index,
+            encoder=encoder,
+            decoder=silent,
+            **{"question": QUESTION, "null_scores": null_scores, **settings},
+        )
 
 
-def test_stopping_keeps_what_was_written(index, encoder, decoder):
-    whole = reply(QUESTION, index, encoder, decoder, max_new_tokens=32)
-    pieces = []
+def test_an_index_of_another_model_is_refused(index, encoder, silent, null_scores):
+    other = replace(index, spec=replace(index.spec, model="x", name="other"))
+    with pytest.raises(InputError, match="vectors of other"):
+        reply(QUESTION, other, encoder, silent, null_scores=null_scores)
+
+
+def test_stopping_keeps_what_was_written_and_reads_it_no_more(index, encoder, decoder, answered, null_scores):
+    whole, pieces = answered[0], []
     answer = reply(
         QUESTION,
         index,
         encoder,
         decoder,
-        max_new_tokens=32,
+        k=2,
+        min_relevance=0,
+        null_scores=null_scores,
         on_text=pieces.append,
         stop=lambda: len(pieces) >= 3,
+        check=True,
     )
     assert len(pieces) == 3
     assert answer.text == "".join(pieces).strip()
     assert whole.text.startswith(answer.text)
     assert answer.written.finish_reason == "stopped"
     assert whole.written.finish_reason in ("stop", "length")
+    assert {each.log_prob_drop for each in answer.judged.sentences} == {None}
 
 
 def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
     index, encoder, decoder, null_scores
 ):
     cache = PrefixCache()
-    settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "null_scores": null_scores}
+    settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 3, "null_scores": null_scores}
     other = "How many masons built the Vardholm tower?"
     alone = reply(other, index, encoder, decoder, **settings)
-    assert alone.timed.writing.reused_tokens == 0
     first = reply(QUESTION, index, encoder, decoder, reuse=cache, **settings)
-    assert first.timed.writing.reused_tokens == 0
+    assert alone.timed.writing.reused_tokens == first.timed.writing.reused_tokens == 0
     second = reply(other, index, encoder, decoder, reuse=cache, **settings)
     assert [source.text for source in first.sources] == [source.text for source in second.sources]
-    same = sum(source.n_tokens for source in second.sources)
-    assert same < second.timed.writing.reused_tokens < second.timed.writing.prompt_tokens
+    times, same = second.timed.writing, sum(source.n_tokens for source in second.sources)
+    assert same < times.reused_tokens < times.prompt_tokens
     assert second.written.ids == alone.written.ids
-    assert second.timed.writing.prompt_tokens_per_s == pytest.approx(
-        (second.timed.writing.prompt_tokens - second.timed.writing.reused_tokens)
-        / second.timed.writing.prompt_s
-    )
+    n_read = times.prompt_tokens - times.reused_tokens
+    assert times.prompt_tokens_per_s == pytest.approx(n_read / times.prompt_s)
 
 
-def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, decoder, silent):
-    silent.tokenizer, silent.chat_encoding = decoder.tokenizer, decoder.chat_encoding
+def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, decoder, silent, null_scores):
     with chat_server() as running:
-        pieces = []
-        server = Server(running.url, "mason")
+        pieces, sampling = [], {"top_p": 0.9, "seed": 3}
         answer = reply(
-            QUESTION, index, encoder, silent, server=server, on_text=pieces.append, top_p=0.9, seed=3
+            QUESTION,
+            index,
+            encoder,
+            silent,
+            server=Server(running.url, "mason"),
+            on_text=pieces.append,
+            null_scores=null_scores,
+            max_new_tokens=100_000,  # beyond the built-in model's context
+            **sampling,
         )
         [request] = running.requests
+    written = answer.written
     assert tuple(pieces) == WORDS
     assert answer.text == "".join(WORDS)
-    assert (answer.written.model, answer.written.server, answer.written.ids) == ("mason", running.url, ())
-    assert answer.written.finish_reason == "stop"
-    assert tuple(request["messages"]) == answer.written.prompt.messages
-    assert decoder.chat_encoding(request["messages"])[0].text == answer.written.prompt.text
+    assert (written.model, written.server, written.ids) == ("mason", running.url, ())
+    assert written.finish_reason == "stop"
+    assert tuple(request["messages"]) == written.prompt.messages
+    assert decoder.chat_encoding(request["messages"])[0].text == written.prompt.text
     assert DOCUMENTS["tower.md"] in request["messages"][-1]["content"]
-    assert (request["top_p"], request["seed"]) == (0.9, 3)
+    assert {name: request[name] for name in sampling} == sampling
     assert answer.timed.writing.answer_tokens == len(decoder.tokenizer.encode(answer.text))
     assert answer.timed.writing.prompt_s > 0
 
 
-def test_a_server_can_be_stopped(index, encoder, decoder):
+def test_a_server_can_be_stopped(index, encoder, silent, null_scores):
     with chat_server(pause=0.1) as running:
         pieces = []
         answer = reply(
             QUESTION,
             index,
             encoder,
-            decoder,
+            silent,
             server=Server(running.url, "mason"),
+            null_scores=null_scores,
             on_text=pieces.append,
             stop=lambda: len(pieces) >= 2,
         )
         assert running.hung_up.wait(60)
     assert answer.text == "".join(WORDS[:2]).strip()
     assert answer.written.finish_reason == "stopped"
-
-
-def test_budgets_beyond_the_built_in_context_are_fine_for_a_server(index, encoder, decoder):
-    with chat_server() as running:
-        server = Server(running.url, "mason")
-        assert reply(QUESTION, index, encoder, decoder, max_new_tokens=100_000, server=server).text
-
-
-@pytest.mark.parametrize("setting", [{"top_k": 5}, {"min_p": 0.1}, {"repetition_penalty": 1.2}])
-def test_a_setting_that_servers_do_not_have_is_refused(index, encoder, silent, setting):
-    [name] = setting
-    with pytest.raises(InputError, match=f"{name} is .* leave it out"):
-        reply(QUESTION, index, encoder, silent, server=Server("http://localhost:1/v1", "mason"), **setting)
 
 
 @pytest.fixture(scope="module")
@@ -336,26 +340,14 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encod
     assert relevances[0] < max(relevances)
     limit = (relevances[0] + max(relevances)) / 2
     expected = tuple(place for place, relevance in enumerate(relevances) if relevance >= limit)
-    answer = reply(
-        QUESTION,
-        traps,
-        encoder,
-        decoder,
-        k=3,
-        min_relevance=limit,
-        null_scores=every.null_scores,
-        retriever="bm25",
-        max_new_tokens=2,
-        context="passages",
-    )
-    assert answer.retrieved.retriever == "bm25"
-    assert answer.retrieved.hits == every.hits
-    assert answer.retrieved.relevant == expected
-    assert 0 not in answer.retrieved.relevant
-    assert answer.written.source_places == answer.retrieved.relevant
-    assert [source.text for source in answer.sources] == [
-        answer.retrieved.hits[n].chunk.text for n in answer.retrieved.relevant
-    ]
+    settings = {"k": 3, "min_relevance": limit, "null_scores": every.null_scores, "retriever": "bm25"}
+    answer = reply(QUESTION, traps, encoder, decoder, **settings, max_new_tokens=1, context="passages")
+    found = answer.retrieved
+    assert (found.retriever, found.hits, found.relevant) == ("bm25", every.hits, expected)
+    assert 0 not in found.relevant
+    assert answer.written.source_places == found.relevant
+    relevant = [found.hits[place].chunk.text for place in found.relevant]
+    assert [source.text for source in answer.sources] == relevant
 
 
 def test_where_no_passage_shares_a_word_none_is_found_by_words(traps, encoder, silent):
@@ -364,23 +356,12 @@ def test_where_no_passage_shares_a_word_none_is_found_by_words(traps, encoder, s
     assert answer.written is None
 
 
-def test_an_unknown_retriever_is_refused(traps, encoder, silent):
-    with pytest.raises(
-        InputError, match=r"^retriever 'best' is not one of dense, bm25, hybrid, .*cross-encoder$"
-    ):
-        reply(QUESTION, traps, encoder, silent, retriever="best")
-
-
 def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
     text = "The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."
     index = index_of_texts([text], encoder)
     answer = reply("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
-    assert (
-        0
-        < answer.timed.writing.guessed_tokens
-        < answer.timed.writing.answer_tokens
-        == len(answer.written.ids)
-    )
+    times = answer.timed.writing
+    assert 0 < times.guessed_tokens < times.answer_tokens == len(answer.written.ids)
 
 
 LONG = (
@@ -394,18 +375,13 @@ def long_index(encoder):
     return index_of_documents({"long.md": LONG}, encoder)
 
 
-def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encoder, decoder):
-    events = []
-    answer = reply(
-        QUESTION,
-        long_index,
-        encoder,
-        decoder,
-        min_relevance=0,
-        max_new_tokens=4,
-        on_quotes=lambda quotes: events.append(tuple(quotes)),
-        on_text=events.append,
-    )
+@pytest.mark.parametrize("context", ["sentences", "passages"])
+def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passages(
+    long_index, encoder, decoder, context
+):
+    events, settings = [], {"min_relevance": 0, "max_new_tokens": 2, "context": context}
+    callbacks = {"on_quotes": lambda quotes: events.append(tuple(quotes)), "on_text": events.append}
+    answer = reply(QUESTION, long_index, encoder, decoder, **settings, **callbacks)
     assert events[0] == answer.quotes == best_sentences(answer.evidence, N_QUOTES)
     assert len(events) > 1
     assert all(isinstance(each, str) for each in events[1:])
@@ -413,11 +389,6 @@ def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encode
         assert LONG[quote.start : quote.end] == quote.text
     assert "1891" in answer.quotes[0].text
     assert 0 < answer.timed.evidence_s < answer.timed.until_quotes_s
-
-
-@pytest.mark.parametrize("context", ["sentences", "passages"])
-def test_the_model_reads_the_best_sentences_or_whole_passages(long_index, encoder, decoder, context):
-    answer = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1, context=context)
     best = [quote.text for quote in reversed(best_sentences(answer.evidence, N_READ))]
     assert [each.text for each in answer.sources] == (best if context == "sentences" else [LONG])
     assert answer.written.source_places == (0,) * len(answer.sources)
@@ -427,37 +398,29 @@ def test_the_model_reads_the_best_sentences_or_whole_passages(long_index, encode
 
 def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, encoder, decoder, monkeypatch):
     monkeypatch.setattr("engine.generation.answer.LEAST_SHARE", 0)
-    whole = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1)
+    settings = {"min_relevance": 0, "max_new_tokens": 1}
+    whole = reply(QUESTION, long_index, encoder, decoder, **settings)
+    settings["null_scores"] = whole.retrieved.null_scores
     n_tokens = len(whole.written.prompt.ids)
     for budget in (n_tokens - 1, n_tokens - 22):
-        less = reply(
-            QUESTION,
-            long_index,
-            encoder,
-            decoder,
-            min_relevance=0,
-            max_new_tokens=1,
-            max_prompt_tokens=budget,
-            null_scores=whole.retrieved.null_scores,
-        )
+        less = reply(QUESTION, long_index, encoder, decoder, **settings, max_prompt_tokens=budget)
         assert len(less.written.prompt.ids) <= budget
         assert 1 <= len(less.sources) < N_READ
         assert less.sources[-1].text == less.quotes[0].text
 
 
-def test_without_writing_no_model_runs_and_the_quotes_are_the_answer(index, encoder, silent):
-    # a budget that the model would refuse is of no matter either
-    answer = reply(QUESTION, index, encoder, silent, write=False, max_prompt_tokens=9000)
-    assert (answer.text, answer.written, answer.sources) == ("", None, ())
-    assert answer.quotes[0].text == DOCUMENTS["tower.md"]
-    assert answer.judged.status == "answered"
+def test_without_writing_no_model_runs_and_the_thresholds_decide_the_status(
+    index, encoder, silent, null_scores
+):
+    def answer(**settings):
+        # a budget that the model would refuse is of no matter
+        settings |= {"write": False, "max_prompt_tokens": 9000, "null_scores": null_scores}
+        return reply(QUESTION, index, encoder, silent, **settings)
 
-
-def test_the_thresholds_decide_the_status(index, encoder, silent):
-    def answer(**thresholds):
-        return reply(QUESTION, index, encoder, silent, write=False, **thresholds)
-
-    sure = answer().judged.confidence
+    quoted = answer()
+    assert (quoted.text, quoted.written, quoted.sources) == ("", None, ())
+    assert quoted.quotes[0].text == DOCUMENTS["tower.md"]
+    sure = quoted.judged.confidence
     assert 0 < sure < 1
     assert answer(answer_threshold=sure, refuse_threshold=0).judged.status == "answered"
     assert answer(answer_threshold=sure + 1e-6, refuse_threshold=sure).judged.status == "unsure"
@@ -466,36 +429,18 @@ def test_the_thresholds_decide_the_status(index, encoder, silent):
     assert refused.quotes  # what it would have shown can still be looked at
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"context": "pages"}, "context 'pages' is not one of sentences, passages"),
-        ({"answer_threshold": 0.2, "refuse_threshold": 0.3}, "the lower one first"),
-        ({"answer_threshold": 1.1}, "numbers from 0 to 1"),
-        ({"refuse_threshold": -0.1}, "numbers from 0 to 1"),
-        ({"answer_threshold": float("nan")}, "numbers from 0 to 1"),
-    ],
-)
-def test_settings_of_an_answer_outside_their_range_are_refused(settings, message):
-    with pytest.raises(InputError, match=message):
-        AnswerSettings(**settings)
-
-
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.2, "seed": 3}])
 def test_a_sentence_is_compared_with_its_probability_without_the_passages(
-    index, encoder, decoder, null_scores, sampling
+    index, encoder, decoder, null_scores, answered
 ):
-    settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 40, "null_scores": null_scores, **sampling}
-    answer = reply(QUESTION, index, encoder, decoder, **settings, check=True)
-    found = leave_one_out(decoder, answer.written.prompt, answer.written.ids)
-    pieces = sentences_of(answer.written.ids, decoder.tokenizer)
-    falls = found.drops_without_any(pieces) / [piece.n_tokens for piece in pieces]
-    assert [each.log_prob_drop for each in answer.judged.sentences] == pytest.approx(list(falls), abs=0.02)
-    assert "".join(answer.text[each.start : each.end] for each in answer.judged.sentences) == answer.text
-    assert answer.timed.check_s > 0
-    unchecked = reply(QUESTION, index, encoder, decoder, **settings)
-    assert unchecked.text == answer.text
-    assert {each.log_prob_drop for each in unchecked.judged.sentences} == {None}
+    drawn = {"temperature": 1.2, "seed": 3, "max_new_tokens": 12, "null_scores": null_scores}
+    for answer in (answered[0], reply(QUESTION, index, encoder, decoder, check=True, **drawn)):
+        sentences = answer.judged.sentences
+        found = leave_one_out(decoder, answer.written.prompt, answer.written.ids)
+        own = sentences_of(answer.written.ids, decoder.tokenizer)
+        drops = found.drops_without_any(own) / [each.n_tokens for each in own]
+        assert [each.log_prob_drop for each in sentences] == pytest.approx(list(drops), abs=0.02)
+        assert "".join(answer.text[each.start : each.end] for each in sentences) == answer.text
+        assert answer.timed.check_s > 0
 
 
 def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(encoder):
@@ -513,12 +458,6 @@ def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(enco
         2.0,
         1.0,
     ]
-
-
-def test_a_text_that_was_stopped_is_not_read_again(index, encoder, decoder):
-    answer = reply(QUESTION, index, encoder, decoder, check=True, stop=lambda: True)
-    assert answer.written.finish_reason == "stopped"
-    assert {each.log_prob_drop for each in answer.judged.sentences} == {None}
 
 
 def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(

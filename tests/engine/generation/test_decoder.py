@@ -3,7 +3,6 @@ from functools import cache
 import gguf
 import numpy as np
 import pytest
-import torch
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
@@ -24,9 +23,12 @@ PROMPTS = [
 ]
 
 
+N_GREEDY = 32
+
+
 @pytest.fixture(scope="module")
-def official(gguf_reader):
-    """The same GGUF file, dequantised by transformers."""
+def official(gguf_reader, torch):
+    """Logits ``(n_tokens, vocab_size)`` of the same GGUF file, dequantised by transformers."""
     from transformers import AutoModelForCausalLM
 
     path = model_path(DEFAULT_DECODER)
@@ -34,7 +36,12 @@ def official(gguf_reader):
         patch.setattr(gguf, "GGUFReader", lambda path: gguf_reader)
         patch.setattr(gguf, "get_tensor_name_map", cache(gguf.get_tensor_name_map))  # called for every module
         model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
-    return model.eval()
+
+    def logits(ids):
+        with torch.inference_mode():
+            return model.eval()(torch.tensor([ids])).logits[0]
+
+    return logits
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +58,19 @@ def text(steps):
     return "".join(step.text for step in steps)
 
 
-@pytest.mark.parametrize("prompt", PROMPTS, ids=range(len(PROMPTS)))
-def test_logits_and_64_greedy_tokens_equal_transformers(decoder, readable_decoder, official, prompt):
-    ids, ours = decoder.prompt_ids(prompt), tokens(decoder.generate(prompt, max_new_tokens=64))
-    with torch.inference_mode():
-        logits = official(torch.tensor([ids + ours])).logits[0].numpy()  # (n_prompt + n_new, vocab_size)
+@pytest.mark.parametrize(
+    "prompt",
+    [*PROMPTS[:2], *(pytest.param(each, marks=pytest.mark.nightly) for each in PROMPTS[2:])],
+    ids=range(len(PROMPTS)),
+)
+def test_logits_and_greedy_tokens_equal_transformers(decoder, readable_decoder, official, prompt):
+    ids, ours = decoder.prompt_ids(prompt), tokens(decoder.generate(prompt, max_new_tokens=N_GREEDY))
+    logits = official(ids + ours).numpy()  # (n_prompt + n_new, vocab_size)
     np.testing.assert_allclose(readable_decoder.logits(ids), logits[: len(ids)], rtol=0, atol=1e-3)
     # Where every token is the most probable after those before it, they are what greedy decoding gives.
     assert ours == logits[len(ids) - 1 : -1].argmax(axis=1).tolist()
     assert not decoder.end_ids & set(ours[:-1])
-    assert len(ours) == 64 or ours[-1] in decoder.end_ids
+    assert len(ours) == N_GREEDY or ours[-1] in decoder.end_ids
 
 
 def test_cached_and_uncached_generation_give_the_same_tokens(decoder):
@@ -98,49 +108,25 @@ def test_room_is_made_as_an_answer_grows(decoder, monkeypatch, most, capacities)
     assert seen == capacities
 
 
-def test_a_chat_answer_ends_by_itself(chat_steps):
+def test_an_answer_ends_by_itself_or_at_its_length(decoder, chat_steps):
     assert chat_steps[-1].finish_reason == "stop"
     assert "Paris" in text(chat_steps)
     assert "<|im_end|>" not in text(chat_steps)
-
-
-def test_an_answer_is_cut_at_its_length(decoder):
-    steps = list(decoder.generate("Once", max_new_tokens=5))
-    assert [step.finish_reason for step in steps] == [None] * 4 + ["length"]
+    steps = list(decoder.generate("Once", max_new_tokens=3))
+    assert [step.finish_reason for step in steps] == [None] * 2 + ["length"]
     assert text(steps) == decoder.tokenizer.decode(tokens(steps))
 
 
-def test_log_probabilities_are_those_of_the_model(readable_decoder):
-    ids = readable_decoder.prompt_ids("Once upon a")
-    [step] = readable_decoder.generate(ids, max_new_tokens=1)
-    assert step.log_probability == pytest.approx(
-        log_softmax(readable_decoder.logits(ids)[-1])[step.token_id], abs=1e-4
-    )
-
-
-def test_a_stop_text_ends_the_answer_and_is_not_shown(decoder, chat_steps):
-    full = text(chat_steps)
-    assert "of France" in full
-    steps = list(decoder.generate(CHAT, max_new_tokens=32, stop=["l of Fra"]))
-    assert text(steps) == full[: full.index("l of Fra")]
-    assert steps[-1].finish_reason == "stop"
-
-
-def test_one_stop_text_needs_no_list(decoder):
-    one, several = (text(decoder.generate(CHAT, 32, stop=stop)) for stop in ("France", ["France"]))
-    assert one == several
-    assert one.endswith("capital of ")
-
-
-def test_a_stop_text_across_tokens_is_held_back_until_it_is_known(decoder):
+def test_a_stop_text_ends_the_answer_and_is_not_shown_wherever_tokens_cut_it(decoder):
     steps = list(decoder.generate("Once upon", max_new_tokens=6))
     full = text(steps)
-    for start in range(1, len(full) - 4, 3):
+    for start in range(1, len(full) - 4, 5):
         stop = full[start : start + 4]
-        stopped = list(decoder.generate("Once upon", max_new_tokens=6, stop=stop))
-        assert text(stopped) == full[: full.index(stop)]
-        assert stopped[-1].finish_reason == "stop"
-        assert tokens(stopped) == tokens(steps)[: len(stopped)]
+        for given in (stop, [stop]):
+            stopped = list(decoder.generate("Once upon", max_new_tokens=6, stop=given))
+            assert text(stopped) == full[: full.index(stop)]
+            assert stopped[-1].finish_reason == "stop"
+            assert tokens(stopped) == tokens(steps)[: len(stopped)]
 
 
 def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder, chat_steps):
@@ -152,39 +138,33 @@ def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder, chat_steps):
     assert text(decoder.generate(CHAT, 32, stop_ids=[0])) == text(chat_steps)  # the model's own still count
 
 
-# With these beginnings the most probable token is always far from the next: rounding changes none.
-@pytest.mark.parametrize(
-    ("begun", "penalty"),
-    [("The dog ran. The dog ran. The dog", 1.3), ("One two three four. One two three", 0.9)],
-)
-def test_penalized_tokens_equal_transformers(decoder, official, begun, penalty):
+# With this beginning the most probable token is always far from the next: rounding changes none.
+def test_penalized_tokens_equal_transformers(decoder, official, torch):
     from transformers import RepetitionPenaltyLogitsProcessor
 
-    ids = decoder.prompt_ids(begun)
-    ours = tokens(decoder.generate(ids, max_new_tokens=12, repetition_penalty=penalty))
-    read = torch.tensor([ids + ours])
-    with torch.inference_mode():
-        logits = official(read).logits  # (1, n_prompt + n_new, vocab_size)
-    penalize = RepetitionPenaltyLogitsProcessor(penalty)
+    ids, n_new = decoder.prompt_ids("The dog ran. The dog ran. The dog"), 8
+    ours = tokens(decoder.generate(ids, max_new_tokens=n_new, repetition_penalty=1.3))
+    read, logits = torch.tensor([ids + ours]), official(ids + ours)[None]  # (1, n_prompt + n_new, vocab_size)
+    penalize = RepetitionPenaltyLogitsProcessor(1.3)
     places = range(len(ids), len(ids) + len(ours))
     assert ours == [int(penalize(read[:, :place], logits[:, place - 1]).argmax()) for place in places]
-    assert ours != tokens(decoder.generate(ids, max_new_tokens=12))
+    assert ours != tokens(decoder.generate(ids, max_new_tokens=n_new))
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3}])
-def test_a_step_tells_what_else_might_have_come(readable_decoder, settings):
+def test_a_step_names_the_candidates_with_their_probabilities(readable_decoder, torch, settings):
     ids = readable_decoder.prompt_ids("The capital of France is")
-    steps = list(readable_decoder.generate(ids, max_new_tokens=5, n_candidates=4, **settings))
-    assert tokens(steps) == tokens(readable_decoder.generate(ids, max_new_tokens=5, **settings))
+    steps = list(readable_decoder.generate(ids, max_new_tokens=3, n_candidates=4, **settings))
+    assert tokens(steps) == tokens(readable_decoder.generate(ids, max_new_tokens=3, **settings))
     sampling = Sampling(**{name: value for name, value in settings.items() if name != "seed"})
     all_logits = readable_decoder.logits(ids + tokens(steps[:-1]))[len(ids) - 1 :]  # (n_steps, vocab_size)
     for number, (step, logits) in enumerate(zip(steps, all_logits, strict=True)):
-        read = ids + tokens(steps[:number])
-        probability, chance = softmax(logits), chances(logits, sampling, read)
+        probability, chance = softmax(logits), chances(logits, sampling, ids + tokens(steps[:number]))
         numbers = [candidate.token_id for candidate in step.candidates]
         assert numbers[:4] == np.argsort(-logits)[:4].tolist()
         assert step.token_id in numbers
         assert len(numbers) == (4 if step.token_id in numbers[:4] else 5)
+        assert step.log_probability == pytest.approx(log_softmax(logits)[step.token_id], abs=1e-4)
         for candidate in step.candidates:
             special = readable_decoder.special_text(candidate.token_id)
             assert candidate.text == (special or readable_decoder.tokenizer.decode([candidate.token_id]))
@@ -194,13 +174,10 @@ def test_a_step_tells_what_else_might_have_come(readable_decoder, settings):
         assert step.entropy == pytest.approx(float(entropy), abs=1e-3)
 
 
-def test_a_candidate_that_ends_the_turn_shows_as_it_is_written(chat_steps):
+def test_candidates_are_given_only_where_asked_for_and_show_as_they_are_written(decoder, chat_steps):
     last = chat_steps[-1]
     [candidate] = last.candidates
     assert (candidate.text, candidate.chance, last.text) == ("<|im_end|>", 1, "")
-
-
-def test_candidates_are_told_only_where_asked_for(decoder):
     [step] = decoder.generate("Once", max_new_tokens=1)
     assert (step.entropy, step.candidates) == (None, ())
 
@@ -210,7 +187,7 @@ def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder,
     monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 3)
     ids = readable_decoder.prompt_ids(PROMPTS[4])[:20]
     expected_of_all = log_softmax(readable_decoder.logits(ids))
-    for start in (1, 2, 10, 19, 20):
+    for start in (1, 10, 20):
         expected = expected_of_all[np.arange(start - 1, 19), ids[start:]]
         np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
 
@@ -228,19 +205,21 @@ def test_no_more_logits_are_held_at_once_than_a_block_of_tokens(decoder, monkeyp
     assert rows == [7, 7, 6]
 
 
-@pytest.mark.parametrize("start", [0, -1, 4])
-def test_log_probabilities_begin_behind_the_first_token(decoder, start):
-    with pytest.raises(InputError, match=f"start is {start}: give 1 to 3"):
-        decoder.log_probabilities([1, 2, 3], start)
+def test_log_probabilities_begin_behind_the_first_token(decoder):
+    for start in (0, -1, 4):
+        with pytest.raises(InputError, match=f"start is {start}: give 1 to 3"):
+            decoder.log_probabilities([1, 2, 3], start)
 
 
 def test_the_same_seed_draws_the_same_tokens(decoder):
     def draw(seed, **settings):
-        return tokens(decoder.generate("Once upon", max_new_tokens=8, temperature=1.0, seed=seed, **settings))
+        return tokens(decoder.generate("Once upon", max_new_tokens=4, temperature=1.0, seed=seed, **settings))
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
-    assert draw(1, top_k=1) == tokens(decoder.generate("Once upon", max_new_tokens=8))
+    greedy = tokens(decoder.generate("Once upon", max_new_tokens=4))
+    assert draw(1, top_k=1) == greedy
+    assert tokens(decoder.generate("Once upon", max_new_tokens=4, seed=1)) == greedy  # at temperature 0
 
 
 @pytest.mark.parametrize(
@@ -249,16 +228,12 @@ def test_the_same_seed_draws_the_same_tokens(decoder):
         ({"prompt": [5] * 9000}, ContextLengthError, "by 808"),
         ({"prompt": ""}, InputError, "empty"),
         ({"temperature": -1}, InputError, "temperature is -1"),
-        ({"temperature": float("nan")}, InputError, "temperature is nan"),
-        ({"top_p": 0}, InputError, "top_p is 0"),
-        ({"top_p": 1.5}, InputError, "top_p is 1.5"),
-        ({"top_k": 0}, InputError, "top_k is 0"),
-        ({"min_p": -0.1}, InputError, "min_p is -0.1"),
-        ({"repetition_penalty": 0}, InputError, "repetition_penalty is 0"),
         ({"max_new_tokens": 0}, InputError, "max_new_tokens is 0"),
         ({"n_candidates": -1}, InputError, "n_candidates is -1: give 0 to 49152"),
         ({"n_candidates": 49153}, InputError, "n_candidates is 49153"),
         ({"seed": -1}, InputError, "seed is -1"),
+        ({"prompt": [-5]}, InputError, "token id -5"),
+        ({"prompt": [10**6]}, InputError, "token id 1000000"),
     ],
 )
 def test_bad_settings_are_refused_before_the_first_token(decoder, settings, error, reason):
@@ -286,11 +261,6 @@ def test_a_model_without_a_chat_template_says_so(decoder):
         plain.generate(CHAT)
 
 
-def test_at_temperature_0_the_seed_does_not_matter(decoder):
-    first, second = (tokens(decoder.generate("Once", max_new_tokens=4, seed=seed)) for seed in (1, 2))
-    assert first == second
-
-
 def test_a_trace_names_every_step(decoder):
     ids = decoder.prompt_ids("The cat")
     trace = decoder.trace(ids)
@@ -304,13 +274,5 @@ def test_a_trace_names_every_step(decoder):
     assert set(trace) == layers | {"tokens", "ids", "embeddings.output", "norm", "logits"}
     assert trace["ids"].tolist() == ids
     assert trace["tokens"].tolist() == ["The", " cat"]
-
-
-@pytest.mark.parametrize("number", [-5, 10**6])
-def test_an_id_outside_the_vocabulary_is_refused(decoder, number):
-    with pytest.raises(InputError):
-        list(decoder.generate([number], max_new_tokens=1))
-
-
-def test_a_trace_of_a_chat_names_its_special_tokens(decoder):
-    assert decoder.trace(CHAT, keep=["tokens"])["tokens"].tolist()[:2] == ["<|im_start|>", "system"]
+    chat = decoder.trace(CHAT, keep=["tokens"])["tokens"].tolist()
+    assert chat[:2] == ["<|im_start|>", "system"]
