@@ -38,7 +38,9 @@ h2 {{ margin-top: 2rem; padding-top: 1rem; border-top: 1px solid {LINE} }}
 .faint {{ opacity: .8; font-size: .875rem }}
 .note, pre {{ border: 1px solid {LINE}; border-radius: 4px; padding: .5rem 1rem }}
 pre {{ white-space: pre-wrap }}
-dt {{ opacity: .8; font-size: .875rem }} dd {{ margin: 0 0 .5rem }}
+main > div {{ margin: .75rem 0 }}
+dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: .5rem 1rem }}
+dt {{ opacity: .8; font-size: .875rem }} dd {{ margin: 0 }}
 .js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .legend, .infolayer, .cbaxis) text,
 .js-plotly-plot :is(.bartext-outside, .textpoint text) {{ fill: CanvasText !important }}
 @media print {{
@@ -165,7 +167,7 @@ def paragraph(*parts: str, faint: bool = False) -> Html:
 
 def facts(values: Mapping[str, str]) -> Html:
     """Return named values."""
-    pairs = (f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in values.items())
+    pairs = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in values.items())
     return element("dl", "".join(pairs))
 
 

@@ -7,12 +7,13 @@ from engine.generation.answer import Answer, Timings, WritingTimes
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.colours import BLUE, ORANGE
 from ui.figures import numbered_bars, styled
-from ui.report import Report
+from ui.report import Report, element
 from ui.text import readable_seconds
 
 
 def show_timing(report: Report, answer: Answer) -> None:
     """Draw the time that each stage took."""
+    report.parts.append(element("h2", "Time"))
     by_server = answer.written is not None and answer.written.server is not None
     if by_server:
         server_metrics(report, answer.timed.writing)
