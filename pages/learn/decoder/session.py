@@ -278,11 +278,3 @@ def snapshot(session: TrainingSession) -> Snapshot:
 def texts(session: TrainingSession, ids: Sequence[int]) -> list[str]:
     """Return the text of each token, with visible white space."""
     return [visible_blanks(text) for text in token_texts(session.tokenizer, ids)]
-
-
-def prompt_ids(session: TrainingSession, prompt: str) -> list[int]:
-    """Return the ids of a prompt."""
-    ids = session.tokenizer.encode(prompt).ids
-    if not ids:
-        raise InputError("the prompt has no token: type at least one character")
-    return ids

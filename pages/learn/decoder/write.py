@@ -6,12 +6,12 @@ from time import perf_counter
 
 import streamlit as st
 
-from engine.errors import GlassboxError
+from engine.errors import GlassboxError, InputError
 from engine.generation.sampling import Sampling
 from engine.generation.small import SmallToken, generate
 from engine.models.parallel import single_threaded_blas
 from pages.learn.decoder.figures import step_attention
-from pages.learn.decoder.session import PROMPT, SAMPLING, TrainingSession, prompt_ids, texts
+from pages.learn.decoder.session import PROMPT, SAMPLING, TrainingSession, texts
 from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import readable_seconds, show_error, show_text
@@ -82,7 +82,9 @@ def _generate(session: TrainingSession) -> None:
     )
     reason = "Write on from the prompt."
     if st.button("Write", key="lab-decoder-write", icon=":material/edit:", type="primary", help=reason):
-        ids = prompt_ids(session, check_typed(prompt, MAX_PROMPT))
+        ids = session.tokenizer.encode(check_typed(prompt, MAX_PROMPT)).ids
+        if not ids:
+            raise InputError("the prompt has no token: type at least one character")
         state, sampling = session.state, Sampling(temperature, seed=0)
         with st.spinner("Writing…", show_time=True), single_threaded_blas():
             steps = tuple(generate(state.params, state.config, ids, n_new, sampling, set(stops)))
@@ -121,12 +123,18 @@ def _show_timing(session: TrainingSession) -> None:
     reason = "The same weights and random draws, once with keys and values kept, once with all recomputed."
     if st.button(label, key="lab-decoder-time", icon=":material/timer:", help=reason):
         with st.spinner("Measuring…", show_time=True), single_threaded_blas():
-            st.session_state["lab-decoder-timing"] = _time(session)
-    rows: list[tuple[str, float, list[int]]] | None = st.session_state.get("lab-decoder-timing")
-    if rows is None:
+            rows, state, prompt = [], session.state, session.looked_at[:4].tolist()
+            for name, kept in (("With the cache", True), ("Without it", False)):
+                began = perf_counter()
+                steps = generate(state.params, state.config, prompt, TIMED_TOKENS, SAMPLING, kv_cache=kept)
+                ids = [step.token_id for step in steps]
+                rows.append((name, perf_counter() - began, ids))
+            st.session_state["lab-decoder-timing"] = rows
+    timing: list[tuple[str, float, list[int]]] | None = st.session_state.get("lab-decoder-timing")
+    if timing is None:
         st.caption("Not measured yet.")
         return
-    same = rows[0][2] == rows[1][2]
+    same = timing[0][2] == timing[1][2]
     show_table(
         [
             {
@@ -135,23 +143,11 @@ def _show_timing(session: TrainingSession) -> None:
                 "Tokens/s": f"{len(ids) / seconds:,.0f}",
                 "Output": "identical" if same else "differs",
             }
-            for name, seconds, ids in rows
+            for name, seconds, ids in timing
         ],
         f"Time of writing {TIMED_TOKENS} tokens with the cache and without it",
     )
     st.caption(
-        f"{rows[1][1] / rows[0][1]:.1f} times faster with the cache, at a context of "
+        f"{timing[1][1] / timing[0][1]:.1f} times faster with the cache, at a context of "
         f"{session.state.config.context} tokens; the longer the context, the more it saves."
     )
-
-
-def _time(session: TrainingSession) -> list[tuple[str, float, list[int]]]:
-    """Return name, seconds and ids with the cache, and without it."""
-    rows, state = [], session.state
-    for name, kept in (("With the cache", True), ("Without it", False)):
-        began = perf_counter()
-        prompt = session.looked_at[:4].tolist()
-        steps = generate(state.params, state.config, prompt, TIMED_TOKENS, SAMPLING, kv_cache=kept)
-        ids = [step.token_id for step in steps]
-        rows.append((name, perf_counter() - began, ids))
-    return rows

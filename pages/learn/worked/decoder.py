@@ -14,9 +14,8 @@ from engine.inspection.model.worked_example import (
 )
 from engine.layers.tracing import Array
 from engine.trace import Trace
-from pages.learn.worked.figures import head_maps, vocabulary_bars
+from pages.learn.worked.figures import head_maps, show_matrices, vocabulary_bars
 from pages.learn.worked.inputs import SEED
-from pages.learn.worked.matrix import show_matrices
 from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import escape_markdown

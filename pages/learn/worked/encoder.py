@@ -17,9 +17,8 @@ from engine.inspection.model.worked_example import (
 )
 from engine.layers.tracing import Array
 from engine.trace import Trace
-from pages.learn.worked.figures import saturation_figure
+from pages.learn.worked.figures import saturation_figure, show_matrices
 from pages.learn.worked.inputs import edit
-from pages.learn.worked.matrix import show_matrices
 from ui.export import show_figure
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.layers.tracing import Array
 from engine.models.seq2seq import BASE_2017, decode, encode
 from engine.models.seq2seq_params import RandomParams, n_parameters
-from engine.models.seq2seq_sizes import PartSize, part_sizes
+from engine.models.seq2seq_sizes import part_sizes
 from ui.tables import show_table
 from ui.text import readable_seconds
 
@@ -45,7 +45,16 @@ def show_sizes() -> None:
             help="Billions of multiplications and additions in the matrix products.",
         )
     show_table(
-        [table_row(part, total, flops) for part in parts],
+        [
+            {
+                "part": part.name,
+                "parameters": f"{part.n_parameters:,}",
+                "share": f"{part.n_parameters / total:.1%}",
+                "MFLOP": f"{part.flops / 1e6:,.1f}",
+                "share of FLOP": f"{part.flops / flops:.1%}",
+            }
+            for part in parts
+        ],
         "Parameters and FLOPs of each part of the base model of 2017",
     )
     st.write(
@@ -62,17 +71,6 @@ def token_count(label: str, key: str) -> int:
     return st.number_input(
         label, 1, MAX_TOKENS, TOKENS, key=key, persist_state="session", width=160, help=reason
     )
-
-
-def table_row(part: PartSize, total: int, flops: int) -> dict[str, str]:
-    """Return a row of the table."""
-    return {
-        "part": part.name,
-        "parameters": f"{part.n_parameters:,}",
-        "share": f"{part.n_parameters / total:.1%}",
-        "MFLOP": f"{part.flops / 1e6:,.1f}",
-        "share of FLOP": f"{part.flops / flops:.1%}",
-    }
 
 
 def show_pass(n_source: int, n_target: int, flops: int) -> None:

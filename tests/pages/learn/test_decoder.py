@@ -13,14 +13,8 @@ from engine.training.language.small_decoder_loop import TrainingState, UpdateRep
 from engine.training.language.vocabulary import Vocabulary
 from pages.learn.decoder.figures import learning_figure, smoothed, step_attention
 from pages.learn.decoder.session import Choice, restore
-from tests.apps import app_of, html_of, said, tables
+from tests.apps import app_page, html_of, own_documents, said, tables
 
-SCRIPT = """
-import streamlit as st
-from engine.documents.document import Document
-from pages.learn.decoder.training import show_decoder_training
-show_decoder_training([Document("text", text) for text in st.session_state["texts"]])
-"""
 TEXT = next(d.text for d in load_corpus(BUNDLED_CORPUS) if "state" in d.name)[:20_000]
 EVIL = "<script>alert(1)</script> $x$ [a](b) \n"
 SMALL = {
@@ -36,7 +30,8 @@ SMALL = {
 
 def opened(texts=(TEXT,), **chosen):
     state = {f"lab-decoder-{key}": value for key, value in {**SMALL, **chosen}.items()}
-    return app_of(SCRIPT, texts=list(texts), **state).run()
+    documents = own_documents(*(Document(f"{number}.txt", text) for number, text in enumerate(texts)))
+    return app_page("learn/decoder", **documents, **state).run()
 
 
 def words(app):
@@ -143,34 +138,26 @@ def test_what_was_trained_stops_refuses_and_comes_back(encoder, monkeypatch):
         restore(checkpoint_bytes(other), choice, [Document("text", TEXT)], encoder.tokenizer)
 
 
-def test_characters_that_the_documents_lack_can_be_kept_as_unknown():
-    app, run = trained(**{"keep-unknown": True})
-    app.text_input(key="lab-decoder-prompt").set_value("The Ж")
-    app.button(key="lab-decoder-write").click().run()
-    assert not app.error
-    assert run.tokenizer.decode(app.session_state["lab-decoder-written"].prompt) == "The \ufffd"
-
-
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    [
-        ((), "nothing to learn from"),
-        (("short",), "too short for a context of 16"),
-        (("",), "no text to learn a vocabulary from"),
-    ],
-)
-def test_texts_that_teach_nothing_are_told(texts, said):
-    app = opened(texts)
-    if texts:
-        app.button(key="lab-decoder-train").click().run()
-    assert said in words(app)
-
-
-def test_what_a_model_writes_is_escaped():
-    app, run = trained([EVIL * 100])
+def test_characters_that_the_documents_lack_can_be_kept_as_unknown_and_text_is_escaped():
+    app, run = trained([EVIL * 100], **{"keep-unknown": True})
     assert "<script>" in run.snapshots[-1].sample  # it has learnt to write that
     assert "<script>" not in html_of(app)
     assert "&lt;script&gt;" in html_of(app)
+    app.text_input(key="lab-decoder-prompt").set_value("alert Ж")
+    app.button(key="lab-decoder-write").click().run()
+    assert not app.error
+    assert run.tokenizer.decode(app.session_state["lab-decoder-written"].prompt) == "alert \ufffd"
+
+
+def test_texts_that_teach_nothing_are_told():
+    assert "nothing to learn from" in words(opened(()))
+    for text, message in (
+        ("short", "too short for a context of 16"),
+        ("", "no text to learn a vocabulary from"),
+    ):
+        app = opened((text,))
+        app.button(key="lab-decoder-train").click().run()
+        assert message in words(app)
 
 
 def test_a_smoothed_line_begins_where_its_values_do():
