@@ -9,7 +9,7 @@ from engine.layers.tracing import Array
 from engine.training.search.cross_validation import CrossValidated
 from engine.training.search.metric_changes import MetricChange
 from ui.colours import BLUE, GREEN, GREY, ORANGE
-from ui.figures import legend_below, styled
+from ui.figures import add_line, legend_below, styled
 
 LEGEND = legend_below(0.28)
 
@@ -22,29 +22,14 @@ def loss_figure(run: CrossValidated) -> go.Figure:
             curves, ("trained on", "held out"), (BLUE, ORANGE), ("solid", "dash"), strict=True
         ):
             epochs, losses = np.array(curve).T
-            figure.add_scatter(
-                x=epochs,
-                y=losses,
-                name=name,
-                legendgroup=name,
-                showlegend=fold == 0,
-                mode="lines+markers" if len(epochs) < 15 else "lines",
-                line={"color": colour, "dash": dash, "width": 2},
-                hovertemplate=f"fold {fold + 1}, {name}<br>epoch %{{x}}: %{{y:.3f}}<extra></extra>",
-            )
+            look = {"mode": "lines+markers" if len(epochs) < 15 else "lines", "line_dash": dash}
+            hover = f"fold {fold + 1}, {name}<br>epoch %{{x}}: %{{y:.3f}}"
+            shown = {"legendgroup": name, "showlegend": fold == 0, "line_width": 2}
+            add_line(figure, epochs, losses, name, colour, hover, **look, **shown)
     figure.update_xaxes(title="epoch", rangemode="tozero")
     figure.update_yaxes(title="loss (nats)")
     figure.update_layout(legend=LEGEND)
     return styled(figure, height=330)
-
-
-def loss_arrays(run: CrossValidated) -> dict[str, Array]:
-    """Return the numbers of `loss_figure`."""
-    return {
-        f"fold_{fold + 1}_{name}": np.array(curve)
-        for fold, curves in enumerate(run.losses)
-        for name, curve in zip(("trained_on", "held_out"), curves, strict=True)
-    }
 
 
 def spread_figure(run: CrossValidated) -> go.Figure:

@@ -15,6 +15,8 @@ from engine.training.search.tuning import Tuned
 from ui.data_folder import model_file
 from ui.text import p_words
 
+KEPT_NAME = "tuned"  # of the model of the last tuning
+
 
 def outcome(tuned: Tuned) -> str:
     """Return the effect of tuning on new questions in words, and which model is kept."""
@@ -54,11 +56,6 @@ def interval(found: Comparison) -> str:
     return f"{found.difference:+.3f}, {ends}, {p_words(found.p_value)}"
 
 
-def kept_file() -> Path | None:
-    """Return the file in which the last tuned model is kept, None where none is."""
-    return model_file("tuned", ".zip")
-
-
 def model_zip(tuned: Tuned) -> bytes:
     """Return the tuned model as a .zip file, with its outcome as its card."""
     return tuned_zip(tuned.encoder, tuned.adapter, f"{outcome(tuned)} {document_outcome(tuned)}")
@@ -76,7 +73,7 @@ def keep_tuned(tuned: Tuned, file: Path) -> str:
 
 def show_kept() -> None:
     """Draw the outcome of the last tuning of an earlier session, and the download of its model, if kept."""
-    file = kept_file()
+    file = model_file(KEPT_NAME, ".zip")
     if file is None or not file.is_file():
         return
     try:

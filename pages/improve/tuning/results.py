@@ -12,7 +12,6 @@ from engine.training.search.metric_changes import DEPTH, JUDGED_BY, MAIN, Metric
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import (
     gain_figure,
-    loss_arrays,
     loss_figure,
     spread_array,
     spread_figure,
@@ -45,7 +44,13 @@ METRIC_COLUMNS: Mapping[str, Any] = {
 def show_results(found: Outcome) -> None:
     """Draw the results of a tuning."""
     tuned = found.tuned
-    show_outcome(tuned)
+    text = f"{outcome(tuned)} {document_outcome(tuned)}"
+    if tuned.keep:
+        st.success(text, icon=":material/verified:")
+    elif is_worse(tuned.question_metrics[0].comparison):
+        st.error(text, icon=":material/block:")
+    else:
+        st.warning(text, icon=":material/balance:")
     show_metrics(tuned)
     show_questions(found.labelled, tuned.question_metrics[0])
     left, right = st.columns(2)
@@ -71,7 +76,11 @@ def show_results(found: Outcome) -> None:
         show_figure(
             loss_figure(tuned.by_question),
             "tuning-loss",
-            loss_arrays(tuned.by_question),
+            {
+                f"fold_{fold}_{name}": np.array(curve)
+                for fold, curves in enumerate(tuned.by_question.losses, start=1)
+                for name, curve in zip(("trained_on", "held_out"), curves, strict=True)
+            },
             "Loss by epoch of each fold, on the questions trained on and on those held out.",
         )
     st.caption(
@@ -82,18 +91,6 @@ def show_results(found: Outcome) -> None:
     if found.not_kept:
         st.warning(escape_markdown(found.not_kept), icon=":material/cloud_off:")
     show_download(lambda: model_zip(tuned), tuned.keep)
-
-
-def show_outcome(tuned: Tuned) -> None:
-    """Draw whether the tuned model is better beyond noise, and which model is kept."""
-    gain = tuned.question_metrics[0].comparison
-    text = f"{outcome(tuned)} {document_outcome(tuned)}"
-    if tuned.keep:
-        st.success(text, icon=":material/verified:")
-    elif is_worse(gain):
-        st.error(text, icon=":material/block:")
-    else:
-        st.warning(text, icon=":material/balance:")
 
 
 def show_metrics(tuned: Tuned) -> None:

@@ -7,16 +7,16 @@ from pathlib import PurePath
 import numpy as np
 
 from engine import Encoder
-from engine.documents.document import Chunk, Document
+from engine.documents.document import Document
 from engine.errors import GlassboxError
 from engine.evaluation.questions import Question, relevance
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import Tuned, TuningData, tune
-from pages.improve.tuning.outcome import keep_tuned, kept_file
+from pages.improve.tuning.outcome import KEPT_NAME, keep_tuned
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
-from ui.data_folder import may_write
+from ui.data_folder import may_write, model_file
 from ui.jobs import Job, start_job
 
 
@@ -50,23 +50,18 @@ class Outcome:
     not_kept: str = ""
 
 
-def labelled_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> LabelledTexts:
-    """Return the questions that some chunk answers, and the chunks."""
-    relevant = relevance(questions, chunks)
+def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> None:
+    """Start a tuning on the questions that some chunk answers; chunks without vectors are embedded first."""
+    index = index_documents(documents, encoder, request.cut, "mean")
+    relevant = relevance(request.questions, index.chunks)
     answered = np.flatnonzero(relevant.any(axis=1))
-    return LabelledTexts(
-        tuple(questions[number].text for number in answered.tolist()),
-        tuple(chunk.text for chunk in chunks),
-        tuple(PurePath(chunk.document).stem for chunk in chunks),
+    labelled = LabelledTexts(
+        tuple(request.questions[number].text for number in answered.tolist()),
+        tuple(chunk.text for chunk in index.chunks),
+        tuple(PurePath(chunk.document).stem for chunk in index.chunks),
         relevant[answered],
     )
-
-
-def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> None:
-    """Start a tuning; chunks without vectors are embedded first."""
-    index = index_documents(documents, encoder, request.cut, "mean")
-    labelled = labelled_chunks(request.questions, index.chunks)
-    file = kept_file()
+    file = model_file(KEPT_NAME, ".zip")
 
     def work(job: Job[Outcome]) -> Outcome:
         def report(stage: str, done: int, total: int) -> None:

@@ -12,9 +12,9 @@ from engine.training.search.fine_tune import FineTuning
 from engine.wording import counted
 from pages.improve.tuning.outcome import show_kept
 from pages.improve.tuning.results import show_results
-from pages.improve.tuning.running import Outcome, Request, start
+from pages.improve.tuning.running import Request, start
 from ui.chunk_settings import Cut
-from ui.jobs import Job, current_job, follow_progress
+from ui.jobs import current_job, follow_progress
 from ui.models import model_name
 from ui.text import escape_markdown
 from ui.widgets import choice, slider
@@ -27,19 +27,7 @@ MAX_LAYERS = 3  # training more does not fit in memory
 def show_tuning(
     documents: Sequence[Document], questions: Sequence[Question], encoder: Encoder, cut: Cut
 ) -> None:
-    """Draw the settings, the progress of a training, and its results.
-
-    Parameters
-    ----------
-    documents
-        The documents that are searched.
-    questions
-        Labelled questions about them.
-    encoder
-        The model to tune; it is not changed.
-    cut
-        How the documents are cut.
-    """
+    """Draw the settings, the progress of a training on labelled questions, and its results."""
     asked = tuple(question for question in questions if question.references)
     if len(asked) < MIN_QUESTIONS or not documents:
         st.info(
@@ -73,7 +61,13 @@ def show_tuning(
     elif not job.done:
         follow_progress(job, "tuning", "Ends the training. Nothing is changed by it.")
     else:
-        show_end(job, request)
+        found = job.result()
+        if job.request != request:
+            st.caption(
+                ":material/history: These are the results of the last training; settings, questions or "
+                "documents have changed since. Press Train for new ones."
+            )
+        show_results(found)
 
 
 def tuning_settings(
@@ -116,14 +110,3 @@ def tuning_settings(
         n_last = slider("Layers", layers, 1, "tuning-layers", reason, place=right)
     names = tuple(document.name for document in documents)
     return Request(n_last, n_folds, n_epochs, names, questions, cut)
-
-
-def show_end(job: Job[Outcome], request: Request) -> None:
-    """Draw the results of a training that has ended, or raise its error."""
-    found = job.result()
-    if job.request != request:
-        st.caption(
-            ":material/history: These are the results of the last training; settings, questions or documents "
-            "have changed since. Press Train for new ones."
-        )
-    show_results(found)
