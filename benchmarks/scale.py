@@ -115,10 +115,10 @@ def word_figures(texts: list[str]) -> dict[str, float]:
 def folder_figures(texts: list[str], vectors: Array, encoder: Encoder, scratch: Path) -> dict[str, float]:
     """Return bytes, memory and times of an index folder of the bundled documents, and of the cache."""
     folder = scratch / "index"
-    settings = IndexSettings(encoder.name, DEFAULT_SPLITTING)
-    stored = update_index(BUNDLED_CORPUS, folder, encoder, settings, FLAT).stored
+    settings = IndexSettings(encoder.name, DEFAULT_SPLITTING, index_kind=FLAT)
+    stored = update_index(BUNDLED_CORPUS, folder, encoder, settings).stored
     n_chunks = len(stored.index.chunks)
-    n_bytes = sum(path.stat().st_size for path in folder.glob("files-*"))
+    n_bytes = sum(path.stat().st_size for path in folder.glob("*/files.jsonl"))
     del stored
     open_index(folder)  # imports what it needs
     tracemalloc.start()

@@ -80,12 +80,14 @@ def index_command(
         embedding.prompts,
         chosen_precision(embedding.precision),
         max_tokens,
+        index_kind,
+        store,
     )
     model = load_search_model(embedding)
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
     show = progress("Embedding chunks" if cluster is None else "Embedding files")
-    update = update_index(corpus, out, model, settings, index_kind, rebuild, cache, show, say, store, cluster)
+    update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
     chunks = update.stored.index.chunks
     warn_of(update.failures)
     if warning := limit_warning(chunks, model.text_limit(max_tokens)):

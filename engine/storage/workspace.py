@@ -18,8 +18,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, TypeAdapter
 
-from engine.documents.document import Chunk, Document
-from engine.documents.document_row import metadata_json, to_document
+from engine.documents.document import Chunk, Document, Section
 from engine.errors import UNREADABLE, DocumentError, InputError
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
@@ -50,7 +49,16 @@ class Tables:
     runs: list[tuple[int, str, str, Annotated[dict[str, Any], JSON]]]
 
 
-TABLES = TypeAdapter(Tables)
+@dataclass(frozen=True)
+class Metadata:
+    """What is known of a document beside its name, title and text."""
+
+    sections: tuple[Section, ...]
+    date: str = ""
+    tags: tuple[str, ...] = ()
+
+
+TABLES, METADATA = TypeAdapter(Tables), TypeAdapter(Metadata)
 
 
 @dataclass(frozen=True)
@@ -213,14 +221,26 @@ def checked_rows(workspace: Workspace) -> Rows:
     return rows
 
 
+def document_row(number: int, document: Document) -> Row:
+    """Return the row of a document."""
+    metadata = Metadata(document.sections, document.date, document.tags)
+    about = to_json(METADATA.dump_python(metadata))
+    return number, document.name, document.title, document.text, about
+
+
+def to_document(row: tuple[int, str, str, str, str]) -> Document:
+    """Restore a document from its row, which in the first version had nothing but sections."""
+    _, name, title, text, about = row
+    content = json.loads(about)
+    known = METADATA.validate_python({"sections": content} if isinstance(content, list) else content)
+    return Document(name, text, title, known.sections, known.date, known.tags)
+
+
 def to_rows(workspace: Workspace) -> Rows:
     """Return the rows of a workspace by table."""
     index = workspace.index
     return {
-        "documents": [
-            (number, document.name, document.title, document.text, metadata_json(document))
-            for number, document in enumerate(workspace.documents)
-        ],
+        "documents": [document_row(number, document) for number, document in enumerate(workspace.documents)],
         "settings": [(0, to_json(dict(workspace.settings)))],
         "stamp": [spec_row(index)] if index else [],
         "chunks": chunk_rows(index, workspace.documents) if index else [],
@@ -238,7 +258,7 @@ def to_rows(workspace: Workspace) -> Rows:
 def from_rows(rows: Rows) -> Workspace:
     """Restore a workspace from its rows; raises with the value in the message if one is wrong."""
     tables = TABLES.validate_python(rows)
-    documents = tuple(to_document(*row) for _, *row in tables.documents)
+    documents = tuple(map(to_document, tables.documents))
     if len({document.name for document in documents}) < len(documents):
         raise ValueError("two documents have one name")
     [(_, settings)] = tables.settings

@@ -1,5 +1,6 @@
 """The box that opens and writes an index in a folder of the user's own machine."""
 
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def open_folder() -> None:
         try:
             search_stored(stored, folder, load_encoder())
         finally:
-            release(stored.store)  # so that other programs may open its file
+            release(stored.settings.uri)  # so that other programs may open its file
         n_files, n_chunks = len(stored.files), len(stored.index.chunks)
         state["index-done"] = (
             f"Opened: {counted(n_files, 'file')} in {counted(n_chunks, 'chunk')}, and their settings."
@@ -121,7 +122,7 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
         )
     values = settings.options | {
         "pooling": encoder.pooling if settings.pooling == OWN else settings.pooling,
-        "index_kind": stored.choice.asked,
+        "index_kind": settings.index_kind,
     }
     if not encoder.prompts.in_search:  # the sidebar has no such setting
         del values["prompts"]
@@ -154,7 +155,7 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
         folder, encoder = path_of(folder_text), load_encoder()
         old = open_index(folder) if (folder / MANIFEST).exists() else None
         if old is not None:
-            release(old.store)
+            release(old.settings.uri)
         corpus = corpus_text.strip() or (old.corpus if old else "")
         if not corpus:
             raise InputError("no files are named: give the path of a file or a folder on this computer")
@@ -168,7 +169,7 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
             cut.precision,
             None if cut.max_tokens == encoder.max_tokens else cut.max_tokens,
         )
-        settings = old.settings if old else settings
+        settings = replace(old.settings if old else settings, index_kind=in_use["index_kind"])
         model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
         with counting("Reading and embedding", "chunks") as show:
             update = update_index(
@@ -176,8 +177,7 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
                 folder,
                 model,
                 settings,
-                in_use["index_kind"],
-                cache=session_vectors(),
+                session_vectors(),
                 on_progress=show,
             )
         state["index-done"] = (

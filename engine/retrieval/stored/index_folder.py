@@ -1,47 +1,52 @@
 """An index in a folder: documents, chunks, vectors, and how they were made; the vectors may be in Milvus.
 
-The file `MANIFEST` names the files of one state with their SHA-256. A new state is written beside the old one
-under other names, and counts once the manifest is replaced; then the old files are removed. So a crash at any
-time leaves the last whole state, and a reader finds one or the other.
+Each state of the index is a folder in it, which the file `MANIFEST` names with the SHA-256 of its files. A
+new state is written beside the old one and counts once the manifest is replaced; then the old one is removed.
+So a crash at any time leaves the last whole state, and a reader finds one or the other.
 """
 
 import json
+import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from engine.atomic_write import atomic_file, write_atomically
-from engine.documents.document import Document
+from engine.atomic_write import sync_folder, write_atomically
+from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting
 from engine.errors import UNREADABLE, DocumentError, GlassboxError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import Postings
+from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index
 from engine.retrieval.index_choice import Choice
-from engine.retrieval.index_kinds import AnnIndex
-from engine.retrieval.stored.index_rows import IndexedFile, file_row, to_file
-from engine.retrieval.stored.milvus_store import MilvusVectors, new_collection
+from engine.retrieval.index_kinds import AUTO, AnnIndex
+from engine.retrieval.stored.index_rows import IndexedFile, file_line, line_of, to_file
+from engine.retrieval.stored.milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 from engine.weights.download import file_sha256
+from engine.weights.fetch import Progress
 from engine.wording import reason_of
 
-FORMAT, VERSION = "glassbox index", 2
+FORMAT, VERSION = "glassbox index", 3
 MANIFEST, LOCK = "glassbox-index.json", ".lock"
-SHARDS = ".shards"  # a folder in it, of what a cluster embeds for the next state
-PART = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts|store)-[0-9a-f]{8}\.(jsonl|npy|json)"
-LINES = ("files", "words")  # the parts of a line for each file, and for each word
-# Also what a crash left of `atomic_file`; files of no state are removed.
-OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}|\{SHARDS}")
+# What is embedded for the next state, by a cluster or by this process; a run that goes on finds it there.
+SHARDS, CACHE = ".shards", ".vectors"
+STATE = r"state-[0-9a-f]{8}"
+FORMER = r"[a-z]+-[0-9a-f]{8}\.(jsonl|npy|json)"  # files of versions 1 and 2
+OURS = re.compile(rf"{STATE}|{FORMER}|\.?{MANIFEST}(\.\w+)?|\{LOCK}|\{SHARDS}|\{CACHE}(-\w+)?")
+FILES, WORDS, STORE = "files.jsonl", "words.jsonl", "store.json"
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
 AGAIN = "index the corpus again with --rebuild"
@@ -49,10 +54,11 @@ AGAIN = "index the corpus again with --rebuild"
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """How documents are cut and embedded: the values of the options of these names.
+    """How documents are cut and embedded, and their vectors searched: the values of options of these names.
 
     ``model`` is what `--model` takes, ``precision`` one of `PRECISIONS`, and ``max_tokens`` None for the
-    model's own limit.
+    model's own limit. ``store`` is where the vectors are: `IN_FOLDER`, ``"milvus:URI"``, or None for where
+    they are already, which is the folder at first.
     """
 
     model: str
@@ -62,17 +68,48 @@ class IndexSettings:
     prompts: str = "own"
     precision: str = "float32"
     max_tokens: int | None = None
+    index_kind: str = AUTO
+    store: str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
-        """The values by the names of the options, without dashes."""
-        values = {name: value for name, value in asdict(self).items() if name != "splitting"}
-        return values | dict(
-            zip(("splitter", "chunk_tokens", "overlap"), astuple(self.splitting), strict=True)
-        )
+        """The values that a folder keeps, by the names of the options, without dashes."""
+        own = {name: value for name, value in asdict(self).items() if name not in SEARCHED_BY}
+        del own["splitting"]
+        return own | dict(zip(("splitter", "chunk_tokens", "overlap"), astuple(self.splitting), strict=True))
+
+    @property
+    def uri(self) -> str:
+        """Address or file of the Milvus that holds the vectors, empty where the folder does."""
+        return "" if self.store in (None, IN_FOLDER) else milvus_uri(self.store)
 
 
+SEARCHED_BY = ("index_kind", "store")  # which may change while the vectors stay
 SETTINGS, CHOICE = TypeAdapter(IndexSettings), TypeAdapter(Choice)
+
+
+@dataclass(frozen=True)
+class Build:
+    """What cuts and embeds files for an index.
+
+    ``on_progress`` is called with what is done and all there is, ``say`` with a line before what takes long.
+    """
+
+    folder: Path
+    model: Model
+    settings: IndexSettings
+    on_progress: Progress | None = None
+    say: Callable[[str], None] = lambda line: None
+
+    @property
+    def spec(self) -> EmbeddingSpec:
+        """How the vectors are made."""
+        return embedding_spec(self.model, self.settings.pooling, self.settings.max_tokens)
+
+    def cut(self, documents: Sequence[Document]) -> tuple[Chunk, ...]:
+        """Cut documents; return the chunks of all."""
+        pieces = cut_documents(documents, self.model, self.settings.splitting, self.settings.parent_tokens)
+        return tuple(chain.from_iterable(pieces))
 
 
 @dataclass(frozen=True)
@@ -91,10 +128,6 @@ class StoredIndex:
         Vectors of unrelated questions for `null_scores_by`, so that a search embeds its question alone.
     choice
         The kind of the index and how it was chosen.
-    read_ns
-        When reading the files began, in nanoseconds since 1970.
-    store
-        Address or file of the Milvus that holds the vectors, empty where the folder does.
     """
 
     settings: IndexSettings
@@ -103,13 +136,11 @@ class StoredIndex:
     index: Index
     unrelated: Array = field(repr=False)
     choice: Choice
-    read_ns: int
-    store: str = ""
 
     @property
     def documents(self) -> tuple[Document, ...]:
         """The documents of all files."""
-        return tuple(document for file in self.files for document in file.documents)
+        return tuple(self.index.documents.values())
 
 
 @contextmanager
@@ -127,7 +158,11 @@ def locked(folder: Path) -> Iterator[None]:
         with folder_errors(folder):
             is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
-            check_ours(folder)
+            others = sorted(path.name for path in folder.iterdir() if not OURS.fullmatch(path.name))
+            if others and not (folder / MANIFEST).exists():
+                raise DocumentError(
+                    f"{folder} holds {others[0]} and no index: give a new folder, or an empty one"
+                )
             try:
                 stack.enter_context(WeakFileLock(folder / LOCK, timeout=LOCK_S))
             except TimeoutError as error:
@@ -148,13 +183,6 @@ def remove_empty(folder: Path) -> None:
             folder.rmdir()
 
 
-def check_ours(folder: Path) -> None:
-    """Raise `DocumentError` for a folder that holds other files and no index."""
-    others = sorted(path.name for path in folder.iterdir() if not OWN_FILES.fullmatch(path.name))
-    if others and not (folder / MANIFEST).exists():
-        raise DocumentError(f"{folder} holds {others[0]} and no index: give a new folder, or an empty one")
-
-
 def save_index(folder: Path, stored: StoredIndex) -> None:
     """Write an index to a folder that is `locked`, in place of the one in it.
 
@@ -163,33 +191,32 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
     DocumentError
         It cannot be written, as on a full disk; the folder holds the state from before.
     """
-    index, token, postings = stored.index, secrets.token_hex(4), stored.index.words.postings
-    arrays = {"unrelated": stored.unrelated}
-    if not stored.store:
+    index, postings, uri = stored.index, stored.index.words.postings, stored.settings.uri
+    arrays = {"unrelated": stored.unrelated, "starts": postings.starts, "rows": postings.rows}
+    arrays["impacts"] = postings.impacts
+    if not uri:
         arrays["vectors"] = index.vectors
-    arrays |= {"starts": postings.starts, "rows": postings.rows, "impacts": postings.impacts}
     if index.idf is not None:
         arrays["idf"] = index.idf
     if index.ann is not None:
         arrays["ann"] = index.ann.to_bytes()
-    names = {name: f"{name}-{token}.npy" for name in arrays}
-    names |= {name: f"{name}-{token}.jsonl" for name in LINES}
-    if stored.store:
-        names["store"] = f"store-{token}.json"
+    state = folder / f"state-{secrets.token_hex(4)}"
     with folder_errors(folder):
         try:
+            state.mkdir()
             for name, array in arrays.items():
-                with atomic_file(folder / names[name]) as file:
+                with synced_file(state / f"{name}.npy") as file:
                     np.save(file, array.astype(array.dtype.newbyteorder("<"), copy=False))
-            with atomic_file(folder / names["files"]) as file:
-                file.writelines(line_of(file_row(each)) for each in stored.files)
-            with atomic_file(folder / names["words"]) as file:
+            with synced_file(state / FILES) as file:
+                file.writelines(map(file_line, stored.files))
+            with synced_file(state / WORDS) as file:
                 file.writelines(map(line_of, postings.vocabulary.items()))
-            if stored.store:
-                milvus = new_collection(stored.store, index.vectors)
-                # Its name is kept before it is there, so that the next writer removes what a crash left.
-                write_atomically(folder / names["store"], line_of(asdict(milvus)))
+            if uri:
+                milvus = new_collection(uri, index.vectors)
+                with synced_file(state / STORE) as file:  # first, so that a crash leaves the name to remove
+                    file.write(line_of(asdict(milvus)))
                 milvus.write(index.vectors)
+            sync_folder(state)
             content = {
                 "format": FORMAT,
                 "version": VERSION,
@@ -198,31 +225,42 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 "choice": asdict(stored.choice),
                 "effort": 0 if index.ann is None else index.ann.effort,
                 "corpus": stored.corpus,
-                "read_ns": stored.read_ns,
-                "parts": {name: [file, file_sha256(folder / file)] for name, file in names.items()},
+                "state": state.name,
+                "files": {path.name: file_sha256(path) for path in sorted(state.iterdir())},
             }
             write_atomically(folder / MANIFEST, line_of({**content, "sha256": digest_of(content)}))
-        finally:  # of the old state, or of a new one that was not completed
+        finally:  # the old state, or a new one that was not completed
             remove_unused(folder)
 
 
+@contextmanager
+def synced_file(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file that is on the disk at the end of the block."""
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def remove_unused(folder: Path) -> None:
-    """Remove our files that the manifest does not name, and the collections that these name."""
+    """Remove the states that the manifest does not name, and their collections of Milvus."""
     try:
-        used = {name for name, _ in json.loads((folder / MANIFEST).read_bytes())["parts"].values()}
-    except (OSError, LookupError, TypeError, ValueError, AttributeError):
-        used = set()
+        used = json.loads((folder / MANIFEST).read_bytes())["state"]
+    except (OSError, *UNREADABLE):
+        used = ""
     for path in folder.iterdir():
-        if OWN_FILES.fullmatch(path.name) and path.name not in (*used, MANIFEST, LOCK, SHARDS):
-            with suppress(OSError, GlassboxError):  # the next writer tries again
-                if path.name.startswith("store-"):
-                    drop_collection(path)
+        with suppress(OSError, GlassboxError, *UNREADABLE):  # the next writer tries again
+            if path.name != used and re.fullmatch(STATE, path.name):
+                drop_collection(path / STORE)
+                shutil.rmtree(path)
+            elif used and re.fullmatch(FORMER, path.name):
+                drop_collection(path)
                 path.unlink()
 
 
 def drop_collection(path: Path) -> None:
-    """Remove the collection of Milvus that a file of a folder names."""
-    with suppress(ValueError, TypeError, LookupError):  # of a file that is no such one
+    """Remove the collection of Milvus that a file names, if it is such a file."""
+    if path.name.startswith("store") and path.exists():
         MilvusVectors(**json.loads(path.read_bytes())).drop()
 
 
@@ -242,7 +280,7 @@ def open_index(folder: Path) -> StoredIndex:
         for _ in range(READS):
             manifest = read_manifest(folder)
             try:
-                return read_parts(folder, manifest)
+                return read_state(folder, manifest)
             except FileNotFoundError as error:
                 missing = Path(error.filename).name
         raise ValueError(f"its file {missing} is missing")
@@ -261,12 +299,11 @@ def as_indexed(stored: StoredIndex, model: Model, folder: Path) -> Model:
 
 
 def store_of(folder: Path) -> str:
-    """Return where the vectors of a folder's index are, empty for the folder and where that is not known."""
+    """Return where the vectors of a folder's index are: in the folder where that is not known."""
     try:
-        name, _ = read_manifest(folder)["parts"]["store"]
-        return str(json.loads((folder / name).read_bytes())["uri"])
-    except (GlassboxError, OSError, LookupError, TypeError, ValueError, AttributeError):
-        return ""
+        return SETTINGS.validate_python(read_manifest(folder)["settings"]).store or IN_FOLDER
+    except (OSError, GlassboxError, *UNREADABLE):
+        return IN_FOLDER
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -285,60 +322,47 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
-    """Read the files that a manifest names."""
-    parts = {}
-    for part, (name, digest) in manifest["parts"].items():
-        if not re.fullmatch(PART, name):
-            raise ValueError(f"its manifest names a file {name!r:.80}")
-        if file_sha256(folder / name) != digest:
+def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
+    """Read the state that a manifest names."""
+    if not re.fullmatch(STATE, manifest["state"]):
+        raise ValueError(f"its manifest names a state {manifest['state']!r:.80}")
+    state, arrays = folder / manifest["state"], {}
+    for name, digest in manifest["files"].items():
+        if file_sha256(state / Path(name).name) != digest:
             raise ValueError(f"its file {name} was changed")
-        parts[part] = folder / name
-    arrays = {part: np.load(path, mmap_mode="r") for part, path in parts.items() if path.suffix == ".npy"}
-    with parts["files"].open("rb") as lines:
-        files = tuple(to_file(json.loads(line)) for line in lines)
-    with parts["words"].open("rb") as lines:
+        if name.endswith(".npy"):
+            arrays[name.removesuffix(".npy")] = np.load(state / name, mmap_mode="r")
+    settings = SETTINGS.validate_python(manifest["settings"])
+    choice = CHOICE.validate_python(manifest["choice"])
+    spec = EmbeddingSpec(**manifest["spec"])
+    with (state / FILES).open("rb") as lines:
+        files = tuple(map(to_file, lines))
+    with (state / WORDS).open("rb") as lines:
         vocabulary = dict(map(json.loads, lines))
-    settings, spec = SETTINGS.validate_python(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
-    chunks = list(chain.from_iterable(file.chunks for file in files))
+    chunks = tuple(chain.from_iterable(file.chunks for file in files))
+    documents = {document.name: document for file in files for document in file.documents}
     source: Array | MilvusVectors
-    if "store" in parts:
-        source = MilvusVectors(**json.loads(parts["store"].read_bytes()))
+    if settings.uri:
+        source = MilvusVectors(**json.loads((state / STORE).read_bytes()))
         source.check()
     else:
         source = arrays["vectors"]
     if source.shape != (len(chunks), spec.d_model):
         raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {source.shape}")
     postings = Postings(vocabulary, arrays["starts"], arrays["rows"], arrays["impacts"], len(chunks))
-    documents = {document.name: document for file in files for document in file.documents}
-    index = Index(tuple(chunks), source, spec, arrays.get("idf"), postings=postings, documents=documents)
-    choice = CHOICE.validate_python(manifest["choice"])
+    index = Index(chunks, source, spec, arrays.get("idf"), postings=postings, documents=documents)
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
         # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no
         # uploaded ones.
         ann = AnnIndex.from_bytes(choice.kind, manifest["effort"], arrays["ann"], source.shape)
         index = replace(index, ann=ann)
-    return StoredIndex(
-        settings,
-        manifest["corpus"],
-        files,
-        index,
-        arrays["unrelated"],
-        choice,
-        manifest["read_ns"],
-        source.uri if isinstance(source, MilvusVectors) else "",
-    )
+    return StoredIndex(settings, manifest["corpus"], files, index, arrays["unrelated"], choice)
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
     """SHA-256 of a JSON object, whatever the order of its keys."""
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def line_of(content: object) -> bytes:
-    """Return a JSON value as a line; raises for half of a surrogate pair."""
-    return f"{json.dumps(content, ensure_ascii=False, allow_nan=False)}\n".encode()
 
 
 @contextmanager

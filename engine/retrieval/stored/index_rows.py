@@ -1,59 +1,73 @@
-"""Files of a corpus with their documents and chunks as JSON values, and back."""
+"""Files of a corpus with their documents and chunks as lines of JSON, and back."""
 
-from collections.abc import Sequence
+import json
 from dataclasses import dataclass, field
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from engine.documents.document import Chunk, Document
-from engine.documents.document_row import metadata_json, to_document
+
+# Start, end, tokens, headings and page of a chunk, whose text is this span of its document.
+Span = tuple[int, int, int, tuple[str, ...], int | None]
 
 
 @dataclass(frozen=True)
 class IndexedFile:
-    """A file of the corpus as it was read: its state by then, its documents and their chunks."""
+    """A file of the corpus: its name, the SHA-256 of its content, its documents and their chunks."""
 
     name: str
-    size: int
-    mtime_ns: int
     sha256: str
-    documents: tuple[Document, ...] = field(repr=False)
-    chunks: tuple[Chunk, ...] = field(repr=False)
+    documents: tuple[Document, ...] = field(default=(), repr=False)
+    chunks: tuple[Chunk, ...] = field(default=(), repr=False)
 
 
-def file_row(file: IndexedFile) -> list[Any]:
-    """Return a file of the corpus as a JSON value; a chunk is a span of one of its documents."""
+@dataclass(frozen=True)
+class FileRow:
+    """A file as it is written: of each chunk the place of its document, its span, and that of its parent."""
+
+    name: str
+    sha256: str
+    documents: tuple[Document, ...]
+    chunks: list[tuple[int, Span, Span | None]]
+
+
+ROW = TypeAdapter(FileRow)
+
+
+def file_line(file: IndexedFile) -> bytes:
+    """Return a file of the corpus as a line of JSON."""
     places = {document.name: place for place, document in enumerate(file.documents)}
-    documents = [
-        [document.name, document.title, document.text, metadata_json(document)] for document in file.documents
-    ]
     chunks = [
-        [places[chunk.document], *span_row(chunk), None if chunk.parent is None else span_row(chunk.parent)]
+        (places[chunk.document], span_of(chunk), None if chunk.parent is None else span_of(chunk.parent))
         for chunk in file.chunks
     ]
-    return [file.name, file.size, file.mtime_ns, file.sha256, documents, chunks]
+    return line_of(ROW.dump_python(FileRow(file.name, file.sha256, file.documents, chunks)))
 
 
-def span_row(chunk: Chunk) -> list[Any]:
-    """Return a chunk's span, and what else is known of it."""
-    return [chunk.start, chunk.end, chunk.n_tokens, list(chunk.headings), chunk.page]
+def span_of(chunk: Chunk) -> Span:
+    """Return a chunk without its document and text."""
+    return chunk.start, chunk.end, chunk.n_tokens, chunk.headings, chunk.page
 
 
-def to_file(row: Sequence[Any]) -> IndexedFile:
-    """Restore a file of the corpus from a JSON value."""
-    name, size, mtime_ns, digest, document_rows, chunk_rows = row
-    documents = tuple(to_document(*each) for each in document_rows)
-    parents: dict[tuple[int, int, int], Chunk] = {}  # by document and span: each is made once
+def to_file(line: bytes) -> IndexedFile:
+    """Restore a file of the corpus."""
+    row = ROW.validate_python(json.loads(line))
+    parents: dict[tuple[int, Span], Chunk] = {}  # each is made once
     chunks = []
-    for place, *span, large in chunk_rows:
+    for place, span, large in row.chunks:
         parent = None
         if large is not None:
-            parent = parents.setdefault((place, *large[:2]), to_chunk(documents[place], large))
-        chunks.append(to_chunk(documents[place], span, parent))
-    return IndexedFile(name, size, mtime_ns, digest, documents, tuple(chunks))
+            parent = parents.setdefault((place, large), chunk_of(row.documents[place], large))
+        chunks.append(chunk_of(row.documents[place], span, parent))
+    return IndexedFile(row.name, row.sha256, row.documents, tuple(chunks))
 
 
-def to_chunk(document: Document, span: Sequence[Any], parent: Chunk | None = None) -> Chunk:
-    """Restore a chunk of a document from its row."""
+def chunk_of(document: Document, span: Span, parent: Chunk | None = None) -> Chunk:
+    """Return the chunk of a document that is a span of it."""
     start, end, n_tokens, headings, page = span
-    text = document.text[start:end]
-    return Chunk(document.name, start, end, text, n_tokens, tuple(headings), page, parent)
+    return Chunk(document.name, start, end, document.text[start:end], n_tokens, headings, page, parent)
+
+
+def line_of(content: object) -> bytes:
+    """Return a JSON value as a line; raises for half of a surrogate pair."""
+    return f"{json.dumps(content, ensure_ascii=False, allow_nan=False)}\n".encode()

@@ -1,10 +1,10 @@
-"""Bring the index in a folder up to a corpus: only new and changed files are read and embedded."""
+"""Bring the index in a folder up to a corpus: only new and changed files are cut and embedded."""
 
 import os
 import shutil
-import time
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
@@ -13,20 +13,21 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
-from engine.documents.document import Failure, Loaded
+from engine.documents.document import Chunk, Failure
 from engine.documents.formats.archive import is_hidden
 from engine.documents.loaders import content_of, corpus_files, parse_file, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
-from engine.retrieval.cutting import cut_documents
-from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index, embed_chunks, index_vectors
 from engine.retrieval.index_choice import Choice, choose_index
 from engine.retrieval.index_kinds import AUTO, FLAT, check_index_kind
 from engine.retrieval.relevance import embed_unrelated
 from engine.retrieval.stored.index_folder import (
+    CACHE,
     MANIFEST,
     SHARDS,
+    Build,
     IndexSettings,
     StoredIndex,
     as_indexed,
@@ -37,15 +38,13 @@ from engine.retrieval.stored.index_folder import (
     store_of,
 )
 from engine.retrieval.stored.index_rows import IndexedFile
-from engine.retrieval.stored.milvus_store import IN_FOLDER, check_reachable, is_file, milvus_uri, release
-from engine.retrieval.stored.ray_shards import Cluster, Place, embed_on_cluster, shard_vectors
+from engine.retrieval.stored.milvus_store import check_reachable, is_file, release
+from engine.retrieval.stored.ray_shards import Cluster, embed_on_cluster, shard_vectors
 from engine.retrieval.vector_cache import VectorCache
 from engine.weights.fetch import Progress
 from engine.wording import counted
 
-# A file written this shortly before it was read may have been written again within one tick of the clock of
-# its file system, with the same size and time.
-TICK_NS = 2_000_000_000
+Key = tuple[str, str]  # of a file: its name, whose ending says how it is read, and the SHA-256 of its content
 
 
 @dataclass(frozen=True)
@@ -75,117 +74,99 @@ def update_index(
     folder: Path,
     model: Model,
     settings: IndexSettings,
-    kind: str = AUTO,
+    embedder: VectorCache | Cluster | None = None,
     rebuild: bool = False,
-    cache: VectorCache | None = None,
     on_progress: Progress | None = None,
     say: Callable[[str], None] = lambda line: None,
-    store: str | None = None,
-    cluster: Cluster | None = None,
 ) -> Update:
     """Index a corpus in a folder: add new files, replace changed ones, and remove deleted ones.
 
-    Files that hold no text that can be read are left out, and returned as failures. With a ``cluster``, only
-    empty and too large ones are; others end the run.
-
-    Files with the size and time of before are not read, those with the same content not embedded. With the
-    pooling ``"idf"``, whose weights depend on all chunks, every chunk is embedded again once one differs.
+    Files that hold no text that can be read are left out, and returned as failures. With a cluster, only
+    empty and too large ones are; others end the run. What a run embedded that was stopped is not embedded
+    again by the next one.
 
     Parameters
     ----------
-    corpus
-        A file or a folder, as for `load_corpus`.
-    folder
-        The folder of the index, made if there is none; outside of the corpus.
+    corpus, folder
+        A file or a folder, as for `load_corpus`; and the folder of the index, outside of it, made if there
+        is none.
     model, settings
         The model that ``settings.model`` names, with its prompts and precision, and how to cut and embed.
-    kind
-        The kind of index, as in `choose_index`.
+    embedder
+        A cache of vectors, in place of one in the folder; or a cluster that embeds in place of this process.
     rebuild
         Whether to read and embed everything anew, whatever is in the folder.
-    cache, on_progress
-        As in `build_index`.
+    on_progress
+        Called with chunks done and chunks in all; with a cluster, with files.
     say
         Called with a line before each step that takes long.
-    store
-        Where the vectors are kept: `IN_FOLDER`, or ``"milvus:URI"``; None for where they are, which is the
-        folder at first.
-    cluster
-        What reads and embeds new and changed files in place of this process; ``cache`` is not used then, and
-        ``on_progress`` called with files done and files in all.
 
     Raises
     ------
     DocumentError
-        No file can be read, or an indexed one no longer by a fault of the disk; a file changes while it is
-        read; the folder is written by another program, is damaged, or cannot be written, or Milvus cannot be
-        reached. It holds the index from before.
+        No file can be read, or an indexed one no longer by a fault of the disk; the folder is written by
+        another program, is damaged, or cannot be written, or Milvus cannot be reached. It holds the index
+        from before.
     InputError
         The folder's index was made with other settings, or the corpus holds no text.
     """
-    check_index_kind(kind)
+    check_index_kind(settings.index_kind)
     paths, _ = corpus_files(corpus)
     check_outside(corpus, folder)
-    uri = "" if store in (None, IN_FOLDER) else milvus_uri(store)
     with ExitStack() as stack:
+        settings = replace(settings, store=settings.store or store_of(folder))
+        stack.callback(release, settings.uri)
         stack.enter_context(locked(folder))
-        uri = store_of(folder) if store is None else uri
+        check_milvus(settings, corpus)
         old = None
         if not rebuild and (folder / MANIFEST).exists():
             old = open_index(folder)
-            stack.callback(release, old.store)
+            stack.callback(release, old.settings.uri)
             check_settings(old, settings, folder)
             as_indexed(old, model, folder)
-        if uri:
-            check_milvus(uri, corpus, kind)
-            stack.callback(release, uri)
         say(f"Reading {corpus}")
-        read_ns = time.time_ns()
-        if cluster is None:
-            files, failures = read_files(paths, old, model, settings, say)
-        else:
-            files, failures, places, n_embedded = read_by_cluster(
-                paths, old, model, settings, folder, cluster, on_progress, say
-            )
-        if not any(file.chunks for file in files):
-            raise InputError("there are no chunks to index: give documents with text")
+        files, failures = read_files(paths, old, is_parsed=not isinstance(embedder, Cluster))
         new, changed, deleted = differences(old, files)
-        same = None if new or changed or deleted else old
-        if same is not None:
-            index, unrelated, n_embedded = same.index, same.unrelated, 0
-        elif cluster is None:
-            index, n_embedded = index_files(files, old, model, settings, cache, on_progress, say)
-            unrelated = embed_unrelated(index, model)
+        is_same = old is not None and not (new or changed or deleted)
+        build = Build(folder, model, settings, on_progress, say)
+        if old is not None and is_same:
+            index, unrelated, choice, n_embedded = old.index, old.unrelated, old.choice, 0
         else:
-            index = join_shards(files, old, places, model, settings, folder)
+            if isinstance(embedder, Cluster):
+                files, index, n_embedded = index_by_cluster(files, paths, old, build, embedder)
+            else:
+                files, index, n_embedded = index_here(files, old, build, embedder)
             unrelated = embed_unrelated(index, model)
-        if same is not None and (same.choice.asked, same.store) == (kind, uri):
-            choice = same.choice
-        elif uri:
-            index, choice = replace(index, ann=None), Choice(kind, FLAT, "exact search, by Milvus", ())
-        else:
-            index = replace(index, source=index.vectors)
-            choice, ann = choose_index(index.vectors, kind, say)
-            index = replace(index, ann=ann)
-        stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice, read_ns, uri)
-        kept = (files, stored.corpus, choice, uri)
-        if old is None or kept != (old.files, old.corpus, old.choice, old.store):
-            say(f"Writing {folder}" + (f" and Milvus at {uri}" if uri else ""))
+        if old is None or not is_same or settings != old.settings:
+            index, choice = with_search(index, settings, say)
+        stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice)
+        if old is None or not is_same or (settings, stored.corpus) != (old.settings, old.corpus):
+            say(f"Writing {folder}" + (f" and Milvus at {settings.uri}" if settings.uri else ""))
             save_index(folder, stored)
-        shutil.rmtree(folder / SHARDS, ignore_errors=True)
+        remove_embedded(folder)
         return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded, failures)
 
 
-def check_milvus(uri: str, corpus: Path, kind: str) -> None:
-    """Raise an error unless vectors can be kept in a Milvus: before anything is embedded."""
-    if kind not in (FLAT, AUTO):
+def with_search(index: Index, settings: IndexSettings, say: Callable[[str], None]) -> tuple[Index, Choice]:
+    """Return an index with what finds the nearest of its vectors, and how that was chosen."""
+    if settings.uri:
+        return replace(index, ann=None), Choice(settings.index_kind, FLAT, "exact search, by Milvus", ())
+    choice, ann = choose_index(index.vectors, settings.index_kind, say)
+    return replace(index, source=index.vectors, ann=ann), choice
+
+
+def check_milvus(settings: IndexSettings, corpus: Path) -> None:
+    """Raise an error where the vectors are to be in a Milvus that cannot keep them or search by the kind."""
+    if not settings.uri:
+        return
+    if settings.index_kind not in (FLAT, AUTO):
         raise InputError(
-            f"vectors in Milvus are searched exactly, not by {kind}: leave out --index-kind {kind}, or "
-            "--store"
+            f"vectors in Milvus are searched exactly, not by {settings.index_kind}: leave out --index-kind "
+            f"{settings.index_kind}, or --store"
         )
-    if is_file(uri):
-        check_outside(corpus, Path(uri))
-    check_reachable(uri)
+    if is_file(settings.uri):
+        check_outside(corpus, Path(settings.uri))
+    check_reachable(settings.uri)
 
 
 def check_outside(corpus: Path, folder: Path) -> None:
@@ -208,115 +189,49 @@ def check_settings(old: StoredIndex, settings: IndexSettings, folder: Path) -> N
 
 
 def read_files(
-    paths: Mapping[str, Path],
-    old: StoredIndex | None,
-    model: Model,
-    settings: IndexSettings,
-    say: Callable[[str], None],
-) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...]]:
-    """Return files by name with their documents and chunks, those of before where they are the same."""
-    files, failures = read_changed(paths, old)
-    unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
-    if n_fresh := sum(len(file.documents) for file in files if not file.chunks):
-        say(f"Splitting {counted(n_fresh, 'document')}")
-
-    def cut(file: IndexedFile) -> IndexedFile:
-        pieces = cut_documents(file.documents, model, settings.splitting, settings.parent_tokens)
-        return replace(file, chunks=tuple(chain.from_iterable(pieces)))
-
-    return tuple(file if file.chunks else cut(file) for file in files), failures
-
-
-def read_by_cluster(
-    paths: Mapping[str, Path],
-    old: StoredIndex | None,
-    model: Model,
-    settings: IndexSettings,
-    folder: Path,
-    cluster: Cluster,
-    on_progress: Progress | None,
-    say: Callable[[str], None],
-) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...], Mapping[str, Place], int]:
-    """Return what `read_files` does, where vectors of new and changed files are, and how many are new."""
-    if settings.pooling == "idf":
-        raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
-    files, failures = read_changed(paths, old, is_parsed=False)
-    spec = embedding_spec(model, settings.pooling, settings.max_tokens)
-    unread = [file for file in files if not file.documents]
-    read, places, n_embedded = embed_on_cluster(
-        unread, paths, spec, settings, folder, cluster, on_progress, say
-    )
-    files = [read.get(file.name, file) for file in files]
-    unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
-    return tuple(files), failures, places, n_embedded
-
-
-def read_changed(
     paths: Mapping[str, Path], old: StoredIndex | None, is_parsed: bool = True
-) -> tuple[list[IndexedFile], tuple[Failure, ...]]:
-    """Read files by name, as `read_indexed`; those of the index that are the same are returned from there.
+) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...]]:
+    """Read files by name: those that an index has alike are taken from it, others have no chunks yet.
+
+    Files without text that can be read are left out, and failures say why; parts of a file may fail, too.
+    With ``is_parsed`` documents are made of new content.
 
     Raises
     ------
     DocumentError
-        No file can be read, or `read_indexed` raises it.
+        No file can be read, or one of the index cannot be read by a fault of the disk: it would be taken out
+        of the index.
     """
-    known = {} if old is None else {file.name: file for file in old.files}
-    settled_ns = 0 if old is None else old.read_ns - TICK_NS
-    read = [read_indexed(path, name, known.get(name), settled_ns, is_parsed) for name, path in paths.items()]
-    files = [file for file, _ in read if file is not None]
-    failures = tuple(chain.from_iterable(failed for _, failed in read))
+    known = {} if old is None else {key_of(file): file for file in old.files}
+    names = {name for name, _ in known}
+    files: list[IndexedFile] = []
+    failures: list[Failure] = []
+    for name, path in paths.items():
+        try:
+            content = content_of(path)
+        except DocumentError as error:
+            if name in names and isinstance(error.__cause__, OSError):
+                raise
+            failures.append(Failure(name, str(error)))
+            continue
+        file = IndexedFile(name, sha256(content).hexdigest())
+        if key_of(file) in known:
+            file = known[key_of(file)]
+        elif is_parsed:
+            loaded = parse_file(name, content)
+            failures += loaded.failures
+            if not loaded.documents:
+                continue
+            file = replace(file, documents=loaded.documents)
+        files.append(file)
     if not files:
         raise DocumentError(failures[0].reason)
-    return files, failures
+    return tuple(files), tuple(failures)
 
 
-def read_indexed(
-    path: Path, name: str, known: IndexedFile | None, settled_ns: int, is_parsed: bool = True
-) -> tuple[IndexedFile | None, tuple[Failure, ...]]:
-    """Read a file of the corpus, without chunks; return the known one where it is the same.
-
-    A file without text that can be read is None, and failures say why; parts of a file may fail, too.
-
-    Parameters
-    ----------
-    path, name
-        The file and its name in the corpus.
-    known
-        The file of this name that is indexed.
-    settled_ns
-        A file written before this time is the same if its size and time are.
-    is_parsed
-        Whether to make documents of new content.
-
-    Raises
-    ------
-    DocumentError
-        It changes meanwhile, or is known and the disk fails: it would be taken out of the index.
-    """
-    try:
-        state = path.stat()
-        is_known = known and (state.st_size, state.st_mtime_ns) == (known.size, known.mtime_ns)
-        if known is not None and is_known and state.st_mtime_ns < settled_ns:
-            return known, ()
-        content = content_of(path)
-        after = path.stat()
-    except FileNotFoundError as error:
-        raise DocumentError(f"{path} was removed while the corpus was read: start again") from error
-    except DocumentError as error:
-        if known is not None and isinstance(error.__cause__, OSError):
-            raise
-        return None, (Failure(name, str(error)),)
-    if (after.st_size, after.st_mtime_ns) != (state.st_size, state.st_mtime_ns):
-        raise DocumentError(f"{path} changed while it was read: start again once it is written")
-    digest = sha256(content).hexdigest()
-    if known is not None and digest == known.sha256:
-        return replace(known, size=state.st_size, mtime_ns=state.st_mtime_ns), ()
-    loaded = parse_file(name, content) if is_parsed else Loaded()
-    if is_parsed and not loaded.documents:
-        return None, loaded.failures
-    file = IndexedFile(name, state.st_size, state.st_mtime_ns, digest, loaded.documents, ())
-    return file, loaded.failures
+def key_of(file: IndexedFile) -> Key:
+    """Return what the chunks of a file depend on beside the settings."""
+    return file.name, file.sha256
 
 
 def differences(old: StoredIndex | None, files: Sequence[IndexedFile]) -> tuple[int, int, int]:
@@ -327,63 +242,86 @@ def differences(old: StoredIndex | None, files: Sequence[IndexedFile]) -> tuple[
     return len(now.keys() - before.keys()), n_changed, len(before.keys() - now.keys())
 
 
-def index_files(
-    files: tuple[IndexedFile, ...],
-    old: StoredIndex | None,
-    model: Model,
-    settings: IndexSettings,
-    cache: VectorCache | None,
-    on_progress: Progress | None,
-    say: Callable[[str], None],
-) -> tuple[Index, int]:
-    """Index files, with the vectors of before where they are the same; count the chunks embedded."""
-    chunks = list(chain.from_iterable(file.chunks for file in files))
-    idf = None
-    if settings.pooling == "idf" and (encoder := model.as_encoder) is not None:
-        model = encoder.with_idf([chunk.text for chunk in chunks])
-        idf = model.idf
-    spec = embedding_spec(model, settings.pooling, settings.max_tokens)
-    known = {} if old is None or old.index.spec != spec else vectors_of_files(old)
-    parts = [known.get((file.name, file.sha256)) for file in files]
-    sizes = [len(file.chunks) for file in files]
-    is_missing = np.repeat([part is None for part in parts], sizes)  # (n_chunks,)
-    missing = [chunk.text for chunk, missed in zip(chunks, is_missing, strict=True) if missed]
-    vectors = np.empty((len(chunks), spec.d_model), np.float32)
-    if missing:
-        say(f"Embedding {counted(len(missing), 'chunk')}")
-        vectors[is_missing] = embed_chunks(missing, model, spec, on_progress, cache)
-    for part, stop in zip(parts, np.cumsum(sizes), strict=True):
-        if part is not None:
-            vectors[stop - len(part) : stop] = part
+def index_here(
+    files: Sequence[IndexedFile], old: StoredIndex | None, build: Build, cache: VectorCache | None
+) -> tuple[tuple[IndexedFile, ...], Index, int]:
+    """Cut and embed files in this process, but for those of an old index that have the same vectors.
+
+    Returns the files with their chunks, their index, and how many chunks were embedded.
+    """
+    unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
+    if n_fresh := sum(len(file.documents) for file in files if not file.chunks):
+        build.say(f"Splitting {counted(n_fresh, 'document')}")
+    files = tuple(file if file.chunks else replace(file, chunks=build.cut(file.documents)) for file in files)
+    chunks, idf = chunks_of(files), None
+    if build.settings.pooling == "idf" and (encoder := build.model.as_encoder) is not None:
+        encoder = encoder.with_idf([chunk.text for chunk in chunks])
+        build, idf = replace(build, model=encoder), encoder.idf
+    spec = build.spec
+    known = {} if old is None or old.index.spec != spec else vectors_of_files(old.files, old.index.vectors)
+    missing = [file for file in files if key_of(file) not in known]
+    texts = [chunk.text for file in missing for chunk in file.chunks]
+    if texts:
+        build.say(f"Embedding {counted(len(texts), 'chunk')}")
+        with ExitStack() as stack:
+            if cache is None:
+                cache = stack.enter_context(closing(VectorCache(build.folder / CACHE, sys.maxsize)))
+            known |= vectors_of_files(
+                missing, embed_chunks(texts, build.model, spec, build.on_progress, cache)
+            )
+    vectors = np.concatenate([known[key_of(file)] for file in files])
     documents = chain.from_iterable(file.documents for file in files)
-    return index_vectors(chunks, vectors, spec, idf, documents), len(missing)
+    return files, index_vectors(chunks, vectors, spec, idf, documents), len(texts)
 
 
-def join_shards(
-    files: tuple[IndexedFile, ...],
+def index_by_cluster(
+    files: Sequence[IndexedFile],
+    paths: Mapping[str, Path],
     old: StoredIndex | None,
-    places: Mapping[str, Place],
-    model: Model,
-    settings: IndexSettings,
-    folder: Path,
-) -> Index:
-    """Index files by the vectors of before and of shards, put together on the disk."""
-    chunks = list(chain.from_iterable(file.chunks for file in files))
-    spec = embedding_spec(model, settings.pooling, settings.max_tokens)
-    known = {} if old is None else vectors_of_files(old)
-    with folder_errors(folder):
-        vectors = array_on_disk(folder, (len(chunks), spec.d_model))
+    build: Build,
+    cluster: Cluster,
+) -> tuple[tuple[IndexedFile, ...], Index, int]:
+    """Have a cluster read, cut and embed the files without chunks; return as `index_here`.
+
+    The vectors are put together on the disk: a cluster is for more of them than fit in memory.
+    """
+    if build.settings.pooling == "idf":
+        raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
+    read, places, n_embedded = embed_on_cluster(
+        [file for file in files if not file.chunks], paths, build, cluster
+    )
+    files = tuple(read.get(file.name, file) for file in files)
+    unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
+    chunks = chunks_of(files)
+    known = {} if old is None else vectors_of_files(old.files, old.index.vectors)
+    with folder_errors(build.folder):
+        vectors = array_on_disk(build.folder, (len(chunks), build.spec.d_model))
     stop = 0
     for file in files:
         start, stop = stop, stop + len(file.chunks)
-        key = file.name, file.sha256
-        if key in known:
-            vectors[start:stop] = known[key]
-        else:
+        if file.name in places:
             shard, rows = places[file.name]
             vectors[start:stop] = shard_vectors(shard)[rows]
+        else:
+            vectors[start:stop] = known[key_of(file)]
     documents = chain.from_iterable(file.documents for file in files)
-    return index_vectors(chunks, vectors, spec, documents=documents)
+    return files, index_vectors(chunks, vectors, build.spec, documents=documents), n_embedded
+
+
+def chunks_of(files: Sequence[IndexedFile]) -> list[Chunk]:
+    """Return the chunks of files; raise `InputError` where there is none."""
+    chunks = [chunk for file in files for chunk in file.chunks]
+    if not chunks:
+        raise InputError("there are no chunks to index: give documents with text")
+    return chunks
+
+
+def vectors_of_files(files: Sequence[IndexedFile], vectors: Array) -> dict[Key, Array]:
+    """Divide the vectors of all chunks among their files."""
+    ends = np.cumsum([len(file.chunks) for file in files])
+    return {
+        key_of(file): vectors[end - len(file.chunks) : end] for file, end in zip(files, ends, strict=True)
+    }
 
 
 def array_on_disk(folder: Path, shape: tuple[int, int]) -> Array:
@@ -398,10 +336,8 @@ def array_on_disk(folder: Path, shape: tuple[int, int]) -> Array:
         return np.memmap(file, np.float32, "r+", shape=shape)
 
 
-def vectors_of_files(stored: StoredIndex) -> dict[tuple[str, str], Array]:
-    """Return the vectors of each file's chunks, by its name and the SHA-256 of its content."""
-    ends = np.cumsum([len(file.chunks) for file in stored.files])
-    return {
-        (file.name, file.sha256): stored.index.vectors[end - len(file.chunks) : end]
-        for file, end in zip(stored.files, ends, strict=True)
-    }
+def remove_embedded(folder: Path) -> None:
+    """Remove what was embedded for a state that is written."""
+    shutil.rmtree(folder / SHARDS, ignore_errors=True)
+    for path in folder.glob(f"{CACHE}*"):
+        path.unlink()

@@ -13,11 +13,10 @@ import socket
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,13 +29,11 @@ from engine.documents.loaders import all_documents, content_of, parse_file
 from engine.errors import DocumentError, GlassboxError, InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
-from engine.retrieval.cutting import cut_documents
-from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import embed_chunks
-from engine.retrieval.stored.index_folder import SHARDS, IndexSettings, folder_errors, line_of
-from engine.retrieval.stored.index_rows import IndexedFile, file_row, to_file
-from engine.weights.fetch import Progress
+from engine.retrieval.stored.index_folder import SHARDS, Build, IndexSettings, folder_errors
+from engine.retrieval.stored.index_rows import IndexedFile, file_line, line_of, to_file
 from engine.wording import counted, reason_of
 
 Place = tuple[Path, slice]  # of the vectors of a file's chunks: a shard, and rows in it
@@ -74,29 +71,17 @@ class Shard:
     name: str
     files: Mapping[str, str]
 
-    def row(self, paths: Mapping[str, Path]) -> dict[str, str]:
-        """Return what Ray hands to a worker: the name, and path and SHA-256 of each file."""
-        places = {name: [str(paths[name].resolve()), digest] for name, digest in self.files.items()}
-        return {"shard": self.name, "files": json.dumps(places)}
-
     def path(self, folder: Path) -> Path:
         """Return the file that the shard is written to."""
         return folder / SHARDS / f"{self.name}.npz"
 
     def attempts_path(self, folder: Path) -> Path:
         """Return the file with a line for each attempt at the shard: the process of the worker."""
-        return folder / SHARDS / f"{self.name}.attempts"
+        return self.path(folder).with_suffix(".attempts")
 
 
 def embed_on_cluster(
-    files: Sequence[IndexedFile],
-    paths: Mapping[str, Path],
-    spec: EmbeddingSpec,
-    settings: IndexSettings,
-    folder: Path,
-    cluster: Cluster,
-    on_progress: Progress | None,
-    say: Callable[[str], None],
+    files: Sequence[IndexedFile], paths: Mapping[str, Path], build: Build, cluster: Cluster
 ) -> tuple[dict[str, IndexedFile], dict[str, Place], int]:
     """Embed files on a cluster, but for those whose shards are in the folder already.
 
@@ -104,14 +89,8 @@ def embed_on_cluster(
     ----------
     files, paths
         The files, without documents, and where each is: on all machines of the cluster, as the folder is.
-    spec, settings
-        How they are cut and embedded.
-    folder
-        The folder of the index.
-    on_progress
-        Called with files done and files in all.
-    say
-        Called with a line before each step that takes long.
+    build
+        How they are cut and embedded; its ``on_progress`` is called with files done and files in all.
 
     Returns
     -------
@@ -130,55 +109,52 @@ def embed_on_cluster(
     InputError
         Ray is not installed, or a worker has another model.
     """
-    shards = shards_of(files, spec, settings)
+    folder, shards = build.folder, shards_of(files, paths, build.spec, build.settings)
     with folder_errors(folder):
         (folder / SHARDS).mkdir(exist_ok=True)
     missing = [shard for shard in shards if not shard.path(folder).exists()]
     if n_done := len(shards) - len(missing):
-        say(f"{n_done:,} of {counted(len(shards), 'shard')} were embedded before")
+        build.say(f"{n_done:,} of {counted(len(shards), 'shard')} were embedded before")
     if missing:
-        say(f"Embedding {counted(len(missing), 'shard')} on Ray ({cluster.address})")
+        build.say(f"Embedding {counted(len(missing), 'shard')} on Ray ({cluster.address})")
         for shard in missing:
             shard.attempts_path(folder).unlink(missing_ok=True)
-        run_workers(missing, paths, spec, settings, folder, cluster, on_progress)
-    known = {file.name: file for file in files}
-    read = {}
-    for file in chain.from_iterable(shard_files(shard.path(folder)) for shard in shards):
-        read[file.name] = replace(file, size=known[file.name].size, mtime_ns=known[file.name].mtime_ns)
-    n_embedded = sum(len(read[name].chunks) for shard in missing for name in shard.files)
-    return read, places_of(shards, folder, read), n_embedded
+        run_workers(missing, paths, build, cluster)
+    read, places = {}, {}
+    for path in [shard.path(folder) for shard in shards]:
+        start = 0
+        for file in shard_files(path):
+            stop = start + len(file.chunks)
+            read[file.name], places[file.name] = file, (path, slice(start, stop))
+            start = stop
+    return read, places, sum(len(read[name].chunks) for shard in missing for name in shard.files)
 
 
-def shards_of(files: Sequence[IndexedFile], spec: EmbeddingSpec, settings: IndexSettings) -> list[Shard]:
+def shards_of(
+    files: Sequence[IndexedFile], paths: Mapping[str, Path], spec: EmbeddingSpec, settings: IndexSettings
+) -> list[Shard]:
     """Divide files into shards of about `SHARD_BYTES`, in order."""
     groups: list[dict[str, str]] = []
     n_bytes = SHARD_BYTES
     for file in files:
-        if n_bytes + file.size > SHARD_BYTES:
+        size = paths[file.name].stat().st_size
+        if n_bytes + size > SHARD_BYTES:
             groups.append({})
             n_bytes = 0
         groups[-1][file.name] = file.sha256
-        n_bytes += file.size
-    how = [asdict(settings), asdict(spec)]
+        n_bytes += size
+    how = [settings.options, asdict(spec)]
     return [Shard(sha256(line_of([*how, list(group.items())])).hexdigest(), group) for group in groups]
 
 
-def run_workers(
-    shards: Sequence[Shard],
-    paths: Mapping[str, Path],
-    spec: EmbeddingSpec,
-    settings: IndexSettings,
-    folder: Path,
-    cluster: Cluster,
-    on_progress: Progress | None,
-) -> None:
+def run_workers(shards: Sequence[Shard], paths: Mapping[str, Path], build: Build, cluster: Cluster) -> None:
     """Have all shards written; the errors are those of `embed_on_cluster`."""
     n_done, n_files = 0, sum(len(shard.files) for shard in shards)
     with ray_cluster(cluster) as (ray, n_cores):
-        rows = [shard.row(paths) for shard in shards]
+        rows = [row_of(shard, paths) for shard in shards]
         written = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             ShardWriter,
-            fn_constructor_args=(cluster.load, spec, settings, folder.resolve()),
+            fn_constructor_args=(cluster.load, build.spec, build.settings, build.folder.resolve()),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(
                 size=min(cluster.workers or n_cores, n_cores, len(rows)), max_tasks_in_flight_per_actor=1
@@ -189,8 +165,14 @@ def run_workers(
             if error := row["error"]:
                 raise (InputError if row["is_input"] else DocumentError)(error)
             n_done += row["n_files"]
-            if on_progress is not None:
-                on_progress(n_done, n_files)
+            if build.on_progress is not None:
+                build.on_progress(n_done, n_files)
+
+
+def row_of(shard: Shard, paths: Mapping[str, Path]) -> dict[str, str]:
+    """Return what Ray hands to a worker: the name, and path and SHA-256 of each file."""
+    places = {name: [str(paths[name].resolve()), digest] for name, digest in shard.files.items()}
+    return {"shard": shard.name, "files": json.dumps(places)}
 
 
 class ShardWriter:
@@ -203,7 +185,6 @@ class ShardWriter:
         self, load: Callable[[], Model], spec: EmbeddingSpec, settings: IndexSettings, folder: Path
     ) -> None:
         self._load, self._spec, self._settings, self._folder = load, spec, settings, folder
-        self._model: Model | None = None
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Write the shard of a batch of one row."""
@@ -212,27 +193,24 @@ class ShardWriter:
         error, is_input = "", False
         try:
             shard = Shard(str(name), {file: digest for file, (_, digest) in places.items()})
-            paths = {file: Path(path) for file, (path, _) in places.items()}
             begin_attempt(shard, self._folder)
-            write_shard(shard, paths, self.model(), self._spec, self._settings, self._folder)
+            write_shard(shard, {file: Path(path) for file, (path, _) in places.items()}, self.build)
         except GlassboxError as problem:
             error, is_input = str(problem), isinstance(problem, InputError)
         return {"n_files": [len(places)], "error": [error], "is_input": [is_input]}
 
-    def model(self) -> Model:
-        """Return the model, loaded at the first call and checked to be that of the index."""
-        if self._model is None:
-            limit_cores(1)
-            model = self._load()
-            prepare_compiled().join()
-            spec = embedding_spec(model, self._settings.pooling, self._settings.max_tokens)
-            if spec != self._spec:
-                raise InputError(
-                    f"{socket.gethostname()} makes vectors of {spec}, not of {self._spec}: install the same "
-                    "model on all machines"
-                )
-            self._model = model
-        return self._model
+    @cached_property
+    def build(self) -> Build:
+        """The model, loaded at the first access and checked to be that of the index, and how it is used."""
+        limit_cores(1)
+        build = Build(self._folder, self._load(), self._settings)
+        prepare_compiled().join()
+        if build.spec != self._spec:
+            raise InputError(
+                f"{socket.gethostname()} makes vectors of {build.spec}, not of {self._spec}: install the "
+                "same model on all machines"
+            )
+        return build
 
 
 def begin_attempt(shard: Shard, folder: Path) -> None:
@@ -248,49 +226,25 @@ def begin_attempt(shard: Shard, folder: Path) -> None:
         file.write(f"{os.getpid()}\n")
 
 
-def write_shard(
-    shard: Shard,
-    paths: Mapping[str, Path],
-    model: Model,
-    spec: EmbeddingSpec,
-    settings: IndexSettings,
-    folder: Path,
-) -> None:
+def write_shard(shard: Shard, paths: Mapping[str, Path], build: Build) -> None:
     """Read, cut and embed the files of a shard, and write it whole."""
-    files = [cut_file(name, digest, paths[name], model, settings) for name, digest in shard.files.items()]
-    texts = [chunk.text for file in files for chunk in file.chunks]
-    vectors = embed_chunks(texts, model, spec) if texts else np.empty((0, spec.d_model), np.float32)
-    lines = np.frombuffer(b"".join(line_of(file_row(file)) for file in files), np.uint8)
-    with folder_errors(folder), atomic_file(shard.path(folder)) as file:
+    files = []
+    for name, digest in shard.files.items():
+        content = content_of(paths[name])
+        if sha256(content).hexdigest() != digest:
+            raise DocumentError(f"{paths[name]} changed while the corpus was read: start again")
+        documents = all_documents(parse_file(name, content))
+        files.append(IndexedFile(name, digest, documents, build.cut(documents)))
+    texts, spec = [chunk.text for file in files for chunk in file.chunks], build.spec
+    vectors = embed_chunks(texts, build.model, spec) if texts else np.empty((0, spec.d_model), np.float32)
+    lines = np.frombuffer(b"".join(map(file_line, files)), np.uint8)
+    with folder_errors(build.folder), atomic_file(shard.path(build.folder)) as file:
         np.savez(file, files=lines, vectors=vectors.astype("<f4", copy=False))
-
-
-def cut_file(name: str, digest: str, path: Path, model: Model, settings: IndexSettings) -> IndexedFile:
-    """Read a file with the content of a SHA-256, and cut its documents."""
-    content = content_of(path)
-    if sha256(content).hexdigest() != digest:
-        raise DocumentError(f"{path} changed while the corpus was read: start again")
-    documents = all_documents(parse_file(name, content))
-    pieces = cut_documents(documents, model, settings.splitting, settings.parent_tokens)
-    return IndexedFile(name, 0, 0, digest, documents, tuple(chain.from_iterable(pieces)))
-
-
-def places_of(shards: Sequence[Shard], folder: Path, files: Mapping[str, IndexedFile]) -> dict[str, Place]:
-    """Return where the vectors of each file's chunks are, by the name of the file."""
-    places = {}
-    for shard in shards:
-        start = 0
-        for name in shard.files:
-            stop = start + len(files[name].chunks)
-            places[name] = shard.path(folder), slice(start, stop)
-            start = stop
-    return places
 
 
 def shard_files(path: Path) -> list[IndexedFile]:
     """Read the files of a shard."""
-    lines = BytesIO(read_member(path, "files").tobytes())
-    return [to_file(json.loads(line)) for line in lines]
+    return list(map(to_file, BytesIO(read_member(path, "files").tobytes())))
 
 
 @lru_cache(1)
@@ -328,8 +282,12 @@ def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
     try:
         check_head(address)
         if is_ours:
+            own: dict[str, Any] = {}  # of a cluster on this machine
+            if address == LOCAL:
+                own = {"num_cpus": cluster.workers, "include_dashboard": False}
+                own["object_store_memory"] = STORE_BYTES
             with without_stderr():
-                start_ray(ray, cluster)
+                ray.init(address=address, logging_level="critical", log_to_driver=False, **own)
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
@@ -357,21 +315,6 @@ def without_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nothing)
-
-
-def start_ray(ray: Any, cluster: Cluster) -> None:
-    """Connect to a cluster, or start one of this machine."""
-    quiet = {"logging_level": "critical", "log_to_driver": False}
-    if cluster.address == LOCAL:
-        ray.init(
-            address=LOCAL,
-            num_cpus=cluster.workers,
-            include_dashboard=False,
-            object_store_memory=STORE_BYTES,
-            **quiet,
-        )
-        return
-    ray.init(address=cluster.address, **quiet)
 
 
 def check_head(address: str) -> None:

@@ -47,8 +47,10 @@ def plain(elements):
 def test_a_folder_brings_documents_and_settings_and_nothing_is_embedded(
     corpus, encoder, tmp_path, monkeypatch
 ):
-    settings = IndexSettings("all-MiniLM-L6-v2", MADE_WITH, pooling="max", precision="int8")
-    made = update_index(corpus, tmp_path / "index", encoder.with_precision("int8"), settings, "hnsw").stored
+    settings = IndexSettings(
+        "all-MiniLM-L6-v2", MADE_WITH, pooling="max", precision="int8", index_kind="hnsw"
+    )
+    made = update_index(corpus, tmp_path / "index", encoder.with_precision("int8"), settings).stored
     app = files_tab(**{"index-folder": str(tmp_path / "index"), "max_tokens": 64})
     clicked(app, "index-open")
     n_chunks = len(made.index.chunks)
@@ -74,7 +76,7 @@ def test_a_new_folder_is_written_with_the_settings_of_the_sidebar(corpus, encode
     app = clicked(files_tab(splitter="fixed", chunk_tokens=16, **paths), "index-write")
     assert "files: 1 new, 0 changed, 0 deleted, 0 unchanged" in plain(app.success)[-1]
     stored = open_index(tmp_path / "index")
-    assert stored.settings == IndexSettings("all-MiniLM-L6-v2", MADE_WITH)
+    assert stored.settings == IndexSettings("all-MiniLM-L6-v2", MADE_WITH, store="folder")
     (corpus / "bread.txt").write_text("Knead the dough.")
     app = clicked(files_tab(**paths | {"index-corpus": ""}), "index-write")
     assert "1 embedded now; files: 1 new, 0 changed, 0 deleted, 1 unchanged" in plain(app.success)[-1]
@@ -84,10 +86,10 @@ def test_a_new_folder_is_written_with_the_settings_of_the_sidebar(corpus, encode
 @pytest.mark.usefixtures("_own_machine")
 def test_vectors_may_be_in_milvus_whose_file_is_free_afterwards(corpus, encoder, tmp_path):
     pytest.importorskip("milvus_lite", reason="pip install -r requirements-cluster.txt")
-    settings = IndexSettings("all-MiniLM-L6-v2", MADE_WITH)
     store = f"milvus:{tmp_path / 'vectors.db'}"
-    made = update_index(corpus, tmp_path / "index", encoder, settings, store=store).stored
-    release(made.store)
+    settings = IndexSettings("all-MiniLM-L6-v2", MADE_WITH, store=store)
+    made = update_index(corpus, tmp_path / "index", encoder, settings).stored
+    release(made.settings.uri)
     app = clicked(files_tab(**{"index-folder": str(tmp_path / "index")}), "index-open")
     assert app.session_state["searched"] == ["light.md"]
     check_free(tmp_path / "vectors.db")

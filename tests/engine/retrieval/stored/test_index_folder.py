@@ -1,5 +1,4 @@
 import errno
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,20 @@ from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
+from engine.models.encoder import Encoder
 from engine.retrieval import bm25, index_choice
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
 from engine.retrieval.stored import index_update
-from engine.retrieval.stored.index_folder import IndexSettings, as_indexed, open_index
+from engine.retrieval.stored.index_folder import (
+    LOCK,
+    MANIFEST,
+    IndexSettings,
+    as_indexed,
+    open_index,
+    read_manifest,
+)
 from engine.retrieval.stored.index_update import update_index
 
 TEXTS = {
@@ -31,13 +38,10 @@ def settings_of(**changes):
     return IndexSettings(**{"model": "the model", "splitting": SMALL, **changes})
 
 
-def write(corpus, name, text, seconds_ago=60):
-    """Write a file that was last changed some time ago."""
+def write(corpus, name, text):
     path = corpus / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    then = path.stat().st_mtime_ns - int(seconds_ago * 1e9)
-    os.utime(path, ns=(then, then))
 
 
 @pytest.fixture
@@ -53,20 +57,16 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def work(monkeypatch):
-    """Names of the files that are read, and texts of the chunks that are embedded."""
-    read, embedded = [], []
-    content_of, embed_chunks = index_update.content_of, index_update.embed_chunks
-    monkeypatch.setattr(
-        index_update, "content_of", lambda path: (read.append(path.name), content_of(path))[1]
-    )
+def embedded(monkeypatch):
+    """Texts of the chunks that are embedded."""
+    embedded, embed_chunks = [], index_update.embed_chunks
 
     def embed(texts, *rest):
         embedded.extend(texts)
         return embed_chunks(texts, *rest)
 
     monkeypatch.setattr(index_update, "embed_chunks", embed)
-    return read, embedded
+    return embedded
 
 
 def in_memory(corpus, encoder, settings):
@@ -102,7 +102,7 @@ def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, chang
     stored = open_index(folder)
     np.testing.assert_array_equal(stored.index.vectors, made.index.vectors)
     assert_equal(stored.index, in_memory(corpus, encoder, settings))
-    assert stored.settings == settings
+    assert stored.settings == replace(settings, store="folder")
     assert stored.documents == tuple(load_corpus(corpus))
     for retriever in ("dense", "weighted"):
         search = SearchSettings(3, retriever=retriever)
@@ -129,71 +129,63 @@ def test_dates_tags_and_the_index_of_words_are_kept(corpus, folder, encoder, mon
         np.testing.assert_array_equal(getattr(postings, name), getattr(expected, name))
 
 
-def test_another_kind_of_index_is_built_without_reading_or_embedding(
-    corpus, folder, encoder, work, monkeypatch
-):
+def test_another_kind_of_index_is_built_without_embedding(corpus, folder, encoder, embedded, monkeypatch):
     monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
     assert update_index(corpus, folder, encoder, settings_of()).stored.choice.kind == "flat"
-    read, embedded = work
-    read.clear(), embedded.clear()
+    embedded.clear()
     for kind in ("hnsw", "ivf", "hnsw"):
-        made = update_index(corpus, folder, encoder, settings_of(), kind).stored
-        assert (read, embedded) == ([], [])
+        made = update_index(corpus, folder, encoder, settings_of(index_kind=kind)).stored
+        assert embedded == []
         stored = open_index(folder)
         assert stored.choice == made.choice
         assert (stored.choice.kind, stored.index.ann) == (kind, made.index.ann)
-    assert update_index(corpus, folder, encoder, settings_of(), "flat").stored.index.ann is None
+    flat = settings_of(index_kind="flat")
+    assert update_index(corpus, folder, encoder, flat).stored.index.ann is None
     assert open_index(folder).index.ann is None
 
 
-def test_only_new_and_changed_files_are_read_and_embedded(corpus, folder, encoder, work):
-    read, embedded = work
+def test_only_new_and_changed_files_are_embedded(corpus, folder, encoder, embedded):
     first = update_index(corpus, folder, encoder, settings_of())
     assert (first.new, first.changed, first.deleted, first.unchanged) == (3, 0, 0, 0)
-    assert sorted(read) == ["bees.md", "bread.txt", "rows.csv"]
-    read.clear(), embedded.clear()
+    embedded.clear()
 
-    write(corpus, "bread.txt", TEXTS["bread.txt"] + " Then bake it.", 30)
-    write(corpus, "a_new.txt", "The tower was finished in 1891.", 30)
+    write(corpus, "bread.txt", TEXTS["bread.txt"] + " Then bake it.")
+    write(corpus, "a_new.txt", "The tower was finished in 1891.")
     (corpus / "bees.md").unlink()
     update = update_index(corpus, folder, encoder, settings_of())
     assert update.words == "1 new, 1 changed, 1 deleted, 1 unchanged"
-    assert sorted(read) == ["a_new.txt", "bread.txt"]
     assert not any("Ada" in text for text in embedded)
     assert update.embedded_chunks == len(embedded)
     assert_equal(open_index(folder).index, in_memory(corpus, encoder, settings_of()))
 
 
-def test_nothing_is_written_for_a_corpus_that_stayed(corpus, folder, encoder, work):
+def test_nothing_is_written_for_a_corpus_that_stayed(corpus, folder, encoder, embedded):
     update_index(corpus, folder, encoder, settings_of())
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != ".lock"}
-    work[0].clear()
+    embedded.clear()
     update = update_index(corpus, folder, encoder, settings_of())
     assert update.words == "0 new, 0 changed, 0 deleted, 3 unchanged"
-    assert not work[0]
+    assert not embedded
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name in before} == before
 
 
-def test_a_touched_file_is_read_and_not_embedded(corpus, folder, encoder, work):
-    update_index(corpus, folder, encoder, settings_of())
-    read, embedded = work
-    read.clear(), embedded.clear()
-    write(corpus, "bread.txt", TEXTS["bread.txt"], 30)
-    assert update_index(corpus, folder, encoder, settings_of()).unchanged == 3
-    assert (read, embedded) == (["bread.txt"], [])
-    read.clear()
-    update_index(corpus, folder, encoder, settings_of())
-    assert read == []
+def test_what_a_stopped_run_embedded_is_not_embedded_again(corpus, folder, encoder, monkeypatch):
+    monkeypatch.setattr(Encoder, "block_texts", 2)
+    expected = in_memory(corpus, encoder, settings_of())
 
+    def stop(done, total):
+        if done > 2:  # the first two are stored before more are embedded
+            raise KeyboardInterrupt
 
-def test_a_change_within_a_tick_of_the_clock_is_seen(corpus, folder, encoder):
-    """Of the same size, at the same time: as by two writes shortly after one another."""
-    write(corpus, "bread.txt", TEXTS["bread.txt"], 0)
-    state = (corpus / "bread.txt").stat()
-    update_index(corpus, folder, encoder, settings_of())
-    (corpus / "bread.txt").write_text(TEXTS["bread.txt"].replace("dough", "paste"))
-    os.utime(corpus / "bread.txt", ns=(state.st_mtime_ns, state.st_mtime_ns))
-    assert update_index(corpus, folder, encoder, settings_of()).changed == 1
+    with pytest.raises(KeyboardInterrupt):
+        update_index(corpus, folder, encoder, settings_of(), on_progress=stop)
+    with pytest.raises(DocumentError, match="holds no index"):
+        open_index(folder)
+    shown = []
+    update_index(corpus, folder, encoder, settings_of(), on_progress=lambda *step: shown.append(step))
+    assert shown[0] == (2, len(expected.chunks))
+    assert_equal(open_index(folder).index, expected)
+    assert {path.name for path in folder.iterdir()} == {LOCK, MANIFEST, read_manifest(folder)["state"]}
 
 
 def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, folder, encoder):
@@ -231,33 +223,16 @@ def test_another_model_is_refused(corpus, folder, encoder):
         update_index(corpus, folder, other, settings_of())
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused(corpus, folder, encoder, monkeypatch):
-    content_of = index_update.content_of
-
-    def changing(path):
-        content = content_of(path)
-        path.write_bytes(content + b" More.")
-        return content
-
-    monkeypatch.setattr(index_update, "content_of", changing)
-    with pytest.raises(DocumentError, match=r"bees\.md changed while it was read"):
-        update_index(corpus, folder, encoder, settings_of())
-    monkeypatch.setattr(index_update, "content_of", lambda path: (content_of(path), path.unlink())[0])
-    with pytest.raises(DocumentError, match=r"bees\.md was removed while"):
-        update_index(corpus, folder, encoder, settings_of())
-    assert not list(folder.glob("*.npy"))
-
-
 def test_files_that_cannot_be_read_are_left_out_and_named(corpus, folder, encoder):
     write(corpus, "__init__.py", "")
     write(corpus, "crew.jsonl", '{"text": "Ida is the captain."}\nno object')
     made = update_index(corpus, folder, encoder, settings_of())
     assert (made.new, [each.name for each in made.failures]) == (4, ["__init__.py", "crew.jsonl#2"])
     assert made.stored.documents == read_corpus(corpus).documents
-    write(corpus, "bees.md", " ", 50)
+    write(corpus, "bees.md", " ")
     blank = update_index(corpus, folder, encoder, settings_of())
     assert (blank.deleted, [each.name for each in blank.failures]) == (1, ["__init__.py", "bees.md"])
-    write(corpus, "bees.md", TEXTS["bees.md"], 40)
+    write(corpus, "bees.md", TEXTS["bees.md"])
     assert update_index(corpus, folder, encoder, settings_of()).new == 1
 
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from threading import Thread
 
@@ -25,8 +26,7 @@ from engine.retrieval.stored.index_folder import (
 )
 from engine.retrieval.stored.index_update import update_index
 
-SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf")
-KIND = "hnsw"
+SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf", index_kind="hnsw")
 OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
 
 
@@ -41,9 +41,10 @@ class FileSystem:
         self.left, self.dies = n, dies
         for owner, name in (
             (atomic_write, "NamedTemporaryFile"),
+            (Path, "mkdir"),
             (os, "fsync"),
             (Path, "replace"),
-            (Path, "unlink"),
+            (shutil, "rmtree"),
         ):
             monkeypatch.setattr(owner, name, self.failing(getattr(owner, name)))
 
@@ -60,7 +61,7 @@ class FileSystem:
 
 
 def update(corpus, folder, encoder, rebuild=False):
-    return update_index(corpus, folder, encoder, SETTINGS, KIND, rebuild)
+    return update_index(corpus, folder, encoder, SETTINGS, rebuild=rebuild)
 
 
 @pytest.fixture(autouse=True)
@@ -94,8 +95,9 @@ def text_in(folder):
     return document.text
 
 
-def parts_of(folder):
-    return {name for name, _ in read_manifest(folder)["parts"].values()}
+def names_in(folder):
+    """What is in a folder beside the files of any state."""
+    return {path.name for path in folder.iterdir()} - {LOCK, MANIFEST}
 
 
 @pytest.mark.parametrize("dies", [False, True], ids=["full disk", "killed"])
@@ -111,14 +113,14 @@ def test_a_failure_at_any_operation_leaves_the_old_state_or_the_new_one(folder, 
                 reasons.add(str(error))
         states.add(text := text_in(folder))
         assert text in (OLD, NEW)
-        if not dies:  # one file may not have been removed
-            assert len({path.name for path in folder.iterdir()} - {LOCK, MANIFEST} - parts_of(folder)) <= 1
+        if not dies:  # one state may not have been removed
+            assert len(names_in(folder) - {read_manifest(folder)["state"]}) <= 1
         if system.left >= 0:
             break
         with locked(folder):  # the next writer, after which nothing is left of the one that failed
             save_index(folder, older)
-        assert {path.name for path in folder.iterdir()} - {LOCK, MANIFEST} == parts_of(folder)
-    assert n > 20
+        assert names_in(folder) == {read_manifest(folder)["state"]}
+    assert n > 12
     assert states == {OLD, NEW}
     [reason] = reasons
     assert reason == "" if dies else "(No space left on device); an index that was whole before" in reason
@@ -143,21 +145,28 @@ def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
 
 
 def test_a_reader_sees_one_state_while_another_is_written(folder, newer, monkeypatch):
-    read_parts, writers = index_folder.read_parts, [newer]
+    read_state, writers = index_folder.read_state, [newer]
 
     def after_a_write(*arguments):
         if writers:
             save_index(folder, writers.pop())
-        return read_parts(*arguments)
+        return read_state(*arguments)
 
-    monkeypatch.setattr(index_folder, "read_parts", after_a_write)
+    monkeypatch.setattr(index_folder, "read_state", after_a_write)
     assert text_in(folder) == NEW
 
 
-@pytest.mark.parametrize("part", ["files", "vectors", "unrelated", "idf", "ann", MANIFEST])
-@pytest.mark.parametrize("how", ["changed", "cut", "missing"])
+@pytest.mark.parametrize(
+    ("part", "how"),
+    [
+        ("files.jsonl", "changed"),
+        ("vectors.npy", "cut"),
+        ("ann.npy", "missing"),
+        *((MANIFEST, how) for how in ("changed", "cut", "missing")),
+    ],
+)
 def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part, how):
-    path = folder / read_manifest(folder)["parts"].get(part, [MANIFEST])[0]
+    path = folder / part if part == MANIFEST else folder / read_manifest(folder)["state"] / part
     content = path.read_bytes()
     if how == "missing":
         path.unlink()
@@ -179,12 +188,13 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 1}, "an older version .format 1, this one reads 2.: index the corpus again"),
-        ({"version": 3}, "a newer version .format 3, this one reads 2.: update Glassbox"),
+        ({"version": 2}, "an older version .format 2, this one reads 3.: index the corpus again"),
+        ({"version": 4}, "a newer version .format 4, this one reads 3.: update Glassbox"),
         ({"format": "another"}, "of another program"),
         ({"version": "1"}, "damaged"),
-        ({"parts": []}, "damaged"),
-        ({"parts": {"vectors": ["vectors-00000000.npy/../../secret", ""]}}, "damaged"),
+        ({"files": []}, "damaged"),
+        ({"files": {"../../secret": ""}}, "damaged"),
+        ({"state": "state-00000000/../../secret"}, "damaged"),
         ({"settings": {}}, "damaged"),
         ({"spec": {"model": 1}}, "damaged"),
         ({"choice": {"kind": "hnsw"}}, "damaged"),
@@ -196,6 +206,17 @@ def test_a_foreign_manifest_is_refused(folder, changes, message):
     (folder / MANIFEST).write_text(json.dumps(content))
     with pytest.raises(DocumentError, match=message):
         open_index(folder)
+
+
+def test_a_folder_of_an_earlier_version_is_indexed_anew(folder, corpus, encoder):
+    manifest = read_manifest(folder) | {"version": 2, "parts": {}}
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
+    (folder / "vectors-0123abcd.npy").write_bytes(b"of version 2")
+    with pytest.raises(DocumentError, match="written by an older version"):
+        update(corpus, folder, encoder)
+    update(corpus, folder, encoder, rebuild=True)
+    assert text_in(folder) == OLD
+    assert names_in(folder) == {read_manifest(folder)["state"]}
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000, "\x00"])
@@ -218,7 +239,7 @@ def test_a_first_run_that_fails_leaves_no_folder(encoder, tmp_path):
     corpus.mkdir()
     (corpus / "a.pdf").write_bytes(b"no PDF")
     with pytest.raises(DocumentError, match="no PDF"):
-        update_index(corpus, out, encoder, SETTINGS, KIND)
+        update_index(corpus, out, encoder, SETTINGS)
     assert not out.exists()
 
 

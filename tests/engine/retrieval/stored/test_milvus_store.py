@@ -30,6 +30,12 @@ pytest.importorskip("pymilvus", reason="pip install -r requirements-cluster.txt"
 pytest.importorskip("milvus_lite")
 
 SETTINGS = IndexSettings("the model", Splitting("fixed", 16, 0))
+
+
+def at(store, index_kind="auto"):
+    return replace(SETTINGS, store=store, index_kind=index_kind)
+
+
 OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
 
 
@@ -57,7 +63,7 @@ def folder(tmp_path):
 @pytest.fixture
 def stored(corpus, folder, encoder, uri):
     """The folder of an index whose vectors are in the file of ``uri``."""
-    update_index(corpus, folder, encoder, SETTINGS, store=f"milvus:{uri}")
+    update_index(corpus, folder, encoder, at(f"milvus:{uri}"))
     return folder
 
 
@@ -89,7 +95,7 @@ def test_milvus_finds_what_faiss_flat_finds_in_the_bundled_corpus(encoder, uri):
 
 def test_search_finds_the_same_by_either_place_of_the_vectors(corpus, tmp_path, stored, encoder):
     update_index(corpus, tmp_path / "flat", encoder, SETTINGS)
-    assert not list(stored.glob("vectors-*"))
+    assert not list(stored.glob("*/vectors.npy"))
     for retriever in ("dense", "weighted", "mmr"):
         found = []
         for path in (tmp_path / "flat", stored):
@@ -128,15 +134,15 @@ def test_a_new_state_is_a_new_collection_and_the_place_is_kept(corpus, stored, e
     assert after != before
     assert open_index(stored).index.source.collection == after
     same = update_index(corpus, stored, encoder, SETTINGS)
-    assert (same.stored.store, collections(uri)) == (uri, [after])
+    assert (same.stored.settings.uri, collections(uri)) == (uri, [after])
 
 
 def test_vectors_move_between_milvus_and_the_folder_without_being_embedded(corpus, stored, encoder, uri):
     vectors = open_index(stored).index.vectors
-    back = update_index(corpus, stored, encoder, SETTINGS, store="folder")
-    assert (back.embedded_chunks, back.stored.store, collections(uri)) == (0, "", [])
+    back = update_index(corpus, stored, encoder, at("folder"))
+    assert (back.embedded_chunks, back.stored.settings.uri, collections(uri)) == (0, "", [])
     np.testing.assert_array_equal(open_index(stored).index.vectors, vectors)
-    there = update_index(corpus, stored, encoder, SETTINGS, store=f"milvus:{uri}")
+    there = update_index(corpus, stored, encoder, at(f"milvus:{uri}"))
     assert (there.embedded_chunks, len(collections(uri))) == (0, 1)
     np.testing.assert_array_equal(open_index(stored).index.vectors, vectors)
 
@@ -189,7 +195,7 @@ def test_a_damaged_collection_is_refused(corpus, stored, encoder, uri, damage, m
         damage(client, client.list_collections()[0])
     with pytest.raises(DocumentError, match=message):
         open_index(stored).index.vectors  # noqa: B018
-    assert update_index(corpus, stored, encoder, SETTINGS, rebuild=True).stored.store == uri
+    assert update_index(corpus, stored, encoder, SETTINGS, rebuild=True).stored.settings.uri == uri
     assert len(collections(uri)) == 1
 
 
@@ -237,10 +243,10 @@ def test_a_server_is_waited_for_and_told_when_it_goes_away(corpus, folder, encod
     monkeypatch.setattr(milvus_store, "CALL_S", 30)
     late = Timer(0.5, start)
     late.start()
-    update_index(corpus, folder, encoder, SETTINGS, store=f"milvus:{uri}")
+    update_index(corpus, folder, encoder, at(f"milvus:{uri}"))
     opened = open_index(folder)
     with pytest.raises(DocumentError, match=r"served\.db is in use by another process, and milvus-lite"):
-        update_index(corpus, folder, encoder, SETTINGS, store=f"milvus:{path}")
+        update_index(corpus, folder, encoder, at(f"milvus:{path}"))
     monkeypatch.setattr(milvus_store, "CALL_S", 1)
     before = sorted(folder.iterdir())
     stop()
@@ -283,12 +289,12 @@ def test_other_stores_are_refused(store, message):
 
 def test_what_milvus_cannot_do_is_told_before_anything_is_embedded(corpus, folder, encoder, uri, monkeypatch):
     with pytest.raises(InputError, match="searched exactly, not by hnsw: leave out --index-kind hnsw"):
-        update_index(corpus, folder, encoder, SETTINGS, "hnsw", store=f"milvus:{uri}")
+        update_index(corpus, folder, encoder, at(f"milvus:{uri}", "hnsw"))
     with pytest.raises(InputError, match="is within the corpus"):
-        update_index(corpus, folder, encoder, SETTINGS, store=f"milvus:{corpus / 'v.db'}")
+        update_index(corpus, folder, encoder, at(f"milvus:{corpus / 'v.db'}"))
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(InputError, match=r"not installed: pip install -r requirements-cluster\.txt"):
-        update_index(corpus, folder, encoder, SETTINGS, store=f"milvus:{uri}")
+        update_index(corpus, folder, encoder, at(f"milvus:{uri}"))
     assert not folder.exists()
 
 
@@ -296,6 +302,6 @@ def test_a_folder_names_its_collection_and_holds_no_token(stored, uri, monkeypat
     monkeypatch.setenv(milvus_store.TOKEN, f"{uri} root:secret")
     assert milvus_store.token_for(uri) == "root:secret"
     assert milvus_store.token_for("http://elsewhere:19530") == ""
-    [name] = stored.glob("store-*.json")
+    [name] = stored.glob("*/store.json")
     assert json.loads(name.read_text()) == asdict(open_index(stored).index.source)
-    assert not any(b"secret" in path.read_bytes() for path in stored.iterdir())
+    assert not any(b"secret" in path.read_bytes() for path in stored.rglob("*.*"))

@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 
 from engine import atomic_write
+from engine.documents.document import Chunk
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.stored import ray_shards
-from engine.retrieval.stored.index_folder import SHARDS, IndexSettings, open_index
+from engine.retrieval.stored.index_folder import SHARDS, Build, IndexSettings, open_index
 from engine.retrieval.stored.index_rows import IndexedFile
-from engine.retrieval.stored.index_update import join_shards, read_files, update_index
-from engine.retrieval.stored.ray_shards import LOCAL, Cluster, ShardWriter, shards_of
+from engine.retrieval.stored.index_update import index_by_cluster, update_index
+from engine.retrieval.stored.ray_shards import LOCAL, Cluster, ShardWriter, row_of, shards_of
 
 SETTINGS = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 32, 0))
 CLUSTER = Cluster(LOCAL, Encoder.load, 2)
@@ -32,7 +33,6 @@ SENTENCES = ("A hive has one queen.", "The keeper sold the honey.", "The tower w
 def write(corpus, name, text):
     corpus.mkdir(exist_ok=True)
     (corpus / name).write_text(text)
-    os.utime(corpus / name, (1e9, 1e9 + len(text)))
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def _a_file_a_shard(monkeypatch):
 
 
 def by_ray(corpus, folder, encoder, settings=SETTINGS, **options):
-    return update_index(corpus, folder, encoder, settings, cluster=CLUSTER, **options)
+    return update_index(corpus, folder, encoder, settings, CLUSTER, **options)
 
 
 def assert_same(folder, other):
@@ -136,8 +136,9 @@ def writer(corpus, folder, encoder, monkeypatch):
     (folder / SHARDS).mkdir(parents=True)
     digest = ray_shards.sha256((corpus / "0.txt").read_bytes()).hexdigest()
     spec = embedding_spec(encoder, SETTINGS.pooling, None)
-    [shard] = shards_of([IndexedFile("0.txt", 9, 9, digest, (), ())], spec, SETTINGS)
-    batch = {name: [value] for name, value in shard.row({"0.txt": corpus / "0.txt"}).items()}
+    paths = {"0.txt": corpus / "0.txt"}
+    [shard] = shards_of([IndexedFile("0.txt", digest)], paths, spec, SETTINGS)
+    batch = {name: [value] for name, value in row_of(shard, paths).items()}
     return ShardWriter(lambda: encoder, spec, SETTINGS, folder), batch, shard.path(folder)
 
 
@@ -176,17 +177,17 @@ def test_a_full_disk_is_told(writer, monkeypatch):
     assert list(path.parent.glob("*npz*")) == []
 
 
-def test_a_disk_that_is_too_small_for_all_vectors_is_told(corpus, folder, encoder, monkeypatch):
+def test_a_disk_that_is_too_small_for_all_vectors_is_told(folder, encoder, monkeypatch):
+    file = IndexedFile("a.txt", "0" * 64, chunks=(Chunk("a.txt", 0, 4, "Bees", 3),))
     folder.mkdir()
-    files, _ = read_files({"0.txt": corpus / "0.txt"}, None, encoder, SETTINGS, lambda line: None)
 
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(DocumentError, match="No space left on device"):
-        join_shards(files, None, {}, encoder, SETTINGS, folder)
-    assert list(folder.iterdir()) == []
+        index_by_cluster([file], {}, None, Build(folder, encoder, SETTINGS), CLUSTER)
+    assert [path.name for path in folder.iterdir()] == [SHARDS]
 
 
 def test_a_worker_with_another_model_is_told(writer, encoder):
@@ -203,18 +204,19 @@ def test_a_shard_that_ends_its_workers_is_given_up(writer):
     assert error_of(worker, row).startswith("3 workers ended while they embedded 0.txt: give them more")
 
 
-def test_names_of_shards_say_what_they_are_made_of(encoder):
-    files = [IndexedFile(f"{n}.txt", 300_000, n, f"{n}" * 64, (), ()) for n in range(4)]
+def test_names_of_shards_say_what_they_are_made_of(corpus, encoder, monkeypatch):
+    monkeypatch.setattr(ray_shards, "SHARD_BYTES", 3_500)
+    paths = {f"{n}.txt": corpus / f"{n}.txt" for n in range(4)}
+    files = [IndexedFile(name, f"{n}" * 64) for n, name in enumerate(paths)]
     spec = embedding_spec(encoder, SETTINGS.pooling, None)
-    shards = shards_of(files, spec, SETTINGS)
-    assert [list(shard.files) for shard in shards] == [["0.txt"], ["1.txt"], ["2.txt"], ["3.txt"]]
+    shards = shards_of(files, paths, spec, SETTINGS)
+    assert [list(shard.files) for shard in shards] == [["0.txt", "1.txt"], ["2.txt", "3.txt"]]
     changed = [
-        shards_of([replace(files[0], sha256="a" * 64)], spec, SETTINGS),
-        shards_of(files[:1], spec, replace(SETTINGS, precision="int8")),
-        shards_of(files[:1], replace(spec, model="another"), SETTINGS),
+        shards_of([replace(files[0], sha256="a" * 64)], paths, spec, SETTINGS),
+        shards_of(files[:1], paths, spec, replace(SETTINGS, precision="int8")),
+        shards_of(files[:1], paths, replace(spec, model="another"), SETTINGS),
     ]
-    assert len({shard.name for shard in (*shards, *(one for [one] in changed))}) == 7
-    assert shards_of([replace(files[0], mtime_ns=5)], spec, SETTINGS)[0].name == shards[0].name
+    assert len({shard.name for shard in (*shards, *(one for [one] in changed))}) == 5
 
 
 def test_a_head_that_is_not_there_is_one_line(corpus, folder, encoder):
@@ -224,7 +226,7 @@ def test_a_head_that_is_not_there_is_one_line(corpus, folder, encoder):
         address = f"127.0.0.1:{free.getsockname()[1]}"
     for named in (address, f"ray://{address}"):
         with pytest.raises(DocumentError, match=rf"Ray \({named}\) failed \(.*refused\): see that") as error:
-            update_index(corpus, folder, encoder, SETTINGS, cluster=replace(CLUSTER, address=named))
+            update_index(corpus, folder, encoder, SETTINGS, replace(CLUSTER, address=named))
         assert "\n" not in str(error.value)
     assert {path.name for path in folder.iterdir()} <= {".lock", SHARDS}
 
