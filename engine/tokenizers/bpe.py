@@ -103,11 +103,6 @@ class BPETokenizer:
         literal
             Spans ``(start, end)`` of the text in which control tokens are plain text, so that
             a document cannot end a chat turn.
-
-        Raises
-        ------
-        InputError
-            The text is not a string, or holds half of a surrogate pair.
         """
         check_text(text, "the text")
         return encode_words(self._words(text, literal), self._cached_tokens)

@@ -38,13 +38,7 @@ UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
 
 
 def read_gguf(file: GGUF) -> BPEVocabulary:
-    """Read the tokenizer that a GGUF file holds.
-
-    Raises
-    ------
-    ModelFileError
-        The tokenizer is of another kind, or incomplete.
-    """
+    """Read the tokenizer that a GGUF file holds."""
     kind = file["tokenizer.ggml.model"]
     if kind not in ("gpt2", "llama"):
         raise ModelFileError(

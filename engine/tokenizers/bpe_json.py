@@ -40,11 +40,6 @@ def read_bpe_json(path: Path, shares_span: bool = False) -> BPEVocabulary:
 
     With ``shares_span``, a blank that is put before a text has the span of the first character, as in the
     `tokenizers` library, and else an empty one.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing, damaged, or of a tokenizer of another kind.
     """
     content = read_json(path)
     try:

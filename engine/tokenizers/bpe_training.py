@@ -25,11 +25,6 @@ def learn_merges(text: str, vocab_size: int) -> list[tuple[str, str]]:
 
     The text is split into words by GPT-2's pattern, and no merge crosses a word boundary. The vocabulary has
     the 256 bytes and one token for each merge; fewer than asked for if no word has two symbols left.
-
-    Raises
-    ------
-    InputError
-        The vocabulary has no room for the bytes, or the text is empty.
     """
     if vocab_size < N_BYTES:
         raise InputError(

@@ -17,11 +17,6 @@ class CharacterTokenizer:
         The characters, in the order of their ids.
     keep_unknown
         Whether a character outside the alphabet becomes U+FFFD, a token added at the end, or an error.
-
-    Raises
-    ------
-    InputError
-        The alphabet is empty, has a character twice, or an entry that is not one character.
     """
 
     def __init__(self, alphabet: Sequence[str], keep_unknown: bool = False) -> None:
@@ -48,13 +43,7 @@ class CharacterTokenizer:
         return len(self.tokens)
 
     def encode(self, text: str) -> Encoding:
-        """Return the token of every character.
-
-        Raises
-        ------
-        InputError
-            The text is not a string, or has a character outside the alphabet and ``keep_unknown`` is off.
-        """
+        """Return the token of every character."""
         check_text(text, "the text")
         if not self.keep_unknown:
             self._check(text)

@@ -19,13 +19,7 @@ LONGEST_GRAPHEME = 5  # bytes of a grapheme that is looked up as a whole
 
 
 class CharsMap:
-    """A compiled table of replacements, ``precompiled_charsmap`` of tokenizer.json in base64.
-
-    Raises
-    ------
-    ValueError
-        The table is damaged.
-    """
+    """A compiled table of replacements, ``precompiled_charsmap`` of tokenizer.json in base64."""
 
     def __init__(self, encoded: str) -> None:
         try:
@@ -57,13 +51,7 @@ class CharsMap:
         return tuple((character, self.replacement(character)) for character in grapheme)
 
     def replacement(self, text: str) -> str | None:
-        """Return the replacement of the shortest string that a text begins with; None without one.
-
-        Raises
-        ------
-        ModelFileError
-            The table is damaged.
-        """
+        """Return the replacement of the shortest string that a text begins with; None without one."""
         node = child_base(0, self._units[0])
         try:
             for byte in text.encode():

@@ -41,13 +41,7 @@ MAX_SECONDS, CHARACTERS_A_SECOND = 2.0, 500_000
 
 
 def compiled(expression: str) -> regex.Pattern[str]:
-    """Compile a pattern of a model's file.
-
-    Raises
-    ------
-    regex.error
-        It is no pattern, or so large that compiling it takes long.
-    """
+    """Compile a pattern of a model's file."""
     if expression in KNOWN:
         return regex.compile(expression)
     counts = [number for pair in COUNT.findall(expression) for number in pair if number]
@@ -59,13 +53,7 @@ def compiled(expression: str) -> regex.Pattern[str]:
 
 
 def matches(pattern: regex.Pattern[str], text: str) -> Iterator[regex.Match[str]]:
-    """Yield the matches in a text.
-
-    Raises
-    ------
-    ModelFileError
-        A pattern that is not one of `KNOWN` takes over `MAX_SECONDS`, and more for a long text.
-    """
+    """Yield the matches in a text."""
     if pattern.pattern in KNOWN:
         yield from pattern.finditer(text)
         return

@@ -150,13 +150,7 @@ class TextTokenizer(ABC):
         return list(tokens[:before]), list(tokens[before:end]), list(tokens[end:])
 
     def encode(self, text: str) -> Encoding:
-        """Return all tokens of a text, special ones included.
-
-        Raises
-        ------
-        InputError
-            The text is not a string, or holds half of a surrogate pair.
-        """
+        """Return all tokens of a text, special ones included."""
         check_text(text, "the text")
         return assemble(self._single, [self._trimmed(text)])
 
@@ -174,13 +168,7 @@ class TextTokenizer(ABC):
         return assemble(self._pair, texts)
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """Tokenize many texts at once.
-
-        Raises
-        ------
-        InputError
-            A text is not a string, or holds half of a surrogate pair.
-        """
+        """Tokenize many texts at once."""
         if not self.in_library:
             return [self.encode(text) for text in checked_texts(texts)]
         encodings = self._library.encode_batch(checked_texts(texts))

@@ -19,13 +19,7 @@ TOKENIZERS: dict[str, Callable[[Path, bool], TextTokenizer]] = {
 
 
 def read_tokenizer(path: Path, lower_case: bool = False) -> TextTokenizer:
-    """Read a tokenizer.json file; ``lower_case`` lower-cases texts even if the file does not ask for it.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing or damaged, or the tokenizer is of another kind.
-    """
+    """Read a tokenizer.json file; ``lower_case`` lower-cases texts even if the file does not ask for it."""
     model = read_json(path).get("model")
     kind = model.get("type") if isinstance(model, dict) else None
     if kind is None:  # early files name no type

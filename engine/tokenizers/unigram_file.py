@@ -62,13 +62,7 @@ class UnigramSettings:
 
 
 def read_unigram(path: Path, lower_case: bool = False) -> UnigramSettings:
-    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing, damaged, or has steps that are not read.
-    """
+    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not."""
     content = read_json(path)
     try:
         model = content["model"]

@@ -28,13 +28,7 @@ class WordPieceSettings:
 
 
 def read_wordpiece(path: Path, lower_case: bool = False) -> WordPieceSettings:
-    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing or damaged, or the tokenizer is not BERT's.
-    """
+    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not."""
     content = read_json(path)
     normalizer = section(content, "normalizer", "BertNormalizer", path)
     section(content, "pre_tokenizer", "BertPreTokenizer", path)

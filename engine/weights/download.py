@@ -66,13 +66,7 @@ def hub_endpoint() -> str:
 
 
 def remote_file(hub_id: str, name: str, revision: str) -> RemoteFile:
-    """Ask the Hub for the size and sum of a file.
-
-    Raises
-    ------
-    SourceError
-        The Hub does not answer, or the file does not exist or has terms that were not accepted.
-    """
+    """Ask the Hub for the size and sum of a file."""
     from httpx2 import HTTPError
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
@@ -119,15 +113,6 @@ def download(
         Called with bytes done and bytes in all, 0 if unknown. Earlier tries' bytes count as done.
     is_stopped
         Called for each piece; the download ends once it returns true.
-
-    Raises
-    ------
-    SourceError
-        The connection was lost for good, or the sum is wrong, which also deletes the part.
-    ModelUnavailableError
-        There is not enough disk space.
-    DownloadStoppedError
-        ``is_stopped()`` was true.
     """
     if sha256 and remote.sha256 and sha256 != remote.sha256:
         raise SourceError(

@@ -54,12 +54,6 @@ def model_path(
         Called with bytes done and bytes in all while downloading.
     is_stopped
         Called while downloading, which ends once it returns true.
-
-    Raises
-    ------
-    ModelUnavailableError
-        The name is unknown, no source could be reached, the disk has too little space, or the download was
-        stopped (`DownloadStoppedError`).
     """
     path, name = Path(source).expanduser(), str(source)
     if path.exists() and name:  # an empty path is that of the folder at hand
