@@ -36,13 +36,7 @@ def session_work() -> Workspace:
 
 
 def take_workspace(workspace: Workspace) -> None:
-    """Replace the session's work by a workspace's.
-
-    Raises
-    ------
-    DocumentError
-        A document has the name of a bundled one, or they are too long together.
-    """
+    """Replace the session's work by a workspace's."""
     encoder, files = load_encoder(), grouped(workspace)
     check_length(files)
     own, state = uploads(), st.session_state
@@ -62,13 +56,7 @@ def take_workspace(workspace: Workspace) -> None:
 
 
 def grouped(workspace: Workspace) -> dict[str, tuple[Document, ...]]:
-    """Return a workspace's documents by file; one without a file is a file of its own.
-
-    Raises
-    ------
-    DocumentError
-        A document has the name of a bundled one.
-    """
+    """Return a workspace's documents by file; one without a file is a file of its own."""
     layout = workspace.settings.get("files")
     file_of = {
         name: str(file)

@@ -69,13 +69,7 @@ def check_reranker(retrievers: Sequence[str], reranker: str) -> None:
 
 
 def load_search_model(options: EmbeddingOptions, reranker: str = "") -> Model:
-    """Load the model of a search, with its reranker if one is named, its prompts and the precision of both.
-
-    Raises
-    ------
-    InputError
-        A reranker is named, and the model is run by another library or a server.
-    """
+    """Load the model of a search, with the reranker that is named, its prompts and the precision of both."""
     say_if_slower(options.precision)
     model = load_embedding_model(options.model)
     if reranker:
@@ -91,11 +85,6 @@ def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]
     """Load the model that embeds; index the corpus, or read the index or the vectors that are given.
 
     A stored index comes with the vectors of unrelated questions, else None.
-
-    Raises
-    ------
-    InputError
-        No document has the name, a tag or a date that is asked for, or given vectors state none.
     """
     wanted = options.filter
     unrelated: Array | None
@@ -118,13 +107,7 @@ def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]
 
 
 def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple[Document, ...]]:
-    """Index the corpus, or read the vectors that are given, which come without documents.
-
-    Raises
-    ------
-    InputError
-        Vectors are given beside an option of reading or cutting documents.
-    """
+    """Index the corpus, or read the vectors that are given, which come without documents."""
     if options.vectors is None:
         documents = read_documents(options.corpus)
         return index_documents(documents, model, options, options.parent_tokens), tuple(documents)
@@ -142,13 +125,7 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple
 
 
 def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, StoredIndex]:
-    """Read the index of a folder, and load the model that made it.
-
-    Raises
-    ------
-    InputError
-        An option contradicts the settings of the index, or the model makes other vectors than are in it.
-    """
+    """Read the index of a folder, and load the model that made it."""
     say(f"Reading {folder}")
     stored = open_index(folder)
     check_agrees(options, stored)
@@ -182,13 +159,7 @@ def read_documents(corpus: Path) -> list[Document]:
 
 
 def readable_documents(corpus: Path) -> list[Document]:
-    """Return the documents of a corpus that can be read; warn of the others.
-
-    Raises
-    ------
-    DocumentError
-        There is none, or two have the same name.
-    """
+    """Return the documents of a corpus that can be read; warn of the others."""
     loaded = read_corpus(corpus)
     documents = loaded.documents or all_documents(loaded)  # which raises the first failure
     warn_of(loaded.failures)

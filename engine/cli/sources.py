@@ -32,11 +32,6 @@ def sources(
         The documents to search; all if empty.
     questions
         A file; None for the collections' own, or the bundled ones without a collection.
-
-    Raises
-    ------
-    DocumentError, InputError
-        Something cannot be read, a document is not there, or no question is left.
     """
     paths = [] if corpus is None and beir else [corpus or BUNDLED_CORPUS]
     say(f"Reading {', '.join(map(str, [*beir, *paths]))}")
@@ -57,13 +52,7 @@ def sources(
 
 
 def with_taken_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
-    """Take names of documents that differ only in ending and capitals, and report each.
-
-    Raises
-    ------
-    InputError
-        No question names one of the documents: the message asks for the most similar ones.
-    """
+    """Take names of documents that differ only in ending and capitals, and report each."""
     names = [document.name for document in documents]
     taken = taken_names(questions, names)
     for name, document in taken.items():

@@ -147,13 +147,7 @@ def touches(chunk: Chunk, span: tuple[int, int]) -> bool:
 
 
 def load_answer_questions(path: Path = BUNDLED_ANSWERS) -> list[AnswerQuestion]:
-    """Read questions with short answers from a CSV file.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or `parse_answer_questions` raises it.
-    """
+    """Read questions with short answers from a CSV file."""
     return parse_answer_questions(path.name, file_content(path, "CSV"))
 
 
@@ -163,11 +157,6 @@ def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
     Its columns are ``question`` and ``answer`` (written as in `ShortAnswer`, empty where the documents hold
     none) and optionally ``document``, ``start`` and ``end`` (characters of the document; ``&`` divides
     several places), ``kind`` and ``half``.
-
-    Raises
-    ------
-    InputError
-        The file is not UTF-8, lacks a column, has no questions, or has a malformed row: the message names it.
     """
     rows = csv.DictReader(StringIO(utf8_text(name, content), newline=""), strict=True)
     try:

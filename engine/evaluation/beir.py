@@ -63,12 +63,6 @@ def load_beir(folder: Path, split: str | None = None) -> BeirSet:
         The folder.
     split
         Name of the judgements: ``"dev"`` for qrels/dev.tsv. None takes test.tsv, or the only file.
-
-    Raises
-    ------
-    InputError
-        A file is missing or malformed, an id is repeated, or a judgement names an unknown question or
-        document: the message names the file and the line.
     """
     corpus, queries = records(folder / "corpus.jsonl"), records(folder / "queries.jsonl")
     qrels = read_qrels(qrels_path(folder / "qrels", split), queries, corpus)

@@ -67,11 +67,6 @@ def resampled(
         Number of resamples.
     seed
         The same seed gives the same resamples.
-
-    Raises
-    ------
-    InputError
-        The number of items or of resamples is below 1.
     """
     if n_items < 1 or n_resamples < 1:
         raise InputError(f"{n_resamples} resamples of {n_items} items: give at least one of each")

@@ -72,13 +72,6 @@ class EmbeddingServer(BlackBoxModel):
             By which documents are cut.
         api_key
             Sent to this server only, and never stored; empty for servers without one.
-
-        Raises
-        ------
-        InputError
-            The address has another form, or the key cannot be one.
-        ModelUnavailableError
-            The server cannot be reached, refuses, or answers with something else than a vector.
         """
         server = server_at(address, api_key)
         with server.connection() as ask:
@@ -96,13 +89,7 @@ class EmbeddingServer(BlackBoxModel):
         return self
 
     def token_limit(self, max_tokens: int | None) -> int:
-        """Return `NO_LIMIT`: how many tokens the server reads is not known.
-
-        Raises
-        ------
-        InputError
-            Another limit is given.
-        """
+        """Return `NO_LIMIT`: how many tokens the server reads is not known."""
         if max_tokens not in (None, NO_LIMIT):
             raise InputError(
                 f"max_tokens is {max_tokens}: how many tokens {self.name} reads is up to the server, leave "
@@ -123,13 +110,7 @@ def is_server(source: str) -> bool:
 
 
 def server_at(address: str, api_key: str = "") -> Server:
-    """Return the server and the model of an address ``http://host:port#model-name``.
-
-    Raises
-    ------
-    InputError
-        It names no model, or has a place for a secret, which the names of models in results must not have.
-    """
+    """Return the server and the model of an address ``http://host:port#model-name``."""
     url, _, model = (part.strip() for part in address.partition("#"))
     if any(mark in url for mark in "@?"):
         raise InputError(f"the address of the server has a user or a query: give {FORM}, and the key apart")
@@ -143,14 +124,7 @@ def server_at(address: str, api_key: str = "") -> Server:
 
 
 def requested(ask: Ask, server: Server, texts: list[str], d_model: int | None = None) -> Array:
-    """Have the server embed texts in one request: float32 ``(n_texts, d_model)``, rows of length 1.
-
-    Raises
-    ------
-    ModelUnavailableError
-        The server cannot be reached, refuses a text, or answers with something else than one vector of
-        ``d_model`` numbers for each text; ``d_model`` is None before the first answer.
-    """
+    """Have the server embed texts in one request: float32 ``(n_texts, d_model)``, rows of length 1."""
 
     async def embedded(client: "AsyncOpenAI") -> "CreateEmbeddingResponse":
         return await client.embeddings.create(model=server.model, input=texts, encoding_format="float")

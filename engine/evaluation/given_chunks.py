@@ -62,12 +62,6 @@ def measure_given(
         As in `sweep`; chunks of other documents are not searched.
     cells
         As `given_cells` returns them.
-
-    Raises
-    ------
-    InputError
-        A chunk does not stand at its place in its document, none is of the documents, not all are and words
-        are weighed by them, or a retriever reads token vectors, which the model does not give.
     """
     for cell in cells:
         if reason := reason_unavailable(cell.retriever, model):
@@ -107,13 +101,7 @@ def check_places(index: Index, rows: Sequence[int], texts: Mapping[str, str], re
 
 
 def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
-    """Return the documents of given chunks, which tell apart other vectors, and the index in their order.
-
-    Raises
-    ------
-    InputError
-        Chunks that overlap have different text there.
-    """
+    """Return the documents of given chunks, which tell apart other vectors, and the index in their order."""
     number = {name: place for place, name in enumerate(index.documents)}
     places = [(number[chunk.document], chunk.start, chunk.end) for chunk in index.chunks]
     given, index = index, index.subset(sorted(range(len(places)), key=places.__getitem__))

@@ -36,11 +36,6 @@ def grid(**values: Sequence[Any]) -> Grid:
 
     Left out are chunk sizes too small for an overlap, and, for splitters that ignore the overlap, all
     overlaps but the first.
-
-    Raises
-    ------
-    InputError
-        An unknown setting or value, a setting without a value, or a ``k`` below 1.
     """
     for key, given in values.items():
         check_values(key, given)

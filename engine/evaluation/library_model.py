@@ -72,12 +72,6 @@ class LibraryModel(BlackBoxModel):
         """Load a model by its name or from its folder, on the CPU.
 
         The network is not used if ``HF_HUB_OFFLINE`` is set, and a model's own code is never run.
-
-        Raises
-        ------
-        ModelUnavailableError
-            The library is not installed, does not find or cannot load the model, or the model has no token
-            limit that can be set.
         """
         require_library(
             str(source), "pip install sentence-transformers, or choose a model of the BERT family"
@@ -99,13 +93,7 @@ class LibraryModel(BlackBoxModel):
         return replace(self, prompts=self.prompts.used(use))
 
     def token_limit(self, max_tokens: int | None) -> int:
-        """Return ``max_tokens``, or the model's own limit for None.
-
-        Raises
-        ------
-        InputError
-            It exceeds the model's own limit, or leaves no room for a token.
-        """
+        """Return ``max_tokens``, or the model's own limit for None."""
         most = self.most_tokens
         limit = most if max_tokens is None else max_tokens
         if limit is None:
@@ -141,13 +129,6 @@ def load_model(source: str, on_progress: Progress | None = None, api_key: str = 
         Called with bytes done and total bytes of a download.
     api_key
         The server's key, empty if it has none.
-
-    Raises
-    ------
-    InputError
-        The address of a server has another form.
-    ModelUnavailableError
-        Neither finds the model or can read it, or the server cannot be used.
     """
     if is_server(source):
         return EmbeddingServer.connect(source, default_tokenizer(), api_key)

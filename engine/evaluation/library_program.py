@@ -20,14 +20,7 @@ def answer(request: bytes) -> bytes:
 
 
 def properties_or_vectors(request: Values) -> tuple[Values, Arrays]:
-    """Embed the texts of a request, or return the properties of its model if it has none.
-
-    Raises
-    ------
-    ModelUnavailableError
-        The library does not find or cannot load the model, it has no token limit that can be set, or its
-        files have changed since the request's fingerprint was taken.
-    """
+    """Embed the texts of a request, or return the properties of its model if it has none."""
     model, about = loaded(request["source"])
     if "texts" not in request:
         return about, {}

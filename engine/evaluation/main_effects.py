@@ -44,11 +44,6 @@ def main_effects(values: Array, levels: Sequence[Hashable], reference: Hashable)
         The setting's value in each cell, ``(n_cells,)``.
     reference
         The value that the others are compared with.
-
-    Raises
-    ------
-    InputError
-        No cell has the reference.
     """
     distinct = list(dict.fromkeys(levels))
     if reference not in distinct:

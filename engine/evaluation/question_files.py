@@ -53,11 +53,6 @@ def parse_beir_zip(name: str, content: bytes) -> Collection:
         The file's name, and the document's.
     content
         Its bytes.
-
-    Raises
-    ------
-    DocumentError, InputError
-        As `unzip_beir` and `as_collection` do.
     """
     return as_collection(name, unzip_beir(name, content))
 
@@ -72,13 +67,6 @@ def unzip_beir(name: str, content: bytes) -> BeirSet:
     content
         Its bytes: corpus.jsonl, queries.jsonl and qrels/test.tsv (or the only file in qrels), at the root
         or in one folder.
-
-    Raises
-    ------
-    DocumentError
-        It is no .zip file, it is damaged, or it unpacks to too much.
-    InputError
-        A file is missing or malformed.
     """
     with TemporaryDirectory() as folder:
         unpack(name, content, Path(folder))
@@ -111,11 +99,6 @@ def as_collection(name: str, found: BeirSet) -> Collection:
 
     The stem of its ``name`` is the ``corpus_id`` of the questions. Chunks may cross sections, except with the
     splitter "markdown".
-
-    Raises
-    ------
-    InputError
-        There is too much text.
     """
     n_characters = sum(len(document.text) for document in found.documents)
     if n_characters > MAX_TEXT:

@@ -90,13 +90,7 @@ class Question:
 
 
 def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
-    """Read questions from a file, as `parse_questions` does.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or `parse_questions` raises it.
-    """
+    """Read questions from a file, as `parse_questions` does."""
     return parse_questions(path.name, file_content(path, "CSV or JSONL"))
 
 
@@ -123,11 +117,6 @@ def parse_questions(name: str, content: bytes) -> list[Question]:
     place yet. ``question``, ``corpus_id`` and ``references`` say the places: a list of ``{"content",
     "start_index", "end_index"}``, as JSON in a CSV file, empty for a question without an answer. Files whose
     names end in ``.jsonl`` are read as JSONL.
-
-    Raises
-    ------
-    InputError
-        The file is not UTF-8, has no questions, or has a malformed row: the message names it.
     """
     text = utf8_text(name, content)
     read = jsonl_rows if PurePath(name).suffix.lower() == ".jsonl" else csv_rows

@@ -71,11 +71,6 @@ def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) ->
     -------
     list
         The two questions of each sentence, one after the other; sentences by depth.
-
-    Raises
-    ------
-    InputError
-        ``n`` is below 1, or no sentence can be used.
     """
     if n < 1:
         raise InputError(f"{n} sentences: test with 1 or more, better 30")

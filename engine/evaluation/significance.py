@@ -40,11 +40,6 @@ def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
 
     The interval is from the bootstrap over questions, the p-value from `randomisation_test`. For many systems
     and one baseline use `compare_all`.
-
-    Raises
-    ------
-    InputError
-        The systems have different numbers of values, or none, or a value is not finite.
     """
     differences = paired_differences(baseline, other)
     interval = mean_interval(differences, seed=seed)
@@ -131,11 +126,6 @@ def randomisation_test(baseline: Array, other: Array, n_tosses: int = N_TOSSES, 
         count as one more, so that it is never 0.
     seed
         The same seed gives the same exchanges.
-
-    Raises
-    ------
-    InputError
-        As in `compare`, or ``n_tosses`` is below 1.
     """
     if n_tosses < 1:
         raise InputError(f"{n_tosses} tosses: make at least 1, better {N_TOSSES}")

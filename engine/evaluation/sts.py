@@ -46,15 +46,7 @@ class StrategyCorrelation:
 
 
 def load_pairs(path: Path = BUNDLED_PAIRS) -> list[Pair]:
-    """Read scored pairs from a file, as `parse_pairs` does.
-
-    Raises
-    ------
-    InputError
-        The file does not exist, or `parse_pairs` raises it.
-    DocumentError
-        It is not a text file.
-    """
+    """Read scored pairs from a file, as `parse_pairs` does."""
     if not path.is_file():
         raise InputError(f"{path} does not exist: give a file with the columns {', '.join(COLUMNS)}")
     return parse_pairs(path.name, path.read_bytes())
@@ -66,14 +58,6 @@ def parse_pairs(name: str, content: bytes) -> list[Pair]:
     Two formats are read: tables whose header has the columns ``sentence1``, ``sentence2`` and ``score`` in
     any order (CSV with commas or semicolons, or with tabs; then quotes are ordinary characters, as in all
     STS files), and the files of the STS benchmark's archive.
-
-    Raises
-    ------
-    InputError
-        A column or a cell is missing, a score is not a number, there are fewer than `FEWEST_PAIRS` pairs, or
-        all have the same score: the message names the row.
-    DocumentError
-        It is not a text file, or its quotes are broken.
     """
     if not content.strip():
         raise InputError(f"{name} is empty: give a file with the columns {', '.join(COLUMNS)}")

@@ -87,12 +87,6 @@ def sweep(
     -------
     iterator of SweepRow
         Except for ``seconds``, rows do not depend on the order of the cells.
-
-    Raises
-    ------
-    InputError
-        There are no documents or no questions, or a cell is impossible or names an unknown model. Raised
-        before anything is measured.
     """
     check_sweep(documents, questions, cells, models)
     finished = {row.cell for row in done}

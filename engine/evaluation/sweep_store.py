@@ -55,12 +55,6 @@ def resume(path: Path, stamp: str) -> list[SweepRow]:
         The file.
     stamp
         Result of `stamp_of` for the sweep.
-
-    Raises
-    ------
-    InputError
-        The file is from a sweep of other documents, questions or models, is not a sweep's file, or cannot be
-        read or written. It is left unchanged.
     """
     header = line_of({"format": FORMAT, "stamp": stamp})
     try:
@@ -109,13 +103,7 @@ def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
 
 
 def append(path: Path, row: SweepRow) -> None:
-    """Append a row to the file, flushed to the disk.
-
-    Raises
-    ------
-    InputError
-        The file cannot be written.
-    """
+    """Append a row to the file, flushed to the disk."""
     try:
         with path.open("ab") as file:
             file.write(row_line(row))

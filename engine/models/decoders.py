@@ -45,13 +45,6 @@ def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[Deco
 
     With ``compiled``, matrices keep the file's quantization if the compiled operations support the model.
     Its cache will have ``kv_bits`` bits a number.
-
-    Raises
-    ------
-    ModelFileError
-        The file is of another architecture, or damaged.
-    MemoryLimitError
-        The decoder would not fit into the memory that is free.
     """
     family = file_module(file["general.architecture"], file.path)
     config = family.read_gguf_config(file)

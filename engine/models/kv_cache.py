@@ -79,11 +79,6 @@ class KVCache:
         """Write a layer's new keys and values behind ``length``; return all of that layer.
 
         ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice; int8 ones as float32.
-
-        Raises
-        ------
-        ContextLengthError
-            The tokens exceed the cache's limit.
         """
         self.reserve(self.length + key.shape[1])
         return (
@@ -92,13 +87,7 @@ class KVCache:
         )
 
     def reserve(self, n_tokens: int) -> None:
-        """Allocate memory for ``n_tokens`` in all: at least twice as much as before, so that copies are rare.
-
-        Raises
-        ------
-        ContextLengthError
-            The tokens exceed the cache's limit.
-        """
+        """Allocate memory for ``n_tokens`` in all, at least twice as much as before: copies are rare."""
         if n_tokens <= self.capacity:
             return
         if n_tokens > self.limit:
@@ -114,13 +103,7 @@ class KVCache:
         self.recorded = None
 
     def rollback(self, length: int) -> None:
-        """Drop all tokens but the first ``length``.
-
-        Raises
-        ------
-        InputError
-            The cache has fewer tokens.
-        """
+        """Drop all tokens but the first ``length``."""
         if not 0 <= length <= self.length:
             raise InputError(
                 f"cannot roll back to {length} tokens: give 0 to {self.length}, as many were read"

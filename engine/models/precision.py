@@ -34,13 +34,7 @@ AUTO = "auto"  # int8 where that is faster
 
 
 def chosen_precision(name: str) -> str:
-    """Return a key of `PRECISIONS`: the name itself, or for `AUTO` the one that is faster on this machine.
-
-    Raises
-    ------
-    InputError
-        There is no such precision.
-    """
+    """Return a key of `PRECISIONS`: the name itself, or for `AUTO` the one that is faster on this machine."""
     if name == AUTO:
         return "float32" if is_slower("int8") else "int8"
     if name not in PRECISIONS:
@@ -66,11 +60,6 @@ def in_precision(model: Model, precision: str) -> Model:
     """Return a float32 encoder or cross-encoder in a precision: a key of `PRECISIONS`, or `AUTO`.
 
     `AUTO` leaves a model as it is that is not float32.
-
-    Raises
-    ------
-    InputError
-        There is no such precision, or the model's weights are not float32.
     """
     name, before = model.name, model.precision  # type: ignore[attr-defined]
     is_float32 = model.weights.token_table.dtype == np.float32  # type: ignore[attr-defined]
@@ -89,11 +78,6 @@ def rounded_weights(weights: Weights, precision: str) -> Weights:
     """Return an encoder's weights with the matrices of its layers in a precision, made once for them.
 
     Embeddings, norms and biases stay as they are, and so do matrices whose rows are not whole blocks in int8.
-
-    Raises
-    ------
-    InputError
-        The weights are not float32.
     """
     dtype = weights.token_table.dtype  # type: ignore[attr-defined]
     if dtype != np.float32:

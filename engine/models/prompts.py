@@ -33,13 +33,7 @@ class Prompts:
     default: str | None = None
 
     def text(self, name: str | None) -> str:
-        """Return a prompt; "" has none, None is the model's default.
-
-        Raises
-        ------
-        InputError
-            The model has no prompt of the name.
-        """
+        """Return a prompt; "" has none, None is the model's default."""
         name = self.default if name is None else name
         if not name:
             return ""

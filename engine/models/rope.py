@@ -108,13 +108,7 @@ def pair_factors(rope: Mapping[str, Any], key: str, n_pairs: int) -> tuple[float
 
 
 def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
-    """Read the rotations from a GGUF file, scaled by a number, a tensor, or two tensors (LongRoPE).
-
-    Raises
-    ------
-    ModelFileError
-        They are scaled in another way, or rotate part of a head in a model other than Phi-3.
-    """
+    """Read the rotations from a GGUF file, scaled by a number, a tensor, or two tensors (LongRoPE)."""
     raw = {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
     theta = config_float(raw, "rope.freq_base", 1e4)
     d_rotary = config_size(raw, "rope.dimension_count", default=d_head)

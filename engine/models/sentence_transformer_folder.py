@@ -86,14 +86,7 @@ class SentenceTransformerFolder:
 
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
-    """Read the files of a model's folder, in the precision ``dtype``.
-
-    Raises
-    ------
-    ModelFileError
-        A file is damaged or missing, or asks for something that is not read: another module than Transformer,
-        Pooling, Dense and Normalize, code of its own, pickled weights, another kind of model, a classifier.
-    """
+    """Read the files of a model's folder, in the precision ``dtype``."""
     settings = read_optional(folder / "config_sentence_transformers.json")
     kind = settings.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":

@@ -154,13 +154,7 @@ def decoder_layer(
 
 
 def encode(ids: Array, params: Params, config: Seq2SeqConfig, trace: Tracer = no_trace) -> Array:
-    """Source vectors: ``(..., n_source) -> (..., n_source, d_model)``.
-
-    Raises
-    ------
-    InputError
-        For ids that the model cannot read (`check_ids`).
-    """
+    """Source vectors: ``(..., n_source) -> (..., n_source, d_model)``."""
     check_ids(ids, config)
     trace = scoped(trace, "encoder")
     x = embed(ids, params, config, scoped(trace, "embeddings"))
@@ -175,11 +169,6 @@ def decode(
     """Logits of the token after each of ``ids``: ``(..., n_target) -> (..., n_target, vocab_size)``.
 
     ``memory`` are the source vectors that `encode` returned.
-
-    Raises
-    ------
-    InputError
-        For ids that the model cannot read (`check_ids`).
     """
     check_ids(ids, config)
     decoder = scoped(trace, "decoder")

@@ -35,11 +35,6 @@ class SmallDecoderConfig:
     ``norm_first`` normalises the inputs of attention and feed-forward, with one more norm at the end
     (GPT-2); without it, the sum after each of them (Vaswani et al. 2017). The transposed embedding table is
     the unembedding. ``dropout`` applies to the embeddings and to the output of each part.
-
-    Raises
-    ------
-    InputError
-        For invalid sizes.
     """
 
     vocab_size: int
@@ -112,13 +107,6 @@ def forward(
         Generator for dropout in training; None for no dropout.
     ops
         NumPy's primitives, or their compiled twins.
-
-    Raises
-    ------
-    InputError
-        An id is not in the vocabulary, or ``ids`` is empty.
-    ContextLengthError
-        The tokens exceed the context.
     """
     start = 0 if cache is None else cache.length
     check_ids(ids, start, config)

@@ -61,11 +61,6 @@ def each_once(
 
     ``embed`` embeds new texts, ``(n_texts, width)``, and reports its progress; ``spool`` stores the vectors,
     and is closed at the end; ``on_progress`` is called with texts done and 0.
-
-    Raises
-    ------
-    InputError
-        One of them is not a string, or cannot be encoded as UTF-8.
     """
     n_done = 0
 

@@ -102,13 +102,7 @@ def summed_vectors(states: TokenStates, strategy: str) -> Array:
 def token_weights(
     states: TokenStates, strategy: str, idf: Array | None = None, mask: Array | None = None
 ) -> Array:
-    """Weight of each token's vector in the sum: ``(n_tokens,)``; the rest is as in `pooled`.
-
-    Raises
-    ------
-    InputError
-        The strategy is not a sum over tokens: ``max`` or ``pooler``.
-    """
+    """Weight of each token's vector in the sum: ``(n_tokens,)``; the rest is as in `pooled`."""
     weights = POOLINGS[strategy].weights
     if weights is None:
         raise InputError(f"{strategy!r} pooling is no sum over tokens: choose another to see their shares")

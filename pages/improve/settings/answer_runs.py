@@ -102,13 +102,7 @@ def start(
     cut: Cut,
     write: bool,
 ) -> None:
-    """Start to ask questions with the app's settings; documents without vectors are embedded first.
-
-    Raises
-    ------
-    GlassboxError
-        The documents hold no text, a model cannot be loaded, or the budgets exceed the model's context.
-    """
+    """Start to ask questions with the app's settings; documents without vectors are embedded first."""
     values = settings_in_use(encoder) | cut_values(cut)
     settings = answer_settings(values, write=write)  # greedy
     index = index_documents(documents, encoder, cut, values["pooling"])

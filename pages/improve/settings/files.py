@@ -28,13 +28,7 @@ def experiments_folder() -> Path | None:
 
 
 def begin(experiment: Experiment) -> Path | None:
-    """Write the description of an experiment and the rows that it has; return the file, if there may be one.
-
-    Raises
-    ------
-    InputError
-        It cannot be written.
-    """
+    """Write the description of an experiment and its rows; return the file, if there may be one."""
     if (folder := experiments_folder()) is None:
         return None
     head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})

@@ -166,13 +166,7 @@ def baseline_cell(encoder: Encoder, cut: Cut) -> Configuration:
 
 
 def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Configuration) -> Grid:
-    """Return the baseline and every combination that can be measured, each once.
-
-    Raises
-    ------
-    InputError
-        A setting has no value, there are too many combinations, or the baseline cannot be measured.
-    """
+    """Return the baseline and every combination that can be measured, each once."""
     for key, chosen in values.items():
         if not chosen:
             raise InputError(f"nothing is chosen for the {SETTINGS[key].name}: choose one value or more")

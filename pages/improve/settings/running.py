@@ -150,13 +150,7 @@ def show_resume(experiment: Experiment) -> None:
 
 
 def models_named(names: Iterable[str]) -> dict[str, Model]:
-    """Load the models of cells by their names: the app's encoder, and others.
-
-    Raises
-    ------
-    GlassboxError
-        A model cannot be found or read.
-    """
+    """Load the models of cells by their names: the app's encoder, and others."""
     encoder = load_encoder()
 
     def named(name: str) -> Model:

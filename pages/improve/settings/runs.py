@@ -163,13 +163,7 @@ def drop(experiment: Experiment) -> None:
 
 
 def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], list[int]]:
-    """Return the places, in each of two experiments, of the questions that both asked.
-
-    Raises
-    ------
-    InputError
-        There is none, or the experiments searched different documents.
-    """
+    """Return the places, in each of two experiments, of the questions that both asked."""
     if first.corpus != second.corpus:
         raise InputError(
             f"{first.name} and {second.name} searched different documents: how hard a question is "
