@@ -105,7 +105,9 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
         return
     seconds = perf_counter() - began
     how = "Uploaded with their vectors." if cut.uploaded else f"{splitter.label}: {splitter.help}"
-    st.caption(how + parents_note(chunks))
+    if parents := {chunk.parent for chunk in chunks} - {None}:
+        how += f" An answer gets the larger chunk around each: {len(parents):,} of them."
+    st.caption(how)
     limit = cut.text_limit(model)
     show_numbers(document, chunks, limit)
     if not cut.uploaded:
@@ -116,28 +118,17 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
         st.html(
             text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
         )
-    show_one_inside(chunks, key)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number_key = f"chunks-number-{key}"
+        changed = follow_chunk(number_key, document.name, chunks)
+        label = f"Chunk, of {len(chunks):,}"
+        number = st.number_input(label, 1, len(chunks), key=number_key, width=160, on_change=changed)
+        show_look_inside(chunks[number - 1], f"chunk-{key}")
     sizes = {"n_tokens": np.array([chunk.n_tokens for chunk in chunks])}
     words = (
         f"{counted(len(chunks), 'chunk')} of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
     )
     show_figure(size_figure(chunks, limit), f"chunk-sizes-{key}", sizes, words)
-
-
-def show_one_inside(chunks: Sequence[Chunk], key: str) -> None:
-    """Draw the choice of a chunk by its number, and the button that opens it inside the model."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        label = f"Chunk, of {len(chunks):,}"
-        number_key = f"chunks-number-{key}"
-        changed = follow_chunk(number_key, chunks[0].document, chunks)
-        number = st.number_input(label, 1, len(chunks), key=number_key, width=160, on_change=changed)
-        show_look_inside(chunks[number - 1], f"chunk-{key}")
-
-
-def parents_note(chunks: Sequence[Chunk]) -> str:
-    """Say how many larger chunks an answer gets in place of these, if small to big is on."""
-    parents = {chunk.parent for chunk in chunks} - {None}
-    return f" An answer gets the larger chunk around each: {len(parents):,} of them." if parents else ""
 
 
 def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int) -> None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import NamedTuple
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -21,45 +20,31 @@ DIVIDER = (
 )
 
 
-class Series(NamedTuple):
-    """A value for each limit, with its colour, the pattern of its bars, and each value in words."""
-
-    name: str
-    colour: str
-    values: Sequence[float]
-    labels: Sequence[str]
-    pattern: str = ""
-
-
-def limit_bars(limits: Sequence[int], parts: Sequence[Series], title: str, barmode: str) -> go.Figure:
-    """Draw the bars of every limit, stacked or grouped; ``title`` is that of the axis."""
-    names = [f"limit {limit}" for limit in limits]
+def limit_bars(
+    limits: Sequence[int], parts: Sequence[tuple[str, str, Sequence[float]]], title: str
+) -> go.Figure:
+    """Draw a group of bars for each limit; ``parts`` are the name, the colour and the values of each."""
     figure = go.Figure(
         [
             go.Bar(
-                x=part.values,
-                y=names,
-                name=part.name,
+                x=values,
+                y=[f"limit {limit}" for limit in limits],
+                name=name,
                 orientation="h",
-                marker={
-                    "color": part.colour,
-                    "pattern": {"shape": part.pattern, "fillmode": "overlay", "fgopacity": 0.3},
-                },
-                text=part.labels,
-                textposition="auto",
-                insidetextanchor="middle",
-                textfont_size=14,
-                insidetextfont_color=ink(part.colour),
-                textangle=0,
-                hovertemplate=f"%{{y}}: %{{x:,.6~g}}, {part.name}<extra></extra>",
+                marker_color=colour,
+                text=[f"{value:.3f}" for value in values],
+                textposition="inside",
+                insidetextanchor="end",
+                textfont={"size": 14, "color": ink(colour)},
+                hovertemplate=f"%{{y}} against {name}: %{{x:.4f}}<extra></extra>",
             )
-            for part in parts
+            for name, colour, values in parts
         ]
     )
-    figure.update_layout(barmode=barmode, legend=LEGEND_ABOVE)
+    figure.update_layout(barmode="group", legend=LEGEND_ABOVE)
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(title=title)
-    return styled(figure, height=230)
+    return styled(figure, height=240)
 
 
 def truncated_html(text: str, ends: Mapping[int, int], chosen: int, before: int, after: int) -> str:

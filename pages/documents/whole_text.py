@@ -10,9 +10,9 @@ from engine.documents.document import Chunk, Document
 from engine.documents.truncation import TruncationReport, over_limit, truncation_reports
 from engine.inspection.model.limit_effects import LimitEffect, limit_effects
 from engine.wording import counted
-from pages.documents.limit_figures import Series, limit_bars, show_limit_cards, truncated_html
+from pages.documents.limit_figures import limit_bars, show_limit_cards, truncated_html
 from ui.chunk_settings import Cut
-from ui.colours import BLUE, GREEN, GREY, VERMILION
+from ui.colours import GREEN, GREY
 from ui.corpus import split_documents
 from ui.documents import bundled_documents
 from ui.export import show_figure
@@ -45,7 +45,6 @@ def show_whole_text(documents: Sequence[Document], encoder: Encoder, cut: Cut) -
         return
     st.caption(f"{len(text):,} characters · {n_tokens:,} tokens · encoder {escape_markdown(encoder.name)}")
     show_limit_cards(reports, limits_of(encoder))
-    show_tokens(reports)
     show_text_under(text, reports)
     show_vectors(effects)
     show_advice()
@@ -96,24 +95,6 @@ def reports_of(text: str, _encoder: Encoder) -> tuple[dict[int, TruncationReport
     return dict(zip(limits, reports, strict=True)), limit_effects(_encoder, text, limits)
 
 
-def show_tokens(reports: Mapping[int, TruncationReport]) -> None:
-    """Draw the tokens read and never read under each limit."""
-    unread = [report.tokens_truncated for report in reports.values()]
-    read = [report.n_tokens - report.tokens_truncated for report in reports.values()]
-    parts = [
-        Series("read", BLUE, read, [f"{n:,}" for n in read]),
-        Series("never read", VERMILION, unread, [f"{n:,}" if n else "" for n in unread], "/"),
-    ]
-    rows = zip(reports, read, unread, strict=True)
-    words = "; ".join(f"limit {limit}: {n_read} read, {n_unread} never" for limit, n_read, n_unread in rows)
-    show_figure(
-        limit_bars(list(reports), parts, "tokens", "stack"),
-        "tokens-read-and-never-read",
-        {"max_tokens": np.array(list(reports)), "read": np.array(read), "never_read": np.array(unread)},
-        f"Tokens read and never read. {words}.",
-    )
-
-
 def show_text_under(text: str, reports: Mapping[int, TruncationReport]) -> None:
     """Draw the text with the part that is never read under a chosen limit."""
     st.header("What is read, character by character")
@@ -149,8 +130,8 @@ def show_vectors(effects: Sequence[LimitEffect]) -> None:
     by_longest = [effect.cosine_longest for effect in effects]
     by_windows = [effect.cosine_windows for effect in effects]
     parts = [
-        Series(f"reading up to {max(limits)}", GREY, by_longest, [f"{each:.3f}" for each in by_longest]),
-        Series("the whole text", GREEN, by_windows, [f"{each:.3f}" for each in by_windows]),
+        (f"reading up to {max(limits)}", GREY, by_longest),
+        ("the whole text", GREEN, by_windows),
     ]
     rows = zip(limits, by_longest, by_windows, strict=True)
     words = "; ".join(
@@ -158,7 +139,7 @@ def show_vectors(effects: Sequence[LimitEffect]) -> None:
         for limit, longest, windows in rows
     )
     show_figure(
-        limit_bars(limits, parts, "cosine (1 = the same direction)", "group"),
+        limit_bars(limits, parts, "cosine (1 = the same direction)"),
         "vector-moved-by-limit",
         {
             "max_tokens": np.array(limits),

@@ -76,7 +76,30 @@ def ranking_of(
 def show_rank(report: Report, question: str, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the passage's rank, the chunks above it, and their similarities to the question explained."""
     report.header(RANK)
-    figures = rank_figures(search, found, ranking)
+    name, n_chunks = RETRIEVERS[search.retriever].label, len(search.index.chunks)
+    figures = {
+        "Rank": (
+            f"{ranking.rank:,} of {n_chunks:,}" if ranking.is_found else "not found",
+            f"Rank of its best chunk under the present settings: {name}.",
+        )
+    }
+    if RETRIEVERS[search.retriever].uses_bm25 and ranking.is_found:
+        score = f"{ranking.scores[ranking.row]:.3g}"
+        figures["Score"] = (score, f"Score of that chunk, on the scale of {name}.")
+    if search.retriever != "dense":
+        figures["By vectors"] = (f"{found.now.rank:,}", "Its rank by cosine.")
+    figures |= {
+        "Cosine": (f"{found.now.score:.3f}", "Cosine of its chunk's vector with the question's."),
+        "By itself": (f"{found.alone.rank:,}", "Its rank by cosine if the passage were a chunk of its own."),
+        "By words (BM25)": (
+            f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found",
+            "Its rank by the words it shares with the question; rare words count more.",
+        ),
+        "Without repeats": (
+            f"{found.without_repeats:,}",
+            f"Its rank by cosine if near duplicates (a cosine above {NEAR_DUPLICATE:.2f}) shared one place.",
+        ),
+    }
     metrics = {label: (value, None, meaning) for label, (value, meaning) in figures.items()}
     report.metrics(metrics, "The ranks and scores of the passage")
     if found.shared_words:
@@ -89,38 +112,6 @@ def show_rank(report: Report, question: str, search: Search, found: Diagnosis, r
     else:
         show_above(report, search.index, found, ranking)
     show_contributions(question, search, ranking)
-
-
-def rank_figures(search: Search, found: Diagnosis, ranking: Ranking) -> dict[str, tuple[str, str]]:
-    """Return the passage's ranks and scores by their labels, each with its meaning."""
-    index = search.index
-    bm25 = f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found"
-    name = RETRIEVERS[search.retriever].label
-    figures = {
-        "Rank": (
-            f"{ranking.rank:,} of {len(index.chunks):,}" if ranking.is_found else "not found",
-            f"Rank of its best chunk under the present settings: {name}.",
-        )
-    }
-    if RETRIEVERS[search.retriever].uses_bm25 and ranking.is_found:
-        figures["Score"] = (
-            f"{ranking.scores[ranking.row]:.3g}",
-            f"Score of that chunk, on the scale of {name}.",
-        )
-    if search.retriever != "dense":
-        figures["By vectors"] = (f"{found.now.rank:,}", "Its rank by cosine alone.")
-    return figures | {
-        "Cosine": (f"{found.now.score:.3f}", "Cosine of its chunk's vector with the question's."),
-        "Alone": (f"{found.alone.rank:,}", "Its rank by cosine if the passage were a chunk of its own."),
-        "By words (BM25)": (
-            bm25,
-            "Its rank by the words it shares with the question; rare words count more.",
-        ),
-        "Without repeats": (
-            f"{found.without_repeats:,}",
-            f"Its rank by cosine if near duplicates (a cosine above {NEAR_DUPLICATE:.2f}) shared one place.",
-        ),
-    }
 
 
 def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking) -> None:

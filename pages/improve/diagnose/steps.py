@@ -87,12 +87,28 @@ def show_place(report: Report, asked: Asked) -> None:
 def show_chunks(report: Report, place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the chunks that contain the passage, painted on its text."""
     report.header(CHUNKS)
-    report.sentence(*cut_sentence(found))
+    n_held, most, numbers = len(found.held), found.share, chunk_numbers(place, search)
+    if n_held == 1:
+        report.sentence(Strong("One chunk"), f" contains {'all' if most == 1 else f'{most:.0%}'} of it.")
+    elif most == 1:
+        report.sentence(Strong(f"{n_held} chunks"), " overlap in it, and at least one contains all of it.")
+    else:
+        report.sentence(Strong(f"{n_held} chunks"), f" share it: none contains more than {most:.0%}.")
     report.text(passage_html(place, search), height=420)
     report.caption(PAINTED)
     chunk_table(
         [search.index.chunks[each.row] for each in found.held],
-        chunk_rows(place, search, found, ranking),
+        [
+            {
+                "Chunk": numbers[each.row],
+                "Holds of it": each.share,
+                "Reads of it": each.read,
+                "Tokens": search.index.chunks[each.row].n_tokens,
+                "Rank": 1 + ranking.order.index(each.row),
+                "Cosine": float(found.scores[each.row]),
+            }
+            for each in found.held
+        ],
         "held",
         "The chunks that contain some of the passage",
         {
@@ -102,16 +118,6 @@ def show_chunks(report: Report, place: Location, search: Search, found: Diagnosi
         },
         report.table,
     )
-
-
-def cut_sentence(found: Diagnosis) -> tuple[str, ...]:
-    """Say how many chunks contain the passage, and how much of it."""
-    n_held, most = len(found.held), found.share
-    if n_held == 1:
-        return Strong("One chunk"), f" contains {'all' if most == 1 else f'{most:.0%}'} of it."
-    if most == 1:
-        return Strong(f"{n_held} chunks"), " overlap in it, and at least one contains all of it."
-    return Strong(f"{n_held} chunks"), f" share it: none contains more than {most:.0%}."
 
 
 def chunk_numbers(place: Location, search: Search) -> dict[int, int]:
@@ -135,22 +141,6 @@ def passage_html(place: Location, search: Search) -> str:
     )
     underlined = f'<span style="text-decoration:underline 2px;font-weight:600">{passage}</span>'
     return f"{'…' * (start > 0)}{before}{underlined}{after}{'…' * (end < len(document.text))}"
-
-
-def chunk_rows(place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> list[dict[str, float]]:
-    """Return the table of the chunks that contain some of the passage."""
-    numbers = chunk_numbers(place, search)
-    return [
-        {
-            "Chunk": numbers[each.row],
-            "Holds of it": each.share,
-            "Reads of it": each.read,
-            "Tokens": search.index.chunks[each.row].n_tokens,
-            "Rank": 1 + ranking.order.index(each.row),
-            "Cosine": float(found.scores[each.row]),
-        }
-        for each in found.held
-    ]
 
 
 def show_lost(report: Report, place: Location, search: Search, found: Diagnosis) -> None:

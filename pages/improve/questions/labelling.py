@@ -1,6 +1,7 @@
 """Labelling questions: write one, mark the passage that answers it, and keep both."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import islice
 
@@ -11,20 +12,22 @@ from engine.evaluation.questions import Reference, stem
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
-from pages.improve.questions.coverage import headline, labelled_counts
+from engine.wording import counted
 from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, query_of, warm_bm25
 from ui.current import follow_question
 from ui.documents import documents_called
-from ui.questions.kept import keep_label
+from ui.questions.kept import BUNDLED, keep_label
 from ui.questions.search import sentences_with
-from ui.text import escape_markdown, show_text
+from ui.questions.sets import set_about, usable_questions
+from ui.text import escape_markdown, joined, show_text
 from ui.widgets import MOST_QUESTION, chapters, check_typed
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
+MAX_NAMED = 3  # documents without questions
 CANDIDATE_HEIGHT = 103  # pixels: four lines
 
 
@@ -150,3 +153,40 @@ def keep_marked(name: str, text: str, corpus_id: str, reference: Reference) -> N
     st.session_state["label-notice"] = (
         "Kept. Mark another passage that answers it, or write the next question."
     )
+
+
+def labelled_counts(documents: Sequence[Document]) -> tuple[dict[str, int], int, int]:
+    """Return the number of usable labelled questions by document, in all, and of those not bundled."""
+    questions = usable_questions(documents)
+    bundled = set(set_about(BUNDLED, documents).usable)
+    n_about = Counter(question.corpus_id for question in questions)
+    counts = {document.name: n_about[stem(document.name)] for document in documents}
+    return counts, len(questions), sum(question not in bundled for question in questions)
+
+
+def headline(counts: Mapping[str, int], n_questions: int, n_own: int) -> str:
+    """Say in a sentence which of the documents in use the labelled questions are about.
+
+    ``counts`` are their numbers by the name of the document; those about two of the same name count for both.
+    """
+    n = len(counts)
+    named = "the document in use" if n == 1 else f"the {n:,} documents in use"
+    if not n_questions:
+        return f"No labelled question is about {named}: no setting can be measured yet."
+    without = [name for name, count in counts.items() if not count]
+    about = f"{n - len(without):,} of {named}" if without else named
+    least, most = min(counts.values()), max(counts.values())
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    spread = f", {each} about each" if n > 1 and not without else ""
+    if without:
+        none = joined(without, "and") if len(without) <= MAX_NAMED else f"{len(without):,} others"
+        spread = f"; {none} {'has' if len(without) == 1 else 'have'} none"
+    asked = f"{counted(n_questions, 'labelled question')}, {own_words(n_questions, n_own)},"
+    return f"{asked} {'is' if n_questions == 1 else 'are'} about {about}{spread}."
+
+
+def own_words(n_questions: int, n_own: int) -> str:
+    """``"none of them your own"``: how many of the questions are."""
+    if n_questions == 1:
+        return "your own" if n_own else "a bundled one"
+    return f"{'all' if n_own == n_questions else f'{n_own:,}' if n_own else 'none'} of them your own"

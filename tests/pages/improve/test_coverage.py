@@ -6,7 +6,7 @@ from engine.documents.document import Document
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
-from pages.improve.questions.coverage import headline
+from pages.improve.questions.labelling import headline
 from tests.apps import app_page, own_documents
 from ui.questions.kept import LABELLED
 from ui.text import escape_markdown
