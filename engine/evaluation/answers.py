@@ -365,17 +365,7 @@ def measure_answers(
     answer: Callable[[str], Answer],
     on_progress: Progress | None = None,
 ) -> list[AnswerRow]:
-    """Answer questions one after the other, and score each.
-
-    Parameters
-    ----------
-    questions
-        The questions.
-    answer
-        A function from a question to its answer.
-    on_progress
-        Called with questions answered and questions in all.
-    """
+    """Answer questions one after the other, and score each; ``on_progress`` counts questions."""
     rows = []
     for n_done, question in enumerate(questions, start=1):
         start = perf_counter()

@@ -57,12 +57,7 @@ class BeirSet:
 def load_beir(folder: Path, split: str | None = None) -> BeirSet:
     """Read a BEIR folder.
 
-    Parameters
-    ----------
-    folder
-        The folder.
-    split
-        Name of the judgements: ``"dev"`` for qrels/dev.tsv. None takes test.tsv, or the only file.
+    ``split`` names the judgements, ``"dev"`` for qrels/dev.tsv; None takes test.tsv, or the only file.
     """
     corpus, queries = records(folder / "corpus.jsonl"), records(folder / "queries.jsonl")
     qrels = read_qrels(qrels_path(folder / "qrels", split), queries, corpus)

@@ -54,19 +54,10 @@ class Resampled:
 def resampled(
     statistics: Statistics, n_items: int, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> Resampled:
-    """Compute statistics of items and of their resamples.
+    """Compute statistics of items and of their resamples; the same seed gives the same ones.
 
-    Parameters
-    ----------
-    statistics
-        A function from how often each item is drawn, int64 ``(n_resamples, n_items)``, to the statistics,
-        ``(n_resamples, n_statistics)``. In the original items each is drawn once.
-    n_items
-        Number of items.
-    n_resamples
-        Number of resamples.
-    seed
-        The same seed gives the same resamples.
+    ``statistics`` goes from how often each item is drawn, int64 ``(n_resamples, n_items)``, to the
+    statistics, ``(n_resamples, n_statistics)``. In the original items each is drawn once.
     """
     if n_items < 1 or n_resamples < 1:
         raise InputError(f"{n_resamples} resamples of {n_items} items: give at least one of each")

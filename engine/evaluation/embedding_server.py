@@ -37,18 +37,9 @@ FORM = "http://host:port#model-name"
 class EmbeddingServer(BlackBoxModel):
     """A model behind an OpenAI-compatible server, a black box.
 
-    Attributes
-    ----------
-    name
-        The address and the model, as they were given.
-    server
-        The server, with the model and the key.
-    tokenizer
-        The engine's tokenizer, by which documents are cut.
-    d_model
-        Length of a vector, as the server's first answer had it.
-    prompts
-        None: which ones the server puts before texts is not known.
+    ``name`` is the address and the model, as they were given; documents are cut by the engine's
+    ``tokenizer``; ``d_model`` is the length of the server's first answer. Which prompts it puts before
+    texts is not known.
     """
 
     sets_limit: ClassVar[bool] = False
@@ -64,14 +55,8 @@ class EmbeddingServer(BlackBoxModel):
     def connect(cls, address: str, tokenizer: WordPieceTokenizer, api_key: str = "") -> "EmbeddingServer":
         """Connect to a model, and embed one text for the length of its vectors.
 
-        Parameters
-        ----------
-        address
-            ``http://host:port#model-name``; a path such as ``/v1`` before the ``#`` is kept.
-        tokenizer
-            By which documents are cut.
-        api_key
-            Sent to this server only, and never stored; empty for servers without one.
+        The address is ``http://host:port#model-name``; a path such as ``/v1`` before the ``#`` is kept.
+        Documents are cut by the tokenizer. The key is sent to this server only, and never stored.
         """
         server = server_at(address, api_key)
         with server.connection() as ask:

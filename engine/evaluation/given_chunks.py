@@ -52,16 +52,10 @@ def measure_given(
     questions: Sequence[Question],
     cells: Sequence[Configuration],
 ) -> Iterator[SweepRow]:
-    """Measure cells that differ in retriever and k on an index of given chunks.
+    """Measure `given_cells`, which differ in retriever and k, on an index of given chunks.
 
-    Parameters
-    ----------
-    index, model
-        The chunks and vectors, and the model that made them, which embeds the questions.
-    documents, questions
-        As in `sweep`; chunks of other documents are not searched.
-    cells
-        As `given_cells` returns them.
+    The model is the one that made the vectors; it embeds the questions. Documents and questions are as in
+    `sweep`; chunks of other documents are not searched.
     """
     for cell in cells:
         if reason := reason_unavailable(cell.retriever, model):

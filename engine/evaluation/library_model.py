@@ -118,17 +118,10 @@ class LibraryModel(BlackBoxModel):
 def load_model(source: str, on_progress: Progress | None = None, api_key: str = "") -> Model:
     """Load a model with the engine or, for other architectures, with the library, or connect to a server.
 
-    For models of the library and of servers documents are cut by the tokenizer of the default encoder.
-
-    Parameters
-    ----------
-    source
-        As for `Encoder.load` or `LibraryModel.load`; or the address of a server, as for
-        `EmbeddingServer.connect`.
-    on_progress
-        Called with bytes done and total bytes of a download.
-    api_key
-        The server's key, empty if it has none.
+    ``source`` is as for `Encoder.load` or `LibraryModel.load`, or an address as for
+    `EmbeddingServer.connect`, with the server's ``api_key``. For models of the library and of servers
+    documents are cut by the tokenizer of the default encoder. ``on_progress`` is called with bytes done and
+    total bytes of a download.
     """
     if is_server(source):
         return EmbeddingServer.connect(source, default_tokenizer(), api_key)

@@ -36,14 +36,8 @@ class MainEffect:
 def main_effects(values: Array, levels: Sequence[Hashable], reference: Hashable) -> list[MainEffect]:
     """Return the effect of each value of a setting, in the order of their first cells.
 
-    Parameters
-    ----------
-    values
-        A metric of every cell and question, ``(n_cells, n_questions)``.
-    levels
-        The setting's value in each cell, ``(n_cells,)``.
-    reference
-        The value that the others are compared with.
+    Of a metric of every cell and question, ``(n_cells, n_questions)``, and the setting's value in each
+    cell, ``(n_cells,)``; the others are compared with the ``reference``.
     """
     distinct = list(dict.fromkeys(levels))
     if reference not in distinct:

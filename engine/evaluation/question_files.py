@@ -45,28 +45,15 @@ def to_jsonl(questions: Sequence[Question]) -> str:
 
 
 def parse_beir_zip(name: str, content: bytes) -> Collection:
-    """Read a BEIR folder packed as a .zip file, as one document.
-
-    Parameters
-    ----------
-    name
-        The file's name, and the document's.
-    content
-        Its bytes.
-    """
+    """Read a BEIR folder packed as a .zip file, as one document, which has the file's name."""
     return as_collection(name, unzip_beir(name, content))
 
 
 def unzip_beir(name: str, content: bytes) -> BeirSet:
     """Read a BEIR folder packed as a .zip file.
 
-    Parameters
-    ----------
-    name
-        The file's name, for messages.
-    content
-        Its bytes: corpus.jsonl, queries.jsonl and qrels/test.tsv (or the only file in qrels), at the root
-        or in one folder.
+    It holds corpus.jsonl, queries.jsonl and qrels/test.tsv (or the only file in qrels), at the root or in
+    one folder.
     """
     with TemporaryDirectory() as folder:
         unpack(name, content, Path(folder))

@@ -56,21 +56,10 @@ class Probe:
 def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) -> list[Probe]:
     """Draw sentences from the documents and make two questions from each: the sentence and its paraphrase.
 
-    Parameters
-    ----------
-    documents
-        The documents. Sentences are used that have 6 to 40 words, occur once in all documents, and are
-        changed by the rules.
-    n
-        Number of sentences: equally many from each third of the documents, taken from all documents in turn;
-        fewer if there are not enough.
-    seed
-        The same seed draws the same sentences.
-
-    Returns
-    -------
-    list
-        The two questions of each sentence, one after the other; sentences by depth.
+    Sentences are used that have 6 to 40 words, occur once in all documents, and are changed by the rules:
+    equally many from each third of the documents, from all documents in turn, ``n`` in all or fewer if
+    there are not enough. The same seed draws the same ones. The two questions of each sentence follow each
+    other, sentences by depth.
     """
     if n < 1:
         raise InputError(f"{n} sentences: test with 1 or more, better 30")
@@ -148,16 +137,8 @@ def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
 def containment(scores: Array, own: Array, groups: Sequence[str], k: int) -> dict[str, float]:
     """Return the share of questions with an own chunk among the first ``k``, by group.
 
-    Parameters
-    ----------
-    scores
-        Of each question and chunk, ``(n_questions, n_chunks)``, larger is better.
-    own
-        Result of `own_chunks`, bool of the same shape.
-    groups
-        Group of each question, its depth or its wording, ``(n_questions,)``.
-    k
-        Number of chunks retrieved.
+    ``scores`` and ``own``, of `own_chunks`, are ``(n_questions, n_chunks)``; a group, ``(n_questions,)``,
+    is a depth or a wording.
     """
     found = hit_rate(scores, own, k)  # (n_questions,)
     names = np.array(groups, object)

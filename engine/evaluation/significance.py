@@ -50,15 +50,8 @@ def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
 def compare_all(baseline: Array, others: Array) -> list[Comparison]:
     """Compare many systems with one; the p-values are corrected for the number of systems.
 
-    Parameters
-    ----------
-    baseline, others
-        Values of a metric on the same questions: ``(n_questions,)`` and ``(n_systems, n_questions)``.
-
-    Returns
-    -------
-    list of Comparison
-        Differences and intervals as in `compare`, p-values from `corrected_p_values`.
+    Values of a metric on the same questions, ``(n_questions,)`` and ``(n_systems, n_questions)``.
+    Differences and intervals are as in `compare`, p-values those of `corrected_p_values`.
     """
     if not len(others):
         return []
@@ -75,24 +68,14 @@ def compare_all(baseline: Array, others: Array) -> list[Comparison]:
 
 
 def corrected_p_values(differences: Array) -> Array:
-    """Step-down max-T of Westfall and Young (1993): p-values corrected for several systems.
+    """Step-down max-T of Westfall and Young (1993): p-values corrected for several systems, ``(n_systems,)``.
 
     The p-value of a system is the share of exchanges, the same for all systems, after which the largest
-    difference among all systems that differ no more than this one is at least as large as its own.
-    Differences are scaled by their root sum of squares, which no exchange changes, so that noisy systems do
-    not dominate.
-    With a threshold of 0.05 the probability of even one false difference is at most 5 %. Unlike Bonferroni's
-    factor, the correction still allows differences to be found among any number of systems.
-
-    Parameters
-    ----------
-    differences
-        From the baseline: ``(n_questions, n_systems)``.
-
-    Returns
-    -------
-    Array
-        ``(n_systems,)``; 1 for a system equal to the baseline.
+    difference among all systems that differ no more than this one is at least as large as its own; it is 1
+    for a system equal to the baseline. Differences ``(n_questions, n_systems)`` are scaled by their root
+    sum of squares, which no exchange changes, so that noisy systems do not dominate. With a threshold of
+    0.05 the probability of even one false difference is at most 5 %. Unlike Bonferroni's factor, the
+    correction still allows differences to be found among any number of systems.
     """
     n_questions, n_systems = differences.shape
     size = np.sqrt(np.square(differences).sum(axis=0))
@@ -116,16 +99,10 @@ def corrected_p_values(differences: Array) -> Array:
 def randomisation_test(baseline: Array, other: Array, n_tosses: int = N_TOSSES, seed: int = 0) -> float:
     """Return the probability, by chance alone, of a difference of means at least as large in size.
 
-    Parameters
-    ----------
-    baseline, other
-        The systems' values on the same questions, ``(n_questions,)``.
-    n_tosses
-        Number of random exchanges. If there are no more possible exchanges than that (up to 13 questions on
-        which the systems differ), each is used once and the p-value is exact; otherwise the observed values
-        count as one more, so that it is never 0.
-    seed
-        The same seed gives the same exchanges.
+    The values are of the same questions, ``(n_questions,)``. If there are no more possible exchanges than
+    ``n_tosses`` (up to 13 questions on which the systems differ), each is used once and the p-value is
+    exact; otherwise the observed values count as one more, so that it is never 0. The same seed gives the
+    same exchanges.
     """
     if n_tosses < 1:
         raise InputError(f"{n_tosses} tosses: make at least 1, better {N_TOSSES}")
@@ -173,14 +150,9 @@ def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterat
 def critical_value(differences: Array) -> float:
     """Return the size that the largest of several differences exceeds by chance with probability `LEVEL`.
 
-    Differences are sums over questions, scaled as in `corrected_p_values`. Their sums after random exchanges
-    tend to a normal distribution with the correlations of the systems, from which they are drawn here: the
-    value is that for many questions, and few do not make it coarse.
-
-    Parameters
-    ----------
-    differences
-        From the baseline: ``(n_questions, n_systems)``.
+    Differences ``(n_questions, n_systems)`` are summed over questions, scaled as in `corrected_p_values`.
+    Their sums after random exchanges tend to a normal distribution with the correlations of the systems,
+    from which they are drawn here: the value is that for many questions, and few do not make it coarse.
     """
     size = np.sqrt(np.square(differences).sum(axis=0))
     scaled = differences / np.where(size > 0, size, 1)  # (n_questions, n_systems)
@@ -196,22 +168,12 @@ def critical_value(differences: Array) -> float:
 def questions_needed(differences: Array, critical: float) -> int | None:
     """Return how many questions would show a difference, if it is as large on all of them as on these.
 
-    The randomisation test rejects where the mean difference over the root mean square, g, is above
-    ``critical / √n``. By the delta method g has the variance ``τ² / n``, with τ the standard deviation of
-    ``x - g x² / 2`` for differences x in root mean squares, so that it rejects with probability `POWER` for
-    ``n = ((critical + z τ) / g)²``, where z is the normal quantile of `POWER`.
-
-    Parameters
-    ----------
-    differences
-        Of one system from the baseline, ``(n_questions,)``.
-    critical
-        `critical_value` of all systems compared; 1.96 for one alone.
-
-    Returns
-    -------
-    int or None
-        None where the mean difference is 0.
+    The randomisation test rejects where the mean of the ``differences`` ``(n_questions,)`` over the root
+    mean square, g, is above ``critical / √n``, with the `critical_value` of all systems compared, 1.96 for
+    one alone. By the delta method g has the variance ``τ² / n``, with τ the standard deviation of ``x - g
+    x² / 2`` for differences x in root mean squares, so that it rejects with probability `POWER` for ``n =
+    ((critical + z τ) / g)²``, where z is the normal quantile of `POWER`. None where the mean difference is
+    0.
     """
     if not differences.sum():
         return None

@@ -138,21 +138,9 @@ def sts_scores(
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Array]:
-    """Score pairs by the cosine of their sentences' vectors under every pooling of the encoder, in one pass.
+    """Score pairs by the cosine of their sentences' vectors, ``(n_pairs,)`` by pooling, in one pass.
 
-    Parameters
-    ----------
-    encoder
-        The encoder. The weights of ``"idf"`` are always computed from the distinct sentences of the pairs.
-    pairs
-        The pairs; each distinct sentence is embedded once.
-    max_tokens, on_progress
-        As in `Encoder.encode`.
-
-    Returns
-    -------
-    dict
-        The cosines ``(n_pairs,)`` by pooling.
+    Each distinct sentence is embedded once; the weights of ``"idf"`` are computed from them.
     """
     texts = sentences(pairs)
     encoder = encoder.with_idf(texts)

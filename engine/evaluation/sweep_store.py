@@ -47,15 +47,7 @@ def stamp_of(
 
 
 def resume(path: Path, stamp: str) -> list[SweepRow]:
-    """Open a file to continue a sweep; create it if there is none. Return its rows.
-
-    Parameters
-    ----------
-    path
-        The file.
-    stamp
-        Result of `stamp_of` for the sweep.
-    """
+    """Open a file to continue a sweep, by its `stamp_of`; create it if there is none. Return its rows."""
     header = line_of({"format": FORMAT, "stamp": stamp})
     try:
         check_ordinary(path)
