@@ -61,7 +61,7 @@ SHOWN = {
         "Scored pairs": "On these pairs no strategy is better",
     },
     "tuning": "34 questions about 1 document",
-    "questions": {"Label questions": "Mark the passage", "Smoke test": "Searched as the app is now"},
+    "questions": {"Label questions": "Mark the passage", "Sentence check": "Searched as the app is now"},
     "answer": {
         "Tokens": "■ end",
         "What it rests on": "Attention alone is not an explanation",

@@ -9,11 +9,11 @@ from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions, parse_questions
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from pages.improve.questions.self_test import depth_figure, summary
+from pages.improve.questions.sentence_check import depth_figure, summary
 from tests.apps import app_of, html_of, own_documents, said
 from tests.text_files import packed
 from ui.chunk_settings import Cut
-from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST, with_label
+from ui.questions.kept import BUNDLED, LABELLED, SENTENCE_CHECK, with_label
 from ui.questions.names import NONE
 from ui.text import escape_markdown
 
@@ -49,14 +49,14 @@ def labelling_page():
     show_labelling(state["given"], load_encoder(), state["cut"], "mean", retriever)
 
 
-def self_test_page():
+def sentence_check_page():
     import streamlit as st
 
-    from pages.improve.questions.self_test import show_self_test
+    from pages.improve.questions.sentence_check import show_sentence_check
     from ui.models import load_encoder
 
     state = st.session_state
-    show_self_test(state["given"], load_encoder(), state["cut"], "mean", "dense")
+    show_sentence_check(state["given"], load_encoder(), state["cut"], "mean", "dense")
 
 
 def page_over(page, documents=None, **state):
@@ -109,10 +109,10 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
     assert "which 2 documents are called" in said(app)
 
 
-def test_without_labels_about_the_documents_the_self_test_is_chosen():
+def test_without_labels_about_the_documents_the_sentence_check_is_chosen():
     app = page_over(picker_page, [Document("tide.md", DAYS)])
-    assert app.selectbox(key="questions").value == SELF_TEST
-    assert "A smoke test: " in said(app)
+    assert app.selectbox(key="questions").value == SENTENCE_CHECK
+    assert "A sentence check: " in said(app)
     picked = app.session_state["picked"]
     assert f"{len(picked)} questions about these documents" in said(app)
     for question in picked:
@@ -121,7 +121,7 @@ def test_without_labels_about_the_documents_the_self_test_is_chosen():
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert app.session_state["picked"] == []
     assert "No question is labelled yet" in said(app)
-    app = page_over(picker_page, [Document("short.md", "Too short.")])  # for a self-test
+    app = page_over(picker_page, [Document("short.md", "Too short.")])  # for a sentence check
     assert app.session_state["picked"] == []
     assert len(app.error) == 1
 
@@ -239,7 +239,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     assert opened.question_sets == kept.question_sets
 
     other = page_over(picker_page, [TIDE], workspace=opened)
-    assert other.selectbox(key="questions").value == SELF_TEST  # one label decides nothing
+    assert other.selectbox(key="questions").value == SENTENCE_CHECK  # one label decides nothing
     other.selectbox(key="questions").set_value(LABELLED).run()
     assert other.session_state["picked"] == [expected]
 
@@ -293,7 +293,7 @@ def test_a_second_passage_joins_its_question():
     assert parse_questions("labels.jsonl", jsonl(*one)) == one
 
 
-def test_the_self_test_says_where_least_is_found():
+def test_the_sentence_check_says_where_least_is_found():
     nan = float("nan")
     assert "Every sentence" in summary({"verbatim": [1, nan, 1], "paraphrase": [1, nan, 1]}, 4)
     assert summary({"verbatim": [1, 0.9, 1], "paraphrase": [1, 0.8, 0.25]}, 3) == (
@@ -305,10 +305,10 @@ def test_the_self_test_says_where_least_is_found():
     assert [bar.y[0] for bar in figure.data] == [100, 25]
 
 
-def test_the_self_test_is_drawn():
-    app = page_over(self_test_page, [Document("tide.md", DAYS)])
+def test_the_sentence_check_is_drawn():
+    app = page_over(sentence_check_page, [Document("tide.md", DAYS)])
     assert "find" in app.markdown[0].value
-    app.slider(key="self-test-k").set_value(20).run()
+    app.slider(key="sentence-check-k").set_value(20).run()
     assert "Every sentence finds its own chunk among the first 20" in app.markdown[0].value
     assert any("9 sentences" in caption.value for caption in app.caption)
 

@@ -20,7 +20,7 @@ from engine.storage.workspace import Workspace
 AnswerSets = dict[str, tuple[AnswerQuestion, ...]]
 ANSWERS_AS_JSON = TypeAdapter(AnswerSets)
 # The sets that a picker offers beside the uploaded ones.
-BUNDLED, LABELLED, SELF_TEST = OFFERED = ("Bundled", "Labelled here", "Self-test (no labels)")
+BUNDLED, LABELLED, SENTENCE_CHECK = OFFERED = ("Bundled", "Labelled here", "Sentence check (no labels)")
 
 
 def kept_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Question sets: the bundled one, the user's own, and a self-test without labels."""
+"""Question sets: the bundled one, the user's own, and a sentence check without labels."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from engine.evaluation.checks import Problem, by_stem, check_questions, measurab
 from engine.evaluation.document_names import renamed, taken_names
 from engine.evaluation.locating import located
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
-from engine.evaluation.self_test import self_test_questions
+from engine.evaluation.sentence_check import sentence_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
 from ui.documents import session_documents
@@ -21,7 +21,7 @@ from ui.questions.kept import (
     BUNDLED,
     LABELLED,
     OFFERED,
-    SELF_TEST,
+    SENTENCE_CHECK,
     keep_questions,
     kept_names,
     kept_questions,
@@ -32,12 +32,12 @@ from ui.questions.upload import CHOSEN_SET, read_queued, show_upload
 from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
-N_SENTENCES = 60  # of the self-test
+N_SENTENCES = 60  # of the sentence check
 LISTED = 50  # problems
 NAME_CHARACTERS = 40
 LABEL_SOME = "label some on the page “Questions”, or upload them on “Best settings”"
-SMOKE_TEST = (
-    "A smoke test: sentences of the documents, and the same reworded by fixed rules, must find the chunk "
+SENTENCE_CHECK_HELP = (
+    "A sentence check: sentences of the documents, and the same reworded by fixed rules, must find the chunk "
     "that they are from. People ask in words that are not in the documents, so a search that passes this "
     "test may still fail them."
 )
@@ -66,7 +66,7 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     left out is shown below it.
     """
     read_queued()
-    names, state = [BUNDLED, LABELLED, *uploaded_names(), SELF_TEST], st.session_state
+    names, state = [BUNDLED, LABELLED, *uploaded_names(), SENTENCE_CHECK], st.session_state
     if state.get(CHOSEN_SET) not in names:
         state[CHOSEN_SET] = first_choice(documents)
     name, said = state[CHOSEN_SET], ""
@@ -100,8 +100,8 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
             CHOSEN_SET,
             lambda names: keep_questions(name, renamed(questions, names)),
         )
-    if name == SELF_TEST:
-        st.caption(SMOKE_TEST)
+    if name == SENTENCE_CHECK:
+        st.caption(SENTENCE_CHECK_HELP)
         if n_labelled := len(questions_about(questions_of(LABELLED)[0], names_of(documents))):
             labelled = counted(n_labelled, "question")
             words = f"You labelled {labelled} about these documents: choose “{LABELLED}” above."
@@ -122,7 +122,7 @@ def first_choice(documents: Sequence[Document]) -> str:
     for name in (*kept_names(), BUNDLED):
         if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
-    return SELF_TEST
+    return SENTENCE_CHECK
 
 
 def choice_label(name: str) -> str:
@@ -131,15 +131,15 @@ def choice_label(name: str) -> str:
 
 
 @st.cache_data(max_entries=4, show_spinner="Drawing sentences…", scope="session")
-def self_test_set(documents: Sequence[Document]) -> list[Question]:
-    """Return the self-test's questions; cached."""
-    return [probe.question for probe in self_test_questions(documents, N_SENTENCES)]
+def sentence_check_set(documents: Sequence[Document]) -> list[Question]:
+    """Return the sentence check's questions; cached."""
+    return [probe.question for probe in sentence_questions(documents, N_SENTENCES)]
 
 
 def set_about(name: str, documents: Sequence[Document]) -> Examined:
     """Return the usable questions of a set for the documents, and the problems of the others."""
-    if name == SELF_TEST:
-        return Examined(tuple(self_test_set(documents)))
+    if name == SENTENCE_CHECK:
+        return Examined(tuple(sentence_check_set(documents)))
     questions, unread = questions_of(name)
     stems = set(map(stem, names_of(documents)))
     others = [document for document in session_documents() if stem(document.name) not in stems]

@@ -1,7 +1,7 @@
 """Questions whose answers are known: labelled in the app, or made from sentences of the documents."""
 
 from pages.improve.questions.labelling import show_labelling
-from pages.improve.questions.self_test import show_self_test
+from pages.improve.questions.sentence_check import show_sentence_check
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import search_sidebar
@@ -18,7 +18,7 @@ def main() -> None:
     model = search_model(documents)
     views = {
         "Label questions": lambda: show_labelling(documents, model, cut, pooling, retriever),
-        "Smoke test": lambda: show_self_test(documents, model, cut, pooling, retriever),
+        "Sentence check": lambda: show_sentence_check(documents, model, cut, pooling, retriever),
     }
     show_tabs(views, "questions-tab")
 

@@ -7,13 +7,13 @@ from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference, load_questions
-from engine.evaluation.self_test import DEPTHS, own_chunks, self_test_questions
+from engine.evaluation.sentence_check import DEPTHS, own_chunks, sentence_questions
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
-from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST
+from ui.questions.kept import BUNDLED, LABELLED, SENTENCE_CHECK
 from ui.questions.sets import N_SENTENCES
 from ui.text import escape_markdown
 
@@ -150,14 +150,16 @@ def test_ones_own_questions_about_the_documents_are_chosen_before_the_bundled_on
 
 
 @pytest.mark.parametrize(("n", "is_few"), [(1, True), (6, True), (12, False)])
-def test_a_self_test_points_to_the_labels_that_it_leaves_aside(encoder, n, is_few):
-    app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=SELF_TEST)
+def test_a_sentence_check_points_to_the_labels_that_it_leaves_aside(encoder, n, is_few):
+    app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=SENTENCE_CHECK)
     [words] = [each.value for each in app.info if "You labelled" in each.value]
     assert f"You labelled {n} question" in words
     assert ("from 10 on" in words) is is_few
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert "You labelled" not in said(app)
-    assert not any("You labelled" in each.value for each in page("settings", {}, questions=SELF_TEST).info)
+    assert not any(
+        "You labelled" in each.value for each in page("settings", {}, questions=SENTENCE_CHECK).info
+    )
 
 
 def test_without_labels_it_is_said_where_to_label(encoder):
@@ -226,27 +228,27 @@ def test_what_a_grid_leaves_out_of_the_app_is_said(encoder):
     assert "Small to big (512 tokens) is left out here, of the baseline too" in said(app)
 
 
-def smoke_test_page():
+def app_check_page():
     import streamlit as st
 
-    from pages.improve.questions.self_test import self_tested
+    from pages.improve.questions.sentence_check import checked_sentences
     from ui.chunk_settings import Cut
     from ui.models import load_encoder
 
     state = st.session_state
-    state["tested"] = self_tested(
+    state["tested"] = checked_sentences(
         state["given"], load_encoder(), Cut(*state["cut"]), state["pooling"], state["retriever"], ""
     )
 
 
 @pytest.mark.parametrize(("pooling", "retriever"), [("cls", "dense"), ("mean", "bm25")])
-def test_the_smoke_test_searches_as_the_app_does(encoder, pooling, retriever):
+def test_the_sentence_check_searches_as_the_app_does(encoder, pooling, retriever):
     splitting = Splitting("fixed", 32, 0)
     given = {"given": DOCUMENTS, "cut": (splitting, 0, 256), "pooling": pooling, "retriever": retriever}
-    app = app_of(smoke_test_page, **given).run()
+    app = app_of(app_check_page, **given).run()
     tested = app.session_state["tested"]
     chunks = [chunk for document in DOCUMENTS for chunk in split(document, encoder.tokenizer, splitting)]
-    questions = [probe.question for probe in self_test_questions(DOCUMENTS, N_SENTENCES)]
+    questions = [probe.question for probe in sentence_questions(DOCUMENTS, N_SENTENCES)]
     asked, texts = [question.text for question in questions], [chunk.text for chunk in chunks]
     if retriever == "dense":
         expected = encoder.encode(asked, pooling) @ encoder.encode(texts, pooling).T

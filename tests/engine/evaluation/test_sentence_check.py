@@ -10,14 +10,14 @@ from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import split
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
-from engine.evaluation.self_test import (
+from engine.evaluation.sentence_check import (
     DEPTHS,
     MOST_WORDS,
     WORDINGS,
     containment,
     own_chunks,
     paraphrase,
-    self_test_questions,
+    sentence_questions,
 )
 
 
@@ -37,7 +37,7 @@ def question(start, end, corpus_id="a"):
 @pytest.mark.parametrize("n", [1, 2, 30, 31])
 def test_every_sentence_is_asked_for_word_by_word_and_reworded(corpus, n):
     texts = {document.name.removesuffix(".md"): document.text for document in corpus}
-    probes = self_test_questions(corpus, n)
+    probes = sentence_questions(corpus, n)
     assert [probe.wording for probe in probes] == list(WORDINGS) * n
     for verbatim, reworded in zip(probes[::2], probes[1::2], strict=True):
         (reference,) = verbatim.question.references
@@ -54,15 +54,15 @@ def test_every_sentence_is_asked_for_word_by_word_and_reworded(corpus, n):
 
 
 def test_thirds_and_documents_get_equal_shares(corpus):
-    probes = self_test_questions(corpus, 24)
+    probes = sentence_questions(corpus, 24)
     drawn = Counter((probe.depth, probe.question.corpus_id) for probe in probes[::2])
     assert set(drawn.values()) == {2}
     assert len(drawn) == 3 * len(corpus)
 
 
 def test_the_seed_decides(corpus):
-    assert self_test_questions(corpus, 9, seed=1) == self_test_questions(corpus, 9, seed=1)
-    assert self_test_questions(corpus, 9, seed=1) != self_test_questions(corpus, 9, seed=2)
+    assert sentence_questions(corpus, 9, seed=1) == sentence_questions(corpus, 9, seed=1)
+    assert sentence_questions(corpus, 9, seed=1) != sentence_questions(corpus, 9, seed=2)
 
 
 def test_no_sentence_is_drawn_twice_and_few_are_all_drawn():
@@ -70,7 +70,7 @@ def test_no_sentence_is_drawn_twice_and_few_are_all_drawn():
     tail = "The last of all sentences is there."
     twice = "The one that stands here twice is left out."
     document = Document("a/b.txt", f"{head} {twice} {twice} {tail}")
-    probes = self_test_questions([document, Document("empty.md", "")], 100)
+    probes = sentence_questions([document, Document("empty.md", "")], 100)
     assert [(probe.question.text, probe.depth) for probe in probes[::2]] == [(head, "head"), (tail, "tail")]
     assert {probe.question.corpus_id for probe in probes} == {"b"}
 
@@ -80,12 +80,12 @@ def test_no_sentence_is_drawn_twice_and_few_are_all_drawn():
 )
 def test_documents_without_fitting_sentences_are_told(text):
     with pytest.raises(InputError, match="no document has a sentence of 6 to 40 words"):
-        self_test_questions([Document("a.md", text)], 3)
+        sentence_questions([Document("a.md", text)], 3)
 
 
 def test_at_least_one_sentence_is_asked_for(corpus):
     with pytest.raises(InputError, match="0 sentences: test with 1 or more"):
-        self_test_questions(corpus, 0)
+        sentence_questions(corpus, 0)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_containment_by_hand():
 def test_the_encoder_passes_and_noise_does_not(encoder, corpus):
     documents = [document for document in corpus if document.name == "inside_the_pipeline.md"]
     chunks = split(documents[0], encoder.tokenizer)
-    probes = self_test_questions(documents, 12)
+    probes = sentence_questions(documents, 12)
     own = own_chunks([probe.question for probe in probes], chunks)
     assert own.any(axis=1).all()
     vectors = encoder.encode([chunk.text for chunk in chunks], "mean")

@@ -1,4 +1,4 @@
-"""A smoke test without labels: whether sentences of the documents find the chunk that they come from.
+"""A sentence check without labels: whether sentences of the documents find the chunk that they come from.
 
 Sentences from the head, the middle and the tail of documents are used as questions, verbatim and reworded.
 The result shows whether the search works at all, and whether it loses text late in a document. It does not
@@ -53,7 +53,7 @@ class Probe:
     wording: str
 
 
-def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) -> list[Probe]:
+def sentence_questions(documents: Sequence[Document], n: int, seed: int = 0) -> list[Probe]:
     """Draw sentences from the documents and make two questions from each: the sentence and its paraphrase.
 
     Sentences are used that have 6 to 40 words, occur once in all documents, and are changed by the rules:

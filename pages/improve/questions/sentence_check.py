@@ -1,4 +1,4 @@
-"""The smoke test: whether sentences find their own chunk, by their depth in the document."""
+"""The sentence check: whether sentences find their own chunk, by their depth in the document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.self_test import (
+from engine.evaluation.sentence_check import (
     DEPTHS,
     WORDINGS,
     Probe,
     containment,
     own_chunks,
-    self_test_questions,
+    sentence_questions,
 )
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
@@ -27,7 +27,7 @@ from ui.export import show_figure
 from ui.figures import legend_below, styled
 from ui.models import reranker_name
 from ui.questions.search import all_scores
-from ui.questions.sets import N_SENTENCES, SMOKE_TEST
+from ui.questions.sets import N_SENTENCES, SENTENCE_CHECK_HELP
 from ui.widgets import slider
 
 LABELS = {"verbatim": "word by word", "paraphrase": "reworded"}
@@ -38,7 +38,7 @@ FEW = 10  # sentences at one depth
 
 @dataclass(frozen=True)
 class Tested:
-    """The self-test's questions, their scores and own chunks, both ``(n_questions, n_chunks)``."""
+    """The sentence check's questions, their scores and own chunks, both ``(n_questions, n_chunks)``."""
 
     probes: tuple[Probe, ...]
     scores: Array
@@ -61,21 +61,21 @@ class Tested:
         ]
 
 
-def show_self_test(
+def show_sentence_check(
     documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
 ) -> None:
     """Draw how often sentences of the documents find their own chunk."""
     result = st.container()
     reason = "The number of chunks among which that of the sentence is expected (containment@k)."
-    k = slider("Among the first", range(1, 21), DEFAULT_K, "self-test-k", reason)
-    st.caption(SMOKE_TEST)
-    tested = self_tested(documents, model, cut, pooling, retriever, reranker_name())
+    k = slider("Among the first", range(1, 21), DEFAULT_K, "sentence-check-k", reason)
+    st.caption(SENTENCE_CHECK_HELP)
+    tested = checked_sentences(documents, model, cut, pooling, retriever, reranker_name())
     shares, counts = tested.shares(k), tested.counts()
     with result:
         st.markdown(f"**{summary(shares, k)}**")
         show_figure(
             depth_figure(shares, counts, k),
-            "self-test",
+            "sentence-check",
             {"depth": np.array(DEPTHS), "sentences": np.array(counts)}
             | {wording: np.array(values) for wording, values in shares.items()},
             alt=f"Share of sentences whose own chunk is among the first {k}, by depth and wording",
@@ -89,13 +89,13 @@ def show_self_test(
 
 
 @st.cache_data(max_entries=4, show_spinner=False, scope="session")
-def self_tested(
+def checked_sentences(
     documents: Sequence[Document], _model: Model, cut: Cut, pooling: str, retriever: str, reranker: str
 ) -> Tested:
-    """Ask the self-test's questions; cached, for each cross-encoder by itself."""
+    """Ask the sentence check's questions; cached, for each cross-encoder by itself."""
     index = index_documents(documents, _model, cut, pooling)
     warm_bm25(index, retriever)
-    probes = self_test_questions(documents, N_SENTENCES)
+    probes = sentence_questions(documents, N_SENTENCES)
     texts = tuple(probe.question.text for probe in probes)
     scores = all_scores(texts, index, _model, retriever, session_vectors())
     return Tested(tuple(probes), scores, own_chunks([probe.question for probe in probes], index.chunks))
