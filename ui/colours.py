@@ -30,10 +30,10 @@ CHUNK_TINTS = tuple(f"{hue}55" for hue in (SKY, ORANGE, GREEN))
 PASSAGE = f"{SKY}55"
 NEVER_READ = f"{VERMILION}26"
 ADDED, REMOVED = f"{BLUE}44", f"{VERMILION}33"
-QUOTE_EDGE = LINE = f"{GREY}66"  # beside quotes, and between the rows of a table
+QUOTE_EDGE = LINE = f"{GREY}66"  # next to quotes, and between the rows of a table
 # Opacity of the strongest paint behind text by its weight: orange on dark pages allows no more.
 STRONGEST = 0.55
-FAINT = "opacity:0.8"  # CSS of text beside what matters
+FAINT = "opacity:0.8"  # CSS of text that matters less
 # Tokens: of the text, special ones, of the second text of a pair.
 TEXT_TOKEN, SPECIAL_TOKEN, SECOND_TEXT_TOKEN = f"{SKY}33", f"{ORANGE}55", f"{GREEN}33"
 

@@ -9,7 +9,7 @@ from threading import Timer
 from engine.weights.mapped import release_pages
 
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # from glibc's malloc.h
-LARGE = 4 * 1024**2  # bytes of an array that a small server gives back as soon as it is freed
+LARGE_ARRAY = 4 * 1024**2  # bytes of an array that a small server gives back as soon as it is freed
 QUIET_S = 1.0  # after the last call of `give_back_soon`
 _timer: Timer | None = None
 
@@ -22,7 +22,7 @@ def bound_freed_memory(is_small: bool) -> None:
     if (mallopt := glibc("mallopt")) is not None:
         mallopt(M_ARENA_MAX, 1)
         if is_small:
-            mallopt(M_MMAP_THRESHOLD, LARGE)
+            mallopt(M_MMAP_THRESHOLD, LARGE_ARRAY)
 
 
 def give_back_soon() -> None:

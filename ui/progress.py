@@ -21,7 +21,7 @@ class TimeLeft:
         self._first: tuple[float, float] | None = None  # the time of the first report, and its share
 
     def __call__(self, share: float) -> str:
-        """Take in the share that is done: ``", about 12 s left"``, or ``""`` where it cannot be told yet."""
+        """Note the share that is done: ``", about 12 s left"``, or ``""`` where it is not known yet."""
         now = monotonic()
         if self._first is None:
             self._first = now, share

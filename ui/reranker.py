@@ -24,14 +24,14 @@ def reranker_picker() -> None:
             "sentence-transformers saves it. It reorders the best chunks of the hybrid search: slower than "
             "vectors, and often better.",
         )
-        st.button("Load", key="reranker-load", on_click=take_reranker)
+        st.button("Load", key="reranker-load", on_click=load_typed_reranker)
         if name:
             st.button("Use none", key="reranker-none", on_click=choose_reranker, args=("",))
         if error := state.pop("reranker-error", None):
             show_error(error)
 
 
-def take_reranker() -> None:
+def load_typed_reranker() -> None:
     """Load the cross-encoder that was typed, and search with it; keep the error if it cannot be loaded."""
     state = st.session_state
     if not (name := state["reranker-source"].strip()):

@@ -1,8 +1,8 @@
 """The settings of the server, and what they allow its visitors.
 
 Each is an environment variable, or an entry of Streamlit's secrets where there is no such variable.
-`docs/deployment.md` lists them. On a public server, GLASSBOX_PUBLIC, visitors use the models and servers of
-its operator alone, nothing is kept on disk, and files are smaller.
+`docs/deployment.md` lists them. On a public server, GLASSBOX_PUBLIC, visitors use only the models and servers
+of its operator, nothing is kept on disk, and files are smaller.
 """
 
 import os

@@ -14,7 +14,7 @@ from ui.corpus import session_vectors
 from ui.data_folder import EXPERIMENTS, MODELS, SWITCHED_OFF, VECTORS, data_folder, own_folder
 from ui.documents import bundled_names, check_length, check_own, searched_files, session_files, uploads
 from ui.models import load_encoder
-from ui.questions.kept import answer_sets_json, take_answer_sets, workspace
+from ui.questions.kept import answer_sets_json, apply_answer_sets, workspace
 from ui.setting_values import apply_settings, kept_settings
 from ui.uploaded_vectors import vector_files
 
@@ -35,7 +35,7 @@ def session_work() -> Workspace:
     return replace(workspace(), documents=own, settings=settings, index=None)
 
 
-def take_workspace(workspace: Workspace) -> None:
+def apply_workspace(workspace: Workspace) -> None:
     """Replace the session's work by a workspace's."""
     encoder, files = load_encoder(), grouped(workspace)
     check_length(files)
@@ -48,7 +48,7 @@ def take_workspace(workspace: Workspace) -> None:
     chosen = searched if isinstance(searched, list) else names
     state["searched"] = [name for name in session_files() if name in chosen and name in names] or list(names)
     apply_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
-    take_answer_sets(workspace.settings.get("answer_questions"))
+    apply_answer_sets(workspace.settings.get("answer_questions"))
     index = workspace.index
     if index is not None:
         session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
@@ -74,11 +74,11 @@ def grouped(workspace: Workspace) -> dict[str, tuple[Document, ...]]:
 
 def contents(workspace: Workspace) -> str:
     """Return the contents of a workspace besides settings: ``"2 files of your own, 1 question set"``."""
-    held = [f"{counted(len(grouped(workspace)), 'file')} of your own"]
+    parts = [f"{counted(len(grouped(workspace)), 'file')} of your own"]
     for what, n in (("question set", len(workspace.question_sets)), ("run", len(workspace.runs))):
         if n:
-            held.append(counted(n, what))
-    return ", ".join(held)
+            parts.append(counted(n, what))
+    return ", ".join(parts)
 
 
 def session_file() -> Path | None:
@@ -101,7 +101,7 @@ def open_kept_work() -> None:
     state["kept-work"] = Workspace()
     if path.is_file():
         try:
-            take_workspace(open_workspace(path))
+            apply_workspace(open_workspace(path))
             state["kept-work"] = session_work()
         except GlassboxError as error:
             state["kept-work"] = None

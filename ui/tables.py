@@ -1,6 +1,6 @@
 """Tables that screen readers can read and keys can reach: HTML where they are short, else a grid and a CSV.
 
-Streamlit's grid is painted on a canvas, of which a screen reader gets the rows in sight alone. It sorts and
+Streamlit's grid is painted on a canvas, of which a screen reader gets only the rows in sight. It sorts and
 searches, which is worth it for long tables; `show_csv` gives their numbers in another form.
 """
 
@@ -21,7 +21,7 @@ from ui.colours import BLUE, LINE, SKY
 Rows = Sequence[Mapping[str, Any]]
 Columns = Mapping[str, Any]  # as of `st.dataframe`: by name, from `st.column_config`
 
-MOST_ROWS = 50  # of a table as HTML
+MAX_ROWS_SHOWN = 50  # of a table as HTML
 LONG = 40  # characters from which on a text is broken into lines
 FOLDED = 160  # characters of a text that are shown before it is unfolded
 NOTHING = "–"
@@ -49,7 +49,7 @@ def table_style() -> str:
 }}
 [role=dialog] .gb-table thead th {{ position: static; background: none; }}  /* the theme is unknown there */
 .gb-table thead th[title] {{ text-decoration: underline dotted; text-underline-offset: 0.25em; }}
-.gb-table.from-end {{ direction: rtl; }} /* scrolled to its last columns, beside the names of the rows */
+.gb-table.from-end {{ direction: rtl; }} /* scrolled to its last columns, next to the names of the rows */
 .gb-table.from-end table {{ direction: ltr; }}
 .gb-table.from-end th:first-child {{ position: sticky; left: 0; background: light-dark({page}); }}
 .gb-table.from-end thead th:first-child {{ z-index: 2; }}
@@ -72,7 +72,7 @@ def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = 
     A column that a row lacks is empty there. ``alt`` is the table in words, for screen readers; ``columns``
     are as `st.dataframe` takes them; ``key`` is that of a long table's download, if ``alt`` is not unique.
     """
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MAX_ROWS_SHOWN:
         st.dataframe(rows, hide_index=True, column_config=columns, placeholder=NOTHING, alt=alt)
         show_csv(rows, key or alt)
     elif rows:

@@ -1,4 +1,4 @@
-"""Choices and sliders whose value lasts for the browser session, and parts of a page that rerun alone."""
+"""Choices and sliders whose value lasts for the browser session, and parts of a page that can rerun."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -131,7 +131,7 @@ def check_typed(text: str, most: int) -> str:
 
 
 def fragment(draw: Callable[P, None]) -> Callable[P, None]:
-    """Rerun a part of a page alone when its widgets change, and show its errors in its place.
+    """Rerun only a part of a page when its widgets change, and show its errors in its place.
 
     A rerun of a part does not pass through streamlit_app.py, where the errors of pages are shown.
     """

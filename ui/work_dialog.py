@@ -22,7 +22,7 @@ from ui.corpus import index_documents
 from ui.data_folder import data_folder, is_local, kept_folder
 from ui.models import load_encoder
 from ui.server_settings import limits
-from ui.session_work import contents, keeping_words, session_work, switch_keeping, take_workspace
+from ui.session_work import apply_workspace, contents, keeping_words, session_work, switch_keeping
 from ui.setting_values import settings_in_use
 from ui.text import escape_markdown, show_error
 
@@ -91,7 +91,7 @@ def show_work() -> None:
             type=[SUFFIX.lstrip(".")],
             key=key,
             max_upload_size=limits().workspace_mb,
-            on_change=take_upload,
+            on_change=open_upload,
             args=(key,),
             help="Replaces the documents and settings of this session. Nothing in the file is executed.",
         )
@@ -137,26 +137,26 @@ def show_folder(work: Workspace, folder: Path) -> None:
             st.caption("Everybody who opens this app sees the saved workspaces.")
 
 
-def take_upload(key: str) -> None:
+def open_upload(key: str) -> None:
     """Open an uploaded workspace."""
     state = st.session_state
     if (file := state[key]) is not None:
-        take(lambda: (import_workspace(file.name, file.getvalue()), None))
+        apply(lambda: (import_workspace(file.name, file.getvalue()), None))
         state["workspace-uploader"] += 1  # a fresh, empty uploader
 
 
 def open_here(folder: Path) -> None:
     """Open a workspace that is kept on this machine."""
     path = path_of(folder, st.session_state["workspace-chosen"])
-    take(lambda: (open_workspace(path), path))
+    apply(lambda: (open_workspace(path), path))
 
 
-def take(read: Callable[[], tuple[Workspace, Path | None]]) -> None:
-    """Take the workspace that is read; one that cannot be read leaves the session unchanged."""
+def apply(read: Callable[[], tuple[Workspace, Path | None]]) -> None:
+    """Apply the workspace that is read; one that cannot be read leaves the session unchanged."""
     state = st.session_state
     try:
         workspace, state["workspace-path"] = read()
-        take_workspace(workspace)
+        apply_workspace(workspace)
         state["work-opened"] = f"Opened: {contents(workspace)}, and the settings."
     except GlassboxError as error:
         state["workspace-error"] = str(error)

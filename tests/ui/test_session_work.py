@@ -72,10 +72,10 @@ def opened_earlier():
 
     from engine.storage.workspace import open_workspace
     from tests.ui.test_session_work import EARLIER
-    from ui.session_work import take_workspace
+    from ui.session_work import apply_workspace
 
     if "workspace" not in st.session_state:
-        take_workspace(open_workspace(EARLIER))
+        apply_workspace(open_workspace(EARLIER))
 
 
 def test_what_a_workspace_holds_of_removed_settings_is_left_out_and_named():
@@ -178,9 +178,9 @@ def test_damaged_questions_of_a_workspace_are_left_out():
     def page():
         import streamlit as st
 
-        from ui.questions.kept import answer_sets, take_answer_sets
+        from ui.questions.kept import answer_sets, apply_answer_sets
 
-        take_answer_sets({"tides.csv": [{"text": 3}]})
+        apply_answer_sets({"tides.csv": [{"text": 3}]})
         st.write(answer_sets())
 
     assert app_of(page).run().json[0].value == "{}"

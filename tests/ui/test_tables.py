@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from tests.apps import app_of, tables
-from ui.tables import FOLDED, MOST_ROWS, NOTHING, rows_csv, table_html, value_text
+from ui.tables import FOLDED, MAX_ROWS_SHOWN, NOTHING, rows_csv, table_html, value_text
 
 EVIL = '<img src=x onerror="alert(1)"> & | *bold* $x$'
 NUMBER = st.column_config.NumberColumn
@@ -72,10 +72,10 @@ def drawn(n_rows):
     show_table([{"Number": number, "Square": number**2} for number in range(n_rows)], "Squares")
 
 
-@pytest.mark.parametrize("n_rows", [0, MOST_ROWS, MOST_ROWS + 1])
+@pytest.mark.parametrize("n_rows", [0, MAX_ROWS_SHOWN, MAX_ROWS_SHOWN + 1])
 def test_a_long_table_is_a_grid_with_its_numbers_to_take_away(n_rows):
     app = app_of(drawn, args=(n_rows,)).run()
-    is_long = n_rows > MOST_ROWS
+    is_long = n_rows > MAX_ROWS_SHOWN
     assert (len(app.get("download_button")), len(app.dataframe)) == (is_long, is_long)
     squares = [number**2 for number in range(n_rows)]
     assert [table["Square"].tolist() for table in tables(app)] == ([squares] if n_rows else [])

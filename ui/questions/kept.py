@@ -19,7 +19,7 @@ from engine.storage.workspace import Workspace
 
 AnswerSets = dict[str, tuple[AnswerQuestion, ...]]
 ANSWERS_AS_JSON = TypeAdapter(AnswerSets)
-# The sets that a picker offers beside the uploaded ones.
+# The sets that a picker offers besides the uploaded ones.
 BUNDLED, LABELLED, SENTENCE_CHECK = OFFERED = ("Bundled", "Labelled here", "Sentence check (no labels)")
 
 
@@ -99,7 +99,7 @@ def answer_sets_json() -> Any:
     return ANSWERS_AS_JSON.dump_python(answer_sets(), mode="json")
 
 
-def take_answer_sets(values: object) -> None:
+def apply_answer_sets(values: object) -> None:
     """Take the sets of questions with short answers from a workspace's settings, none if they are damaged."""
     st.session_state["answer-sets"] = {}
     with suppress(ValidationError):

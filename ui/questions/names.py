@@ -9,7 +9,7 @@ from engine.evaluation.document_names import AboutDocument, Proposal, proposals,
 from engine.wording import counted, shortened
 from ui.text import escape_markdown, joined
 
-MOST_NAMES = 20  # drawn at once
+MAX_NAMES_SHOWN = 20  # drawn at once
 NAME_CHARACTERS = 60
 NONE = "none of these: leave them out"
 
@@ -28,13 +28,13 @@ def show_names(
     names = [document.name for document in documents]
     taken = taken_names(questions, names)
     if taken:
-        pairs = [f"“{name}” as {document}" for name, document in list(taken.items())[:MOST_NAMES]]
+        pairs = [f"“{name}” as {document}" for name, document in list(taken.items())[:MAX_NAMES_SHOWN]]
         st.caption(
-            f"Taken: {escape_markdown(joined(pairs, 'and'))}, which differ in ending and capitals alone."
+            f"Taken: {escape_markdown(joined(pairs, 'and'))}, which differ only in ending and capitals."
         )
     if set(unknown_names(questions, names)) - set(taken):
         unknown = [each for each in proposals_of(questions, documents) if each.name not in taken]
-        show_unknown(unknown[:MOST_NAMES], names, key, apply)
+        show_unknown(unknown[:MAX_NAMES_SHOWN], names, key, apply)
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", scope="session")

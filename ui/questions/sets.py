@@ -33,7 +33,7 @@ from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
 N_SENTENCES = 60  # of the sentence check
-LISTED = 50  # problems
+MAX_PROBLEMS_SHOWN = 50
 NAME_CHARACTERS = 40
 LABEL_SOME = "label some on the page “Questions”, or upload them on “Best settings”"
 SENTENCE_CHECK_HELP = (
@@ -265,10 +265,10 @@ def show_problems(name: str, problems: Sequence[Problem]) -> None:
     offers = [problem for problem in problems if problem.suggestion is not None]
     n = len(problems)
     with st.expander(f"{counted(n, 'problem')} in this set", icon=":material/rule:"):
-        for problem in problems[:LISTED]:
+        for problem in problems[:MAX_PROBLEMS_SHOWN]:
             st.caption(escape_markdown(problem.text[:1].upper() + problem.text[1:]))
-        if n > LISTED:
-            st.caption(f"And {n - LISTED:,} more.")
+        if n > MAX_PROBLEMS_SHOWN:
+            st.caption(f"And {n - MAX_PROBLEMS_SHOWN:,} more.")
     if offers and name != BUNDLED:
         st.button(
             f"Use all {len(offers):,} suggested places" if len(offers) > 1 else "Use the suggested place",

@@ -21,7 +21,7 @@ MOST_WORDS = 10
 
 
 def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: str) -> None:
-    """Draw the fall of the similarity without each word, beside the words' own shares."""
+    """Draw the fall of the similarity without each word, and the words' own shares."""
     side = choice(
         "Words of",
         list(SIDES),

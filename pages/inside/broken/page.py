@@ -27,7 +27,7 @@ from ui.widgets import MOST_QUESTION, check_typed
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
 CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256, prompts="none")
-TOP, OVERLAP_AT = 5, 10
+N_SHOWN, OVERLAP_AT = 5, 10
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
 
@@ -55,7 +55,7 @@ def break_model(encoder: Encoder) -> None:
 
 
 def show_drift(encoder: Encoder, question: str, names: Sequence[str]) -> None:
-    """Draw the change of each stage of the question, for each fault alone and for all together."""
+    """Draw the change of each stage of the question, for each fault and for all together."""
     st.header("Where the damage begins")
     intact = encoder.trace(question, "mean", keep=STAGES)
     sets = {name: Faults(**{name: True}) for name in names}
@@ -117,8 +117,8 @@ def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
         column.metric(label, value, help=help_text)
     for column, scores, name in zip(st.columns(2), (intact, broken), ("Intact", "Broken"), strict=True):
         with column.container(border=True, height="stretch"):
-            st.markdown(f"**{name}: the first {TOP}**")
-            st.html(ranking_html(index.chunks, scores, before, after, name == "Broken", TOP))
+            st.markdown(f"**{name}: the first {N_SHOWN}**")
+            st.html(ranking_html(index.chunks, scores, before, after, name == "Broken", N_SHOWN))
     st.caption(
         "Scores of the broken model can be higher than those of the intact one: they compare broken vectors "
         f"with each other. Its median score is {np.median(broken):.2f}, the intact model's "

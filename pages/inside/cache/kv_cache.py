@@ -65,7 +65,7 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     st.write(
         "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
         "with n, and that of a whole answer with its square. With the cache, only the newest token goes "
-        "through the layers: its query meets n keys that are there already, which is little beside the "
+        "through the layers: its query meets n keys that are there already, which is little next to the "
         "layers' matrices, so the line is almost flat. Both generate the same tokens."
     )
     show_size(written, times)
@@ -124,7 +124,7 @@ def show_size(written: Written, times: WritingTimes) -> None:
     spared.metric(
         "Prompt tokens spared",
         f"{times.reused_tokens:,} of {times.prompt_tokens:,}",
-        help="Tokens at the beginning of the last question's prompt that the cache held from the one "
+        help="Tokens at the beginning of the last question's prompt that the cache had from the one "
         "before: the same instructions, and the same passages where they come first.",
     )
     vector, numbers, words = vector_bytes(decoder)

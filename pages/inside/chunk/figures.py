@@ -148,7 +148,7 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
         hoverinfo="text",
         showlegend=False,
     )
-    apart = len(tokens) / LABELLED_TOKENS  # a label that fits beside that of the token, which always has one
+    apart = len(tokens) / LABELLED_TOKENS  # of a label and that of the token, which always has one
     shown = [place for place in places if place == token or apart <= 1 or abs(place - token) > apart]
     figure.update_xaxes(
         tickvals=shown,

@@ -172,14 +172,14 @@ def show_size(given: Input, seen: ModelView, layer: int) -> None:
     n_tokens = len(seen.encoding)
     model = load_encoder() if given.model == "encoder" else load_decoder()
     whole = trace_bytes(model.trace_shapes(n_tokens), ["*"], np.dtype(np.float32))
-    held = sum(array.nbytes for array in seen.trace.values())
+    kept = sum(array.nbytes for array in seen.trace.values())
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
         f"{n_tokens} tokens · every tensor of this pass: {whole / 1e6:,.0f} MB · kept for this page: "
-        f"layer {layer} whole and the others' outputs, {held / 1e6:,.1f} MB"
+        f"layer {layer} whole and the others' outputs, {kept / 1e6:,.1f} MB"
     )
     right.download_button(
-        f"Download (.npz, {held / 1e6:,.1f} MB)",
+        f"Download (.npz, {kept / 1e6:,.1f} MB)",
         lambda: npz(dict(seen.trace)),
         file_name=f"trace-layer{layer}.npz",
         key="trace-npz",

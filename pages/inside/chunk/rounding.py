@@ -1,4 +1,4 @@
-"""The error of every stage in the precision of the app's settings, beside float32."""
+"""The error of every stage in the precision of the app's settings, compared with float32."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def errors_of(given: Input, name: str, precision: str) -> list[StageError]:
 def show_rounding(given: Input, precision: str) -> None:
     """Draw the error of each stage as a table, with its meaning in words."""
     errors = errors_of(given, load_encoder().name, precision)
-    st.markdown(f"**Every stage in {PRECISIONS[precision].label}, beside float32**")
+    st.markdown(f"**Every stage in {PRECISIONS[precision].label}, compared with float32**")
     st.write(finding(errors, PRECISIONS[precision].label))
     largest = max(each.relative for each in errors)
     show_table(

@@ -1,4 +1,4 @@
-"""Late chunking beside ordinary chunking: the vectors that change most, and a question's ranking."""
+"""Late chunking compared with ordinary chunking: the vectors that change most, and a question's ranking."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from ui.progress import counting
 from ui.text import escape_markdown, show_text
 from ui.widgets import MOST_QUESTION, check_typed, choice
 
-MOST_ROWS = 20
+MAX_ROWS_SHOWN = 20
 RANKED = "Both kinds of chunks are ranked by mean vectors, whatever pooling and retriever the app uses."
 HOVER_CHARACTERS = 160
 CONTEXTS, DEFAULT_CONTEXT = (128, 256, 512, 2048, 8192), 256
@@ -96,11 +96,11 @@ def finding(name: str, cosines: Array, context: int) -> str:
     if len(cosines) == 1:
         return (
             f"Read in a context of {context:,} tokens, the only chunk of {name} has a vector with a cosine "
-            f"of {lowest:.3f} to that of the chunk read alone."
+            f"of {lowest:.3f} to that of the chunk read by itself."
         )
     return (
         f"Read in a context of {context:,} tokens, the {len(cosines):,} chunks of {name} have vectors with a "
-        f"median cosine of {np.median(cosines):.3f} to those of chunks read alone; chunk "
+        f"median cosine of {np.median(cosines):.3f} to those of chunks read by themselves; chunk "
         f"{cosines.argmin() + 1:,} changes most, to {lowest:.3f}."
     )
 
@@ -122,7 +122,7 @@ def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
         )
     )
     figure.update_xaxes(title="chunk, in the order of the text")
-    figure.update_yaxes(title="cosine with the chunk alone")
+    figure.update_yaxes(title="cosine with the chunk by itself")
     figure.update_layout(hoverlabel={"align": "left"})
     return styled(figure, height=260)
 
@@ -152,7 +152,7 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
         return
     found = rank_changes(encoder.encode([question], "mean", prompt="")[0], ordinary, late)
-    best = found[:MOST_ROWS]
+    best = found[:MAX_ROWS_SHOWN]
     chunk_table(
         [chunks[move.row] for move in best],
         [

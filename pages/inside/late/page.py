@@ -1,4 +1,4 @@
-"""Late chunking beside ordinary chunking."""
+"""Late chunking compared with ordinary chunking."""
 
 from pages.inside.late.late_chunking import show_late
 from ui.documents import NoDocumentError

@@ -33,7 +33,7 @@ WHAT = {
     "added to the token's. Near positions have similar vectors, so the score falls with the "
     "distance, in waves.",
     "RoPE": "**RoPE** (Su et al. 2021): query and key are rotated by an angle that grows with the "
-    "position, so their product depends on the distance alone; fast angles drop soon, slow ones "
+    "position, so their product depends only on the distance; fast angles drop soon, slow ones "
     "reach far.",
     "ALiBi": "**ALiBi** (Press et al. 2022): nothing is added to the tokens. Each head subtracts a penalty "
     "from the score that grows linearly with the distance, steep in some heads and gentle in others.",
@@ -73,8 +73,8 @@ def show_positions() -> None:
                 st.write(WHAT[scheme.scheme])
                 show_scheme(scheme, f"positions-{scheme.scheme}")
     st.caption(
-        "One head without trained matrices: the effect of the positions alone. The heads of a trained model "
-        "amplify it or weaken it."
+        "One head without trained matrices: the effect of nothing but the positions. The heads of a trained "
+        "model amplify it or weaken it."
     )
 
 
@@ -130,7 +130,7 @@ def show_scheme(scheme: DistanceScores, name: str, marked: int | None = None) ->
 
 
 def positions_figure(scheme: DistanceScores) -> go.Figure:
-    """Lines of how a score changes with the distance; where it is not the distance alone, a band."""
+    """Lines of how a score changes with the distance; where it is not only the distance, a band."""
     figure, colour = go.Figure(), LINE_COLOURS[scheme.scheme]
     of_layers = scheme.scheme == "RoPE" and len(scheme.lines) > 1
     for name, change, low, high, dash in zip(

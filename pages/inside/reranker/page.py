@@ -85,7 +85,7 @@ def show_words(question: str, passage: str, effects: Sequence[WordEffect]) -> No
         show_text(painted(text, [each for each in effects if each.side == side], largest), height=320)
     st.caption(
         "Blue words raise the score: without them it falls, the darker the further. Orange ones lower it. "
-        "Each is left out alone, with all others in place; what the token limit cuts off has no colour."
+        "Each is left out by itself, with all others in place; what the token limit cuts off has no colour."
     )
 
 
@@ -113,7 +113,7 @@ def show_attention(pair: ReadPair, reranker: Reranker) -> None:
     st.caption(
         f"In this layer the question's tokens give the passage {shares.mean():.0%} of their attention, on "
         f"average over all heads ({shares[head].mean():.0%} in this one). An encoder that embeds each text "
-        "alone gives none: that is what reading both together adds."
+        "by itself gives none: that is what reading both together adds."
     )
 
 

@@ -102,9 +102,9 @@ def check_rows(checks: Sequence[StageCheck]) -> list[dict[str, str]]:
         {
             "stage": check.stage,
             "within": "yes" if check.passed else "NO",
-            "held to tolerance": f"{check.decisive:.2e}",
+            "decisive difference": f"{check.decisive:.2e}",
             "tolerance": f"{check.tolerance:.1e}",
-            "alone": f"{check.alone:.2e}",
+            "on the official input": f"{check.alone:.2e}",
             "end to end": f"{check.end_to_end:.2e}",
         }
         for check in checks

@@ -32,7 +32,7 @@ def verify_model(encoder: Encoder) -> None:
     """Draw the form of the comparison, and its last result."""
     st.write(
         "The same text goes through this project's NumPy and through sentence-transformers on PyTorch, with "
-        "the same weights. Every array on the way is compared, not the final vector alone."
+        "the same weights. Every array on the way is compared, not only the final vector."
     )
     if is_other_family(encoder, "This comparison of every stage"):
         return

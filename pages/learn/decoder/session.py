@@ -45,7 +45,7 @@ KEPT_NAME, KEEP_S = "small-decoder", 5.0  # the kept checkpoint, and seconds bet
 HELD_OUT_WINDOWS = 16
 SNAPSHOTS = 20  # in a whole training
 LOOKED_AT = 32  # tokens of the fixed text whose attention is drawn
-NEAR = 20  # tokens searched for the beginning of a word
+TOKENS_TO_WORD = 20  # tokens searched for the beginning of a word
 PROMPT, WRITTEN = 12, 80  # tokens of a sample: given, and generated
 SAMPLING = Sampling(temperature=0.8, seed=0)
 
@@ -206,8 +206,8 @@ def corpus_ids(tokenizer: TextTokenizer, vocabulary: Vocabulary, text: str) -> l
 
 
 def held_out_text(held_out: Array, tokenizer: TextTokenizer, n_tokens: int) -> Array:
-    """Return the first held-out tokens, from the beginning of a word if one is within `NEAR` tokens."""
-    first = np.asarray(held_out[: n_tokens + NEAR], np.int64)
+    """Return the first held-out tokens, from the beginning of a word if one is near."""
+    first = np.asarray(held_out[: n_tokens + TOKENS_TO_WORD], np.int64)
     ends = [text[-1:].isspace() for text in token_texts(tokenizer, first[:-n_tokens].tolist())]
     start = ends.index(True) + 1 if True in ends else 0
     return first[start : start + n_tokens]
