@@ -27,7 +27,7 @@ def full_size(decoder):
     return len(assemble_prompt(QUESTION, hits(), decoder, 4096).ids)
 
 
-@pytest.mark.parametrize("share", [0.25, 0.3, 0.35, 0.42, 0.5, 0.61, 0.7, 0.77, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize("share", [0.25, 0.42, 0.61, 0.9, 1.0])
 def test_the_prompt_keeps_to_its_budget(decoder, share):
     budget = int(full_size(decoder) * share)
     prompt = assemble_prompt(QUESTION, hits(), decoder, budget)
@@ -46,13 +46,13 @@ def test_the_prompt_keeps_to_its_budget(decoder, share):
 def test_a_cut_passage_ends_where_a_token_ends(decoder):
     full = full_size(decoder)
     n_cut = 0
-    for budget in range(full - 60, full - 1, 3):
+    for budget in range(full - 60, full - 1, 12):
         last = assemble_prompt(QUESTION, hits(), decoder, budget).sources[-1]
         if last.cut:
             n_cut += 1
             ends = {end for _, end in decoder.tokenizer.encode(TEXTS[last.number - 1]).offsets}
             assert len(last.text) in ends
-    assert n_cut > 6
+    assert n_cut >= 2
 
 
 def test_a_passage_is_never_cut_within_a_character(decoder):
@@ -64,17 +64,13 @@ def test_a_passage_is_never_cut_within_a_character(decoder):
         assert hit.chunk.text.startswith(source.text)
 
 
-def test_the_tokens_of_question_and_sources_are_known(decoder):
+def test_the_tokens_of_all_parts_are_known(decoder):
     prompt = assemble_prompt(QUESTION, hits(), decoder, 4096)
     expected = len(decoder.tokenizer.encode(f" {QUESTION}"))
     assert prompt.question_tokens == pytest.approx(expected, abs=1)
     for source in prompt.sources:
         assert source.n_tokens == pytest.approx(len(decoder.tokenizer.encode(source.text)), abs=2)
     assert prompt.source_tokens + prompt.question_tokens < len(prompt.ids)
-
-
-def test_the_ids_are_those_of_the_text_shown(decoder):
-    prompt = assemble_prompt(QUESTION, hits(), decoder, 4096)
     assert list(prompt.ids) == decoder.tokenizer.encode(prompt.text).ids
 
 
@@ -94,15 +90,12 @@ def test_a_passage_cannot_end_its_turn(decoder):
     assert attack in attacked.text
 
 
-def test_a_question_over_the_budget_is_refused(decoder):
+def test_a_question_over_the_budget_or_of_blanks_is_refused(decoder):
     with pytest.raises(ContextLengthError, match="question alone makes a prompt of"):
         assemble_prompt("why " * 500, hits(), decoder, 256)
-
-
-@pytest.mark.parametrize("question", ["", " \n"])
-def test_a_blank_question_is_refused(decoder, question):
-    with pytest.raises(InputError, match="question is empty"):
-        assemble_prompt(question, hits(), decoder, 256)
+    for question in ("", " \n"):
+        with pytest.raises(InputError, match="question is empty"):
+            assemble_prompt(question, hits(), decoder, 256)
 
 
 TURNS = [Turn(f"How high is tower {n}?", "It is thirty metres high, with its lamp. " * n) for n in range(5)]

@@ -53,16 +53,15 @@ def test_pieces_are_there_before_the_answer_is_complete():
         assert tuple(piece.text for piece in pieces if piece.text) == WORDS[1:]
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_an_answer_cut_by_the_server_says_so(reason):
-    with chat_server(events=whole_answer(reason)) as server:
-        assert answer_of(server)[-1].finish_reason == reason
+def test_an_answer_cut_by_the_server_says_so():
+    for reason in ("length", "content_filter"):
+        with chat_server(events=whole_answer(reason)) as server:
+            assert answer_of(server)[-1].finish_reason == reason
 
 
 def test_half_of_a_surrogate_pair_is_replaced():
-    with chat_server(
-        events=[event(chunk("a\ud83d")), *whole_answer()], models=("mason", "\udc00b")
-    ) as server:
+    events = [event(chunk("a\ud83d")), *whole_answer()]
+    with chat_server(events=events, models=("mason", "\udc00b")) as server:
         assert "".join(piece.text for piece in answer_of(server)) == "a\ufffd" + "".join(WORDS)
         assert Server(server.url).models() == ["mason", "\ufffdb"]
 
@@ -89,17 +88,14 @@ def test_the_request_holds_the_messages_and_the_settings_that_were_given_and_no_
     assert full == {**plain, "max_tokens": 9, "temperature": 0.7, "top_p": 0.9, "seed": 3, "stop": ["\n"]}
 
 
-def test_stopping_midway_keeps_what_came_and_closes_the_connection():
-    with chat_server(pause=0.5) as server:
+def test_a_stop_or_leaving_the_loop_closes_the_connection():
+    with chat_server(pause=0.2) as server:
         got = []
         for piece in Server(server.url, "mason").generate(MESSAGES, is_stopped=lambda: len(got) >= 2):
             got.append(piece.text)
         assert got == list(WORDS[:2])
         assert server.hung_up.wait(30)
-
-
-def test_leaving_the_loop_closes_the_connection():
-    with chat_server(pause=0.5) as server:
+        server.hung_up.clear()
         pieces = Server(server.url, "mason").generate(MESSAGES)
         assert next(pieces).text == WORDS[0]
         pieces.close()
@@ -110,11 +106,6 @@ def test_a_silent_server_can_be_stopped_at_once():
     with chat_server(pause=60) as server:
         assert answer_of(server, is_stopped=lambda: bool(server.requests)) == []
         assert server.hung_up.wait(30)
-
-
-def test_the_models_are_listed_by_name():
-    with chat_server(models=("b", "a")) as server:
-        assert Server(server.url).models() == ["a", "b"]
 
 
 def test_the_key_is_sent_and_never_shown():
@@ -133,16 +124,7 @@ def test_a_key_in_the_environment_is_not_sent_to_a_server_that_was_given_none(mo
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "localhost:11434/v1",
-        "",
-        "ftp://localhost/v1",
-        "file:///etc/passwd",
-        "http://",
-        "http://[",
-        "http://a:x/v1",
-        "http://localhost:99999/v1",
-    ],
+    ["localhost:11434/v1", "", "ftp://a/v1", "file:///etc/passwd", "http://", "http://[", "http://a:x/v1"],
 )
 def test_what_is_no_web_address_is_refused(url):
     for call in both_ways(url):
@@ -150,13 +132,10 @@ def test_what_is_no_web_address_is_refused(url):
             call()
 
 
-@pytest.mark.parametrize("key", ["clé", "a\nb"])
-def test_what_cannot_be_a_key_is_refused(key):
-    with pytest.raises(InputError, match="copy it again"):
-        Server("http://localhost:1/v1", "mason", key).models()
-
-
-def test_no_model_is_refused():
+def test_what_cannot_be_a_key_or_a_model_is_refused():
+    for key in ("clé", "a\nb"):
+        with pytest.raises(InputError, match="copy it again"):
+            Server("http://localhost:1/v1", "mason", key).models()
     with pytest.raises(InputError, match=r"no model .* is chosen"):
         next(Server("http://localhost:1/v1").generate(MESSAGES))
 
@@ -191,24 +170,16 @@ def test_a_server_that_stays_silent_is_given_up(monkeypatch):
         answer_of(server)
 
 
-def test_a_wrong_key_is_named_as_the_reason():
+def test_a_refusal_is_given_in_the_servers_words_with_what_to_do():
     with chat_server(key="secret") as server:
         for call in both_ways(server.url):
             with pytest.raises(ModelUnavailableError, match=r"401, 'Incorrect API key .*give the key"):
                 call()
-
-
-def test_an_unknown_model_is_named():
     with chat_server() as server:
         _, ask = both_ways(server.url, "baker")
-        with pytest.raises(
-            ModelUnavailableError, match=r"the model 'baker' \(404, .*choose one of its models"
-        ):
+        unknown = r"the model 'baker' \(404, .*choose one of its models"
+        with pytest.raises(ModelUnavailableError, match=unknown):
             ask()
-
-
-def test_a_wrong_path_says_where_addresses_mostly_end():
-    with chat_server() as server:
         for call in both_ways(server.url.removesuffix("/v1")):
             with pytest.raises(ModelUnavailableError, match=r"404.*ends in /v1"):
                 call()

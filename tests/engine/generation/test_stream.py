@@ -36,23 +36,13 @@ def before_stop(text, stops):
     return text, False
 
 
-@given(text=TEXTS, sizes=PIECES)
-def test_text_comes_back_whole_and_never_in_half_characters(text, sizes):
-    shown, _ = stream(text.encode(), sizes)
+@given(content=TEXTS.map(str.encode) | st.binary(), sizes=PIECES)
+def test_text_comes_back_whole_and_never_in_half_characters(content, sizes):
+    shown, _ = stream(content, sizes)
+    text = content.decode("utf-8", errors="replace")
     assert "".join(shown) == text
     for upto in range(len(shown)):
         assert text.startswith("".join(shown[:upto]))
-
-
-@given(content=st.binary(), sizes=PIECES)
-def test_any_bytes_give_what_decoding_them_at_once_gives(content, sizes):
-    shown, _ = stream(content, sizes)
-    assert "".join(shown) == content.decode("utf-8", errors="replace")
-
-
-def test_a_character_waits_for_its_last_byte():
-    texts, emoji = TextStream(), "🙂".encode()
-    assert [texts.push(emoji[i : i + 1]) for i in range(4)] == ["", "", "", "🙂"]
 
 
 @given(
@@ -97,8 +87,3 @@ def test_nothing_is_shown_once_stopped():
     texts = TextStream(["."])
     assert texts.push(b"One.") == "One"
     assert texts.push(b" Two.") + texts.finish() == ""
-
-
-def test_bytes_that_are_no_text_are_shown_as_such():
-    texts = TextStream()
-    assert texts.push(b"\xff") + texts.finish() == "\ufffd"

@@ -31,13 +31,10 @@ def divided(pieces, opened=False):
     return tuple("".join(parts) for parts in zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("first", range(len(TEXT)))
-def test_a_text_is_divided_wherever_it_is_cut(first):
-    for second in range(first, len(TEXT)):
-        assert divided([TEXT[:first], TEXT[first:second], TEXT[second:]]) == (THOUGHT, ANSWER)
-
-
-def test_a_text_is_divided_character_by_character():
+def test_a_text_is_divided_wherever_it_is_cut():
+    for first in range(len(TEXT)):
+        for second in range(first, len(TEXT)):
+            assert divided([TEXT[:first], TEXT[first:second], TEXT[second:]]) == (THOUGHT, ANSWER)
     assert divided(TEXT) == (THOUGHT, ANSWER)
 
 
@@ -91,36 +88,29 @@ def collected(pieces, **settings):
     return written
 
 
-def test_tokens_are_those_of_the_thought_and_those_of_the_answer():
-    written = collected(tokens("<think>", "\n", "so", "</think>", "\n\n", "It", " is", ""))
-    assert (written.thought, written.text) == ("so", "It is")
-    assert (written.thought_ids, written.ids) == ((0, 1, 2, 3), (4, 5, 6, 7))
-    assert written.log_probabilities == (-4, -5, -6, -7)
-
-
-def test_a_tag_in_several_tokens_and_a_token_with_two_parts():
-    written = collected(tokens(" <", "think", ">so</", "think", ">It", " is", ""))
-    assert (written.thought, written.text) == ("so", "It is")
-    assert (written.thought_ids, written.ids) == ((0, 1, 2, 3), (4, 5, 6))
-
-
-def test_without_a_thought_all_tokens_are_the_answers():
-    written = collected(tokens("<", "b>", "It", " is", ""))
-    assert (written.thought_ids, written.ids, written.text) == ((), (0, 1, 2, 3, 4), "<b>It is")
-
-
-def test_a_thought_cut_at_the_longest_answer_leaves_no_text():
-    written = collected(tokens("<think>", "so", " on", reason="length"))
-    assert (written.text, written.ids, written.thought_ids) == ("", (), (0, 1, 2))
-    assert written.finish_reason == "length"
+@pytest.mark.parametrize(
+    ("texts", "thought", "text", "n_thought"),
+    [
+        (("<think>", "\n", "so", "</think>", "\n\n", "It", " is", ""), "so", "It is", 4),
+        ((" <", "think", ">so</", "think", ">It", " is", ""), "so", "It is", 4),  # a token with two parts
+        (("<", "b>", "It", " is", ""), "", "<b>It is", 0),
+    ],
+)
+def test_tokens_are_those_of_the_thought_and_those_of_the_answer(texts, thought, text, n_thought):
+    written = collected(tokens(*texts))
+    assert (written.thought, written.text) == (thought, text)
+    assert written.thought_ids == tuple(range(n_thought))
+    assert written.ids == tuple(range(n_thought, len(texts)))
+    assert written.log_probabilities == tuple(-number for number in written.ids)
 
 
 def test_the_answer_has_its_own_budget_behind_a_thought():
     stream = tokens("<think>", "a", "b", "c", "</think>", "It", " is", " so", "")
-    written = collected(stream, most_tokens=2)
-    assert (written.text, written.finish_reason) == ("It is", "length")
-    whole = collected(stream, most_tokens=4)
-    assert (whole.text, whole.finish_reason) == ("It is so", "stop")
+    for most, text, reason in ((2, "It is", "length"), (4, "It is so", "stop")):
+        written = collected(stream, most_tokens=most)
+        assert (written.text, written.finish_reason) == (text, reason)
+    cut = collected(tokens("<think>", "so", " on", reason="length"))
+    assert (cut.text, cut.ids, cut.thought_ids, cut.finish_reason) == ("", (), (0, 1, 2), "length")
 
 
 def test_a_thinking_template_is_asked_for_a_thought(decoder):
@@ -172,19 +162,15 @@ def test_checks_and_confidence_see_the_answer_alone(index, encoder, decoder, say
     says("<think>\nIt may have been Napoleon in 1777.\n</think>\n\nIt was finished in 1891.")
     for think in (False, True):  # a model may think although it was not asked to
         answer = answered(index, encoder, decoder, think=think, max_new_tokens=64)
+        written, judged = answer.written, answer.judged
         assert answer.text == plain.text == "It was finished in 1891."
-        assert "Napoleon" in answer.written.thought
-        assert (answer.judged.confidence, answer.judged.status) == (
-            plain.judged.confidence,
-            plain.judged.status,
-        )
-        assert [each.is_supported for each in answer.judged.sentences] == [
-            each.is_supported for each in plain.judged.sentences
-        ]
+        assert "Napoleon" in written.thought
+        assert (judged.confidence, judged.status) == (plain.judged.confidence, plain.judged.status)
+        assert [each.is_supported for each in judged.sentences] == [True]
         assert answer.shown_text == plain.shown_text
-        assert answer.written.read_ids == (*answer.written.prompt.ids, *answer.written.thought_ids)
-        assert answer.timed.writing.thought_tokens == len(answer.written.thought_ids) > 5
-        assert decoder.tokenizer.decode(answer.written.thought_ids).startswith("<think>")
+        assert written.read_ids == (*written.prompt.ids, *written.thought_ids)
+        assert answer.timed.writing.thought_tokens == len(written.thought_ids) > 5
+        assert decoder.tokenizer.decode(written.thought_ids).startswith("<think>")
 
 
 def test_how_much_a_sentence_needs_the_passages_is_measured_without_the_thought(
