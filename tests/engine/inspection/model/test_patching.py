@@ -6,7 +6,6 @@ import pytest
 from engine import Decoder
 from engine.errors import ContextLengthError, InputError
 from engine.generation.sampling import log_probability
-from engine.inspection.model.last_positions import MAX_POSITIONS
 from engine.inspection.model.logit_lens import logit_lens
 from engine.inspection.model.patching import (
     align_prompts,
@@ -144,12 +143,12 @@ def test_patches_equal_those_of_forward_hooks_in_transformers(torch, tmp_path):
     assert np.ptp(heads) > 0.01
 
 
-def fact_runs(decoder, known=" Paris", stated=" Berlin", n=1):
+def fact_runs(decoder, n=1):
     """A passage that contradicts the model, and the same one with what it knows."""
-    [answer] = decoder.tokenizer.encode(stated).ids
+    [answer] = decoder.tokenizer.encode(" Berlin").ids
     clean, corrupted = (
         decoder.prompt_ids(f"By a new law, the capital of France is now{city}. The capital of France is now")
-        for city in (stated, known)
+        for city in (" Berlin", " Paris")
     )
     return read_pair(decoder, align_prompts(clean, corrupted, [answer]), n)
 
@@ -175,19 +174,6 @@ def test_a_few_heads_carry_a_fact_that_contradicts_the_model(decoder):
         assert abs(damaged.log_p_corrupted - patch_heads(damaged, others)) < fall / 2
 
 
-def test_the_fact_moves_from_its_own_place_to_the_last_one(decoder):
-    runs = fact_runs(decoder, n=MAX_POSITIONS)
-    places = (0, len(runs.ids) - 1)
-    for row, (at_fact, at_end) in ((0, (1, 0)), (-1, (0, 1))):
-        states = runs.corrupted.states[row]
-        patched = []
-        for place in places:
-            changed = states.copy()
-            changed[place] = runs.clean.states[row, place]
-            patched.append(runs.patched(first=row % len(runs.clean.states), states=changed))
-        np.testing.assert_allclose(runs.effects(np.array(patched)), [at_fact, at_end], atol=0.01)
-
-
 def test_compiled_runs_equal_numpys(decoder, readable_decoder):
     heads = [(20, 3), (23, 1), (23, 4)]
     compiled, readable = fact_runs(decoder, n=8), fact_runs(readable_decoder, n=8)
@@ -196,13 +182,12 @@ def test_compiled_runs_equal_numpys(decoder, readable_decoder):
     assert patch_heads(compiled, heads) == pytest.approx(patch_heads(readable, heads), abs=0.03)
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
-def test_a_cache_of_8_bits_is_that_of_the_model_and_changes_little(decoder, readable_decoder, compiled):
-    model = decoder if compiled else readable_decoder
-    whole, eighth = fact_runs(model), fact_runs(replace(model, kv_bits=8))
-    assert eighth.cache.keys.dtype == np.int8
-    assert eighth.patched() == eighth.log_p_corrupted != whole.log_p_corrupted
-    assert eighth.gap == pytest.approx(whole.gap, abs=0.3)
+def test_a_cache_of_8_bits_is_that_of_the_model_and_changes_little(decoder, readable_decoder):
+    for model in (decoder, readable_decoder):
+        whole, eighth = fact_runs(model), fact_runs(replace(model, kv_bits=8))
+        assert eighth.cache.keys.dtype == np.int8
+        assert eighth.patched() == eighth.log_p_corrupted != whole.log_p_corrupted
+        assert eighth.gap == pytest.approx(whole.gap, abs=0.3)
 
 
 def test_a_sweep_can_be_stopped_and_shows_its_progress(family):
