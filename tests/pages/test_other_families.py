@@ -106,5 +106,5 @@ def test_what_is_written_for_bert_says_so(family, folder):
 
 def test_only_an_adapter_can_be_tuned(family):
     app = app_page("improve/tuning", searched=["chatlogs.md"]).run()
-    assert "cannot be trained: the backward passes are written for BERT alone" in said(app)
+    assert "cannot be trained: the backward passes are written only for BERT" in said(app)
     assert not app.error

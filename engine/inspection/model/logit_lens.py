@@ -82,7 +82,7 @@ class LogitLens:
 def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] | None = None) -> LogitLens:
     """Pass the residual stream of each layer through the final norm and the unembedding.
 
-    These are trained for the last layer alone, so that early layers may say less than they know (Belrose et
+    These are trained only for the last layer, so that early layers may say less than they know (Belrose et
     al. 2023). The logits of one position are held at a time, ``(n_layers + 1, vocab_size)``.
 
     ``states`` are the residual stream before the first and after every layer,

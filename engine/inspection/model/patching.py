@@ -187,7 +187,7 @@ def patch_each_head(
     on_progress: Callable[[int, int], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Array:
-    """`patch_heads` for every head alone: ``(n_layers, n_heads)``, NaN for what was not measured.
+    """`patch_heads` for every single head: ``(n_layers, n_heads)``, NaN for what was not measured.
 
     Fastest if ``runs`` have no more positions than the answer.
     """

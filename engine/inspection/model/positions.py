@@ -80,7 +80,7 @@ def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceS
     local = rope_scores(rope_frequencies(config.d_head, rope.theta, rope.factors), n_distances, config.d_head)
     change = np.concatenate([scores.change, local.change])
     change[1, max(filter(None, config.windows), default=0) :] = np.nan
-    return by_distance_alone("RoPE", ("layers that see all tokens", "layers with a window"), change)
+    return same_at_all_positions("RoPE", ("layers that see all tokens", "layers with a window"), change)
 
 
 def untrained_table(n_positions: int, d_model: int, seed: int) -> Array:
@@ -108,13 +108,13 @@ def learned_scores(table: Array, n_distances: int) -> DistanceScores:
 
 
 def sinusoidal_scores(d_model: int, n_distances: int) -> DistanceScores:
-    """Equal to `learned_scores` of the sinusoidal table, which depends on the distance alone.
+    """Equal to `learned_scores` of the sinusoidal table, which depends only on the distance.
 
     ``p_i p_j`` is the sum of ``cos(distance * frequency)`` over the frequencies.
     """
     vectors = sinusoidal(np.arange(n_distances), d_model, np.dtype(np.float64))
     change = (vectors - vectors[0]) @ vectors[0] / np.sqrt(d_model)
-    return by_distance_alone("sinusoidal", ("sinusoidal",), change[None])
+    return same_at_all_positions("sinusoidal", ("sinusoidal",), change[None])
 
 
 def rope_scores(frequencies: Array, n_distances: int, d_head: int, scale: float = 1.0) -> DistanceScores:
@@ -125,16 +125,16 @@ def rope_scores(frequencies: Array, n_distances: int, d_head: int, scale: float 
     """
     angle = np.arange(n_distances)[:, None] * frequencies.astype(np.float64)  # (n_distances, d_rotary / 2)
     change = 2 * scale**2 / np.sqrt(d_head) * (np.cos(angle) - 1).sum(axis=-1)
-    return by_distance_alone("RoPE", ("RoPE",), change[None])
+    return same_at_all_positions("RoPE", ("RoPE",), change[None])
 
 
 def alibi_scores(n_heads: int, n_distances: int) -> DistanceScores:
     """``-slope * distance``, a line for each head."""
     slopes = alibi_slopes(n_heads)
     lines = tuple(f"head {head}, slope {slope:.3g}" for head, slope in enumerate(slopes))
-    return by_distance_alone("ALiBi", lines, -slopes[:, None] * np.arange(n_distances))
+    return same_at_all_positions("ALiBi", lines, -slopes[:, None] * np.arange(n_distances))
 
 
-def by_distance_alone(scheme: str, lines: tuple[str, ...], change: Array) -> DistanceScores:
-    """Return the lines of a scheme whose score depends on the distance alone."""
+def same_at_all_positions(scheme: str, lines: tuple[str, ...], change: Array) -> DistanceScores:
+    """Return the lines of a scheme whose score depends only on the distance."""
     return DistanceScores(scheme, lines, np.arange(change.shape[1]), change, change, change)

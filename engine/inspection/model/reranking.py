@@ -1,4 +1,4 @@
-"""A cross-encoder's score taken apart: attention between question and passage, and the words it rests on."""
+"""Attention between question and passage in a cross-encoder, and the effect of each word on its score."""
 
 import re
 from collections.abc import Sequence

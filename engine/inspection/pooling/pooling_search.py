@@ -68,10 +68,10 @@ def rankings(scores: Mapping[str, Array], k: int) -> PoolingRankings:
 
 def only_found_by(compared: PoolingRankings) -> dict[str, Array]:
     """Chunks that only one strategy ranks among the first ``k``, best first: ``(n_only,)`` for each."""
-    alone = compared.found & (compared.found.sum(axis=0) == 1)  # (n_strategies, n_rows)
+    single = compared.found & (compared.found.sum(axis=0) == 1)  # (n_strategies, n_rows)
     return {
         strategy: compared.rows[np.flatnonzero(own)[np.argsort(ranks[own])]]
-        for strategy, own, ranks in zip(compared.strategies, alone, compared.ranks, strict=True)
+        for strategy, own, ranks in zip(compared.strategies, single, compared.ranks, strict=True)
     }
 
 

@@ -4,7 +4,7 @@ import re
 
 # Articles, pronouns, prepositions, conjunctions, auxiliaries. As in most lists, "no" and "not" are among
 # them, though they reverse a sentence's meaning.
-LISTED = """
+WORDS = """
 a about after again all also am an and any are as at be because been before being between both but by
 can could did do does doing down during each few for from had has have having he her here hers him his
 how i if in into is it its itself just may me might more most must my no nor not of off on once only or
@@ -12,7 +12,7 @@ other our ours out over own same she should so some such than that the their the
 these they this those through to too under until up very was we were what when where which while who
 whom why will with would you your yours
 """
-STOP_WORDS = frozenset(LISTED.split())
+STOP_WORDS = frozenset(WORDS.split())
 STOP_WORD = re.compile(rf"\b(?:{'|'.join(sorted(STOP_WORDS))})\b(?!['’]\w)", re.IGNORECASE)
 
 

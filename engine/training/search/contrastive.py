@@ -70,7 +70,7 @@ def mean_vectors(
     lengths = [frozen.spans[number].stop - frozen.spans[number].start for number in numbers]
     # The same packs on every machine, as the gradients are summed by packs.
     batches = even_packs(lengths, PACK_TOKENS, n_workers=1)
-    passes = [PackPass(*frozen.take(numbers[batch], dtype)) for batch in batches]
+    passes = [PackPass(*frozen.states_of(numbers[batch], dtype)) for batch in batches]
 
     def run(one: PackPass) -> None:
         hidden, one.kept = layers_forward(one.hidden, layers, config, one.spans)

@@ -26,7 +26,7 @@ class FrozenStates:
     hidden: Array = field(repr=False)
     spans: tuple[slice, ...] = field(repr=False)
 
-    def take(self, numbers: Sequence[int], dtype: np.dtype) -> tuple[Array, list[slice]]:
+    def states_of(self, numbers: Sequence[int], dtype: np.dtype) -> tuple[Array, list[slice]]:
         """Return the concatenated hidden states of some texts, and the rows of each."""
         parts = [self.hidden[self.spans[number]] for number in numbers]
         return np.concatenate(parts).astype(dtype), row_spans([len(part) for part in parts])
@@ -67,7 +67,7 @@ def vectors_from_frozen(
     vectors = np.empty((len(frozen.spans), encoder.config.d_model), encoder.dtype)
 
     def run(batch: slice) -> None:
-        hidden, spans = frozen.take(range(batch.start, batch.stop), encoder.dtype)
+        hidden, spans = frozen.states_of(range(batch.start, batch.stop), encoder.dtype)
         for layer in weights.layers[-n_last:]:
             hidden = encoder_layer(hidden, layer, encoder.config, spans, encoder.ops, lambda _, array: array)
         vectors[batch] = [hidden[span].mean(axis=0) for span in spans]

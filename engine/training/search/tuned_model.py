@@ -1,4 +1,4 @@
-"""Tuned models as folders that sentence-transformers loads, with an adapter for questions beside them."""
+"""Tuned models as folders that sentence-transformers loads, with an adapter for questions in them."""
 
 import io
 import json

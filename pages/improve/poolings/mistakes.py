@@ -65,7 +65,7 @@ def show_mistakes(pooled: PooledChunks) -> None:
     with st.expander("The mistakes"):
         st.markdown("\n".join(f"- **{escape_markdown(NAMES[name])}**: {WHAT[name]}" for name in mistakes))
         if len(mistakes) < len(MISTAKES):
-            st.caption("Mistakes with the padding can be made with models of BERT alone.")
+            st.caption("Mistakes with the padding can be made only with models of BERT.")
     sentences, _ = sentence_input("pooling-mistakes")
     if len(sentences) < 2:
         st.info("Write two or more sentences, one a line, to compare them.", icon=":material/notes:")
@@ -78,7 +78,7 @@ def show_mistakes(pooled: PooledChunks) -> None:
 def show_sentence_mistakes(
     sentences: Sequence[str], mistakes: Sequence[str], encoder: Encoder, max_tokens: int
 ) -> None:
-    """Draw how far each mistake turns the sentences' vectors, and one matrix beside the right one."""
+    """Draw how far each mistake turns the sentences' vectors, and the matrices of one mistake and of none."""
     show_numbered(sentences)
     show_cut_notes(sentences, encoder, max_tokens)
     spec = embedding_spec(encoder, "mean", max_tokens)
@@ -100,7 +100,7 @@ def show_sentence_mistakes(
         format_func=NAMES.__getitem__,
         key="pooling-mistakes-shown",
         persist_state="session",
-        help="Its similarity matrix is drawn beside the right one.",
+        help="Its similarity matrix is drawn next to the right one.",
     )
     made = wrong[mistakes.index(mistake)]
     matrices = {RIGHT: right @ right.T, NAMES[mistake]: made @ made.T}

@@ -64,7 +64,7 @@ def show_examples() -> None:
 
 
 def show_bars(first: str, second: str, encoder: Encoder, max_tokens: int) -> None:
-    """Draw the cosine of two texts under each strategy, beside that of unrelated sentences."""
+    """Draw the cosine of two texts under each strategy, and the mean of unrelated sentences."""
     if first == second:
         st.info("The two texts are the same, so their cosine is 1 under every strategy.")
     show_weightless([first, second], encoder, max_tokens, "text")

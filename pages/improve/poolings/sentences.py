@@ -49,13 +49,13 @@ def show_sentences(encoder: Encoder, max_tokens: int) -> None:
     cosines = cosines_of(sentences, encoder, max_tokens)
     shown = {strategy: cosines[strategy] for strategy in strategies}
     if example is None:
-        st.markdown(own_finding(shown))
+        st.markdown(most_alike(shown))
     else:
-        st.markdown(f"**What to look for.** {example.meaning} {finding(shown)}")
+        st.markdown(f"**What to look for.** {example.meaning} {headline(shown)}")
     show_matrices(shown, "pooling-sentences")
     st.caption(
         "Each cell is the cosine of two sentences' vectors, in the same colours in all figures. Each "
-        "strategy has its own level, so a high cosine alone says little: look at how far apart the cells of "
+        "strategy has its own level, so a single high cosine says little: look at how far apart the cells of "
         "one figure are."
     )
 
@@ -124,7 +124,7 @@ def cached_cosines(
     return {strategy: own @ own.T for strategy, own in vectors.items()}
 
 
-def finding(cosines: Mapping[str, Array]) -> str:
+def headline(cosines: Mapping[str, Array]) -> str:
     """Count the strategies that put sentence 1 nearer to 2 than to 3, in words; as Markdown."""
     gaps = {strategy: float(own[0, 1] - own[0, 2]) for strategy, own in cosines.items()}
     right = [strategy for strategy, gap in gaps.items() if gap > 0]
@@ -150,7 +150,7 @@ def finding(cosines: Mapping[str, Array]) -> str:
     )
 
 
-def own_finding(cosines: Mapping[str, Array]) -> str:
+def most_alike(cosines: Mapping[str, Array]) -> str:
     """Return the most and the least similar two sentences under each strategy; as Markdown."""
     lines = []
     for strategy, own in cosines.items():

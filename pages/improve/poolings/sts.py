@@ -37,7 +37,7 @@ from ui.widgets import chapters, fragment
 
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
 FEW_PAIRS = 300  # with fewer, differences of two or three points stay within chance
-LISTED = 8
+MAX_PAIRS_SHOWN = 8
 CORRELATIONS, PAIRS, MOST_WRONG = "Correlations", "Pair by pair", "Where it is most wrong"
 EXAMPLE = """sentence1,sentence2,score
 A cat sleeps.,A feline is asleep.,4.5
@@ -184,7 +184,7 @@ def show_strategy(results: StsResults, chapter: str) -> None:
     gold_ranks, ranks = rankdata(-results.gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
     st.caption("Place 1 is the most alike of all pairs. Pairs that share a score share the middle place.")
     away = np.abs(gold_ranks - ranks)
-    for row in np.argsort(-away, kind="stable")[:LISTED].tolist():
+    for row in np.argsort(-away, kind="stable")[:MAX_PAIRS_SHOWN].tolist():
         pair = results.pairs[row]
         too = "too alike" if ranks[row] < gold_ranks[row] else "too far apart"
         with st.container(border=True):

@@ -22,7 +22,7 @@ from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import escape_markdown
 
-LISTED = 8  # questions with the largest gains, and with the largest losses
+MAX_QUESTIONS_SHOWN = 8  # questions with the largest gains, and with the largest losses
 METRIC_COLUMNS: Mapping[str, Any] = {
     "metric": st.column_config.TextColumn(
         help=f"For the first {DEPTH} chunks. "
@@ -133,7 +133,7 @@ def show_questions(labelled: LabelledTexts, found: MetricChange) -> None:
             st.metric(label, f"{number:,}", help=f"Questions by their {MAIN} before and after.")
     with st.expander("Questions that changed most"):
         order = np.argsort(-change, kind="stable")
-        shown = dict.fromkeys([*order[:LISTED].tolist(), *order[-LISTED:].tolist()])
+        shown = dict.fromkeys([*order[:MAX_QUESTIONS_SHOWN].tolist(), *order[-MAX_QUESTIONS_SHOWN:].tolist()])
         numbers = [number for number in shown if change[number]]
         show_table(
             [

@@ -86,7 +86,7 @@ def tuning_settings(
     if not is_bert:
         st.caption(
             f"The layers of {escape_markdown(model_name(encoder.name))} cannot be trained: the backward "
-            f"passes are written for BERT alone, and it is of the family "
+            f"passes are written only for BERT, and it is of the family "
             f"{escape_markdown(encoder.model_type)}."
         )
     left, middle, right = st.columns(3)

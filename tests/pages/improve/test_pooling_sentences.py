@@ -7,7 +7,7 @@ from engine.inspection.pooling.mistakes import MISTAKES, possible_mistakes
 from pages.improve.poolings.examples import EXAMPLES
 from pages.improve.poolings.mistakes import NAMES, WHAT, ranking_change
 from pages.improve.poolings.pair import BACK, FORWARD
-from pages.improve.poolings.sentences import finding, own_finding
+from pages.improve.poolings.sentences import headline, most_alike
 from pages.improve.poolings.similarity_figures import cosine_matrix, in_lines, token_heat_map
 from tests.apps import app_of, said, tables
 
@@ -54,13 +54,13 @@ def test_cosines_are_those_of_sentence_transformers_and_of_the_documents_weights
 
 
 def test_a_finding_says_what_was_measured():
-    words = finding({"mean": matrix(0.5, 0.1), "cls": matrix(0.6, 0.7), "max": matrix(0.9, 0.8)})
+    words = headline({"mean": matrix(0.5, 0.1), "cls": matrix(0.6, 0.7), "max": matrix(0.9, 0.8)})
     assert words.startswith("**2 of 3** strategies put 1 nearer to 2.")
     assert "widest gap: **mean** puts 1 and 2 at 0.50, 1 and 3 at 0.10" in words
     assert "narrowest: **\\[CLS\\]** puts 1 and 2 at 0.60, 1 and 3 at 0.70" in words
-    assert finding({"mean": matrix(0.5, 0.6), "max": matrix(0.5, 0.9)}).startswith("**None**")
-    assert finding({"mean": matrix(0.5, 0.1)}).startswith("Here 1 is nearer to 2. **mean**")
-    assert "**mean**: 1 and 3 at 0.70; least alike 2 and 3 at 0.00" in own_finding({"mean": matrix(0.2, 0.7)})
+    assert headline({"mean": matrix(0.5, 0.6), "max": matrix(0.5, 0.9)}).startswith("**None**")
+    assert headline({"mean": matrix(0.5, 0.1)}).startswith("Here 1 is nearer to 2. **mean**")
+    assert "**mean**: 1 and 3 at 0.70; least alike 2 and 3 at 0.00" in most_alike({"mean": matrix(0.2, 0.7)})
 
 
 @pytest.mark.parametrize(
