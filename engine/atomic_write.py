@@ -24,7 +24,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file beside ``path`` that takes its place, on the disk, at the end of the block."""
+    """Yield a file next to ``path`` that takes its place, on the disk, at the end of the block."""
     remove_abandoned(path.parent, escape(path.name))
     with locked_file(path) as file:
         written = Path(file.name)
@@ -42,7 +42,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def locked_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a new file beside ``path``, which stays locked to the end of the block when it is closed."""
+    """Yield a new file next to ``path``, which stays locked to the end of the block when it is closed."""
     while True:
         file = NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)  # noqa: SIM115
         with locked(file):
@@ -68,13 +68,13 @@ def locked(file: IO[bytes]) -> Iterator[None]:
     if not CAN_LOCK:
         yield
         return
-    held = os.dup(file.fileno())  # a lock is of the opened file, which this keeps open
+    opened = os.dup(file.fileno())  # a lock is of the opened file, which this keeps open
     try:
         with suppress(OSError):  # of a file system without locks, on which nothing is removed either
-            flock(held, LOCK_EX)
+            flock(opened, LOCK_EX)
         yield
     finally:
-        os.close(held)
+        os.close(opened)
 
 
 def sync_folder(folder: Path) -> None:

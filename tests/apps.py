@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 # Every harness would read the metadata of all installed packages anew, to find components in them.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 run_script = AppTest._run
-DIALOGS = 2  # place of the dialogs beside main page and sidebar
+DIALOGS = 2  # place of the dialogs after main page and sidebar
 PATIENCE = 300  # seconds that one run of a script may take; one that is done sooner is not waited for
 
 
@@ -51,7 +51,7 @@ def app_within(folder, **state):
 
 
 def own_documents(*documents):
-    """State of a session that searches these documents of its own alone."""
+    """State of a session that searches only these documents of its own."""
     names = [document.name for document in documents]
     return {"uploads": {document.name: (document,) for document in documents}, "searched": names}
 

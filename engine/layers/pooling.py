@@ -158,7 +158,7 @@ POOLINGS = {
     ),
     "cls": Pooling(
         "[CLS]",
-        "The vector of the first token, [CLS] in BERT, alone. Models trained for it put the text's meaning "
+        "The vector of the first token, [CLS] in BERT. Models trained for it put the text's meaning "
         "there; the default model was not.",
         r"v = x_0",
         BY_THE_LIBRARY,
@@ -196,7 +196,7 @@ POOLINGS = {
     ),
     "lasttoken": Pooling(
         "last token",
-        "The vector of the last token alone, [SEP] in BERT. Made for models that read left to right.",
+        "The vector of the last token, [SEP] in BERT. Made for models that read left to right.",
         r"v = x_{n-1}",
         BY_THE_LIBRARY,
         lambda mask, states, idf: last_weights(mask),
