@@ -48,7 +48,7 @@ def ours(folder: str, scratch: Path) -> dict[str, Any]:
         retriever=RETRIEVERS,
         k=[K],
         max_tokens=[MAX_TOKENS],
-    ).cells
+    ).configurations
     cache = VectorCache(scratch / "vectors.sqlite3")
 
     def timed() -> tuple[float, float, Any]:

@@ -8,17 +8,17 @@ from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep_row import SweepRow
 from engine.settings import Configuration
-from pages.improve.settings.runs import Experiment
+from pages.improve.settings.experiments import Experiment
 
 GENERATOR = np.random.default_rng(0)
 QUESTIONS = tuple(Question(f"Question {n}?", "tide", (Reference("moon", 4, 8),)) for n in range(60))
 
 
-def row(cell, values, n_chunks=10, index_bytes=1000, seconds=1.0):
+def row(configuration, values, n_chunks=10, index_bytes=1000, seconds=1.0):
     values = tuple(float(value) for value in values)
     mean = float(np.mean(values))
     return SweepRow(
-        cell,
+        configuration,
         n_chunks,
         len(values),
         dict.fromkeys(METRICS, mean),
@@ -30,7 +30,7 @@ def row(cell, values, n_chunks=10, index_bytes=1000, seconds=1.0):
 
 
 def experiment(name="a run", **changed):
-    """A baseline, and better, worse and equal cells, one of which costs less."""
+    """A baseline, and better, worse and equal configurations, one of which costs less."""
     easy = GENERATOR.choice([0.25, 0.5], 60)
     rows = (
         row(Configuration(), easy),
@@ -40,6 +40,12 @@ def experiment(name="a run", **changed):
         row(Configuration(pooling="cls"), np.roll(easy, 1)),
     )
     whole = Experiment(
-        name, "2026-01-02T03:04:05", ("tide.md",), "0" * 64, QUESTIONS, tuple(one.cell for one in rows), rows
+        name,
+        "2026-01-02T03:04:05",
+        ("tide.md",),
+        "0" * 64,
+        QUESTIONS,
+        tuple(one.configuration for one in rows),
+        rows,
     )
     return replace(whole, **changed)

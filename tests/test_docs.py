@@ -58,7 +58,7 @@ TABLES = {
 
 def table_lines(*rows):
     """A table in Markdown, whose first row is the head."""
-    head, *others = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    head, *others = [[str(configuration).replace("|", "\\|") for configuration in row] for row in rows]
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *others)]
 
 
@@ -121,10 +121,13 @@ def lines_of(path, start):
 
 
 def rows(path, heading):
-    """The cells of the first table below a heading."""
+    """The configurations of the first table below a heading."""
     text = path.read_text(encoding="utf-8").split(heading, 1)[1]
     table = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE).group()
-    return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in table.splitlines()[2:]]
+    return [
+        [configuration.strip() for configuration in line.strip("|\n").split("|")]
+        for line in table.splitlines()[2:]
+    ]
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)

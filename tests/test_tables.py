@@ -29,7 +29,7 @@ from engine.retrieval.index_kinds import INDEX_KINDS, IndexKind
 from engine.retrieval.retrievers import RETRIEVERS, Retriever
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace
-from pages.improve.settings.runs import to_run
+from pages.improve.settings.experiments import to_run
 from pages.inside.chunk.decoder_stages import CONFIG_STAGES, decoder_stages
 from pages.inside.chunk.encoder_stages import FAMILY_STAGES, encoder_stages
 from tests.apps import app_page, own_documents, said, tables
@@ -132,14 +132,14 @@ def test_a_file_of_a_new_format_is_read():
 @pytest.mark.usefixtures("_new_entries")
 @pytest.mark.parametrize("to", LIBRARIES)
 def test_exports_carry_new_entries_over_or_refuse_them(encoder, to):
-    cell = Configuration(splitter="lines", pooling="sum", retriever="dense", model=encoder.name)
-    script = export(cell, encoder, to).script
+    configuration = Configuration(splitter="lines", pooling="sum", retriever="dense", model=encoder.name)
+    script = export(configuration, encoder, to).script
     assert "out.last_hidden_state[0].sum(dim=0)" in script
     for node in ast.walk(ast.parse(script)):
         if isinstance(node, ast.FunctionDef):
             assert len(node.body) > 1 or not ast.get_docstring(node), f"{node.name} has no body"
     with pytest.raises(InputError, match="retriever 'again' cannot be exported yet"):
-        export(replace(cell, retriever="again"), encoder, to)
+        export(replace(configuration, retriever="again"), encoder, to)
 
 
 def test_a_pooling_without_a_script_is_not_exported(encoder, monkeypatch):

@@ -25,7 +25,7 @@ def code_button(key: str) -> bool:
 
 
 @st.dialog("Export as code", width="large")
-def export_as_code(cell: Configuration, model: Model, parent_tokens: int) -> None:
+def export_as_code(configuration: Configuration, model: Model, parent_tokens: int) -> None:
     """Draw the choice of a library, and the script that finds the same passages with it.
 
     The arguments are those of `export`.
@@ -37,7 +37,7 @@ def export_as_code(cell: Configuration, model: Model, parent_tokens: int) -> Non
     names = list(LIBRARIES)
     to = choice("Library", names, "export-as-code-library", format_func=lambda name: LIBRARIES[name].label)
     try:
-        exported = export(cell, model, to, parent_tokens)
+        exported = export(configuration, model, to, parent_tokens)
     except GlassboxError as error:
         show_error(error)
         return

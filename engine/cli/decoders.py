@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from engine.cli.loading import load_decoder
-from engine.cli.main import app, print_json
+from engine.cli.main import app
 from engine.cli.models import require_accepted
 from engine.cli.options import JsonOption
+from engine.cli.printing import print_json, print_table
 from engine.cli.progress import download_progress, say
 from engine.generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
 from engine.weights.catalog import DEFAULT_DECODER
@@ -25,16 +26,15 @@ def models(as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"models": [decoder_json(decoder) for decoder in decoders]})
         return
-    width = max(len(decoder.model.name) for decoder in decoders)
-    print(f"{'name':{width}}  {'file':>8}  {'memory':>7}  {'fits':4}  {'tokens/s':>8}  {'here':4}  licence")
+    rows = []
     for each in decoders:
         speed = "" if each.tokens_per_s is None else f"~{each.tokens_per_s:.1f}"
         fits = {True: "yes", False: "no", None: "?"}[each.fits]
         terms = ", to be accepted" if each.model.licence.terms else ""
-        print(
-            f"{each.model.name:{width}}  {each.model.size / 1e6:5.0f} MB  {each.memory_bytes / 1e9:4.1f} GB  "
-            f"{fits:4}  {speed:>8}  {'yes' if each.is_cached else '':4}  {each.model.licence.name}{terms}"
-        )
+        size, memory = f"{each.model.size / 1e6:.0f} MB", f"{each.memory_bytes / 1e9:.1f} GB"
+        here = "yes" if each.is_cached else ""
+        rows.append([each.model.name, size, memory, fits, speed, here, each.model.licence.name + terms])
+    print_table(["name", "file", "memory", "fits", "tokens/s", "here", "licence"], rows)
     print("\nMemory and tokens/s are estimated; `download NAME` downloads one.")
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
@@ -19,7 +20,7 @@ from engine.cli.loading import (
     null_scores_in,
     read_documents,
 )
-from engine.cli.main import answer_settings, app, print_json
+from engine.cli.main import answer_settings, app
 from engine.cli.models import load_embedding_model, load_reranker, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
@@ -33,6 +34,7 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
+from engine.cli.printing import print_json, print_table
 from engine.cli.progress import StatusLine, progress, say
 from engine.cli.sources import read_beir, sources, with_taken_names
 from engine.documents.document import Document
@@ -49,15 +51,14 @@ from engine.evaluation.answers import (
 )
 from engine.evaluation.beir import BeirSet
 from engine.evaluation.bootstrap import mean_interval
-from engine.evaluation.given_chunks import given_cells, measure_given
+from engine.evaluation.given_chunks import given_configurations, measure_given
 from engine.evaluation.grid import Grid, fitting, grid
 from engine.evaluation.metrics import METRICS, Retrieved, at_depth
 from engine.evaluation.questions import Question
-from engine.evaluation.sweep import sweep
-from engine.evaluation.sweep_cost import Cost, estimate
-from engine.evaluation.sweep_row import SweepRow, takes_all
+from engine.evaluation.sweep import SweepProgress, sweep
+from engine.evaluation.sweep_cost import sweep_seconds
+from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
-from engine.evaluation.sweep_watch import CellProgress
 from engine.generation.answer import Answer
 from engine.generation.answering import ask
 from engine.generation.sampling import GREEDY, Sampling
@@ -76,7 +77,7 @@ from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
 from engine.settings import SWEPT, default
 from engine.weights.catalog import DEFAULT_ENCODER
-from engine.wording import counted
+from engine.wording import counted, readable_time
 
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")
@@ -148,35 +149,36 @@ def sweep_command(
     values["precision"] = [chosen_precision(name) for name in values["precision"]]
     if reranker:  # without one, configurations that need it are left out
         check_reranker(values["retriever"], reranker)
-    cells = grid(**values)
+    configurations = grid(**values)
     say_if_slower(*values["precision"])
     documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(values["model"], reranker)
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
-        cells = grid(**values | {"pooling": [*values["pooling"], OWN]})
-    chosen = fitting(cells, models)
+        configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
+    chosen = fitting(configurations, models)
     report_left_out(chosen)
     done: list[SweepRow] = []
     if resume_file is not None:
         kept = resume(resume_file, stamp_of(documents, asked, models))
-        done = [row for row in kept if row.cell in set(chosen.cells)]
+        done = [row for row in kept if row.configuration in set(chosen.configurations)]
+    counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
+    say(f"Measuring {' on '.join(counts)}")
     if sys.stderr.isatty():  # the estimate takes seconds
-        say(cost_text(estimate(documents, asked, chosen.cells, models)))
-    else:
-        say(f"Measuring {counted(len(chosen.cells), 'cell')} on {counted(len(asked), 'question')}")
-    rows = list(done)
-    kept_vectors = VectorCache(cache)
-    for row in sweep(documents, asked, chosen.cells, models, kept_vectors, cell_progress(), done=done):
+        seconds = sweep_seconds(documents, asked, chosen.configurations, models)
+        say(f"It takes about {readable_time(seconds)} if nothing was embedded before")
+    rows, kept_vectors = list(done), VectorCache(cache)
+    for row in sweep(
+        documents, asked, chosen.configurations, models, kept_vectors, sweep_progress(), done=done
+    ):
         rows.append(row)
         if resume_file is not None:
             append(resume_file, row)
     if kept_vectors.notice:
         say(f"warning: {kept_vectors.notice}")
-    place = {cell: number for number, cell in enumerate(chosen.cells)}
-    rows.sort(key=lambda row: place[row.cell])
+    rows.sort(key=lambda row: chosen.configurations.index(row.configuration))
     rows += given
-    warn_exhausted(rows)
+    warn_of_whole_corpora(rows)
     if csv is not None:
         with write_errors(csv):
             csv.write_text(to_csv(rows), encoding="utf-8", newline="")
@@ -215,61 +217,46 @@ def given_rows(
             reasons.append(str(error))
             continue
         retrievers = [each for each in values["retriever"] if not reason_unavailable(each, model)]
-        cells = given_cells(index, name, read_as, retrievers or values["retriever"], values["k"])
-        rows = measure_given(index, model, documents, questions, cells)
-        return sorted(rows, key=lambda row: cells.index(row.cell))
+        configurations = given_configurations(
+            index, name, read_as, retrievers or values["retriever"], values["k"]
+        )
+        rows = measure_given(index, model, documents, questions, configurations)
+        return sorted(rows, key=lambda row: configurations.index(row.configuration))
     raise InputError(reasons[0])
 
 
 def report_left_out(chosen: Grid) -> None:
-    """Report how many cells were left out and why; raise `InputError` where none is left."""
-    reasons: dict[str, int] = {}
-    for each in chosen.left_out:
-        reasons[each.why] = reasons.get(each.why, 0) + 1
-    if not chosen.cells:
+    """Report how many combinations are left out and why; raise `InputError` where none is left."""
+    reasons = Counter(each.why for each in chosen.left_out)
+    if not chosen.configurations:
         raise InputError(f"nothing is left of the grid: {next(iter(reasons))}")
-    for why, n_cells in reasons.items():
-        say(f"left out {n_cells} of the grid: {why}")
+    for why, number in reasons.items():
+        say(f"left out {number} of the grid: {why}")
 
 
-def warn_exhausted(rows: Sequence[SweepRow]) -> None:
+def warn_of_whole_corpora(rows: Sequence[SweepRow]) -> None:
     """Warn of rows that retrieve all chunks."""
-    found = [row for row in rows if takes_all(row.cell, row.n_chunks)]
-    if found:
+    if found := [row for row in rows if retrieves_every_chunk(row)]:
         say(
-            f"warning: {len(found)} of {len(rows)} cells retrieve all their chunks (k is their number or "
-            f"more; the fewest are {min(row.n_chunks for row in found)}), so that recall@k says nothing: "
-            "take a smaller k, smaller chunks or more documents"
+            f"warning: {len(found)} of {len(rows)} configurations retrieve all their chunks (k is their "
+            f"number or more; the fewest are {min(row.n_chunks for row in found)}), so that recall@k says "
+            "nothing: take a smaller k, smaller chunks or more documents"
         )
 
 
-def cost_text(cost: Cost) -> str:
-    """Describe the work of a sweep."""
-    about = "" if cost.is_exact else "about "
-    return (
-        f"{cost.n_cells} cells, {cost.n_splittings} splittings: {about}{cost.n_chunks} chunks, "
-        f"{cost.n_tokens} tokens to embed, {time_words(cost.seconds)} if none was before"
-    )
-
-
-def time_words(seconds: float) -> str:
-    """``50 s``, ``3 min`` or ``2.5 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def cell_progress() -> CellProgress:
-    """Return a reporter of cells and time left, on standard error."""
+def sweep_progress() -> SweepProgress:
+    """Return a reporter of configurations and time left, on standard error."""
     begin, line = time.monotonic(), StatusLine()
     first: float | None = None
 
     def report(done: float, total: int) -> None:
         nonlocal first
         first = done if first is None else first
-        left = (total - done) * (time.monotonic() - begin) / (done - first) if first < done < total else None
-        text = "" if left is None else f", {time_words(left)} left"
-        line.show(f"cell {int(done)} of {total}{text}", done >= total)
+        left = ""
+        if first < done < total:
+            seconds = (total - done) * (time.monotonic() - begin) / (done - first)
+            left = f", {readable_time(seconds)} left"
+        line.show(f"configuration {int(done)} of {total}{left}", done >= total)
 
     return report
 
@@ -279,26 +266,23 @@ def print_best(rows: Sequence[SweepRow]) -> None:
     shown = [
         key
         for key in SWEPT
-        if key not in SHOWN_WHERE_VARIED or len({getattr(row.cell, key) for row in rows}) > 1
+        if key not in SHOWN_WHERE_VARIED or len({getattr(row.configuration, key) for row in rows}) > 1
     ]
     best = sorted(rows, key=lambda row: -row.metrics[SORTED_BY])[:SHOWN_ROWS]
     table = []
     for row in best:
-        values = [getattr(row.cell, key) for key in shown]
-        table.append(["own" if value is None else str(value) for value in values] + figures(row))
+        values = [getattr(row.configuration, key) for key in shown]
+        low, high = row.intervals[SORTED_BY]
+        figures = (
+            f"{row.metrics[SORTED_BY]:.3f}",
+            f"{low:.3f} to {high:.3f}",
+            f"{row.metrics['recall@k']:.3f}",
+        )
+        table.append(["own" if value is None else value for value in values] + [*figures])
     names = [key.replace("_", " ") for key in shown]
-    header = [*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label]
-    widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
-    for line in (header, *table):
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    print_table([*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label], table)
     if len(rows) > SHOWN_ROWS:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
-
-
-def figures(row: SweepRow) -> list[str]:
-    """Return the figures of a row in the printed table."""
-    low, high = row.intervals[SORTED_BY]
-    return [f"{row.metrics[SORTED_BY]:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}"]
 
 
 @app.command()
@@ -341,9 +325,10 @@ def evaluate(
     counts = counted(len(collection.questions), "question"), counted(len(collection.documents), "document")
     print(f"{', '.join(counts)}, {model}")
     names = [name for name in rows[0] if name not in ("retriever", "intervals")]
-    print("".join(f"{name:12}" for name in ("retriever", *names)).rstrip())
-    for row in rows:
-        print(f"{row['retriever']:12}" + "".join(f"{row[name]:<12.4f}" for name in names).rstrip())
+    print_table(
+        ["retriever", *names],
+        [[row["retriever"], *(f"{row[name]:.4f}" for name in names)] for row in rows],
+    )
 
 
 def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[str, Any]]:
@@ -424,9 +409,18 @@ def answers(
             }
         )
         return
-    for name, value in answer_metrics(rows).items():
-        metric = ANSWER_METRICS[name]
-        print(f"{metric.label:20}{value.estimate:6.3f}  {value.low:.3f} to {value.high:.3f}  of {metric.of}")
+    print_table(
+        ["metric", "value", "95 % interval", "of"],
+        [
+            [
+                ANSWER_METRICS[name].label,
+                f"{value.estimate:.3f}",
+                f"{value.low:.3f} to {value.high:.3f}",
+                ANSWER_METRICS[name].of,
+            ]
+            for name, value in answer_metrics(rows).items()
+        ],
+    )
 
 
 def row_json(row: AnswerRow) -> dict[str, Any]:

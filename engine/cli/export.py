@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from engine.cli.loading import load_encoder
-from engine.cli.main import app, print_json
+from engine.cli.main import app
 from engine.cli.options import (
     EmbeddingOptions,
     JsonOption,
@@ -15,6 +15,7 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
+from engine.cli.printing import print_json
 from engine.cli.progress import say
 from engine.export.libraries import LIBRARIES, check_library
 from engine.export.script import export
@@ -44,8 +45,8 @@ def export_command(
         check_folder_of(out, "--out")
     values = {key: getattr(embedding, key) for key in SWEPT if hasattr(embedding, key)}
     values |= {"retriever": retrieval.retriever, "k": k, "precision": chosen_precision(embedding.precision)}
-    cell = Configuration(**values)
-    exported = export(cell, load_encoder(embedding.model), to, parent_tokens)
+    configuration = Configuration(**values)
+    exported = export(configuration, load_encoder(embedding.model), to, parent_tokens)
     if out is not None:
         with write_errors(out):
             out.write_text(exported.script, encoding="utf-8")

@@ -1,10 +1,8 @@
 """The command line: ``python -m engine``."""
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -31,8 +29,8 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
+from engine.cli.printing import place, print_json, print_table
 from engine.cli.progress import say
-from engine.documents.document import Chunk
 from engine.generation.answer import NOTHING_FOUND, Answer
 from engine.generation.answer_json import answer_json, found_json
 from engine.generation.answering import ask
@@ -58,11 +56,6 @@ app = typer.Typer(
     "Progress goes to standard error; exit codes: 0 done, 1 a check failed, 2 bad usage or input, "
     "141 the reader of the output left.",
 )
-
-
-def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object on standard output, with escapes where its encoding lacks characters."""
-    print(json.dumps(content, ensure_ascii=sys.stdout.encoding.lower() != "utf-8", indent=2))
 
 
 def answer_settings(
@@ -107,14 +100,19 @@ def verify(
         stages = [{**asdict(check), "passed": check.passed} for check in checks]
         print_json({"model": model, "dtype": dtype, "passed": passed, "stages": stages})
     else:
-        width = max(len(check.stage) for check in checks)
-        print(f"{'stage':{width}}  {'end to end':>10}  {'alone':>8}  {'allowed':>8}")
-        for check in checks:
-            verdict = "" if check.passed else "  FAILED"
-            print(
-                f"{check.stage:{width}}  {check.end_to_end:10.1e}  {check.alone:8.1e}  "
-                f"{check.tolerance:8.1e}{verdict}"
-            )
+        print_table(
+            ["stage", "end to end", "alone", "allowed", ""],
+            [
+                [
+                    check.stage,
+                    f"{check.end_to_end:.1e}",
+                    f"{check.alone:.1e}",
+                    f"{check.tolerance:.1e}",
+                    "" if check.passed else "FAILED",
+                ]
+                for check in checks
+            ],
+        )
         n_passed = sum(check.passed for check in checks)
         print(f"{n_passed} of {len(checks)} stages of {model} equal the official model in {dtype}")
     if not passed:
@@ -239,8 +237,3 @@ def embed(
         print_json({"out": str(out), "chunks": len(index.chunks), "tokens": sum(map(len, ids))})
     else:
         print(f"{len(index.chunks)} chunks of {sum(map(len, ids))} tokens in {out}")
-
-
-def place(chunk: Chunk) -> str:
-    """``document:start-end`` of a chunk."""
-    return f"{chunk.document}:{chunk.start}-{chunk.end}"

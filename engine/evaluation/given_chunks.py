@@ -1,4 +1,4 @@
-"""Chunks with given vectors: their documents, and their search beside the cells of a sweep."""
+"""Chunks with given vectors: their documents, and their search beside the configurations of a sweep."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,9 +7,8 @@ from hashlib import sha256
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.questions import Question, relevance
-from engine.evaluation.sweep import LabelledChunks, measure_cells
+from engine.evaluation.sweep import LabelledChunks, Progress, measure_configurations
 from engine.evaluation.sweep_row import SweepRow, resamples
-from engine.evaluation.sweep_watch import Watch
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import reason_unavailable
@@ -30,10 +29,10 @@ class GivenDocument(Document):
     digest: str = ""
 
 
-def given_cells(
+def given_configurations(
     index: Index, model: str, read_as: Sequence[str], retrievers: Sequence[str], ks: Sequence[int]
 ) -> list[Configuration]:
-    """Return a cell for each way to search an index; its size is that of the longest chunk.
+    """Return a configuration for each way to search an index; its size is that of the longest chunk.
 
     ``read_as`` is the use of the model's prompts, and its precision.
     """
@@ -50,22 +49,22 @@ def measure_given(
     model: Model,
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Configuration],
+    configurations: Sequence[Configuration],
 ) -> Iterator[SweepRow]:
-    """Measure `given_cells`, which differ in retriever and k, on an index of given chunks.
+    """Measure `given_configurations`, which differ in retriever and k, on an index of given chunks.
 
     The model is the one that made the vectors; it embeds the questions. Documents and questions are as in
     `sweep`; chunks of other documents are not searched.
     """
-    for cell in cells:
-        if reason := reason_unavailable(cell.retriever, model):
+    for configuration in configurations:
+        if reason := reason_unavailable(configuration.retriever, model):
             raise InputError(reason)
     index = chunks_in(index, documents)
     cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
     cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)
     relevant = relevance(questions, index.chunks)
     labelled = LabelledChunks(questions, index.chunks, relevant, resamples(len(questions)))
-    return measure_cells(cells, labelled, model, cache, Watch(len(cells), 0, None, None))
+    return measure_configurations(configurations, labelled, model, cache, Progress(len(configurations)))
 
 
 def chunks_in(index: Index, documents: Sequence[Document]) -> Index:

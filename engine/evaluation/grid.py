@@ -19,7 +19,7 @@ N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT 
 class LeftOut:
     """A combination that is impossible, or the same as another, and the reason."""
 
-    cell: Configuration
+    configuration: Configuration
     why: str
 
 
@@ -27,7 +27,7 @@ class LeftOut:
 class Grid:
     """The combinations to measure, and those left out."""
 
-    cells: tuple[Configuration, ...]
+    configurations: tuple[Configuration, ...]
     left_out: tuple[LeftOut, ...] = ()
 
 
@@ -43,8 +43,10 @@ def grid(**values: Sequence[Any]) -> Grid:
         key: dict.fromkeys(values.get(key, [default])) for key, default in asdict(Configuration()).items()
     }
     first_overlap = next(iter(axes["overlap"]))
-    cells = [Configuration(*each) for each in product(*axes.values())]
-    return without_problems(cells, lambda cell: splitting_problem(cell, first_overlap))
+    configurations = [Configuration(*each) for each in product(*axes.values())]
+    return without_problems(
+        configurations, lambda configuration: splitting_problem(configuration, first_overlap)
+    )
 
 
 def check_values(key: str, values: Sequence[Any]) -> None:
@@ -61,60 +63,70 @@ def check_values(key: str, values: Sequence[Any]) -> None:
         raise InputError(f"k is {min(values)}: retrieve 1 chunk or more")
 
 
-def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
-    """Leave out the cells that their model does not support: poolings without weights, MaxSim without tokens.
+def fitting(configurations: Grid, models: Mapping[str, Model]) -> Grid:
+    """Leave out what a model does not support: poolings without weights, MaxSim without tokens.
 
     The pooling "own" becomes the strategy that a model's own pooling is, if it is one of `POOLINGS`. Beside
     other poolings it is meant for models whose own is not, and its combinations with others are dropped. The
     token limit of a model that takes none becomes its own.
     """
-    is_only = all(cell.pooling == OWN for cell in cells.cells)
+    is_only = all(configuration.pooling == OWN for configuration in configurations.configurations)
     asked = dict.fromkeys(
-        resolved(cell, models[cell.model])
-        for cell in cells.cells
-        if cell.pooling != OWN or models[cell.model].pooling == OWN or is_only
+        resolved(configuration, models[configuration.model])
+        for configuration in configurations.configurations
+        if configuration.pooling != OWN or models[configuration.model].pooling == OWN or is_only
     )
-    kept = without_problems(list(asked), lambda cell: reason_left_out(cell, models[cell.model]))
-    return Grid(kept.cells, cells.left_out + kept.left_out)
+    kept = without_problems(
+        list(asked), lambda configuration: reason_left_out(configuration, models[configuration.model])
+    )
+    return Grid(kept.configurations, configurations.left_out + kept.left_out)
 
 
-def resolved(cell: Configuration, model: Model) -> Configuration:
-    """Replace the pooling "own" of a cell by its strategy, and a token limit that the model cannot take."""
+def resolved(configuration: Configuration, model: Model) -> Configuration:
+    """Replace the pooling "own" by its strategy, and drop a token limit that the model does not take."""
     return replace(
-        cell,
-        pooling=model.pooling if cell.pooling == OWN else cell.pooling,
-        max_tokens=cell.max_tokens if model.sets_limit else None,
+        configuration,
+        pooling=model.pooling if configuration.pooling == OWN else configuration.pooling,
+        max_tokens=configuration.max_tokens if model.sets_limit else None,
     )
 
 
-def without_problems(cells: Sequence[Configuration], problem: Callable[[Configuration], str]) -> Grid:
-    """Return the cells without a problem; those with one are left out."""
-    problems = [problem(cell) for cell in cells]
+def without_problems(
+    configurations: Sequence[Configuration], problem: Callable[[Configuration], str]
+) -> Grid:
+    """Return the configurations without a problem; those with one are left out."""
+    problems = [problem(configuration) for configuration in configurations]
     return Grid(
-        tuple(cell for cell, why in zip(cells, problems, strict=True) if not why),
-        tuple(LeftOut(cell, why) for cell, why in zip(cells, problems, strict=True) if why),
+        tuple(configuration for configuration, why in zip(configurations, problems, strict=True) if not why),
+        tuple(
+            LeftOut(configuration, why)
+            for configuration, why in zip(configurations, problems, strict=True)
+            if why
+        ),
     )
 
 
-def splitting_problem(cell: Configuration, first_overlap: int) -> str:
+def splitting_problem(configuration: Configuration, first_overlap: int) -> str:
     """Return why a splitting is impossible or superfluous, empty if it is neither."""
-    if SPLITTERS[cell.splitter].is_sliding and cell.overlap != first_overlap:
-        return f"splitter {cell.splitter!r} ignores the overlap: {first_overlap} stands for all"
-    return error_message(lambda: check_splitting(cell.splitting, N_SPECIAL))
+    if SPLITTERS[configuration.splitter].is_sliding and configuration.overlap != first_overlap:
+        return f"splitter {configuration.splitter!r} ignores the overlap: {first_overlap} stands for all"
+    return error_message(lambda: check_splitting(configuration.splitting, N_SPECIAL))
 
 
-def reason_left_out(cell: Configuration, model: Model) -> str:
-    """Return why a model cannot do a cell, empty if it can."""
-    if reason := reason_unavailable(cell.retriever, model):
+def reason_left_out(configuration: Configuration, model: Model) -> str:
+    """Return why a model cannot do a configuration, empty if it can."""
+    if reason := reason_unavailable(configuration.retriever, model):
         return reason
-    if cell.pooling == OWN and model.pooling != OWN:
+    if configuration.pooling == OWN and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
-    if cell.prompts != "own" and not model.prompts.in_search:
+    if configuration.prompts != "own" and not model.prompts.in_search:
         return f"{model.name} has no prompts to leave out: 'own' stands for both"
-    if cell.pooling == "idf" and model.as_encoder:  # its weights are computed from the chunks
-        return error_message(lambda: model.token_limit(cell.max_tokens))
+    if configuration.pooling == "idf" and model.as_encoder:  # its weights are computed from the chunks
+        return error_message(lambda: model.token_limit(configuration.max_tokens))
     return error_message(
-        lambda: embedding_spec(model.with_precision(cell.precision), cell.pooling, cell.max_tokens)
+        lambda: embedding_spec(
+            model.with_precision(configuration.precision), configuration.pooling, configuration.max_tokens
+        )
     )
 
 

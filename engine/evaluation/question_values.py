@@ -1,4 +1,4 @@
-"""Values of several metrics for every question, in little memory, as a sweep has them for many cells.
+"""Values of several metrics for every question in little memory, as a sweep has them for each row.
 
 Most values repeat: a question without a hit has 0 in every metric, and ranks are small. So each distinct
 number is stored once, and its index in one or two bytes for each occurrence; nothing is rounded.

@@ -1,6 +1,6 @@
-"""Measure every cell of a grid of settings; work shared by several cells is done once.
+"""Measure every configuration of a grid; work that several configurations share is done once.
 
-Cells are ordered by shared work. Per model, the tokens of each document are counted once and questions are
+They are ordered by shared work. Per model, the tokens of each document are counted once and questions are
 embedded once; documents are cut and BM25 is computed once per splitting. A text is embedded once for all
 splittings, in one pass through the layers for all poolings, and the cache keeps its vectors for later sweeps.
 Different k use the same ranking.
@@ -8,7 +8,7 @@ Different k use the same ranking.
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -32,10 +32,9 @@ from engine.evaluation.sweep_row import (
     resamples,
     values_at,
 )
-from engine.evaluation.sweep_vectors import n_passes, vectors_of
-from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
+from engine.models.prompts import Role
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import (
@@ -44,24 +43,62 @@ from engine.retrieval.retrievers import (
     SearchTexts,
     retriever_scores,
 )
-from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
 from engine.settings import Configuration
 
 Key = TypeVar("Key", bound=Hashable)
+# Called with the number of configurations done, including parts of those in preparation, and the total.
+SweepProgress = Callable[[float, int], None]
+IDF = "idf"  # the pooling whose weights are computed from the chunks
 RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
+TEXTS_A_CONFIGURATION = 8  # embedded in about the time in which a configuration is measured
+
+
+class Cancelled(Exception):
+    """A sweep is stopped on request."""
+
+
+@dataclass
+class Progress:
+    """The configurations of a sweep that are done, and the texts embedded for those in preparation."""
+
+    n_configurations: int = 0
+    n_done: int = 0
+    on_progress: SweepProgress | None = None
+    is_stopped: Callable[[], bool] | None = None
+    n_texts: int = 0  # to embed for the current configurations
+    n_embedded: int = 0
+    n_sharing: int = 0  # configurations that need these texts
+    n_measured: int = 0  # of them
+    since: float = field(default_factory=time.perf_counter)  # time when the previous row was ready
+
+    def start(self, n_sharing: int, n_texts: int) -> None:
+        """Start a group of configurations, and the texts that are embedded for them."""
+        self.n_done += self.n_measured
+        self.n_texts, self.n_sharing, self.n_embedded, self.n_measured = n_texts, n_sharing, 0, 0
+
+    def advance(self, n_embedded: int = 0, n_measured: int = 0, of_next: float = 0.0) -> None:
+        """Count texts and configurations, and a part of the next one; raise `Cancelled` on request."""
+        self.n_embedded, self.n_measured = self.n_embedded + n_embedded, self.n_measured + n_measured
+        if self.is_stopped is not None and self.is_stopped():
+            raise Cancelled
+        if self.on_progress is not None:
+            work = self.n_texts + TEXTS_A_CONFIGURATION * self.n_sharing
+            done = self.n_embedded + TEXTS_A_CONFIGURATION * (self.n_measured + of_next)
+            self.on_progress(self.n_done + done / max(work, 1) * self.n_sharing, self.n_configurations)
 
 
 def sweep(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     models: Mapping[str, Model],
     cache: VectorCache | None = None,
-    on_progress: CellProgress | None = None,
+    on_progress: SweepProgress | None = None,
     is_stopped: Callable[[], bool] | None = None,
     done: Sequence[SweepRow] = (),
 ) -> Iterator[SweepRow]:
-    """Measure every cell of a grid, and yield rows as they are ready, those with most shared work together.
+    """Measure every configuration, and yield rows as they are ready, those with most shared work together.
 
     Only the vectors and scores of one splitting, and the cache, are in memory at a time.
 
@@ -70,31 +107,31 @@ def sweep(
     documents, questions
         The documents to search, and the questions. Chunks with equal scores keep their order, so documents
         are ordered `by_name`, and the order of the argument changes no number.
-    cells
-        The settings, measured once if repeated. `fitting` leaves out cells that a model cannot do.
+    configurations
+        The settings, measured once if repeated. `fitting` leaves out configurations that a model cannot do.
     models
-        The models by the names in the cells.
+        The models by the names in the configurations.
     cache
         Cache of vectors; None for a temporary one in memory.
     on_progress
-        Called with the number of cells done, including ``done`` and parts of a cell, and the total.
+        Called with the number of configurations done, with ``done`` and parts of one, and the total.
     is_stopped
         Called often; the rows end soon after it returns true. Vectors computed until then stay in the cache.
     done
-        Rows of an earlier sweep of the same documents, questions and models, whose cells are skipped.
+        Rows of an earlier sweep of the same documents, questions and models, which are not measured again.
 
     Returns
     -------
     iterator of SweepRow
-        Except for ``seconds``, rows do not depend on the order of the cells.
+        Except for ``seconds``, rows do not depend on the order of the configurations.
     """
-    check_sweep(documents, questions, cells, models)
-    finished = {row.cell for row in done}
-    distinct = list(dict.fromkeys(cells))
-    todo = [cell for cell in distinct if cell not in finished]
-    watch = Watch(len(distinct), len(distinct) - len(todo), on_progress, is_stopped)
+    check_sweep(documents, questions, configurations, models)
+    finished = {row.configuration for row in done}
+    distinct = list(dict.fromkeys(configurations))
+    todo = [one for one in distinct if one not in finished]
+    progress = Progress(len(distinct), len(distinct) - len(todo), on_progress, is_stopped)
     cache = VectorCache() if cache is None else cache
-    return rows_of(by_name(documents), questions, todo, models, cache, watch)
+    return rows_of(by_name(documents), questions, todo, models, cache, progress)
 
 
 def by_name(documents: Sequence[Document]) -> list[Document]:
@@ -105,51 +142,50 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
 def check_sweep(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     models: Mapping[str, Model],
 ) -> None:
-    """Raise `InputError` if an argument is empty or a cell cannot be measured."""
+    """Raise `InputError` if an argument is empty or a configuration cannot be measured."""
     for what, given in {"documents": documents, "questions": questions}.items():
         if not given:
             raise InputError(f"there are no {what}: give one or more")
-    if missing := {cell.model for cell in cells} - set(models):
+    if missing := {one.model for one in configurations} - set(models):
         raise InputError(
             f"the grid names the models {sorted(missing)}, given are {sorted(models)}: load them"
         )
-    for cell in dict.fromkeys(cells):
-        if why := reason_left_out(cell, models[cell.model]):
-            raise InputError(f"{cell}: {why}")
+    for one in dict.fromkeys(configurations):
+        if reason := reason_left_out(one, models[one.model]):
+            raise InputError(f"{one}: {reason}")
 
 
 def rows_of(
     documents: Sequence[Document],
     questions: Sequence[Question],
-    cells: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     models: Mapping[str, Model],
     cache: VectorCache,
-    watch: Watch,
+    progress: Progress,
 ) -> Iterator[SweepRow]:
-    """Measure the cells model by model, splitting by splitting, token limit by token limit."""
+    """Measure configurations model by model, splitting by splitting, embedding by embedding."""
     counts = resamples(len(questions))
     try:
-        watch.tell()
-        for name, of_model in grouped(cells, lambda cell: cell.model).items():
+        progress.advance()
+        for name, of_model in grouped(configurations, lambda one: one.model).items():
             model = models[name]
             tokens = [token_spans(document.text, model.tokenizer) for document in documents]
-            for splitting, of_splitting in grouped(of_model, lambda cell: cell.splitting).items():
+            for splitting, of_splitting in grouped(of_model, lambda one: one.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
                 labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
-                for alike in grouped(of_splitting, lambda cell: (cell.max_tokens, *reading(cell))).values():
-                    prompts, precision = reading(alike[0])
-                    read_so = model.with_prompts(prompts).with_precision(precision)
-                    yield from measure_cells(alike, labelled, read_so, cache, watch)
-    except Stopped:
+                for (prompts, precision, _), same_embedding in grouped(of_splitting, embedding_key).items():
+                    embedder = model.with_prompts(prompts).with_precision(precision)
+                    yield from measure_configurations(same_embedding, labelled, embedder, cache, progress)
+    except Cancelled:
         return
 
 
-def reading(cell: Configuration) -> tuple[str, str]:
-    """How a cell's model reads texts: the use of its prompts, and its precision."""
-    return cell.prompts, cell.precision
+def embedding_key(configuration: Configuration) -> tuple[str, str, int | None]:
+    """Return the settings that configurations share whose texts are embedded by the same passes."""
+    return configuration.prompts, configuration.precision, configuration.max_tokens
 
 
 def split_documents(
@@ -194,60 +230,96 @@ class LabelledChunks:
         return bm25_bytes(self.texts)
 
 
-def measure_cells(
-    cells: Sequence[Configuration], labelled: LabelledChunks, model: Model, cache: VectorCache, watch: Watch
+def measure_configurations(
+    configurations: Sequence[Configuration],
+    labelled: LabelledChunks,
+    model: Model,
+    cache: VectorCache,
+    progress: Progress,
 ) -> Iterator[SweepRow]:
-    """Measure cells alike but for pooling, retriever and k: pooling by pooling, retriever by retriever."""
-    asked, max_tokens = tuple(question.text for question in labelled.questions), cells[0].max_tokens
-    poolings = list(dict.fromkeys(cell.pooling for cell in cells if cell.retriever != BM25))
-    watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))
-    vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, watch.tell)
-    uses_words = any(RETRIEVERS[cell.retriever].uses_bm25 for cell in cells)
+    """Measure configurations that differ in pooling, retriever and k: pooling by pooling, then retrievers."""
+    asked, max_tokens = tuple(question.text for question in labelled.questions), configurations[0].max_tokens
+    poolings = list(dict.fromkeys(one.pooling for one in configurations if one.retriever != BM25))
+    progress.start(len(configurations), (len(asked) + len(labelled.texts)) * n_passes(poolings))
+    vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, progress.advance)
+    uses_words = any(RETRIEVERS[one.retriever].uses_bm25 for one in configurations)
     words = Bm25(labelled.texts) if uses_words else None  # before any search, whose time is measured
     texts = SearchTexts(asked, tuple(labelled.texts), model.as_encoder, max_tokens, words)
     spent: dict[str, float] = {}
-    for pooling, of_pooling in grouped(
-        cells, lambda cell: "" if cell.retriever == BM25 else cell.pooling
-    ).items():
+    by_pooling = grouped(configurations, lambda one: "" if one.retriever == BM25 else one.pooling)
+    for pooling, of_pooling in by_pooling.items():
         inputs = SearchInputs(texts, *np.split(vectors[pooling], [len(asked)]))
         spent.pop("dense", None)
-        for retriever, of_retriever in grouped(of_pooling, lambda cell: cell.retriever).items():
-            scores, seconds = timed_scores(retriever, inputs, watch, spent)
-            ranked = Ranked.of(scores, labelled.relevant, max(cell.k for cell in of_retriever))
+        for retriever, of_retriever in grouped(of_pooling, lambda one: one.retriever).items():
+            scores, seconds = timed_scores(retriever, inputs, progress, spent)
+            ranked = Ranked.of(scores, labelled.relevant, max(one.k for one in of_retriever))
             n_bytes = index_bytes(retriever, inputs, labelled)
-            for k, of_k in grouped(of_retriever, lambda cell: cell.k).items():
+            for k, of_k in grouped(of_retriever, lambda one: one.k).items():
                 values = values_at(ranked, labelled.chunks, labelled.questions, k)
-                for cell in of_k:
-                    yield make_row(cell, values, labelled, n_bytes, watch, seconds / len(asked))
+                for one in of_k:
+                    yield SweepRow(
+                        one,
+                        n_chunks=len(labelled.chunks),
+                        n_questions=len(asked),
+                        metrics=dict(zip(METRICS, values.mean(axis=0).tolist(), strict=True)),
+                        intervals=intervals_of(values, labelled.counts),
+                        values=QuestionValues.of(tuple(METRICS), values),
+                        seconds=time.perf_counter() - progress.since,
+                        index_bytes=n_bytes,
+                        search_seconds=seconds / len(asked),
+                    )
                     # The caller's time with a row does not count for the next row.
-                    watch.since = time.perf_counter()
-                    watch.tell(n_measured=1)
+                    progress.since = time.perf_counter()
+                    progress.advance(n_measured=1)
 
 
-def make_row(
-    cell: Configuration,
-    values: Array,
-    labelled: LabelledChunks,
-    n_bytes: int,
-    watch: Watch,
-    search_seconds: float | None = None,
-) -> SweepRow:
-    """Make a row from the values ``(n_questions, n_metrics)`` of a cell."""
-    return SweepRow(
-        cell,
-        n_chunks=len(labelled.chunks),
-        n_questions=len(labelled.questions),
-        metrics=dict(zip(METRICS, values.mean(axis=0).tolist(), strict=True)),
-        intervals=intervals_of(values, labelled.counts),
-        values=QuestionValues.of(tuple(METRICS), values),
-        seconds=time.perf_counter() - watch.since,
-        index_bytes=n_bytes,
-        search_seconds=search_seconds,
-    )
+def n_passes(poolings: Sequence[str]) -> int:
+    """Return the number of passes through the layers: one for all poolings, and one more for "idf"."""
+    return (IDF in poolings) + any(pooling != IDF for pooling in poolings)
+
+
+def vectors_of(
+    asked: Sequence[str],
+    texts: Sequence[str],
+    model: Model,
+    poolings: Sequence[str],
+    max_tokens: int | None,
+    cache: VectorCache,
+    on_embedded: Callable[[int], None],
+) -> dict[str, Array]:
+    """Embed questions and chunks by every pooling, ``(n_questions + n_chunks, d_model)`` each.
+
+    The weights of "idf" are computed from these chunks. The name "" has vectors of length 0, for BM25, which
+    needs none. ``on_embedded`` is called with the number of texts done since the last call, cached ones
+    included; it may raise to stop.
+    """
+    vectors = {"": np.empty((len(asked) + len(texts), 0), np.float32)}
+
+    def embed(role: Role, texts: Sequence[str], model: Model, poolings: Sequence[str]) -> dict[str, Array]:
+        last = 0
+
+        def report(done: int, _: int) -> None:
+            nonlocal last
+            on_embedded(done - last)
+            last = done
+
+        return cached_encode_all(texts, model, poolings, max_tokens, cache, report, role)
+
+    together = [pooling for pooling in poolings if pooling != IDF]
+    passes: list[tuple[Model, list[str]]] = [(model, together)] if together else []
+    if IDF in poolings:
+        encoder = model.as_encoder
+        assert encoder is not None, "checked by check_sweep"
+        passes.append((encoder.with_idf(texts), [IDF]))
+    for embedder, each in passes:
+        questions = embed("query", asked, embedder, each)
+        chunks = embed("document", texts, embedder, each)
+        vectors |= {name: np.concatenate([questions[name], chunks[name]]) for name in each}
+    return vectors
 
 
 def timed_scores(
-    retriever: str, inputs: SearchInputs, watch: Watch, spent: dict[str, float]
+    retriever: str, inputs: SearchInputs, progress: Progress, spent: dict[str, float]
 ) -> tuple[Array, float]:
     """Return the scores of a retriever, and the seconds that they take where nothing is computed before.
 
@@ -258,8 +330,12 @@ def timed_scores(
     for name in needed:
         if name not in spent:
             spent[name] = computing_seconds(name, inputs)
+
+    def advance(n_read: int, n_to_read: int) -> None:
+        progress.advance(of_next=n_read / max(n_to_read, 1))
+
     begin = time.perf_counter()
-    scores = scores_of(retriever, inputs, watch)
+    scores = retriever_scores(retriever, inputs, on_progress=advance)
     return scores, time.perf_counter() - begin + sum(spent[name] for name in needed)
 
 
@@ -277,15 +353,6 @@ def computing_seconds(name: str, inputs: SearchInputs) -> float:
     return min(seconds)
 
 
-def scores_of(retriever: str, inputs: SearchInputs, watch: Watch) -> Array:
-    """Score the chunks by `retriever_scores`."""
-
-    def tell(n_read: int, n_to_read: int) -> None:
-        watch.tell(next_cell=n_read / max(n_to_read, 1))
-
-    return retriever_scores(retriever, inputs, on_progress=tell)
-
-
 def index_bytes(retriever: str, inputs: SearchInputs, labelled: LabelledChunks) -> int:
     """Return the bytes of the index of a retriever: vectors, words, or both."""
     of_words = labelled.bm25_bytes if RETRIEVERS[retriever].uses_bm25 else 0
@@ -293,10 +360,10 @@ def index_bytes(retriever: str, inputs: SearchInputs, labelled: LabelledChunks) 
 
 
 def grouped(
-    cells: Sequence[Configuration], key: Callable[[Configuration], Key]
+    configurations: Sequence[Configuration], key: Callable[[Configuration], Key]
 ) -> dict[Key, list[Configuration]]:
-    """Group cells by key, in the order of each key's first cell."""
+    """Group configurations by key, in the order of each key's first."""
     groups: dict[Key, list[Configuration]] = {}
-    for cell in cells:
-        groups.setdefault(key(cell), []).append(cell)
+    for one in configurations:
+        groups.setdefault(key(one), []).append(one)
     return groups

@@ -1,4 +1,4 @@
-"""The results of one cell of a grid."""
+"""The results of one configuration of a grid."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,16 +16,16 @@ from engine.settings import Configuration
 
 BM25 = "bm25"
 FLOAT_BYTES = INT_BYTES = 4
-SEED = 0  # of the resamples, the same for all cells
+SEED = 0  # of the resamples, the same for all configurations
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """A cell and its results.
+    """A configuration and its results.
 
     Attributes
     ----------
-    cell
+    configuration
         The settings, with the ``k`` of the metrics' names.
     n_chunks, n_questions
         Number of chunks and questions.
@@ -44,7 +44,7 @@ class SweepRow:
         earlier versions.
     """
 
-    cell: Configuration
+    configuration: Configuration
     n_chunks: int
     n_questions: int
     metrics: Mapping[str, float]
@@ -104,9 +104,9 @@ class Ranked:
         ]
 
 
-def takes_all(cell: Configuration, n_chunks: int) -> bool:
-    """Whether a cell retrieves all chunks, so that its recall is 1; BM25 needs a common word to find one."""
-    return cell.k >= n_chunks and cell.retriever != BM25
+def retrieves_every_chunk(row: SweepRow) -> bool:
+    """Whether all chunks are retrieved, so that the recall is 1; BM25 needs a common word to find one."""
+    return row.configuration.k >= row.n_chunks and row.configuration.retriever != BM25
 
 
 def values_at(ranked: Ranked, chunks: Sequence[Chunk], questions: Sequence[Question], k: int) -> Array:
@@ -123,7 +123,7 @@ def resamples(n_questions: int) -> Array:
 def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]:
     """Return the bootstrap interval of every metric's mean, equal to that of `mean_interval`.
 
-    ``values`` are ``(n_questions, n_metrics)``, ``counts`` is the result of `resamples`, one for all cells.
+    ``values`` are ``(n_questions, n_metrics)``, ``counts`` is the result of `resamples`, one for all.
     """
     replicates = means(values)(counts)  # (n_resamples, n_metrics)
     found = [percentile_interval(*both) for both in zip(values.mean(axis=0), replicates.T, strict=True)]

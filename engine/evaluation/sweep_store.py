@@ -8,13 +8,14 @@ import csv
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from engine.documents.document import Document
 from engine.errors import UNREADABLE, InputError
@@ -25,19 +26,19 @@ from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_row import SweepRow
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import prompted_digest
-from engine.settings import Configuration
+from engine.settings import SWEPT
 from engine.wording import csv_cell
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
-SETTINGS = tuple(field.name for field in fields(Configuration))
+ROW = TypeAdapter(SweepRow)
 FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes", "search_seconds")
 
 
 def stamp_of(
     documents: Sequence[Document], questions: Sequence[Question], models: Mapping[str, Model]
 ) -> str:
-    """Return a SHA-256 over all inputs of a sweep except the cells."""
+    """Return a SHA-256 over all inputs of a sweep except the configurations."""
     digest = sha256(repr((by_name(documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(models.items()):
         digest.update(f"{name} {prompted_digest(model.fingerprint, model.prompts)}\n".encode())
@@ -88,7 +89,7 @@ def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
     rows = []
     for number, line in enumerate(lines[1:], 2):
         try:
-            rows.append(to_row(json.loads(line)))
+            rows.append(read_row(json.loads(line)))
         except UNREADABLE as error:
             raise InputError(f"{path}, line {number} is damaged: delete that line, and go on") from error
     return rows
@@ -107,7 +108,7 @@ def append(path: Path, row: SweepRow) -> None:
 
 def row_line(row: SweepRow) -> bytes:
     """Return the line of a row."""
-    return line_of({**vars(row), "cell": asdict(row.cell), "values": dict(row.values)})
+    return line_of(row_fields(row))
 
 
 def line_of(content: Mapping[str, Any]) -> bytes:
@@ -115,17 +116,25 @@ def line_of(content: Mapping[str, Any]) -> bytes:
     return f"{json.dumps(content)}\n".encode()
 
 
-def to_row(content: dict[str, Any]) -> SweepRow:
-    """Make a row from the content of a line, which may lack metrics and the time of a search, added later."""
-    names = [name for name in METRICS if name in content["metrics"]]
-    columns = np.array([content["values"][name] for name in names], np.float64).T
-    return SweepRow(
-        cell=Configuration(**content["cell"]),
-        metrics={name: float(content["metrics"][name]) for name in names},
-        intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in names},
-        values=QuestionValues.of(names, columns),
-        **{name: content[name] for name in FIGURES[:-1]},
-        search_seconds=content.get("search_seconds"),
+def row_fields(row: SweepRow) -> dict[str, Any]:
+    """Return a row in JSON types."""
+    fields: dict[str, Any] = ROW.dump_python(replace(row, values=dict(row.values)), mode="json")
+    return fields
+
+
+def read_row(content: Mapping[str, Any]) -> SweepRow:
+    """Return the row that `row_fields` wrote, also where it lacks metrics that came later.
+
+    A row of a former version has its configuration under ``cell``. Raises `ValueError` for a damaged one.
+    """
+    configuration = content["configuration"] if "configuration" in content else content["cell"]
+    row = ROW.validate_python({**content, "configuration": configuration})
+    names = [name for name in METRICS if name in row.metrics]
+    return replace(
+        row,
+        metrics={name: row.metrics[name] for name in names},
+        intervals={name: row.intervals[name] for name in names},
+        values=QuestionValues.of(names, np.array([row.values[name] for name in names], np.float64).T),
     )
 
 
@@ -143,7 +152,7 @@ def to_csv(rows: Sequence[SweepRow]) -> str:
     """Return a table with one line per row: settings, figures, metrics, and the ends of their intervals."""
     text = StringIO(newline="")
     ends = [f"{name} {end}" for name in METRICS for end in ("low", "high")]
-    writer = csv.DictWriter(text, [*SETTINGS, *FIGURES, *METRICS, *ends], lineterminator="\n")
+    writer = csv.DictWriter(text, [*SWEPT, *FIGURES, *METRICS, *ends], lineterminator="\n")
     writer.writeheader()
     for row in rows:
         bounds = {
@@ -157,4 +166,4 @@ def to_csv(rows: Sequence[SweepRow]) -> str:
 
 def flat(row: SweepRow) -> dict[str, Any]:
     """Return settings, figures and metrics of a row by their names."""
-    return {**asdict(row.cell), **{name: getattr(row, name) for name in FIGURES}, **row.metrics}
+    return {**asdict(row.configuration), **{name: getattr(row, name) for name in FIGURES}, **row.metrics}

@@ -51,15 +51,15 @@ class Export:
     left_out: tuple[str, ...]
 
 
-def export(cell: Configuration, model: Model, to: str, parent_tokens: int = 0) -> Export:
+def export(configuration: Configuration, model: Model, to: str, parent_tokens: int = 0) -> Export:
     """Write a script that cuts documents into the same chunks and finds the same passages.
 
     Parameters
     ----------
-    cell
+    configuration
         The settings.
     model
-        The model that ``cell.model`` names.
+        The model that ``configuration.model`` names.
     to
         A key of `LIBRARIES`.
     parent_tokens
@@ -68,7 +68,7 @@ def export(cell: Configuration, model: Model, to: str, parent_tokens: int = 0) -
     Returns
     -------
     Export
-        The script reads a folder and a question, and prints the ``cell.k`` best passages.
+        The script reads a folder and a question, and prints the ``configuration.k`` best passages.
 
     Raises
     ------
@@ -76,10 +76,12 @@ def export(cell: Configuration, model: Model, to: str, parent_tokens: int = 0) -
         An unknown library, or settings that cannot be combined.
     """
     check_library(to)
-    check_cell(cell, model, parent_tokens)
-    wanted = resolved(cell, model)
-    cell = replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].needs_reranker else wanted
-    fields = script_fields(cell, model, to, parent_tokens)
+    check_configuration(configuration, model, parent_tokens)
+    wanted = resolved(configuration, model)
+    configuration = (
+        replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].needs_reranker else wanted
+    )
+    fields = script_fields(configuration, model, to, parent_tokens)
     body = rendered(f"{to.replace('-', '_')}.jinja", fields)
     imports = import_lines(body, LIBRARIES[to])
     head = rendered("head.jinja", fields | {"packages": packages(imports, LIBRARIES[to])})
@@ -92,38 +94,38 @@ def spaced(script: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", script).strip() + "\n"
 
 
-def check_cell(cell: Configuration, model: Model, parent_tokens: int) -> None:
+def check_configuration(configuration: Configuration, model: Model, parent_tokens: int) -> None:
     """Raise `InputError` for settings that cannot be combined."""
-    check_retriever(cell.retriever)
-    if cell.k < 1:
-        raise InputError(f"k is {cell.k}: ask for 1 passage or more")
-    check_splitting(cell.splitting, model.tokenizer.n_special, parent_tokens)
-    model.with_prompts(cell.prompts)  # whether the use of prompts is a known one
-    if reason := reason_left_out(replace(resolved(cell, model), prompts="own"), model):
+    check_retriever(configuration.retriever)
+    if configuration.k < 1:
+        raise InputError(f"k is {configuration.k}: ask for 1 passage or more")
+    check_splitting(configuration.splitting, model.tokenizer.n_special, parent_tokens)
+    model.with_prompts(configuration.prompts)  # whether the use of prompts is a known one
+    if reason := reason_left_out(replace(resolved(configuration, model), prompts="own"), model):
         raise InputError(reason)
 
 
-def script_fields(cell: Configuration, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:
+def script_fields(configuration: Configuration, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:
     """Return the fields of the templates."""
-    splitter, retriever = SPLITTERS[cell.splitter], RETRIEVERS[cell.retriever]
+    splitter, retriever = SPLITTERS[configuration.splitter], RETRIEVERS[configuration.retriever]
     own, limit, normalizes = facts_of(model)
-    pooling, prompts = cell.pooling, model.with_prompts(cell.prompts).prompts
+    pooling, prompts = configuration.pooling, model.with_prompts(configuration.prompts).prompts
     dense = retriever.uses_vectors
     bert = dense and pooling not in (OWN, *POOLING_MODES)
     barriers = BARRIERS.get(splitter.barriers, "")
     topics = barriers == "topic_starts"
     return {
         "label": LIBRARIES[to].label,
-        "model": repr_of(public_name(cell.model)),
+        "model": repr_of(public_name(configuration.model)),
         "tokenizer": repr_of(public_name(DEFAULT_ENCODER)) if isinstance(model, LibraryModel) else "",
-        "max_tokens": cell.max_tokens or limit,
-        "chunk_tokens": cell.chunk_tokens,
-        "overlap": cell.overlap,
-        "overlaps": cell.overlap > 0 and not splitter.is_sliding,
+        "max_tokens": configuration.max_tokens or limit,
+        "chunk_tokens": configuration.chunk_tokens,
+        "overlap": configuration.overlap,
+        "overlaps": configuration.overlap > 0 and not splitter.is_sliding,
         "parents": parent_tokens,
         "query_prompt": repr_of(prompts.of("query")),
         "document_prompt": repr_of(prompts.of("document")),
-        "k": cell.k,
+        "k": configuration.k,
         "splitter": splitter.label,
         "retriever_label": retriever.label,
         "pooling_label": pooling_label(pooling),
@@ -148,8 +150,8 @@ def script_fields(cell: Configuration, model: Model, to: str, parent_tokens: int
         "bert": bert,
         "dense": dense,
         "words": retriever.uses_bm25,
-        "retriever": cell.retriever,
-        "native": cell.retriever in LIBRARIES[to].native and not parent_tokens,
+        "retriever": configuration.retriever,
+        "native": configuration.retriever in LIBRARIES[to].native and not parent_tokens,
         "constant": RRF_CONSTANT,
         "weight": DENSE_WEIGHT,
         "diversity": MMR_DIVERSITY,
@@ -209,30 +211,32 @@ def refuse(setting: str, name: str, place: str) -> None:
     raise InputError(f"{setting} {name!r} cannot be exported yet, for lack of {place}: choose another")
 
 
-def left_out(cell: Configuration, model: Model) -> tuple[str, ...]:
+def left_out(configuration: Configuration, model: Model) -> tuple[str, ...]:
     """Return in words the settings that a script does not carry over."""
     found: Sequence[tuple[bool, str]] = (
         (
-            RETRIEVERS[cell.retriever].needs_reranker,
+            RETRIEVERS[configuration.retriever].needs_reranker,
             "the cross-encoder: the script has the hybrid search whose best passages it would reorder",
         ),
         (
-            cell.splitter == "markdown",
+            configuration.splitter == "markdown",
             "headings of files other than Markdown: the script takes lines with # for headings, in any text",
         ),
         (
-            cell.splitter == "semantic" and cell.max_tokens not in (None, facts_of(model)[1]),
+            configuration.splitter == "semantic"
+            and configuration.max_tokens not in (None, facts_of(model)[1]),
             "the model's own token limit for single sentences, which are compared under the limit of chunks",
         ),
         (
-            cell.precision != "float32",
-            f"the precision {cell.precision}: the script embeds in float32, which finds nearly the same",
+            configuration.precision != "float32",
+            f"the precision {configuration.precision}: the script embeds in float32, which finds nearly the "
+            "same",
         ),
         (
             (encoder := model.as_encoder) is not None
             and not encoder.head.include_prompt
             and bool(model.prompts.in_search)
-            and cell.pooling not in (OWN, model.pooling),
+            and configuration.pooling not in (OWN, model.pooling),
             "prompts kept out of the pooling: the script pools their tokens, too",
         ),
     )

@@ -130,13 +130,13 @@ def test_an_experiment_is_run_and_a_cell_chosen_by_keyboard_alone(tab, app):
         for _ in range(n_taken_out):
             tab.keyboard.press("Backspace")
             drawn(tab)
-    expect(tab.get_by_test_id("stMetric").filter(has_text="Cells")).to_contain_text("3")
+    expect(tab.get_by_test_id("stMetric").filter(has_text="Configurations")).to_contain_text("3")
     press(tab, tab.get_by_role("button", name="Run the grid"))
     advice = tab.locator(".st-key-experiment-advice")
     expect(tab.get_by_role("heading", name="Take it away")).to_be_visible()
     settled(tab)
     expect(advice).to_be_visible()
-    tab_to(tab, tab.get_by_role("combobox", name="Cell"))
+    tab_to(tab, tab.get_by_role("combobox", name="Configuration"))
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         tab.keyboard.press(key)
     expect(advice).to_contain_text("Selected:")

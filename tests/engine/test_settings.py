@@ -30,7 +30,7 @@ def test_an_entry_of_a_table_can_be_chosen_at_once(monkeypatch):
     monkeypatch.setitem(SPLITTERS, "halves", replace(SPLITTERS["fixed"], label="Halves"))
     assert SETTINGS["splitter"].allows("halves")
     assert SETTINGS["splitter"].words("halves") == "Halves"
-    assert [each.splitter for each in grid(splitter=["halves"]).cells] == ["halves"]
+    assert [each.splitter for each in grid(splitter=["halves"]).configurations] == ["halves"]
 
 
 def test_values_are_put_into_words():

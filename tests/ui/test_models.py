@@ -2,7 +2,7 @@
 
 from weakref import WeakValueDictionary
 
-from ui.models import shared, timed_on, token_seconds
+from ui.models import shared, timed_on, token_seconds_here
 
 
 class Model:
@@ -21,13 +21,13 @@ def test_a_choice_takes_no_model_away_from_another_session_and_none_is_kept_with
 def test_an_encoder_is_timed_once_in_each_precision(encoder, monkeypatch):
     timed = []
 
-    def timed_vectors(chunks, cell, model):
+    def token_seconds(model, chunks):
         timed.append(model)
-        return None, float(len(timed))
+        return float(len(timed))
 
-    monkeypatch.setattr("ui.models.timed_vectors", timed_vectors)
+    monkeypatch.setattr("ui.models.token_seconds", token_seconds)
     timed_on.clear()
     rounded = encoder.with_precision("int8")
-    assert [token_seconds(each, ()) for each in (encoder, rounded, encoder, rounded)] == [1, 2, 1, 2]
+    assert [token_seconds_here(each, ()) for each in (encoder, rounded, encoder, rounded)] == [1, 2, 1, 2]
     assert timed == [encoder, rounded]
     timed_on.clear()

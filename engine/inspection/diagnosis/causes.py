@@ -26,7 +26,7 @@ NOT_THERE = Cause(
 class InUse:
     """The settings in use, which no advice may repeat, and the passage's rank under them."""
 
-    cell: Configuration  # the settings; ``max_tokens`` is a number
+    configuration: Configuration  # the settings; ``max_tokens`` is a number
     longest: int  # the most tokens that the encoder can read
     rank: int | None  # rank of the passage by their retriever; None where it does not find it
     # the prompts that the model was trained with and the settings leave out, as in `Prompts.in_search`
@@ -39,18 +39,18 @@ class InUse:
     @property
     def finds(self) -> bool:
         """Whether the passage is among the first ``k``."""
-        return self.rank is not None and self.rank <= self.cell.k
+        return self.rank is not None and self.rank <= self.configuration.k
 
     @property
     def reads_vectors(self) -> bool:
         """Whether the retriever compares vectors: all do but BM25."""
-        return self.cell.retriever != "bm25"
+        return self.configuration.retriever != "bm25"
 
     @property
     def outcome(self) -> str:
         """The rank in words: ``"BM25 (words) ranks it 7"``."""
         ranks = "does not find it" if self.rank is None else f"ranks it {self.rank:,}"
-        return f"{RETRIEVERS[self.cell.retriever].label} {ranks}"
+        return f"{RETRIEVERS[self.configuration.retriever].label} {ranks}"
 
 
 def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Cause, ...]:
@@ -119,7 +119,7 @@ def truncated(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     if diagnosis.tail_read is None or not diagnosis.unread:
         return
     n_lost, rank = diagnosis.n_unread, diagnosis.tail_read.rank
-    ways = ["raise the limit"] * ((used.cell.max_tokens or 0) < used.longest)
+    ways = ["raise the limit"] * ((used.configuration.max_tokens or 0) < used.longest)
     if rank <= diagnosis.k or n_lost >= MOSTLY * diagnosis.length:
         yield Cause(
             "truncated",
@@ -133,12 +133,14 @@ def truncated(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
 
 def split(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that no chunk holds the passage whole."""
-    rank, cell = diagnosis.centred.rank, used.cell
-    splitter = SPLITTERS[cell.splitter]
-    ways = ["let chunks overlap more"] * (not splitter.is_sliding and cell.overlap < cell.chunk_tokens // 2)
+    rank, configuration = diagnosis.centred.rank, used.configuration
+    splitter = SPLITTERS[configuration.splitter]
+    ways = ["let chunks overlap more"] * (
+        not splitter.is_sliding and configuration.overlap < configuration.chunk_tokens // 2
+    )
     if sentence_starts not in splitter.units:
         ways += ["cut at sentences"]
-    elif cell.chunk_tokens < used.longest:
+    elif configuration.chunk_tokens < used.longest:
         ways += ["cut larger chunks"]
     if diagnosis.share < WHOLE and rank <= diagnosis.k:
         yield Cause(
@@ -154,7 +156,7 @@ def near_duplicates(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that near duplicates take the ranks above the passage."""
     if diagnosis.repeats and diagnosis.without_repeats <= diagnosis.k:
         n_above = sum(len(set(group) - {diagnosis.row}) for group in diagnosis.repeats)
-        ways = ["search by maximal marginal relevance"] * (used.cell.retriever != "mmr")
+        ways = ["search by maximal marginal relevance"] * (used.configuration.retriever != "mmr")
         yield Cause(
             "near duplicates",
             f"{n_above:,} of the {len(diagnosis.above):,} chunks above it by cosine nearly repeat one "
@@ -174,7 +176,7 @@ def pooled_away(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
             "pooled away",
             f"It is {diagnosis.part:.0%} of the text of its chunk, whose one vector stands for everything in "
             f"it. As a chunk of its own it would rank {rank:,} by cosine.",
-            advice(ways * (used.cell.chunk_tokens > 2 * MIN_CHUNK_TOKENS)),
+            advice(ways * (used.configuration.chunk_tokens > 2 * MIN_CHUNK_TOKENS)),
             rank,
         )
 
@@ -182,7 +184,7 @@ def pooled_away(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
 def word_mismatch(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that BM25 finds the passage and no vector does, not even that of the passage alone."""
     rank = diagnosis.bm25.rank
-    retriever = RETRIEVERS[used.cell.retriever]
+    retriever = RETRIEVERS[used.configuration.retriever]
     way = f"search by both at once ({RETRIEVERS['weighted'].label})"
     if retriever.uses_bm25:
         way = f"the retriever in use, {retriever.label}, mixes both: search by BM25 alone"

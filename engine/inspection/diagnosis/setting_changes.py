@@ -12,8 +12,8 @@ from engine.documents.document import Document
 from engine.evaluation.grid import splitting_problem
 from engine.evaluation.questions import Question, Reference, questions_about, stem
 from engine.evaluation.significance import Comparison, compare
+from engine.evaluation.sweep import IDF
 from engine.evaluation.sweep_row import SweepRow
-from engine.evaluation.sweep_vectors import IDF
 from engine.inspection.diagnosis.location import Location, middle_half
 from engine.models.encoder import Encoder
 from engine.retrieval.retrievers import usable_retrievers
@@ -94,26 +94,29 @@ def nearby_configurations(
     return found[:MOST_TRIED]
 
 
-def is_redundant(cell: Configuration, current: Configuration) -> bool:
+def is_redundant(configuration: Configuration, current: Configuration) -> bool:
     """Whether a combination ranks like one with fewer changes."""
-    same_limit = cell.max_tokens == current.max_tokens
-    same_vectors = (cell.pooling, cell.prompts) == (current.pooling, current.prompts) and same_limit
-    if cell.retriever == "bm25" and not same_vectors:
+    same_limit = configuration.max_tokens == current.max_tokens
+    same_vectors = (configuration.pooling, configuration.prompts) == (
+        current.pooling,
+        current.prompts,
+    ) and same_limit
+    if configuration.retriever == "bm25" and not same_vectors:
         return True
-    fits = current.max_tokens is not None and cell.chunk_tokens <= current.max_tokens
+    fits = current.max_tokens is not None and configuration.chunk_tokens <= current.max_tokens
     return fits and not same_limit
 
 
-def changed_settings(current: Configuration, cell: Configuration) -> tuple[str, ...]:
+def changed_settings(current: Configuration, configuration: Configuration) -> tuple[str, ...]:
     """Return the names of the settings that differ."""
-    return tuple(key for key in SWEPT if getattr(current, key) != getattr(cell, key))
+    return tuple(key for key in SWEPT if getattr(current, key) != getattr(configuration, key))
 
 
-def setting_distance(current: Configuration, cell: Configuration) -> tuple[int, float]:
+def setting_distance(current: Configuration, configuration: Configuration) -> tuple[int, float]:
     """Return how many settings differ, and how far: 1 for another name, twice the size or 32 tokens."""
-    changed, far = changed_settings(current, cell), 0.0
+    changed, far = changed_settings(current, configuration), 0.0
     for name in changed:
-        before, after = getattr(current, name), getattr(cell, name)
+        before, after = getattr(current, name), getattr(configuration, name)
         if name in ("chunk_tokens", "max_tokens") and before and after:
             far += abs(log2(after / before))
         elif name == "overlap":
@@ -149,10 +152,12 @@ def fixing_rows(current: Configuration, rows: Sequence[SweepRow]) -> Iterator[Sw
 
     Equal changes are ordered by the mean reciprocal rank of all questions.
     """
-    ordered = sorted(rows, key=lambda row: (*setting_distance(current, row.cell), -row.metrics["mrr"]))
+    ordered = sorted(
+        rows, key=lambda row: (*setting_distance(current, row.configuration), -row.metrics["mrr"])
+    )
     for row in ordered:
         rank = passage_rank(row)
-        if row.cell != current and rank is not None and rank <= row.cell.k:
+        if row.configuration != current and rank is not None and rank <= row.configuration.k:
             yield row
 
 

@@ -29,17 +29,17 @@ LOSES = "It loses more questions than it wins: try another change."
 MAX_FIXES = 5  # listed
 
 
-def changed_names(current: Configuration, cell: Configuration) -> list[str]:
+def changed_names(current: Configuration, configuration: Configuration) -> list[str]:
     """Return the names of the settings that differ."""
-    return [SETTINGS[axis].label.lower() for axis in changed_settings(current, cell)]
+    return [SETTINGS[key].name for key in changed_settings(current, configuration)]
 
 
-def change_words(current: Configuration, cell: Configuration) -> str:
+def change_words(current: Configuration, configuration: Configuration) -> str:
     """``"chunk size 128 → 64 and retriever …"``."""
     return joined(
         [
-            f"{SETTINGS[axis].label.lower()} {value_words(current, axis)} → {value_words(cell, axis)}"
-            for axis in changed_settings(current, cell)
+            f"{SETTINGS[key].name} {value_words(current, key)} → {value_words(configuration, key)}"
+            for key in changed_settings(current, configuration)
         ],
         "and",
     )
@@ -47,7 +47,7 @@ def change_words(current: Configuration, cell: Configuration) -> str:
 
 def finds(row: SweepRow) -> bool:
     """Whether the passage is among the first k under the settings of a row."""
-    return (passage_rank(row) or row.cell.k + 1) <= row.cell.k
+    return (passage_rank(row) or row.configuration.k + 1) <= row.configuration.k
 
 
 def show_fixes(
@@ -59,7 +59,7 @@ def show_fixes(
     to change at once.
     """
     report.header(SMALLEST)
-    found = [] if finds(now) else list(fixing_rows(now.cell, rows))
+    found = [] if finds(now) else list(fixing_rows(now.configuration, rows))
     sentence: tuple[str, ...]
     if finds(now):
         sentence = ("None is needed: it is found now.",)
@@ -67,7 +67,7 @@ def show_fixes(
         more = "Let more settings change at once, or ask" if can_widen else "Ask"
         sentence = Strong("None of the measured ones."), f" {more} in other words."
     else:
-        words = change_words(now.cell, found[0].cell)
+        words = change_words(now.configuration, found[0].configuration)
         smallest = Strong(words[0].upper() + words[1:])
         sentence = smallest, f" brings it to rank {passage_rank(found[0]):,}."
     report.sentence(*sentence)
@@ -75,7 +75,8 @@ def show_fixes(
         return sentence
     listed_fixes = found[:MAX_FIXES]
     changes = tuple(
-        f"{change_words(now.cell, row.cell)} · rank {passage_rank(row):,}" for row in listed_fixes
+        f"{change_words(now.configuration, row.configuration)} · rank {passage_rank(row):,}"
+        for row in listed_fixes
     )
     number = st.selectbox(
         "Look at",
@@ -88,11 +89,11 @@ def show_fixes(
     number = min(number, len(listed_fixes) - 1)
     chosen = listed_fixes[number]
     report.parts.append(element("h3", escape(changes[number])))
-    show_effect(report, effect_on_others(now, chosen), others, chosen.cell.k)
+    show_effect(report, effect_on_others(now, chosen), others, chosen.configuration.k)
     st.button(
         "Use these settings",
         on_click=use_settings,
-        args=(chosen.cell,),
+        args=(chosen.configuration,),
         icon=":material/check:",
         help="Changes the settings in the sidebar, on all pages.",
     )
@@ -135,6 +136,6 @@ def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, s
     }
 
 
-def use_settings(cell: Configuration) -> None:
-    """Set the app's own settings to those of a cell."""
-    apply_configuration(cell)
+def use_settings(configuration: Configuration) -> None:
+    """Set the app's own settings to those of a configuration."""
+    apply_configuration(configuration)

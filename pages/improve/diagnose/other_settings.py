@@ -29,7 +29,7 @@ from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.fix import changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.configurations import choose_values, value_words
-from ui.models import token_seconds
+from ui.models import token_seconds_here
 from ui.progress import TimeLeft
 from ui.report import Report
 from ui.setting_values import configuration_of
@@ -66,11 +66,15 @@ def show_other_settings(
     assert encoder is not None, "the model of documents that the app embeds"
     target = passage_question(asked.question, place, search.document(place.document))
     others = other_questions(target, questions, search.documents)
-    current = current_cell(search)
-    cells = wanted_cells(current, encoder)
+    current = current_configuration(search)
+    configurations = wanted_configurations(current, encoder)
     rows = kept_rows((target, *others), (place.document, search.documents, search.model.name))
-    missing = [cell for cell in cells if cell not in {row.cell for row in rows}]
-    show_cost(missing, cells, search)
+    missing = [
+        configuration
+        for configuration in configurations
+        if configuration not in {row.configuration for row in rows}
+    ]
+    show_cost(missing, configurations, search)
     if st.button(
         "Try other settings",
         type="primary",
@@ -79,10 +83,10 @@ def show_other_settings(
         help="Cuts and embeds the chosen documents anew for each way to cut; nothing is embedded twice. "
         "After a minute it shows what is measured, and goes on when pressed again.",
     ):
-        measure_cells([target, *others], cells, rows, search)
+        measure_configurations([target, *others], configurations, rows, search)
         st.rerun()  # the caption above the button still counts them as missing
-    measured = [row for row in rows if row.cell in set(cells)]
-    now = next((row for row in measured if row.cell == current), None)
+    measured = [row for row in rows if row.configuration in set(configurations)]
+    now = next((row for row in measured if row.configuration == current), None)
     if now is None:
         report.note(st.info, ":material/tune:", "Nothing is measured yet for these settings.")
         return ()
@@ -91,7 +95,7 @@ def show_other_settings(
     return show_fixes(report, measured, now, others, can_widen)
 
 
-def current_cell(search: Search) -> Configuration:
+def current_configuration(search: Search) -> Configuration:
     """Return the present settings."""
     if search.cut.uploaded:
         size, spec = search.cut.splitting, search.index.spec
@@ -102,16 +106,19 @@ def current_cell(search: Search) -> Configuration:
     return replace(configuration_of(search.settings), model=search.model.name)
 
 
-def measure_cells(
-    questions: Sequence[Question], cells: Sequence[Configuration], rows: list[SweepRow], search: Search
+def measure_configurations(
+    questions: Sequence[Question],
+    configurations: Sequence[Configuration],
+    rows: list[SweepRow],
+    search: Search,
 ) -> None:
-    """Measure the cells that ``rows`` lack, appending each row at once, so that a stop loses none.
+    """Measure the configurations that ``rows`` lack, appending each row at once, so that a stop loses none.
 
     Those that read tokens or pairs again come last, as each takes long; none is begun after `BUDGET_S`.
     """
     bar, stop, left = st.progress(0.0, "Measuring…"), st.empty(), TimeLeft()
-    slow = [cell for cell in cells if reads_again(cell)]
-    quick = [cell for cell in cells if not reads_again(cell)]
+    slow = [configuration for configuration in configurations if reads_again(configuration)]
+    quick = [configuration for configuration in configurations if not reads_again(configuration)]
     end = monotonic() + BUDGET_S
     stop.button("Stop", icon=":material/stop_circle:", help="Keeps the combinations measured so far.")
 
@@ -136,9 +143,9 @@ def measure_cells(
         stop.empty()
 
 
-def reads_again(cell: Configuration) -> bool:
+def reads_again(configuration: Configuration) -> bool:
     """Whether a retriever reads the best chunks of every question again, by a pass through a model."""
-    retriever = RETRIEVERS[cell.retriever]
+    retriever = RETRIEVERS[configuration.retriever]
     return retriever.needs_tokens or retriever.needs_reranker
 
 
@@ -149,7 +156,7 @@ def kept_rows(questions: tuple[Question, ...], of: tuple[str, tuple[Document, ..
     return cast(list[SweepRow], st.session_state[ROWS][1])
 
 
-def wanted_cells(current: Configuration, encoder: Encoder) -> list[Configuration]:
+def wanted_configurations(current: Configuration, encoder: Encoder) -> list[Configuration]:
     """Draw the choice of settings to try; return the combinations, the nearest to the current one first."""
     most_changes = st.segmented_control(
         "Settings that change at once",
@@ -172,18 +179,28 @@ def wanted_cells(current: Configuration, encoder: Encoder) -> list[Configuration
     return nearby_configurations(current, values, most_changes)
 
 
-def show_cost(missing: Sequence[Configuration], cells: Sequence[Configuration], search: Search) -> None:
+def show_cost(
+    missing: Sequence[Configuration], configurations: Sequence[Configuration], search: Search
+) -> None:
     """Show how many combinations are to be measured, and how long that takes at most."""
     if not missing:
-        st.caption(f"All {len(cells):,} combinations are measured.")
+        st.caption(f"All {len(configurations):,} combinations are measured.")
         return
     n_tokens = sum(len(document.text) for document in search.documents) / CHARACTERS_PER_TOKEN
-    cuts = {(cell.splitting, cell.max_tokens, cell.prompts, cell.pooling == "idf") for cell in missing}
+    cuts = {
+        (
+            configuration.splitting,
+            configuration.max_tokens,
+            configuration.prompts,
+            configuration.pooling == "idf",
+        )
+        for configuration in missing
+    }
     index = search.index
-    a_token = token_seconds(index.encoder(search.model), index.chunks)
+    a_token = token_seconds_here(index.encoder(search.model), index.chunks)
     seconds = n_tokens * len(cuts) * a_token + 0.1 * len(missing)
     st.caption(
-        f"{len(missing):,} of {len(cells):,} combinations are to be measured: at most "
+        f"{len(missing):,} of {len(configurations):,} combinations are to be measured: at most "
         f"{readable_time(seconds)}, and about a minute at once."
     )
     if search.cut.parent_tokens:
@@ -192,7 +209,7 @@ def show_cost(missing: Sequence[Configuration], cells: Sequence[Configuration], 
 
 def show_ranks(report: Report, rows: Sequence[SweepRow], now: SweepRow) -> None:
     """Draw the rank under every combination that was measured."""
-    n_others, k = now.n_questions - 1, now.cell.k
+    n_others, k = now.n_questions - 1, now.configuration.k
     n_found = Strong(f"{sum(map(finds, rows)):,} of {len(rows):,}")
     report.sentence("Under ", n_found, f" settings it is among the first {k}.")
     report.table(
@@ -214,16 +231,18 @@ def setting_rows(rows: Sequence[SweepRow], now: SweepRow) -> list[dict[str, obje
     """Return the table of the rank under every setting that was measured, the best first."""
     table = []
     for row in sorted(rows, key=lambda row: passage_rank(row) or row.n_chunks + 1):
-        cell = row.cell
+        configuration = row.configuration
         entry: dict[str, object] = {
             "Rank": passage_rank(row),
-            "Changed": "nothing (now)" if row is now else joined(changed_names(now.cell, cell), "and"),
-            "Splitter": value_words(cell, "splitter"),
-            "Size": cell.chunk_tokens,
-            "Overlap": cell.overlap,
-            "Limit": cell.max_tokens,
-            "Pooling": value_words(cell, "pooling"),
-            "Retriever": value_words(cell, "retriever"),
+            "Changed": "nothing (now)"
+            if row is now
+            else joined(changed_names(now.configuration, configuration), "and"),
+            "Splitter": value_words(configuration, "splitter"),
+            "Size": configuration.chunk_tokens,
+            "Overlap": configuration.overlap,
+            "Limit": configuration.max_tokens,
+            "Pooling": value_words(configuration, "pooling"),
+            "Retriever": value_words(configuration, "retriever"),
             "Chunks": row.n_chunks,
         }
         if row.n_questions > 1:

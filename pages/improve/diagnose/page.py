@@ -10,7 +10,7 @@ from engine.inspection.diagnosis.causes import InUse, causes
 from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
 from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, Search, ask
-from pages.improve.diagnose.other_settings import current_cell, show_other_settings
+from pages.improve.diagnose.other_settings import current_configuration, show_other_settings
 from pages.improve.diagnose.rank import Ranking, ranking_of, show_rank
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.chunk_settings import Cut
@@ -61,7 +61,7 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
     ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, reranker_name(), search)
     rank = ranking.rank if ranking.is_found else None
     left_out = search.model.prompts.in_search if search.cut.prompts == "none" else {}
-    used = InUse(current_cell(search), search.longest, rank, left_out)
+    used = InUse(current_configuration(search), search.longest, rank, left_out)
     if used.finds:
         used = replace(
             used,

@@ -50,9 +50,9 @@ def show_causes(
     """
     report.header(IN_SHORT)
     if used is not None and used.finds:
-        found = f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count."
+        found = f"It was found: it ranks {used.rank:,}, and the first {used.configuration.k:,} count."
         report.note(st.success, ":material/check_circle:", found)
-    elif used is not None and used.cell.retriever != "dense":
+    elif used is not None and used.configuration.retriever != "dense":
         outcome = f"{used.outcome[0].upper()}{used.outcome[1:]}"
         report.caption(f"{outcome}. Ranks by cosine, below, are those of its vector.")
     for cause in causes:

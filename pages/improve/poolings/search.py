@@ -32,7 +32,7 @@ from ui.corpus import content_hash
 from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
 from ui.export import show_figure
-from ui.models import token_seconds
+from ui.models import token_seconds_here
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import chunk_quote, escape_markdown, show_text
@@ -131,7 +131,7 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
         reason = "A strategy finds a passage if it ranks it among the first k."
         k = slider("Passages that count as found (k)", range(3, 21), 5, "pooling-k", reason)
         n_tokens = sum(min(chunk.n_tokens, pooled.max_tokens) for chunk in pooled.chunks)
-        seconds = n_tokens * token_seconds(pooled.encoder, pooled.chunks)
+        seconds = n_tokens * token_seconds_here(pooled.encoder, pooled.chunks)
         with_maxsim = st.toggle(
             "MaxSim too",
             key="pooling-maxsim",

@@ -1,29 +1,44 @@
 """The results of asked questions: figures with intervals, the last runs, two charts, and every question."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any, Literal
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.evaluation.answers import (
     ANSWER_METRICS,
     AnswerRow,
+    Coverage,
+    ReliabilityBin,
+    ShortAnswer,
     answer_metrics,
     coverage_curve,
     reliability,
 )
 from engine.evaluation.bootstrap import Interval, mean_interval
-from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
 from pages.improve.settings.answer_runs import AnswerRun, answer_runs, differing
-from pages.improve.settings.answer_table import show_answers
+from ui.colours import BLUE, GREY, ORANGE
 from ui.export import arrays_of, show_figure
-from ui.tables import show_table
-from ui.text import escape_markdown
+from ui.figures import LEGEND_ABOVE, styled
+from ui.tables import show_csv, show_table
+from ui.text import escape_markdown, show_text
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
 CARD_WIDTH = 156  # pixels: six beside each other on a wide screen, two on a phone
 FEW = 15  # questions; with fewer, the figures show chance alone
+TABLE_HEIGHT = 420
+FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
+    "All": lambda row: True,
+    "Wrong and confident": lambda row: row.wrong_confident,
+    "Wrong": lambda row: outcome(row) == "wrong",
+    "Refused wrongly": lambda row: outcome(row) == "refused wrongly",
+    "Unanswerable, not refused": lambda row: not row.question.answer and row.status != "refused",
+}
+HEIGHT = 360
+SHARES = {"tickformat": ".0%", "fixedrange": True, "zeroline": False}
 
 
 def show_answer_results() -> None:
@@ -201,3 +216,174 @@ def show_numbers(title: str, records: Sequence[object], names: Sequence[str]) ->
         title,
         {labels[name]: st.column_config.NumberColumn(format="%.1f %%") for name in names if name != "n"},
     )
+
+
+def show_answers(run: AnswerRun) -> None:
+    """Draw every question, those of a chosen outcome, and the one that is selected."""
+    st.header("Question by question")
+    groups = {name: [row for row in run.rows if holds(row)] for name, holds in FILTERS.items()}
+    name = st.pills(
+        "Show",
+        list(groups),
+        format_func=lambda name: f"{name} ({len(groups[name]):,})",
+        default="All",
+        required=True,
+        key="answers-filter",
+        persist_state="session",
+    )
+    rows = groups[str(name)]
+    if not rows:
+        st.info("There is no such question in this run.")
+        return
+    lines = [table_line(row, run.answers.write) for row in rows]
+    table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
+
+    def take() -> None:
+        picked = st.session_state[table].selection.rows
+        st.session_state[box] = picked[0] if picked else None
+
+    st.dataframe(
+        lines,
+        hide_index=True,
+        height="content" if len(rows) < 11 else TABLE_HEIGHT,
+        key=table,
+        on_select=take,
+        selection_mode="single-row",
+        column_config={
+            "Question": st.column_config.TextColumn(width="medium"),
+            "Known answer": st.column_config.TextColumn(
+                width="medium", help="As in the file: | divides spellings, & parts."
+            ),
+            "Sure (%)": st.column_config.NumberColumn(format="%.0f"),
+            "Quoted": st.column_config.TextColumn(width="large"),
+            "The model's words": st.column_config.TextColumn(width="large"),
+            "Seconds": st.column_config.NumberColumn(format="%.1f"),
+        },
+        alt=f"{len(rows)} questions with their outcomes, and what was shown for each",
+    )
+    show_csv(lines, "answers", "answers")
+    chosen = st.selectbox(
+        "Read in full",
+        range(len(rows)),
+        index=None,
+        format_func=lambda number: f"{rows[number].question.text} ({outcome(rows[number])})",
+        key=box,
+        placeholder="Choose a question, or select its row",
+    )
+    if chosen is not None:
+        show_row(rows[chosen])
+
+
+def outcome(row: AnswerRow) -> str:
+    """Return whether a row is right or wrong, or was refused rightly or wrongly."""
+    if row.status == "refused":
+        return "refused wrongly" if row.question.answer else "refused rightly"
+    return "right" if row.right else "wrong"
+
+
+def table_line(row: AnswerRow, write: bool) -> dict[str, Any]:
+    """Return a row as a line of the table; the model's words only if it wrote."""
+    line = {
+        "Question": row.question.text,
+        "Outcome": outcome(row),
+        "Status": row.status,
+        "Sure (%)": round(100 * row.confidence, 1),
+        "Known answer": answer_text(row.question.answer),
+        "Quoted": "\n".join(row.quotes),
+    }
+    if write:
+        line["The model's words"] = row.text
+    return line | {
+        "Found": "yes" if row.found else "no",
+        "Document": row.question.document,
+        "Seconds": row.seconds,
+    }
+
+
+def answer_text(answer: ShortAnswer) -> str:
+    """Return a short answer as it is written in a file."""
+    return " & ".join(" | ".join(part) for part in answer.parts)
+
+
+def show_row(row: AnswerRow) -> None:
+    """Draw a question with its known answer and all that was shown for it."""
+    parts = {
+        "Known answer": answer_text(row.question.answer) or "none: it is not in the documents",
+        f"Quoted ({row.status}, {row.confidence:.0%} sure)": "\n".join(row.quotes) or "nothing",
+        "The model's words": row.text or "none",
+    }
+    with st.container(border=True, key="answers-row"):
+        st.markdown(f"**{escape_markdown(row.question.text)}**")
+        for label, text in parts.items():
+            st.caption(label)
+            show_text(escape(text))
+
+
+def reliability_figure(bins: Sequence[ReliabilityBin]) -> go.Figure:
+    """Confidence against the share right, a point for each bin; on the diagonal both are the same."""
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=[0, 1],
+                y=[0, 1],
+                mode="lines",
+                name="as sure as right",
+                line={"color": GREY, "dash": "dot", "width": 1.5},
+                hoverinfo="skip",
+            ),
+            go.Scatter(
+                x=[each.confidence for each in bins],
+                y=[each.right for each in bins],
+                mode="lines+markers",
+                name="measured",
+                line={"color": BLUE, "width": 2},
+                marker={"color": BLUE, "size": 11},
+                customdata=[each.n for each in bins],
+                hovertemplate="%{customdata} answers<br>%{x:.0%} sure<br>%{y:.0%} right<extra></extra>",
+                cliponaxis=False,
+            ),
+        ]
+    )
+    return in_shares(figure, "how sure the app is", "share right")
+
+
+def coverage_figure(curve: Sequence[Coverage], answer_at: float) -> go.Figure:
+    """Share answered against the share right of those, with the threshold of the run marked."""
+    figure = go.Figure(
+        go.Scatter(
+            x=[each.answered for each in curve],
+            y=[each.right for each in curve],
+            mode="lines+markers",
+            name="each threshold",
+            line={"color": BLUE, "width": 2},
+            marker={"color": BLUE, "size": 4},
+            customdata=[each.confidence for each in curve],
+            hovertemplate="answered from %{customdata:.0%} sure<br>%{x:.0%} of all answered<br>%{y:.0%} of "
+            "those right<extra></extra>",
+            cliponaxis=False,
+        )
+    )
+    if (now := at_threshold(curve, answer_at)) is not None:
+        figure.add_scatter(
+            x=[now.answered],
+            y=[now.right],
+            mode="markers",
+            name=f"this run, {answer_at:.0%}",
+            marker={"color": ORANGE, "symbol": "star", "size": 17},
+            hovertemplate="this run: %{x:.0%} of all answered<br>%{y:.0%} of those right<extra></extra>",
+            cliponaxis=False,
+        )
+    return in_shares(figure, "share of all questions answered", "share right of those")
+
+
+def at_threshold(curve: Sequence[Coverage], answer_at: float) -> Coverage | None:
+    """Return the point of a threshold, None where it lets no answer through."""
+    return next((each for each in reversed(curve) if each.confidence >= answer_at), None)
+
+
+def in_shares(figure: go.Figure, across: str, up: str) -> go.Figure:
+    """Give a figure two axes of shares, 0 to 100 %, and the shared look."""
+    figure.update_xaxes(title=across, range=[0, 1], **SHARES)
+    figure.update_yaxes(title=up, range=[0, 1.02], **SHARES)
+    figure.update_layout(legend=LEGEND_ABOVE, dragmode=False)
+    return styled(figure, HEIGHT).update_layout(margin={"t": 40, "r": 16})

@@ -1,4 +1,4 @@
-"""Questions with known answers, asked in a background thread, and the last runs, kept in the workspace."""
+"""Questions with known answers, asked in a background job, and the last runs, kept in the workspace."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
+from engine.evaluation.answers import (
+    AnswerQuestion,
+    AnswerRow,
+    measure_answers,
+)
 from engine.generation.answer import Answer
 from engine.generation.answering import ask
 from engine.generation.sampling import RULES
@@ -31,6 +35,7 @@ from ui.settings import answer_settings
 KIND = "answers"  # marks the runs of a workspace that are these
 MOST_RUNS = 6  # kept of these
 QUOTES_S, WORDS_S = 0.2, 1.0  # a question takes about this long on two cores: quotes only, and with words
+FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}  # of earlier versions
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,6 @@ class AnswerRun:
 
 
 AS_JSON = TypeAdapter(AnswerRun)
-FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}  # of earlier versions
 
 
 def words_of_run(values: Mapping[str, Any], write: bool, names: Sequence[str]) -> dict[str, str]:

@@ -1,5 +1,7 @@
-"""The figures of an experiment on the page; a click on a cell selects it."""
+"""The figures of an experiment: quality over two settings, and quality against cost; a click selects."""
 
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -7,12 +9,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS
+from engine.layers.tracing import Array
 from engine.settings import SETTINGS, SWEPT
-from pages.improve.settings.figures import best_over, cost_figure, heat_figure, pareto_front, picked_cell
-from pages.improve.settings.runs import Experiment
-from pages.improve.settings.verdicts import shown_metrics
+from pages.improve.settings.conclusion import shown_metrics
+from pages.improve.settings.experiments import Experiment
+from ui.colours import BLUE, GREY, ORANGE
 from ui.configurations import value_words, values_in_order, varied
 from ui.export import show_save
+from ui.figures import legend_below, numbered_cells, styled
 from ui.text import escape_plotly
 
 COSTS = {
@@ -25,25 +29,30 @@ COSTS = {
     "Chunks": ("n_chunks", "chunks", False, "How many chunks the documents are cut into."),
     "Seconds": (
         "seconds",
-        "seconds this cell took",
+        "seconds this configuration took",
         False,
-        "The time of a cell without the work it shares with earlier ones: the first cell with new chunks "
-        "pays for all others with the same chunks, and texts embedded before take no time.",
+        "The time of a configuration without the work it shares with earlier ones: the first configuration "
+        "with new chunks pays for all others with the same chunks, and texts embedded before take no time.",
     ),
 }
+LABEL_CHARACTERS = 14  # in a line beside or below a map, so that the map fits on a phone
+LEVEL_LABELS = 4  # more than these are written upright
 
 
 def pick(experiment: Experiment, place: int | None) -> None:
-    """Select a cell, or none."""
+    """Select a configuration, or none."""
     st.session_state["experiment-cell"] = {} if place is None else {experiment.key: place}
 
 
 def hovers_of(experiment: Experiment, metric: str) -> list[str]:
     """Return the hover text of every row: its settings and its value."""
-    axes, label = varied(experiment.cells), METRICS[metric].label
+    axes, label = varied(experiment.configurations), METRICS[metric].label
     return [
         "<br>".join(
-            [f"{SETTINGS[axis].label}: {escape_plotly(value_words(row.cell, axis))}" for axis in axes]
+            [
+                f"{SETTINGS[axis].label}: {escape_plotly(value_words(row.configuration, axis))}"
+                for axis in axes
+            ]
             + [f"<b>{label} {row.metrics[metric]:.3f}</b>"]
         )
         for row in experiment.rows
@@ -51,9 +60,9 @@ def hovers_of(experiment: Experiment, metric: str) -> list[str]:
 
 
 def heat_axes(experiment: Experiment) -> list[str]:
-    """Return the settings that differ between cells, the most interesting first."""
+    """Return the settings that differ between configurations, the most interesting first."""
     order = ("chunk_tokens", "pooling", "retriever", "splitter")
-    axes = varied(row.cell for row in experiment.rows)
+    axes = varied(row.configuration for row in experiment.rows)
     return sorted(axes, key=lambda axis: order.index(axis) if axis in order else len(order))
 
 
@@ -63,11 +72,11 @@ def axis_label(axis: str) -> str:
 
 
 def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.Figure:
-    """Return the heat map of quality over two settings: the best cell of each two values."""
-    cells = [row.cell for row in experiment.rows]
-    names = [values_in_order(cells, axis) for axis in (down, across)]
+    """Return the heat map of quality over two settings: the best configuration of each two values."""
+    configurations = [row.configuration for row in experiment.rows]
+    names = [values_in_order(configurations, axis) for axis in (down, across)]
     numbers = [
-        [own.index(value_words(cell, axis)) for cell in cells]
+        [own.index(value_words(configuration, axis)) for configuration in configurations]
         for own, axis in zip(names, (down, across), strict=True)
     ]
     quality = np.array([row.metrics[metric] for row in experiment.rows])
@@ -93,16 +102,18 @@ def show_heat(experiment: Experiment, metric: str) -> None:
     st.header("Over two settings")
     axes = heat_axes(experiment)
     if len(axes) < 2:
-        st.info("Fewer than two settings differ between the cells, so there is no map to draw.")
+        st.info("Fewer than two settings differ between the configurations, so there is no map to draw.")
         return
     left, right = st.columns(2)
-    words = "Each place shows the best of all cells with both values."
+    words = "Each place shows the best of all configurations with both values."
     down = left.selectbox("Down", axes, format_func=axis_label, key="heat-down", help=words)
     others = [axis for axis in axes if axis != down]
     across = right.selectbox("Across", others, format_func=axis_label, key=f"heat-across-{down}", help=words)
     figure = heat_of(experiment, metric, down, across)
     show_clickable(experiment, figure, f"heat-{metric}", f"{METRICS[metric].label} over two settings")
-    st.caption("Click a cell to see the questions it wins and loses." + (" " + words) * (len(axes) > 2))
+    st.caption(
+        "Click a configuration to see the questions it wins and loses." + (" " + words) * (len(axes) > 2)
+    )
 
 
 def show_costs(experiment: Experiment, metric: str) -> None:
@@ -124,7 +135,7 @@ def show_costs(experiment: Experiment, metric: str) -> None:
 
 
 def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: str) -> None:
-    """Draw a figure whose cells may be clicked, with its downloads."""
+    """Draw a figure whose configurations may be clicked, with its downloads."""
     key = f"experiment-{name}-{experiment.key}-{len(experiment.rows)}"
 
     def take() -> None:
@@ -142,5 +153,163 @@ def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: st
     numbers |= {
         metric: [row.metrics[metric] for row in experiment.rows] for metric in shown_metrics(experiment.rows)
     }
-    numbers |= {axis: [str(getattr(row.cell, axis)) for row in experiment.rows] for axis in SWEPT}
+    numbers |= {axis: [str(getattr(row.configuration, axis)) for row in experiment.rows] for axis in SWEPT}
     show_save(figure, f"experiment-{name}", {name: np.array(values) for name, values in numbers.items()})
+
+
+def best_over(rows: Sequence[int], columns: Sequence[int], quality: Array) -> Array:
+    """Return, for every two values of two settings, the place of the best row with both, -1 for none.
+
+    ``rows`` and ``columns`` are the numbers of each cell's values, and greater ``quality`` is better, all
+    ``(n_configurations,)``; the result is ``(n_rows, n_columns)``.
+    """
+    best = np.full((max(rows, default=-1) + 1, max(columns, default=-1) + 1), -1)
+    for place in np.argsort(quality, kind="stable"):
+        best[rows[place], columns[place]] = place
+    return best
+
+
+def pareto_front(costs: Array, quality: Array) -> list[int]:
+    """Return the Pareto-optimal rows, cheapest first: no other is as good for less, or better for as much.
+
+    Both are ``(n_configurations,)``; of equal configurations the first is taken.
+    """
+    front: list[int] = []
+    for place in np.lexsort((-quality, costs)).tolist():
+        if not front or quality[place] > quality[front[-1]]:
+            front.append(place)
+    return front
+
+
+def heat_figure(
+    best: Array,
+    quality: Array,
+    hovers: Sequence[str],
+    names: tuple[Sequence[str], Sequence[str]],
+    titles: tuple[str, str],
+) -> go.Figure:
+    """Heat map of the best configuration for every two values; each may be clicked, and carries its place.
+
+    Parameters
+    ----------
+    best
+        Of `best_over`, ``(n_rows, n_columns)``.
+    quality, hovers
+        Of the configurations, ``(n_configurations,)``.
+    names, titles
+        Of the values and of the settings, down and across.
+    """
+    found = best >= 0
+    values = np.where(found, quality[best], np.nan)
+    low, high = np.nanmin(values), np.nanmax(values)
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            zmin=low,
+            zmax=max(high, low + 1e-3),
+            showscale=False,
+            **numbered_cells("%{z:.3f}"),
+            xgap=2,
+            ygap=2,
+            hoverinfo="skip",
+        )
+    )
+    down, across = np.nonzero(found)
+    figure.add_trace(  # a heat map itself takes no clicks
+        go.Scatter(
+            x=across,
+            y=down,
+            mode="markers",
+            marker={"size": 34, "symbol": "square", "opacity": 0},
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            customdata=best[found],
+            hovertext=[hovers[place] for place in best[found]],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    axes = {"showgrid": False, "zeroline": False, "fixedrange": True}
+    for update, own, title in zip((figure.update_yaxes, figure.update_xaxes), names, titles, strict=True):
+        labels = [in_lines(name) for name in own]
+        update(
+            tickvals=list(range(len(own))), ticktext=labels, range=[-0.5, len(own) - 0.5], title=title, **axes
+        )
+    figure.update_yaxes(range=[len(names[0]) - 0.5, -0.5])
+    if len(names[1]) > LEVEL_LABELS:
+        figure.update_xaxes(tickangle=-60)
+    figure.update_layout(hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select")
+    return styled(figure, height=170 + 44 * len(names[0])).update_layout(margin_t=36)
+
+
+def in_lines(name: str) -> str:
+    """Break a value's name into at most two lines."""
+    return "<br>".join(map(escape_plotly, wrap(name, LABEL_CHARACTERS, max_lines=2, placeholder="…")))
+
+
+def cost_figure(
+    costs: Array,
+    quality: Array,
+    front: Sequence[int],
+    hovers: Sequence[str],
+    titles: tuple[str, str],
+    logarithmic: bool,
+) -> go.Figure:
+    """Quality against cost: a point for each row, the baseline (the first) marked, and the Pareto front.
+
+    Parameters
+    ----------
+    costs, quality, hovers
+        Of the configurations, ``(n_configurations,)``.
+    front
+        The configurations of `pareto_front`.
+    titles
+        Of the two axes, cost and quality.
+    logarithmic
+        Whether the axis of costs is logarithmic.
+    """
+    others = np.setdiff1d(np.arange(1, len(costs)), front)
+    figure = go.Figure(
+        go.Scatter(
+            x=costs[front],
+            y=quality[front],
+            mode="lines",
+            line={"color": BLUE, "width": 1.5, "shape": "hv"},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    groups = (
+        ("beaten by another", others, GREY, "circle", 9),
+        ("none is better for less", np.setdiff1d(front, [0]), BLUE, "diamond", 12),
+        ("the app's settings", np.array([0]), ORANGE, "star", 16),
+    )
+    for name, members, colour, shape, size in groups:
+        figure.add_trace(
+            go.Scatter(
+                x=costs[members],
+                y=quality[members],
+                mode="markers",
+                name=name,
+                marker={"color": colour, "symbol": shape, "size": size},
+                customdata=members,
+                hovertext=[hovers[place] for place in members],
+                hovertemplate="%{hovertext}<extra></extra>",
+                unselected={"marker": {"opacity": 0.7}},
+            )
+        )
+    figure.update_xaxes(title=titles[0], type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
+    figure.update_yaxes(title=titles[1], fixedrange=True)
+    figure.update_layout(
+        legend=legend_below(0.25), hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select"
+    )
+    return styled(figure, height=420).update_layout(margin_t=36)
+
+
+def picked_cell(figure: go.Figure, points: Sequence[dict[str, object]]) -> int | None:
+    """Return the configuration that a click on a figure selected, None for none."""
+    for point in points:
+        members = figure.data[point["curve_number"]].customdata
+        if members is not None:
+            return int(members[point["point_index"]])
+    return None

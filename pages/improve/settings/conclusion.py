@@ -1,28 +1,150 @@
-"""What an experiment taught, in one sentence, and the settings to take, with their cost."""
+"""What an experiment taught: verdicts beyond chance, and the settings to take with their cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.significance import critical_value, questions_needed
+from engine.evaluation.significance import Comparison, compare_all, critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
-from pages.improve.settings.cell import DIFFERENT, not_of_the_app, won_and_lost
-from pages.improve.settings.runs import Experiment
-from pages.improve.settings.verdicts import OTHER_K, Verdict, merit, summary
+from pages.improve.settings.experiments import Experiment
 from ui.configurations import apply_configuration, configuration_words, value_words, varied
-from ui.text import escape_markdown, joined, p_words, readable_seconds
+from ui.server_settings import ENCODER
+from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_interval
 
 HITS = "hit_rate@k"
 MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # seconds of a search that are told apart
-INDEXED = ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "model")  # a change indexes anew
+ALPHA = 0.05
+ACROSS_K = (
+    "The number of passages (k) differs. With more of them, any search finds more, and less of it is right: "
+    "hit, recall, precision and all other metrics “@k” are not compared across k, only MRR is."
+)
+OTHER_K = "another k"
+DIFFERENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A row compared with the baseline, the p-value corrected for the number of rows, and that in a word."""
+
+    comparison: Comparison
+    word: str
+
+    @property
+    def p_value(self) -> float:
+        """The corrected p-value."""
+        return self.comparison.p_value
+
+
+def verdicts(rows: Sequence[SweepRow], metric: str) -> list[Verdict]:
+    """Compare every row with the first, the baseline, whose own verdict is "baseline".
+
+    A difference counts where its p-value, corrected for the number of rows, is below 0.05. Metrics at
+    different k are not compared.
+    """
+    values = np.array([row.values[metric] for row in rows], np.float64)  # (n_rows, n_questions)
+    found = compare_all(values[0], values)
+    words = [
+        OTHER_K if is_across_k(rows[0].configuration, row.configuration, metric) else word(one, metric)
+        for row, one in zip(rows, found, strict=True)
+    ]
+    return [Verdict(*each) for each in zip(found, ["baseline", *words[1:]], strict=True)]
+
+
+def word(found: Comparison, metric: str) -> str:
+    """Say in a word whether a difference is more than chance, and which way it goes."""
+    if found.low == found.high == found.difference == 0:
+        return "the same"
+    if found.p_value >= ALPHA:
+        return "not sure"
+    return "better" if METRICS[metric].sign * found.difference > 0 else "worse"
+
+
+def shown_metrics(rows: Sequence[SweepRow]) -> list[str]:
+    """Return the names of the metrics that every row has: old runs may lack new ones."""
+    return [name for name in METRICS if all(name in row.metrics for row in rows)]
+
+
+def is_across_k(first: Configuration, second: Configuration, metric: str) -> bool:
+    """Whether a metric depends on k, and two configurations differ in it: they are not comparable."""
+    return METRICS[metric].at_k and first.k != second.k
+
+
+def summary(judged: Sequence[Verdict]) -> str:
+    """Count the settings better and worse than the baseline, in a sentence."""
+    counts = {name: sum(one.word == name for one in judged) for name in ("better", "worse")}
+    n_others = sum(one.word not in ("baseline", OTHER_K) for one in judged)
+    if not n_others:
+        return "Nothing was measured that can be compared with the app's settings."
+    if not any(counts.values()):
+        return f"No other setting, of {n_others:,}, is better or worse beyond what chance explains."
+    better, worse = (f"{n:,} {'is' if n == 1 else 'are'}" for n in counts.values())
+    return (
+        f"Of {counted(n_others, 'other setting')} {better} better than the app's and {worse} "
+        "worse, beyond what chance explains."
+    )
+
+
+def difference_words(found: Comparison) -> str:
+    """``"+0.021 [+0.004, +0.040]"``."""
+    return signed_interval(found.difference, found.low, found.high)
+
+
+def p_cell(verdict: Verdict) -> str:
+    """``"0.012"`` or ``"< 0.001"`` in a table; empty for the baseline."""
+    return (
+        "" if verdict.word == "baseline" else p_words(verdict.p_value).removeprefix("p ").removeprefix("= ")
+    )
+
+
+def best_first(rows: Sequence[SweepRow], metric: str) -> list[int]:
+    """Return the places of rows, the best first."""
+    return sorted(range(len(rows)), key=lambda place: merit(rows[place], metric), reverse=True)
+
+
+def merit(row: SweepRow, metric: str) -> tuple[float, float, int]:
+    """Return a key that is greater for better rows: of those alike by their MRR, then the smaller index."""
+    return METRICS[metric].sign * row.metrics[metric], row.metrics["mrr"], -row.index_bytes
+
+
+def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str]) -> dict[str, Any]:
+    """Return a row as a line of the table."""
+    low, high = row.intervals[metric]
+    return (
+        {"Value": row.metrics[metric]}
+        | {SETTINGS[key].label: value_words(row.configuration, key) for key in keys}
+        | {
+            "95 % interval": f"{low:.3f} – {high:.3f}",
+            "Against the app's": verdict.word,
+            "Difference": "" if verdict.word == "baseline" else difference_words(verdict.comparison),
+            "p": p_cell(verdict),
+        }
+        | {
+            METRICS[name].label: row.metrics[name]
+            for name in ("mrr", "hit_rate@k", "ndcg@k")
+            if name != metric
+        }
+        | {"Chunks": row.n_chunks, "Index": readable_bytes(row.index_bytes), "Seconds": row.seconds}
+    )
+
+
+def won_and_lost(before: Sequence[float], after: Sequence[float], metric: str) -> dict[str, list[int]]:
+    """Return the places of the questions won, lost and alike, the largest changes first."""
+    gains = METRICS[metric].sign * np.subtract(after, before)
+    order = np.argsort(-np.abs(gains), kind="stable").tolist()
+    return {
+        "Won": [place for place in order if gains[place] > DIFFERENT],
+        "Lost": [place for place in order if gains[place] < -DIFFERENT],
+        "Alike": [place for place in order if abs(gains[place]) <= DIFFERENT],
+    }
 
 
 @dataclass(frozen=True)
@@ -78,7 +200,7 @@ def sentence(
     if not found.place:
         others = f"None of {n_others:,} other settings is" if n_others > 1 else "The other setting is not"
         return f"{others} better than {those}, which {level(rows[0], metric)}."
-    name = settings_words(rows[0].cell, rows[found.place].cell)
+    name = difference_in_words(rows[0].configuration, rows[found.place].configuration)
     gain = gain_words(rows[0], rows[found.place], metric, in_use)
     p = p_words(judged[found.place].p_value)
     if found.is_sure:
@@ -98,15 +220,15 @@ def sentence(
 def level(row: SweepRow, metric: str) -> str:
     """``"find the passage among the first 4 for 31 of 41 questions"``, of settings."""
     if metric == HITS:
-        return f"find the passage {among(row.cell.k)} for {n_hits(row):,} of {questions(row)}"
+        return f"find the passage {among(row.configuration.k)} for {n_hits(row):,} of {questions(row)}"
     label = METRICS[metric].label
     return f"have a mean {label} of {row.metrics[metric]:.3f} over {questions(row)}"
 
 
 def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> str:
     """``"finds the passage … for 5 more of 41 questions than …, which is in use (36 instead of 31)"``."""
-    base = settings_words(after.cell, before.cell)
-    n_named = len(changed_settings(before.cell, after.cell))
+    base = difference_in_words(after.configuration, before.configuration)
+    n_named = len(changed_settings(before.configuration, after.configuration))
     if n_named > MOST_NAMED:
         base = "the settings in use" if in_use else "the settings that were in use"
     elif n_named == 1:
@@ -116,7 +238,7 @@ def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> 
     if metric == HITS:
         more = n_hits(after) - n_hits(before)
         return (
-            f"finds the passage {among(after.cell.k)} for {more:,} more of {questions(after)} "
+            f"finds the passage {among(after.configuration.k)} for {more:,} more of {questions(after)} "
             f"than {base} ({n_hits(after):,} instead of {n_hits(before):,})"
         )
     counts = won_and_lost(before.values[metric], after.values[metric], metric)
@@ -143,12 +265,12 @@ def questions(row: SweepRow) -> str:
     return counted(row.n_questions, "question")
 
 
-def settings_words(other: Configuration, cell: Configuration) -> str:
-    """``"chunk size 256 and retriever “BM25 (words)”"``: the settings of a cell in which it differs."""
+def difference_in_words(other: Configuration, configuration: Configuration) -> str:
+    """``"chunk size 256 and retriever “BM25 (words)”"``: the settings in which one differs from another."""
     named = []
-    for axis in changed_settings(other, cell):
-        value = value_words(cell, axis)
-        named.append(f"{SETTINGS[axis].label.lower()} {value if value.isalnum() else f'“{value}”'}")
+    for key in changed_settings(other, configuration):
+        value = value_words(configuration, key)
+        named.append(f"{SETTINGS[key].name} {value if value.isalnum() else f'“{value}”'}")
     return joined(named, "and")
 
 
@@ -177,6 +299,20 @@ def search_words(seconds: float) -> str:
     return readable_seconds(seconds) if seconds >= SHORTEST else f"less than {readable_seconds(SHORTEST)}"
 
 
+def not_of_the_app(configuration: Configuration) -> str:
+    """Return in words the settings that the app has no widget for; empty where it has one for all."""
+    missing = []
+    if configuration.model != ENCODER:
+        missing.append(
+            f"the model {configuration.model}: start the app with the environment variable GLASSBOX_ENCODER "
+            "set to it"
+        )
+    k = SETTINGS["k"]
+    if not k.allows(configuration.k):
+        missing.append(f"{configuration.k} passages: it takes {k.low} to {k.high}")
+    return "" if not missing else "The app has no setting yet for " + "; nor for ".join(missing) + "."
+
+
 def show_conclusion(
     experiment: Experiment, judged: Sequence[Verdict], metric: str, found: Conclusion, current: Configuration
 ) -> None:
@@ -185,27 +321,29 @@ def show_conclusion(
     ``current`` are the app's present settings.
     """
     rows = experiment.rows
-    said = sentence(rows, judged, metric, found, rows[0].cell == current)
+    said = sentence(rows, judged, metric, found, rows[0].configuration == current)
     prefix = "" if experiment.is_whole else "So far: "
     box = st.success if found.is_sure else st.info
     box(f"{prefix}{escape_markdown(said)}", icon=":material/lightbulb:")
     place = shown_place(experiment, found)
-    cell = rows[place].cell
+    configuration = rows[place].configuration
     with st.container(border=True, key="experiment-advice"):
         words, button = st.columns([4, 1], vertical_alignment="center")
         with words:
             what = "Selected" if place != found.advised else "Recommended"
             if place == found.advised == 0:
-                what = "Recommended, keep" if cell == current else "Recommended, go back to"
-            st.markdown(f"**{what}:** {escape_markdown(configuration_words(cell, varied(experiment.cells)))}")
-            anew = set(changed_settings(current, cell)) & set(INDEXED)
+                what = "Recommended, keep" if configuration == current else "Recommended, go back to"
+            named = configuration_words(configuration, varied(experiment.configurations))
+            st.markdown(f"**{what}:** {escape_markdown(named)}")
+            stages = {SETTINGS[key].stage for key in changed_settings(current, configuration)}
+            anew = stages & {"cut", "embedding"}
             st.caption(
                 escape_markdown(cost_words(rows[0], rows[place]))
                 + (" All documents are indexed anew." if anew else "")
             )
-            if left_out := not_of_the_app(cell):
+            if left_out := not_of_the_app(configuration):
                 st.caption(escape_markdown(left_out))
-        if cell == current:
+        if configuration == current:
             button.caption("In use now.")
         else:
             button.button(
@@ -214,10 +352,9 @@ def show_conclusion(
                 type="primary",
                 icon=":material/check:",
                 on_click=use_settings,
-                args=(cell,),
+                args=(configuration,),
                 width="stretch",
-                help="Changes the app's own settings: splitter, chunk size, overlap, tokens read, pooling, "
-                "retriever, passages. Every page then uses them.",
+                help="Changes the app's own settings. Every page then uses them.",
             )
         if used := st.session_state.pop("experiment-used", None):
             st.success(escape_markdown(used), icon=":material/check_circle:")
@@ -229,8 +366,7 @@ def shown_place(experiment: Experiment, found: Conclusion) -> int:
     return picked if picked < len(experiment.rows) else found.advised
 
 
-def use_settings(cell: Configuration) -> None:
-    """Set the app's own settings to those of a cell, and keep a notice of what was set."""
-    st.session_state["experiment-used"] = (
-        f"The app now has {configuration_words(cell, apply_configuration(cell))}."
-    )
+def use_settings(configuration: Configuration) -> None:
+    """Set the app's own settings to those of a configuration, and keep a notice of what was set."""
+    words = configuration_words(configuration, apply_configuration(configuration))
+    st.session_state["experiment-used"] = f"The app now has {words}."

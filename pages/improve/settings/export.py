@@ -1,45 +1,56 @@
-"""The downloads of an experiment: numbers, a report, its questions, and the lines that measure it again."""
+"""The downloads of an experiment, and the command and the script that measure it again."""
 
 import json
+import os
+import shlex
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import PurePath
 from typing import Any
 
 import streamlit as st
 
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.evaluation.embedding_server import SERVER_KEY, is_server
+from engine.evaluation.grid import grid
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_files import question_fields, to_jsonl
+from engine.evaluation.questions import questions_about
 from engine.evaluation.sweep_store import to_csv, to_json
 from engine.settings import SETTINGS, SWEPT, Configuration
 from pages.improve.settings.charts import COSTS, cost_of, heat_axes, heat_of
-from pages.improve.settings.code import QUESTIONS, command_line, python_lines
-from pages.improve.settings.conclusion import conclude, sentence
+from pages.improve.settings.conclusion import Verdict, best_first, conclude, sentence, summary, table_row
+from pages.improve.settings.experiments import Experiment
 from pages.improve.settings.running import models_named
-from pages.improve.settings.runs import Experiment
-from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
 from ui.configurations import configuration_words
+from ui.documents import bundled_names
 from ui.export_as_code import code_button, export_as_code
+from ui.questions.sets import bundled_questions
 from ui.report import Html, element, facts, figure_html, page_html, paragraph, table
 from ui.text import Strong
 
 METHOD = (
-    "Intervals are 95 %, by drawing the questions again (bootstrap). A cell is better or worse where a "
-    "paired randomisation test has p below 0.05, corrected for the number of cells (Westfall and Young's "
-    "step-down max-T)."
+    "Intervals are 95 %, by drawing the questions again (bootstrap). A configuration is better or worse "
+    "where a paired randomisation test has p below 0.05, corrected for the number of configurations "
+    "(Westfall and Young's step-down max-T)."
 )
+DOCUMENTS, COLLECTIONS, QUESTIONS = "PATH/TO/DOCUMENTS", "PATH/TO", "questions.jsonl"
+MOST_NAMED = 50  # documents; a command that names more is too long to copy
 
 
-def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, cell: Configuration) -> None:
-    """Draw the downloads of an experiment; one of its cells can be taken to another library."""
+def show_export(
+    experiment: Experiment, judged: Sequence[Verdict], metric: str, configuration: Configuration
+) -> None:
+    """Draw the downloads of an experiment; one of its configurations can be taken to another library."""
     st.header("Take it away")
     rows, stem = experiment.rows, "experiment-" + experiment.time.replace(":", "").replace("T", "-")
     files = {
-        "CSV": (lambda: to_csv(rows), f"{stem}.csv", "text/csv", "A line for every cell."),
+        "CSV": (lambda: to_csv(rows), f"{stem}.csv", "text/csv", "A line for every configuration."),
         "JSON": (
             lambda: as_json(experiment),
             f"{stem}.json",
             "application/json",
-            "Every cell with its intervals, and its values for every question.",
+            "Every configuration with its intervals, and its values for every question.",
         ),
         "Report (HTML)": (
             lambda: report(experiment, judged, metric),
@@ -68,8 +79,8 @@ def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, 
             )
     with st.container(horizontal=True, vertical_alignment="center"):
         if code_button("experiment-export-as-code"):
-            [model] = models_named([cell.model]).values()
-            export_as_code(cell, model, parent_tokens=0)
+            [model] = models_named([configuration.model]).values()
+            export_as_code(configuration, model, parent_tokens=0)
         st.caption("Of the row that is selected, or else recommended.")
     with st.expander("Lines that measure it again", icon=":material/terminal:"):
         st.caption("On the command line, in the folder of the app:")
@@ -90,10 +101,10 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
     about = {
         "Began": experiment.time.replace("T", " "),
         "Questions": f"{len(experiment.questions):,}",
-        "Cells": f"{len(experiment.rows):,} measured of {len(experiment.cells):,}",
+        "Configurations": f"{len(experiment.rows):,} measured of {len(experiment.configurations):,}",
         "Documents": ", ".join(experiment.documents),
         "SHA-256 of the documents": experiment.corpus,
-        "Baseline (the app's settings then)": configuration_words(experiment.cells[0]),
+        "Baseline (the app's settings then)": configuration_words(experiment.configurations[0]),
         "Metric": f"{METRICS[metric].label}: {METRICS[metric].help}",
     }
     rows = experiment.rows
@@ -106,8 +117,8 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
             paragraph(summary(judged)),
             facts(about),
             *report_figures(experiment, metric),
-            element("h2", "Every cell"),
-            table(report_rows(experiment, judged, metric), "Every cell, the best first"),
+            element("h2", "Every configuration"),
+            table(report_rows(experiment, judged, metric), "Every configuration, the best first"),
             paragraph(METHOD, faint=True),
             element("h2", "To measure it again"),
             *(element("pre", escape(code(experiment))) for code in (command_line, python_lines)),
@@ -129,10 +140,141 @@ def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
 
 
 def report_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> list[dict[str, Any]]:
-    """Return the rows of the table of cells, the best first."""
+    """Return the rows of the table of configurations, the best first."""
     rows = [
         table_row(experiment.rows[place], judged[place], metric, SWEPT)
         for place in best_first(experiment.rows, metric)
     ]
     label = METRICS[metric].label
     return [{label if name == "Value" else name: value for name, value in row.items()} for row in rows]
+
+
+def values_of(configurations: Sequence[Configuration]) -> dict[str, list[object]]:
+    """Return the distinct values of each setting, in the order of the configurations.
+
+    No limit beside others is that of a model which takes none, and `fitting` gives it that again.
+    """
+    values = {
+        axis: list(dict.fromkeys(getattr(configuration, axis) for configuration in configurations))
+        for axis in SWEPT
+    }
+    limits = [limit for limit in values["max_tokens"] if limit is not None]
+    return values | {"max_tokens": limits or [None]}
+
+
+def command_line(experiment: Experiment) -> str:
+    """Return the command that measures the grid, and one for a baseline that is not part of it."""
+    baseline, *others = experiment.configurations
+    configurations = others or [baseline]
+    lines = [sweep_command(experiment, configurations)]
+    if not has_baseline(experiment.configurations):
+        lines += ["# the baseline, the settings the app had:", sweep_command(experiment, [baseline])]
+    names = own_documents(experiment)
+    if names and len(experiment.documents) > MOST_NAMED:
+        lines.insert(
+            0, f"# {DOCUMENTS} holds the {len(names):,} documents that were searched, and no others:"
+        )
+    return "\n".join(lines)
+
+
+def has_baseline(configurations: Sequence[Configuration]) -> bool:
+    """Whether the baseline, the first configuration, is part of the grid of the others."""
+    baseline, *others = configurations
+    return baseline in grid(**values_of(others or [baseline])).configurations
+
+
+def sweep_command(experiment: Experiment, configurations: Sequence[Configuration]) -> str:
+    """Return the command that measures all combinations of their values."""
+    options = source_options(experiment)
+    options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
+    for axis, values in values_of(configurations).items():
+        # The default of max_tokens is written as 0.
+        if values != [None] and not (
+            axis in ("prompts", "precision") and values == [getattr(Configuration(), axis)]
+        ):
+            options += [f"--{axis.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
+    return shlex.join(["python", "-m", "engine", "sweep", *options])
+
+
+def source_options(experiment: Experiment) -> list[str]:
+    """Return the options that name the documents."""
+    own, packed = own_documents(experiment), collections(experiment)
+    options = []
+    if own:
+        options += ["--corpus", DOCUMENTS]
+    elif packed and len(packed) < len(experiment.documents):
+        options += ["--corpus", os.path.relpath(BUNDLED_CORPUS, BUNDLED_CORPUS.parent.parent)]
+    for name in packed:
+        options += ["--beir", f"{COLLECTIONS}/{name}"]
+    of_folder = set(experiment.documents) - set(packed)
+    is_whole = of_folder in (set(), bundled_names())
+    if not is_whole and len(experiment.documents) <= MOST_NAMED:
+        for name in experiment.documents:
+            options += ["--document", name]
+    return options
+
+
+def python_lines(experiment: Experiment) -> str:
+    """Return a script that measures the same configurations."""
+    baseline, *others = experiment.configurations
+    models = list(dict.fromkeys(configuration.model for configuration in experiment.configurations))
+    axes = "\n".join(f"    {key}={found!r}," for key, found in values_of(others or [baseline]).items())
+    questions = "" if asks_bundled(experiment) else f'Path("{QUESTIONS}")'
+    key, imports = "", ""
+    if any(map(is_server, models)):
+        key, imports = f', api_key=os.environ.get("{SERVER_KEY}", "")', "import os\n"
+    return f"""{imports}from pathlib import Path
+
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.evaluation.checks import measurable
+from engine.evaluation.grid import fitting, grid
+from engine.evaluation.library_model import load_model
+from engine.evaluation.question_files import parse_beir_zip
+from engine.evaluation.questions import load_questions
+from engine.evaluation.sweep import sweep
+from engine.settings import Configuration
+
+names = {sorted(experiment.documents)!r}
+found = {documents_expression(experiment)}
+documents = [document for document in found if document.name in names]
+questions = measurable(load_questions({questions}), documents)
+models = {{name: load_model(name{key}) for name in {models!r}}}
+baseline = {baseline!r}
+configurations = fitting(grid(
+{axes}
+), models).configurations
+for row in sweep(documents, questions, [baseline, *configurations], models):
+    print(row.configuration, row.metrics["mrr"], row.intervals["mrr"])
+"""
+
+
+def documents_expression(experiment: Experiment) -> str:
+    """Return the expression that reads the documents: files of a folder, and packed collections."""
+    packed = collections(experiment)
+    parts = [
+        f"parse_beir_zip({name!r}, Path({f'{COLLECTIONS}/{name}'!r}).read_bytes()).document"
+        for name in packed
+    ]
+    if len(packed) < len(experiment.documents):
+        folder = f'Path("{DOCUMENTS}")' if own_documents(experiment) else "BUNDLED_CORPUS"
+        parts.insert(0, f"*load_corpus({folder})")
+    return f"[{', '.join(parts)}]"
+
+
+def collections(experiment: Experiment) -> list[str]:
+    """Return the names of packed collections; in other archives, each member is a document."""
+    return [name for name in experiment.documents if PurePath(name).suffix.lower() == ".zip"]
+
+
+def own_documents(experiment: Experiment) -> list[str]:
+    """Return the documents that are files: none if all are bundled, else all, bundled ones included.
+
+    The user has to copy the bundled ones into the same folder.
+    """
+    found = [name for name in experiment.documents if name not in collections(experiment)]
+    return [] if set(found) <= bundled_names() else found
+
+
+def asks_bundled(experiment: Experiment) -> bool:
+    """Whether the questions are the bundled ones about the documents."""
+    return list(experiment.questions) == questions_about(bundled_questions(), experiment.documents)

@@ -1,7 +1,10 @@
-"""The choice of a grid: values of every setting, another model, and the baseline."""
+"""The tab of the grid: values of every setting, another model, what it costs, and the start of a run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -12,24 +15,27 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM, is_server
-from engine.evaluation.grid import Grid, fitting, grid
+from engine.evaluation.grid import Grid, fitting, grid, reason_left_out, resolved
 from engine.evaluation.questions import Question
+from engine.evaluation.sweep import by_name
+from engine.evaluation.sweep_cost import sweep_seconds
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder_families import FAMILIES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import usable_retrievers
-from engine.settings import SETTINGS, Configuration, default
-from engine.wording import counted
-from pages.improve.settings.cost import show_cost, show_start
-from pages.improve.settings.running import models_named, server_key
-from pages.improve.settings.verdicts import ACROSS_K
+from engine.settings import SETTINGS, SWEPT, Configuration, default
+from engine.wording import counted, readable_time
+from pages.improve.settings.conclusion import ACROSS_K
+from pages.improve.settings.experiments import Experiment, digest
+from pages.improve.settings.running import models_named, running_experiment, server_key, start
 from ui.chunk_settings import Cut, cut_values
 from ui.configurations import choose_values, configuration_words
-from ui.models import load_encoder
+from ui.models import load_encoder, reranker_name
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown
+from ui.widgets import more_options
 
 # Values by the keys of the settings.
 FIRST_LOOK: dict[str, list[Any]] = {
@@ -55,6 +61,11 @@ PRESETS: dict[str, dict[str, list[Any]]] = {
     },
 }
 PRESET_HELP = "Fills in the grid below. Change anything afterwards."
+MANY, MANY_SECONDS = 200, 600  # a larger grid has to be confirmed
+TIME_HELP = (
+    "Estimated from a sample that is embedded and searched here. Texts embedded before in this session take "
+    "no time."
+)
 
 
 def show_grid(
@@ -64,22 +75,21 @@ def show_grid(
     st.pills("Start from", list(PRESETS), key="grid-preset", on_change=take_preset, help=PRESET_HELP)
     values = grid_widgets(settings_in_use(encoder)["k"])
     models = model_box(encoder)
-    baseline = baseline_cell(encoder, cut)
-    chosen = cells_of(values, models, baseline)
+    baseline = baseline_configuration(encoder, cut)
+    chosen = configurations_of(values, models, baseline)
     st.caption(f"The baseline, always measured: the app's settings now. {configuration_words(baseline)}.")
     if cut.parent_tokens:
         st.caption(
-            f"Small to big ({cut.parent_tokens:,} tokens) is left out here, of the baseline too: all cells "
-            "cut documents into small chunks directly, and search these."
+            f"Small to big ({cut.parent_tokens:,} tokens) is left out here, of the baseline too: documents "
+            "are cut into small chunks directly, and these are searched."
         )
-    if len({cell.k for cell in chosen.cells}) > 1:
+    if len({one.k for one in chosen.configurations}) > 1:
         st.caption(ACROSS_K)
     show_left_out(chosen)
     if not questions:
         st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
         return
-    cost = show_cost(documents, chosen.cells, models, questions)
-    show_start(documents, chosen.cells, questions, models, cost)
+    show_start(documents, chosen.configurations, questions, models)
 
 
 def take_preset() -> None:
@@ -160,37 +170,139 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
     return models
 
 
-def baseline_cell(encoder: Encoder, cut: Cut) -> Configuration:
+def baseline_configuration(encoder: Encoder, cut: Cut) -> Configuration:
     """Return the app's present settings."""
     return configuration_of(settings_in_use(encoder) | cut_values(cut))
 
 
-def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Configuration) -> Grid:
+def configurations_of(
+    values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Configuration
+) -> Grid:
     """Return the baseline and every combination that can be measured, each once."""
     for key, chosen in values.items():
         if not chosen:
             raise InputError(f"nothing is chosen for the {SETTINGS[key].name}: choose one value or more")
-    n_cells = prod(map(len, values.values())) * len(models)
-    if n_cells > (most := limits().cells):
+    n_combined = prod(map(len, values.values())) * len(models)
+    if n_combined > (most := limits().cells):
         raise InputError(
-            f"the grid has {n_cells:,} configurations, and at most {most:,} are measured here: choose fewer "
-            "values"
+            f"the grid has {n_combined:,} configurations, and at most {most:,} are measured here: choose "
+            "fewer values"
         )
     poolings = list(values["pooling"])
     if any(model.pooling == OWN for model in models.values()):
         poolings.append(OWN)
     whole = grid(**{**values, "pooling": poolings, "model": list(models)})
-    cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)
-    if not cells.cells or cells.cells[0] != baseline:
-        raise InputError(f"the app's settings now cannot be measured: {cells.left_out[0].why}")
-    return Grid(cells.cells, whole.left_out + cells.left_out)
+    others = [one for one in whole.configurations if one != baseline]
+    found = fitting(Grid((baseline, *others)), models)
+    if not found.configurations or found.configurations[0] != baseline:
+        raise InputError(f"the app's settings now cannot be measured: {found.left_out[0].why}")
+    return Grid(found.configurations, whole.left_out + found.left_out)
 
 
 def show_left_out(chosen: Grid) -> None:
     """Draw the combinations that are not measured, with the reasons."""
     if not chosen.left_out:
         return
-    n_left_out = len(chosen.left_out)
-    with st.expander(f"{counted(n_left_out, 'combination')} left out", icon=":material/block:"):
-        for why, n_cells in Counter(one.why for one in chosen.left_out).most_common(20):
-            st.write(f"{n_cells:,} × {escape_markdown(why)}")
+    with st.expander(f"{counted(len(chosen.left_out), 'combination')} left out", icon=":material/block:"):
+        for why, n in Counter(one.why for one in chosen.left_out).most_common(20):
+            st.write(f"{n:,} × {escape_markdown(why)}")
+
+
+def unmeasured(configurations: Sequence[Configuration], models: Mapping[str, Model]) -> list[str]:
+    """Return a sentence for each model that is not measured, with the reason."""
+    lines = []
+    for name in set(models) - {one.model for one in configurations}:
+        model = models[name]
+        tried = [replace(one, model=name) for one in configurations[1:] or configurations]
+        if model.as_encoder is None:
+            tried = [resolved(replace(one, pooling=OWN), model) for one in tried]
+        reason = next(filter(None, (reason_left_out(one, model) for one in tried)), "no value suits it")
+        reason = reason.replace("max_tokens", f"“{SETTINGS['max_tokens'].label}”")  # as the page calls it
+        lines.append(f"{name} is not measured at all: {reason}. Change the grid, or remove the model.")
+    return sorted(lines)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Timing a sample…")
+def seconds_of(
+    wanted: str,
+    _documents: Sequence[Document],
+    _questions: Sequence[Question],
+    _configurations: tuple[Configuration, ...],
+    _models: Mapping[str, Model],
+) -> float:
+    """Estimate the time of a grid.
+
+    All sessions share the cache, whose key ``wanted`` is a hash of all that the time depends on.
+    """
+    return sweep_seconds(_documents, _questions, _configurations, _models)
+
+
+def show_start(
+    documents: Sequence[Document],
+    configurations: tuple[Configuration, ...],
+    questions: Sequence[Question],
+    models: Mapping[str, Model],
+) -> None:
+    """Draw what a grid costs, and the button that runs it; a large one has to be confirmed."""
+    key = sha256(repr((configurations, questions, reranker_name())).encode()).hexdigest()
+    seconds = seconds_of(key + digest(documents), documents, questions, configurations, models)
+    shown = {
+        "Configurations": (f"{len(configurations):,}", "Combinations to measure, with the baseline."),
+        "Questions": (f"{len(questions):,}", "Each is asked in every configuration."),
+        "Time": (f"about {readable_time(seconds)}", TIME_HELP),
+    }
+    with st.container(horizontal=True):
+        for name, (value, words) in shown.items():
+            st.metric(name, value, help=words, border=True, width="content")
+    for line in unmeasured(configurations, models):
+        st.warning(escape_markdown(line), icon=":material/warning:")
+    is_running = running_experiment() is not None
+    is_large = len(configurations) > MANY or seconds > MANY_SECONDS
+    more, button = st.columns([3, 1], vertical_alignment="bottom")
+    with more, more_options():
+        st.text_input(
+            "Name of the run",
+            key="grid-name",
+            persist_state="session",
+            max_chars=80,
+            placeholder=default_name(configurations),
+            help="Names it under Runs, and in a saved workspace.",
+        )
+    confirmed = not is_large or st.checkbox(
+        f"Run all {len(configurations):,} configurations, which takes about {readable_time(seconds)}: it can "
+        "be stopped and resumed",
+        key="grid-meant",
+    )
+    button.button(
+        "Run the grid",
+        key="grid-run",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=is_running or not confirmed,
+        on_click=run_grid,
+        args=(documents, configurations, questions, models),
+        width="stretch",
+    )
+    if is_running:
+        st.caption("Another run is in progress: stop it, or wait for it to end.")
+
+
+def default_name(configurations: Sequence[Configuration]) -> str:
+    """``"3 chunk sizes × 2 poolings"``, without values of the baseline alone, or a model's own."""
+    counts = {key: len({getattr(one, key) for one in configurations[1:]} - {OWN, None}) for key in SWEPT}
+    return " × ".join(f"{n} {SETTINGS[key].plural}" for key, n in counts.items() if n > 1) or "one setting"
+
+
+def run_grid(
+    documents: Sequence[Document],
+    configurations: tuple[Configuration, ...],
+    questions: Sequence[Question],
+    models: Mapping[str, Model],
+) -> None:
+    """Start to measure a grid."""
+    name = st.session_state["grid-name"].strip() or default_name(configurations)
+    documents = by_name(documents)
+    names = tuple(document.name for document in documents)
+    time = datetime.now().isoformat(timespec="seconds")
+    experiment = Experiment(name, time, names, digest(documents), tuple(questions), configurations)
+    start(experiment, documents, models)

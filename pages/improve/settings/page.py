@@ -6,10 +6,10 @@ import streamlit as st
 
 from engine.documents.document import Document
 from pages.improve.settings.answers import show_answers
-from pages.improve.settings.compare import show_runs
-from pages.improve.settings.grid import baseline_cell, show_grid
+from pages.improve.settings.grid import baseline_configuration, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.running import show_running
+from pages.improve.settings.runs import show_runs
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
@@ -52,7 +52,7 @@ def main() -> None:
             show_grid(documents, encoder, cut, question_set_picker(documents))
     if results.open:
         with results:
-            show_results(baseline_cell(encoder, cut))
+            show_results(baseline_configuration(encoder, cut))
     if runs.open:
         with runs:
             show_runs()

@@ -1,39 +1,50 @@
-"""The results of an experiment: the conclusion, a table with verdicts, figures, and the selected cell."""
+"""The tab of results: the conclusion, a table with verdicts, one row, and each setting on average."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from engine.evaluation.main_effects import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.sweep_row import SweepRow
-from engine.settings import Configuration
-from pages.improve.settings.cell import show_cell
+from engine.evaluation.questions import Question
+from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk
+from engine.settings import SETTINGS, Configuration
+from engine.wording import counted
 from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
-from pages.improve.settings.conclusion import HITS, Conclusion, conclude, show_conclusion, shown_place
-from pages.improve.settings.effects import show_effects
-from pages.improve.settings.export import show_export
-from pages.improve.settings.files import known_experiments
-from pages.improve.settings.running import JOB, measured_so_far, running_experiment, show_resume
-from pages.improve.settings.runs import Experiment
-from pages.improve.settings.verdicts import (
+from pages.improve.settings.conclusion import (
     ACROSS_K,
     ALPHA,
+    HITS,
     OTHER_K,
+    Conclusion,
     Verdict,
     best_first,
+    conclude,
+    is_across_k,
+    show_conclusion,
     shown_metrics,
+    shown_place,
     summary,
     table_row,
     verdicts,
+    won_and_lost,
 )
-from ui.configurations import configuration_words, varied
+from pages.improve.settings.experiments import Experiment, known_experiments
+from pages.improve.settings.export import has_baseline, show_export
+from pages.improve.settings.running import JOB, measured_so_far, running_experiment, show_resume
+from ui.configurations import configuration_words, value_words, values_in_order, varied
 from ui.jobs import current_job
-from ui.text import escape_markdown, help_list
+from ui.tables import show_table
+from ui.text import escape_markdown, help_list, signed_interval
 
 REDRAW_S = 3.0
-DRAWN_PER_S = 200  # cells; a larger running experiment is redrawn less often
+DRAWN_PER_S = 200  # configurations; a larger running experiment is redrawn less often
 TABLE_HEIGHT = 460
 MRR = "mrr"
+REFERENCE = "compared with this"
 
 
 def show_results(current: Configuration) -> None:
@@ -57,7 +68,7 @@ def show_results(current: Configuration) -> None:
     )
     chosen = found[key]
     if now is not None and key == now.key:
-        st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.cells) / DRAWN_PER_S))(current)
+        st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.configurations) / DRAWN_PER_S))(current)
     elif chosen.rows:
         show_experiment(chosen, is_growing=False, current=current)
 
@@ -73,18 +84,18 @@ def show_growing(current: Configuration) -> None:
 def show_experiment(experiment: Experiment, is_growing: bool, current: Configuration) -> None:
     """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
     rows, top = experiment.rows, st.container()
-    is_at_one_k = len({row.cell.k for row in rows}) == 1
+    is_at_one_k = len({row.configuration.k for row in rows}) == 1
     metric = metric_choice(rows, "experiment-measure", HITS if is_at_one_k else MRR)
     judged, found = judged_of(experiment.key, len(rows), metric, rows)
     with top:
         show_conclusion(experiment, judged, metric, found, current)
     show_notes(experiment, judged, metric)
     show_effects(experiment, metric)
-    st.header("Every cell")
-    show_cells(experiment, judged, metric)
-    place = choose_cell(experiment, metric)
+    st.header("Every configuration")
+    show_table_of_rows(experiment, judged, metric)
+    place = choose_row(experiment, metric)
     if place is not None:
-        show_cell(experiment, place, judged[place], metric)
+        show_row(experiment, place, judged[place], metric)
     if len(rows) > 1:
         left, right = st.columns(2)
         with left:
@@ -92,7 +103,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
         with right:
             show_costs(experiment, metric)
     if not is_growing:
-        show_export(experiment, judged, metric, rows[shown_place(experiment, found)].cell)
+        show_export(experiment, judged, metric, rows[shown_place(experiment, found)].configuration)
 
 
 def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
@@ -125,28 +136,37 @@ def show_notes(experiment: Experiment, judged: Sequence[Verdict], metric: str) -
         st.caption(escape_markdown(summary(judged)))
     if any(one.word == OTHER_K for one in judged):
         st.caption(ACROSS_K)
-    sizes = varied(row.cell for row in experiment.rows)
+    sizes = varied(row.configuration for row in experiment.rows)
     if METRICS[metric].unit != "characters" and "chunk_tokens" in sizes:
         st.caption(
             "Sizes differ: a larger chunk contains more, so any search hits a right one more easily, and "
             "it fills more of a prompt. Span IoU@k compares the text found with the text needed."
         )
+    if found := [row for row in experiment.rows if retrieves_every_chunk(row)]:
+        fewest = min(row.n_chunks for row in found)
+        st.warning(
+            f"In {counted(len(found), 'configuration')} all chunks are retrieved: k is their number or more "
+            f"(the fewest are {fewest:,}). Recall@k and Hit@k are 1 there for any search: take fewer "
+            "passages, smaller chunks or more documents.",
+            icon=":material/warning:",
+        )
     if not experiment.is_whole:
         show_resume(experiment)
 
 
-def choose_cell(experiment: Experiment, metric: str) -> int | None:
-    """Draw the choice of a cell, the same as by its row or its point in a figure; None where none is made."""
+def choose_row(experiment: Experiment, metric: str) -> int | None:
+    """Draw the choice of a row, the same as in the table or in a figure; return None where none is made."""
     rows, key = experiment.rows, f"experiment-cell-{experiment.key}"
-    axes, label = varied(experiment.cells) or ["chunk_tokens"], METRICS[metric].label
+    axes, label = varied(experiment.configurations) or ["chunk_tokens"], METRICS[metric].label
 
     def words(place: int) -> str:
-        return f"{configuration_words(rows[place].cell, axes)}: {label} {rows[place].metrics[metric]:.3f}"
+        row = rows[place]
+        return f"{configuration_words(row.configuration, axes)}: {label} {row.metrics[metric]:.3f}"
 
     place = st.session_state.get("experiment-cell", {}).get(experiment.key)
     st.session_state[key] = place if place is None or place < len(rows) else None
     return st.selectbox(
-        "Cell",
+        "Configuration",
         best_first(rows, metric),
         format_func=words,
         index=None,
@@ -157,11 +177,11 @@ def choose_cell(experiment: Experiment, metric: str) -> int | None:
     )
 
 
-def show_cells(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
-    """Draw a line for every cell, the best first; one may be selected."""
+def show_table_of_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+    """Draw a line for every configuration, the best first; one may be selected."""
     rows = experiment.rows
     order = best_first(rows, metric)
-    axes = varied(experiment.cells) or ["chunk_tokens"]
+    axes = varied(experiment.configurations) or ["chunk_tokens"]
     key = f"experiment-table-{experiment.key}-{metric}-{len(rows)}"
 
     def take() -> None:
@@ -208,3 +228,144 @@ def show_cells(experiment: Experiment, judged: Sequence[Verdict], metric: str) -
         selection_mode="single-row",
         alt="Every setting with its quality, interval and verdict against the app's settings",
     )
+
+
+def show_row(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:
+    """Draw a row's settings, and the questions that it wins and loses."""
+    row, baseline = experiment.rows[place], experiment.rows[0]
+    with st.container(border=True, key="experiment-cell-box"):
+        st.markdown(f"**{escape_markdown(configuration_words(row.configuration))}**")
+        st.caption("They stand at the top, too, with what they cost and to be applied.")
+        if verdict.word == "baseline":
+            st.caption("This is the baseline: it wins and loses nothing against itself.")
+            return
+        if is_across_k(baseline.configuration, row.configuration, metric):
+            st.info(ACROSS_K, icon=":material/compare:")
+            return
+        show_questions(
+            experiment.questions,
+            baseline.values[metric],
+            row.values[metric],
+            ("The app's", "This configuration's"),
+            metric,
+            f"experiment-questions-{experiment.key}-{place}-{metric}",
+        )
+
+
+def show_questions(
+    questions: Sequence[Question],
+    before: Sequence[float],
+    after: Sequence[float],
+    names: tuple[str, str],
+    metric: str,
+    key: str,
+) -> None:
+    """Draw the questions that one setting wins and loses against another, by their values of a metric."""
+    found, label = won_and_lost(before, after, metric), METRICS[metric].label
+    labels = {name: f"{name} ({len(places):,})" for name, places in found.items()}
+    chosen = st.segmented_control(
+        "Questions",
+        list(found),
+        format_func=labels.__getitem__,
+        default="Won" if found["Won"] else "Lost",
+        required=True,
+        key=key,
+        help=f"Won: {label} of the question is better than before. Lost: it is worse.",
+    )
+    places = found[str(chosen)]
+    if not places:
+        st.info(f"No question is {str(chosen).lower()}.")
+        return
+
+    def line(place: int) -> dict[str, Any]:
+        question = questions[place]
+        return {
+            "Question": question.text,
+            names[0]: before[place],
+            names[1]: after[place],
+            "Document": question.corpus_id,
+            "Answer": " … ".join(reference.content for reference in question.references),
+        }
+
+    number = st.column_config.NumberColumn(format="%.3f", help=f"{label} of this question.")
+    show_table(
+        [line(place) for place in places],
+        f"The questions that are {str(chosen).lower()}, with their documents and answers",
+        {
+            "Question": st.column_config.TextColumn(width="large"),
+            "Answer": st.column_config.TextColumn(width="large"),
+            names[0]: number,
+            names[1]: number,
+        },
+        key,
+    )
+
+
+def effects_of(experiment: Experiment, metric: str) -> dict[str, list[MainEffect]]:
+    """Return the effects of the values of every setting that differs; none where fewer than two settings do.
+
+    A baseline that is no part of the grid is left out; so is k for metrics that depend on it.
+    """
+    rows = experiment.rows[0 if has_baseline(experiment.configurations) else 1 :]
+    values = np.array([row.values[metric] for row in rows], np.float64)  # (n_rows, n_questions)
+    axes = [
+        axis for axis in varied(row.configuration for row in rows) if axis != "k" or not METRICS[metric].at_k
+    ]
+    effects = {}
+    for axis in axes if len(axes) > 1 else []:
+        levels = [value_words(row.configuration, axis) for row in rows]
+        in_use, order = (
+            value_words(experiment.configurations[0], axis),
+            values_in_order(experiment.configurations, axis),
+        )
+        found = main_effects(values, levels, in_use if in_use in levels else levels[0])
+        effects[axis] = sorted(found, key=lambda effect: order.index(str(effect.value)))
+    return effects
+
+
+@st.cache_resource(max_entries=8, show_spinner="Averaging over the grid…", scope="session")
+def kept_effects(key: str, metric: str, _experiment: Experiment) -> dict[str, list[MainEffect]]:
+    """Return the `effects_of` an experiment; cached by its key."""
+    return effects_of(_experiment, metric)
+
+
+def show_effects(experiment: Experiment, metric: str) -> None:
+    """Draw a line for each value of each setting, where the whole grid is measured."""
+    effects = kept_effects(experiment.key, metric, experiment) if experiment.is_whole else {}
+    if not effects:
+        return
+    st.header("Each setting on average")
+    label = METRICS[metric].label
+    show_table(
+        [effect_line(axis, effect, label) for axis, found in effects.items() for effect in found],
+        "Each value of each setting with its mean over the grid, and its difference to the value in use",
+        {
+            label: st.column_config.NumberColumn(
+                format="%.3f", help="Mean over all configurations with the value."
+            ),
+            "95 % interval": st.column_config.TextColumn(help="The bootstrap over questions."),
+            "Difference": st.column_config.TextColumn(
+                width="medium",
+                help="To the value in use, or to the first where that is no part of the grid, with its 95 % "
+                "interval over the questions. It is not corrected for the number of values.",
+            ),
+        },
+    )
+    st.caption(
+        "The mean over all configurations with a value: its effect whatever the other settings are. More is "
+        "averaged than in one configuration, so an effect may be clear where no configuration is better "
+        "than the app's settings beyond chance."
+    )
+
+
+def effect_line(axis: str, effect: MainEffect, label: str) -> dict[str, object]:
+    """Return an effect as a line of the table."""
+    interval = effect.mean
+    return {
+        "Setting": SETTINGS[axis].label,
+        "Value": effect.value,
+        label: interval.estimate,
+        "95 % interval": f"{interval.low:.3f} – {interval.high:.3f}",
+        "Difference": signed_interval(*astuple(effect.difference)) if effect.difference else REFERENCE,
+        "Configurations": effect.n_configurations,
+    }

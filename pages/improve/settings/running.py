@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
 
 import streamlit as st
 
@@ -13,72 +12,42 @@ from engine.evaluation.library_model import load_model
 from engine.evaluation.sweep import by_name, sweep
 from engine.evaluation.sweep_store import append
 from engine.retrieval.embedding_model import Model
-from engine.wording import readable_time, some_of
-from pages.improve.settings.files import begin
-from pages.improve.settings.runs import Experiment, digest, keep
+from engine.wording import some_of
+from pages.improve.settings.experiments import Experiment, begin, digest, keep
 from ui.corpus import session_vectors, shared_vectors
 from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
 from ui.models import load_encoder
+from ui.progress import TimeLeft
 from ui.server_settings import ENCODER, check_source
 from ui.text import escape_markdown, joined, show_error
 
 MOST_NAMED = 10  # documents
-
-
-MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
 JOB = "experiment"  # the name of the session's job
 
 
-def time_left(elapsed: float, share: float, expected: float | None) -> float | None:
-    """Return the seconds that the rest of a run takes, None where that cannot be estimated yet.
-
-    The first cells of a run embed more texts than the rest, so its pace alone is misleading: it counts as
-    much as there is of it, and the estimate from before the run, ``expected``, as much as is left.
-    """
-    pace = elapsed * (1 - share) / share if share > MIN_SHARE else None
-    if expected is None:
-        return pace
-    ahead = max(0.0, expected - elapsed)
-    return ahead if pace is None else share * pace + (1 - share) * ahead
-
-
-def start(
-    experiment: Experiment,
-    documents: Sequence[Document],
-    models: Mapping[str, Model],
-    expected: float | None = None,
-) -> None:
-    """Start to measure an experiment, or resume it: the missing cells, the baseline first.
-
-    ``expected`` seconds are estimated for all of it.
-    """
+def start(experiment: Experiment, documents: Sequence[Document], models: Mapping[str, Model]) -> None:
+    """Start to measure an experiment, or resume it: the missing configurations, the baseline first."""
     bundled = bundled_names()
     shared = all(document.name in bundled for document in documents)
     cache = shared_vectors() if shared else session_vectors()
-    file, since = begin(experiment), monotonic()
-    name, n_cells, n_before = escape_markdown(experiment.name), len(experiment.cells), len(experiment.rows)
+    file, every = begin(experiment), experiment.configurations
+    name, left = escape_markdown(experiment.name), TimeLeft()
 
     def work(job: Job[None]) -> None:
         def report(n_done: float, _: int) -> None:
-            left = time_left(monotonic() - since, (n_done - n_before) / (n_cells - n_before), expected)
-            words = "estimating the time left…" if left is None else f"about {readable_time(left)} left"
-            job.share = n_done / n_cells
-            job.words = f"{name}: {len(job.rows):,} of {n_cells:,} cells, {words}"
+            job.share = n_done / len(every)
+            counts = f"{len(job.rows):,} of {len(every):,} configurations"
+            job.words = f"{name}: {counts}{left(job.share)}"
 
-        for cells in (experiment.cells[:1], experiment.cells):
-            done = [row for row in job.rows if row.cell in set(cells)]
-            for row in sweep(
-                documents,
-                experiment.questions,
-                cells,
-                models,
-                cache,
-                report,
-                lambda: not job.take_turn(),
-                done,
-            ):
+        def is_stopped() -> bool:
+            return not job.take_turn()
+
+        for wanted in (every[:1], every):
+            done = [row for row in job.rows if row.configuration in set(wanted)]
+            rows = sweep(documents, experiment.questions, wanted, models, cache, report, is_stopped, done)
+            for row in rows:
                 job.rows.append(row)
                 if file is not None:
                     append(file, row)
@@ -103,7 +72,7 @@ def running_experiment() -> Experiment | None:
         keep(now)
     elif job.stopped:
         state["experiment-error"] = (
-            f"{now.name} was stopped before its first cell was measured: run the grid again; "
+            f"{now.name} was stopped before its first configuration was measured: run the grid again; "
             "texts that were embedded are not embedded again"
         )
     drop_job(JOB)
@@ -134,8 +103,8 @@ def show_resume(experiment: Experiment) -> None:
     """Draw how much of an experiment is measured, and a button that resumes it unless another one runs."""
     words, button = st.columns([4, 1], vertical_alignment="center")
     words.caption(
-        f"{len(experiment.rows):,} of {len(experiment.cells):,} cells are measured; verdicts compare only "
-        "these."
+        f"{len(experiment.rows):,} of {len(experiment.configurations):,} configurations are measured; "
+        "verdicts compare only these."
     )
     if current_job(JOB) is None:
         button.button(
@@ -145,12 +114,12 @@ def show_resume(experiment: Experiment) -> None:
             on_click=resume,
             args=(experiment,),
             width="stretch",
-            help="Measures the missing cells.",
+            help="Measures the missing configurations.",
         )
 
 
 def models_named(names: Iterable[str]) -> dict[str, Model]:
-    """Load the models of cells by their names: the app's encoder, and others."""
+    """Load the models of configurations by their names: the app's encoder, and others."""
     encoder = load_encoder()
 
     def named(name: str) -> Model:
@@ -211,7 +180,7 @@ def resume(experiment: Experiment) -> None:
         state["experiment-error"] = other_documents(experiment, list(named))
         return
     try:
-        models = models_named(dict.fromkeys(cell.model for cell in experiment.cells))
+        models = models_named(dict.fromkeys(one.model for one in experiment.configurations))
         start(experiment, documents, models)
     except GlassboxError as error:
         state["experiment-error"] = str(error)

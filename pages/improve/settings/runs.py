@@ -1,180 +1,162 @@
-"""Experiments: a grid over documents and questions with its rows, kept in the session's workspace."""
+"""The list of runs, two settings compared question by question, and the deletion of a run."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
+from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from engine.documents.document import Document
-from engine.errors import InputError
-from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, to_question
+from engine.errors import GlassboxError
+from engine.evaluation.metrics import METRICS
+from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
-from engine.evaluation.sweep_store import to_row
-from engine.settings import SETTINGS, SWEPT, Configuration
-from engine.storage.workspace import SavedRun
 from engine.wording import counted
-from ui.questions.kept import workspace
+from pages.improve.settings.conclusion import ACROSS_K, ALPHA, difference_words, is_across_k
+from pages.improve.settings.experiments import Experiment, known_experiments, remove, shared_questions
+from pages.improve.settings.results import metric_choice, show_questions
+from pages.improve.settings.running import running_experiment
+from ui.configurations import configuration_words, value_words, varied
+from ui.data_folder import kept_folder
+from ui.tables import show_table
+from ui.text import escape_markdown, p_words
 
-LISTS = ("intervals", "values")  # of a row, by metric
-KIND = "sweep"  # marks the runs of a workspace that are experiments
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A grid over documents and questions, and its rows so far.
-
-    Attributes
-    ----------
-    name, time
-        Its name, given by the user, and when it began (ISO 8601).
-    documents
-        Names of the documents.
-    corpus
-        The `digest` of their texts, which identifies them.
-    questions
-        The questions asked in every cell.
-    cells
-        The settings, the baseline first.
-    rows
-        The measured rows, the baseline first.
-    n_removed
-        Configurations of settings that this version does not have: they are left out.
-    """
-
-    name: str
-    time: str
-    documents: tuple[str, ...]
-    corpus: str
-    questions: tuple[Question, ...] = field(repr=False)
-    cells: tuple[Configuration, ...] = field(repr=False)
-    rows: tuple[SweepRow, ...] = field(default=(), repr=False)
-    n_removed: int = 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every cell is measured."""
-        return len(self.rows) == len(self.cells)
-
-    @property
-    def key(self) -> str:
-        """Unique among all experiments."""
-        return f"{self.time} {self.name}"
-
-    @property
-    def title(self) -> str:
-        """Its name and the time it began, for a list."""
-        lacks = ""
-        if self.n_removed:
-            lacks = f", without {counted(self.n_removed, 'configuration')} of removed settings"
-        return f"{self.name}, {self.time.replace('T', ' ')}{lacks}"
+METRIC = "mrr"
 
 
-def digest(documents: Sequence[Document]) -> str:
-    """Hash the names and texts of documents."""
-    texts = sha256()
-    for document in documents:
-        for part in (document.name, document.text):
-            texts.update(sha256(part.encode("utf-8", "surrogatepass")).digest())
-    return texts.hexdigest()
-
-
-def session_runs() -> tuple[SavedRun, ...]:
-    """Return the experiments among the runs of the session's workspace, in their order."""
-    return tuple(run for run in workspace().runs if run.content.get("kind") == KIND)
-
-
-def session_experiments() -> dict[str, Experiment]:
-    """Return the experiments of the session by their keys, the newest first; damaged ones are left out."""
-    found = {}
-    for run in reversed(session_runs()):
-        try:
-            experiment = opened(run.time, run.name, len(run.content["rows"]), run.content)
-        except (LookupError, TypeError, ValueError):
-            continue
-        found[experiment.key] = experiment
-    return found
-
-
-@st.cache_resource(max_entries=32, show_spinner=False, scope="session")
-def opened(time: str, name: str, n_rows: int, _content: Mapping[str, Any]) -> Experiment:
-    """Read an experiment from a run's content; cached by its key and number of rows."""
-    begun = to_experiment(time, name, _content)
-    rows = tuple(to_row(fields) for fields in _content["rows"])
-    return replace(begun, rows=tuple(row for row in rows if row.cell in begun.cells))
-
-
-def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experiment:
-    """Read the description that `content_of` wrote: an experiment without rows."""
-    cells = tuple(Configuration(**fields) for fields in content["cells"])
-    known = tuple(cell for cell in cells if is_known(cell))
-    return Experiment(
-        name,
-        time,
-        tuple(content["documents"]),
-        content["corpus"],
-        tuple(to_question(fields, "a question of the run") for fields in content["questions"]),
-        known,
-        n_removed=len(cells) - len(known),
+def show_runs() -> None:
+    """Draw the list of runs, a comparison of two settings, and the deletion of a run."""
+    now = running_experiment()
+    experiments = known_experiments(but=None if now is None else now.key)
+    if not experiments:
+        st.info("No run has ended yet. Run the grid on the tab “Grid”; its results are kept here.")
+        return
+    show_table(
+        [run_line(experiment) for experiment in experiments.values()],
+        "Every run with its size, and the best settings it found",
+        {
+            "The app's MRR": st.column_config.NumberColumn(
+                format="%.3f", help="MRR of the settings the app had then."
+            ),
+            "Best MRR": st.column_config.NumberColumn(format="%.3f", help="MRR of the best configuration."),
+        },
     )
+    st.caption(
+        "Runs are gone when you close this session, unless you save your work: the button is in the sidebar."
+        if kept_folder() is None
+        else "Runs stay on this machine, for everybody who opens this app there, until you delete them."
+    )
+    show_comparison(experiments)
+    show_delete(experiments)
 
 
-def is_known(cell: Configuration) -> bool:
-    """Whether this version has all choices of a configuration."""
-    return all(SETTINGS[key].allows(getattr(cell, key)) for key in SWEPT if SETTINGS[key].choices)
-
-
-def to_run(experiment: Experiment) -> SavedRun:
-    """Return an experiment as a run of a workspace, in JSON types."""
-    rows = [row_fields(row) for row in experiment.rows]
-    return SavedRun(experiment.name, experiment.time, {**content_of(experiment), "rows": rows})
-
-
-def content_of(experiment: Experiment) -> dict[str, Any]:
-    """Return the description of an experiment, without its rows, in JSON types."""
+def run_line(experiment: Experiment) -> dict[str, Any]:
+    """Return a run as a line of the table."""
+    best = best_row(experiment)
     return {
-        "kind": KIND,
-        "documents": list(experiment.documents),
-        "corpus": experiment.corpus,
-        "questions": [question_fields(question) for question in experiment.questions],
-        "cells": [asdict(cell) for cell in experiment.cells],
+        "Run": experiment.name,
+        "Began": experiment.time.replace("T", " "),
+        "Configurations": f"{len(experiment.rows):,} of {len(experiment.configurations):,}",
+        "Questions": len(experiment.questions),
+        "Documents": len(experiment.documents),
+        "The app's MRR": experiment.rows[0].metrics[METRIC],
+        "Best MRR": best.metrics[METRIC],
+        "Best settings": configuration_words(best.configuration, varied(experiment.configurations)),
     }
 
 
-def row_fields(row: SweepRow) -> dict[str, Any]:
-    """Return a row in JSON types, with lists for tuples."""
-    lists = {name: {key: list(found) for key, found in getattr(row, name).items()} for name in LISTS}
-    return asdict(replace(row, intervals={}, values={})) | lists
+def best_row(experiment: Experiment) -> SweepRow:
+    """Return the first row with the highest MRR."""
+    return max(experiment.rows, key=lambda row: row.metrics[METRIC])
 
 
-def keep(experiment: Experiment) -> None:
-    """Put an experiment into the session's workspace, replacing an earlier state of it."""
-    drop(experiment)
-    st.session_state["workspace"] = replace(workspace(), runs=(*workspace().runs, to_run(experiment)))
+def show_comparison(experiments: dict[str, Experiment]) -> None:
+    """Draw the choice of two configurations of any runs, and compare them question by question."""
+    st.header("Two settings, question by question")
+    keys = list(experiments)
+    left, right = st.columns(2)
+    with left:
+        first, before = cell_choice("A", experiments, len(keys) - 1, is_best=False)
+    with right:
+        second, after = cell_choice("B", experiments, 0, is_best=True)
+    try:
+        own, others = shared_questions(first, second)
+    except GlassboxError as error:
+        st.warning(escape_markdown(str(error)), icon=":material/compare:")
+        return
+    metric = metric_choice([before, after], "compare-measure", METRIC)
+    if is_across_k(before.configuration, after.configuration, metric):
+        st.info(ACROSS_K, icon=":material/compare:")
+        return
+    label = METRICS[metric].label
+    values_before, values_after = before.values[metric], after.values[metric]
+    old, new = [values_before[place] for place in own], [values_after[place] for place in others]
+    found = compare(np.array(old), np.array(new))
+    is_sure = found.p_value < ALPHA
+    st.write(
+        f"{label} of A is {fmean(old):.3f}, of B {fmean(new):.3f}: "
+        f"B − A is {difference_words(found)}, {p_words(found.p_value)}. "
+        + ("" if is_sure else "Chance alone explains that. ")
+    )
+    n_left_out = len(first.questions) + len(second.questions) - 2 * len(own)
+    if n_left_out:
+        st.caption(f"On {counted(len(own), 'question')} that both runs asked; left out: {n_left_out:,}.")
+    st.caption(
+        "The p-value is for this one comparison. Where B was chosen as the best of many, it is too small: "
+        "use the verdict under Results, which is corrected for their number."
+    )
+    show_questions(
+        [first.questions[place] for place in own],
+        old,
+        new,
+        ("A", "B"),
+        metric,
+        f"compare-questions-{first.key}-{before.configuration}-{second.key}-{after.configuration}-{metric}",
+    )
 
 
-def drop(experiment: Experiment) -> None:
-    """Remove an experiment from the session's workspace."""
-    own = (experiment.time, experiment.name)
-    left = tuple(run for run in workspace().runs if (run.time, run.name) != own)
-    st.session_state["workspace"] = replace(workspace(), runs=left)
+def cell_choice(
+    name: str, experiments: dict[str, Experiment], default: int, is_best: bool
+) -> tuple[Experiment, SweepRow]:
+    """Draw the choice of a run and of one of its configurations, the best or the baseline first."""
+    key = st.selectbox(
+        f"Run {name}",
+        list(experiments),
+        default,
+        format_func=lambda key: experiments[key].title,
+        key=f"compare-run-{name}",
+        help="Both must have searched the same documents; they are compared on the questions both asked.",
+    )
+    experiment = experiments[key]
+    order = sorted(experiment.rows, key=lambda row: -row.metrics[METRIC])
+    rows: Sequence[SweepRow] = order if is_best else (experiment.rows[0], *order)
+    places = list(dict.fromkeys(experiment.rows.index(row) for row in rows))
+    axes = varied(experiment.configurations)
+
+    def words(place: int) -> str:
+        row = experiment.rows[place]
+        mark = ", the app's settings then" if place == 0 else ""
+        values = " / ".join(value_words(row.configuration, axis) for axis in axes) or "the only setting"
+        return f"{row.metrics[METRIC]:.3f}: {values}{mark}"
+
+    place = st.selectbox(
+        f"Configuration {name}",
+        places,
+        format_func=words,
+        key=f"compare-cell-{name}-{key}",
+        help="Best MRR first.",
+    )
+    return experiment, experiment.rows[place]
 
 
-def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], list[int]]:
-    """Return the places, in each of two experiments, of the questions that both asked."""
-    if first.corpus != second.corpus:
-        raise InputError(
-            f"{first.name} and {second.name} searched different documents: how hard a question is "
-            "depends on the documents, so compare runs of the same ones"
+def show_delete(experiments: dict[str, Experiment]) -> None:
+    """Draw the deletion of a run."""
+    with st.expander("Delete a run", icon=":material/delete:"):
+        key = st.selectbox(
+            "Run to delete",
+            list(experiments),
+            format_func=lambda key: experiments[key].title,
+            key="experiment-delete",
+            help="Deletes the run from this session, and from workspaces saved from now on.",
         )
-    places = {question: place for place, question in enumerate(second.questions)}
-    shared = [
-        (place, places[question]) for place, question in enumerate(first.questions) if question in places
-    ]
-    if not shared:
-        raise InputError(
-            f"{first.name} and {second.name} have no question in common: compare runs of one question set"
-        )
-    return [own for own, _ in shared], [other for _, other in shared]
+        st.button("Delete it", on_click=remove, args=(experiments[key],), icon=":material/delete:")

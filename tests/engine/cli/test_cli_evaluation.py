@@ -180,7 +180,7 @@ def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked
 
 def test_more_passages_than_chunks_are_warned_of(sweep):
     result = run(*sweep, "--k", "1,9", "--retriever", "dense,bm25")
-    assert "warning: 1 of 4 cells retrieve all their chunks" in result.stderr
+    assert "warning: 1 of 4 configurations retrieve all their chunks" in result.stderr
     assert "retrieve all" not in run(*sweep, "--k", "1").stderr
 
 

@@ -13,7 +13,7 @@ from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import load_model
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import sweep
-from engine.evaluation.sweep_cost import estimate
+from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_store import stamp_of
 from engine.generation import server as server_module
 from engine.generation.answering import ask
@@ -272,17 +272,24 @@ def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, doc
         ),
         models,
     )
-    [why] = {one.why for one in chosen.left_out if one.cell.model == model.name and one.cell.pooling == "own"}
+    [why] = {
+        one.why
+        for one in chosen.left_out
+        if one.configuration.model == model.name and one.configuration.pooling == "own"
+    }
     assert "retriever maxsim reads the vectors of tokens" in why
-    theirs = [cell for cell in chosen.cells if cell.model == model.name]
-    assert {cell.max_tokens for cell in theirs} == {None}
+    theirs = [configuration for configuration in chosen.configurations if configuration.model == model.name]
+    assert {configuration.max_tokens for configuration in theirs} == {None}
     assert len(theirs) == 2 * (len(usable_retrievers(encoder)) - 1)
-    rows = {row.cell: row.metrics for row in sweep(documents, questions, chosen.cells, models)}
-    for cell in theirs:
-        ours = Configuration(**{**vars(cell), "model": encoder.name, "pooling": "mean", "max_tokens": 256})
-        assert rows[cell] == pytest.approx(rows[ours])
-    cost = estimate(documents, questions, theirs, models)
-    assert cost.n_tokens > 0
+    rows = {
+        row.configuration: row.metrics for row in sweep(documents, questions, chosen.configurations, models)
+    }
+    for configuration in theirs:
+        ours = Configuration(
+            **{**vars(configuration), "model": encoder.name, "pooling": "mean", "max_tokens": 256}
+        )
+        assert rows[configuration] == pytest.approx(rows[ours])
+    assert sweep_seconds(documents, questions, theirs, models) > 0
 
 
 def cut(documents, encoder, n_tokens):

@@ -11,7 +11,7 @@ from engine.settings import Configuration
 
 
 def test_every_value_meets_every_other_once():
-    cells = grid(
+    configurations = grid(
         splitter=["fixed", "recursive"],
         chunk_tokens=[64, 128],
         overlap=[0, 16],
@@ -19,9 +19,12 @@ def test_every_value_meets_every_other_once():
         retriever=["dense", "bm25"],
         k=[1, 5, 5],
         max_tokens=[None, 128],
-    ).cells
-    assert len(cells) == len(set(cells)) == 2**7
-    assert Configuration("recursive", 64, 16, pooling="cls", retriever="bm25", k=1, max_tokens=128) in cells
+    ).configurations
+    assert len(configurations) == len(set(configurations)) == 2**7
+    assert (
+        Configuration("recursive", 64, 16, pooling="cls", retriever="bm25", k=1, max_tokens=128)
+        in configurations
+    )
 
 
 def test_a_cell_says_how_documents_are_cut():
@@ -30,8 +33,12 @@ def test_a_cell_says_how_documents_are_cut():
 
 def test_sizes_without_room_for_an_overlap_are_left_out_and_told():
     made = grid(chunk_tokens=[16, 64], overlap=[0, 14, 100])
-    assert [(cell.chunk_tokens, cell.overlap) for cell in made.cells] == [(16, 0), (64, 0), (64, 14)]
-    assert [(one.cell.chunk_tokens, one.cell.overlap) for one in made.left_out] == [
+    assert [(configuration.chunk_tokens, configuration.overlap) for configuration in made.configurations] == [
+        (16, 0),
+        (64, 0),
+        (64, 14),
+    ]
+    assert [(one.configuration.chunk_tokens, one.configuration.overlap) for one in made.left_out] == [
         (16, 14),
         (16, 100),
         (64, 100),
@@ -41,7 +48,7 @@ def test_sizes_without_room_for_an_overlap_are_left_out_and_told():
 
 def test_sliding_chunks_have_no_overlap_to_choose():
     made = grid(splitter=["sliding", "fixed"], overlap=[8, 0])
-    assert [(cell.splitter, cell.overlap) for cell in made.cells] == [
+    assert [(configuration.splitter, configuration.overlap) for configuration in made.configurations] == [
         ("sliding", 8),
         ("fixed", 8),
         ("fixed", 0),
@@ -70,14 +77,19 @@ def test_the_pooling_of_library_models_is_asked_of_no_other(encoder):
     library = LibraryModel("theirs", None, encoder.tokenizer, 8, "", 64)
     made = grid(pooling=["mean", "own"], model=[encoder.name, "theirs"])
     fit = fitting(made, {encoder.name: encoder, "theirs": library})
-    assert [(cell.model, cell.pooling) for cell in fit.cells] == [(encoder.name, "mean"), ("theirs", "own")]
-    assert [(one.cell.model, one.cell.pooling) for one in fit.left_out] == [("theirs", "mean")]
+    assert [(configuration.model, configuration.pooling) for configuration in fit.configurations] == [
+        (encoder.name, "mean"),
+        ("theirs", "own"),
+    ]
+    assert [(one.configuration.model, one.configuration.pooling) for one in fit.left_out] == [
+        ("theirs", "mean")
+    ]
 
 
 def test_what_a_model_cannot_do_is_left_out(encoder):
     made = grid(pooling=["mean", "idf", "own"], max_tokens=[None, 256, 100_000])
     fit = fitting(made, {encoder.name: encoder})
-    assert [(cell.pooling, cell.max_tokens) for cell in fit.cells] == [
+    assert [(configuration.pooling, configuration.max_tokens) for configuration in fit.configurations] == [
         ("mean", None),
         ("idf", None),
         ("mean", 256),
@@ -87,17 +99,18 @@ def test_what_a_model_cannot_do_is_left_out(encoder):
 
 
 def test_the_models_own_pooling_is_named(encoder):
-    assert [cell.pooling for cell in fitting(grid(pooling=["own"]), {encoder.name: encoder}).cells] == [
-        "mean"
-    ]
+    assert [
+        configuration.pooling
+        for configuration in fitting(grid(pooling=["own"]), {encoder.name: encoder}).configurations
+    ] == ["mean"]
 
 
 def test_prompts_are_left_out_only_where_there_are_some(encoder):
     made = grid(prompts=["own", "none"])
     fit = fitting(made, {encoder.name: encoder})
-    assert [cell.prompts for cell in fit.cells] == ["own"]
+    assert [configuration.prompts for configuration in fit.configurations] == ["own"]
     assert [one.why for one in fit.left_out] == [
         f"{encoder.name} has no prompts to leave out: 'own' stands for both"
     ]
     prompted = replace(encoder, prompts=Prompts({"query": "query: "}))
-    assert fitting(made, {encoder.name: prompted}).cells == made.cells
+    assert fitting(made, {encoder.name: prompted}).configurations == made.configurations

@@ -12,10 +12,10 @@ def gains(effects):
     return [effect.difference.estimate if effect.difference else 0 for effect in effects]
 
 
-def test_an_effect_is_the_mean_of_all_cells_with_a_value_and_its_difference_is_paired():
+def test_an_effect_is_the_mean_of_all_configurations_with_a_value_and_its_difference_is_paired():
     values = np.random.default_rng(0).random((6, 50))
     small, large = main_effects(values, [64, 128, 64, 128, 64, 128], 64)
-    assert (small.value, large.value, small.n_cells, large.n_cells) == (64, 128, 3, 3)
+    assert (small.value, large.value, small.n_configurations, large.n_configurations) == (64, 128, 3, 3)
     of_small, of_large = values[::2].mean(axis=0), values[1::2].mean(axis=0)
     assert astuple(small.mean) == pytest.approx(astuple(mean_interval(of_small)))
     assert astuple(large.difference) == pytest.approx(astuple(mean_interval(of_large - of_small)))
@@ -33,6 +33,8 @@ def test_a_balanced_grid_recovers_the_effect_that_was_added():
     assert gains(sizes) == pytest.approx([-0.1, 0, 0.1])
 
 
-def test_a_reference_without_a_cell_is_refused():
-    with pytest.raises(InputError, match=r"no cell has the value 5 to compare with: choose of \[1, 2\]"):
+def test_a_reference_without_a_configuration_is_refused():
+    with pytest.raises(
+        InputError, match=r"no configuration has the value 5 to compare with: choose of \[1, 2\]"
+    ):
         main_effects(np.zeros((2, 3)), [1, 2], 5)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from engine.documents.document import Document
-from engine.documents.splitters import split
+from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation import sweep_cost
 from engine.evaluation.bootstrap import mean_interval
@@ -21,11 +21,10 @@ from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
-from engine.evaluation.sweep import computing_seconds, sweep, timed_scores
-from engine.evaluation.sweep_cost import estimate
-from engine.evaluation.sweep_row import Ranked
-from engine.evaluation.sweep_store import append, resume, row_line, stamp_of, to_csv, to_json, to_row
-from engine.evaluation.sweep_watch import Watch
+from engine.evaluation.sweep import Progress, computing_seconds, sweep, timed_scores
+from engine.evaluation.sweep_cost import sweep_seconds
+from engine.evaluation.sweep_row import Ranked, retrieves_every_chunk
+from engine.evaluation.sweep_store import append, read_row, resume, row_line, stamp_of, to_csv, to_json
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
 from engine.retrieval.retrievers import (
@@ -77,7 +76,7 @@ def models(encoder):
 
 
 @pytest.fixture(scope="module")
-def cells():
+def configurations():
     return grid(
         splitter=["fixed", "sentences"],
         chunk_tokens=[16, 32],
@@ -85,54 +84,63 @@ def cells():
         pooling=["mean", "idf"],
         retriever=list(RETRIEVERS)[:4],
         k=[1, 3],
-    ).cells
+    ).configurations
 
 
 @pytest.fixture(scope="module")
-def rows(documents, questions, cells, models):
-    return list(sweep(documents, questions, cells, models))
+def rows(documents, questions, configurations, models):
+    return list(sweep(documents, questions, configurations, models))
 
 
 def without_time(rows):
-    return {row.cell: replace(row, seconds=0, search_seconds=0) for row in rows}
+    return {row.configuration: replace(row, seconds=0, search_seconds=0) for row in rows}
 
 
-def by_hand(documents, questions, cell, encoder):
-    """The plain way to measure one cell, with nothing shared."""
+def by_hand(documents, questions, configuration, encoder):
+    """The plain way to measure one configuration, with nothing shared."""
     in_order = sorted(documents, key=lambda document: document.name)
-    chunks = [chunk for each in in_order for chunk in split(each, encoder.tokenizer, cell.splitting)]
+    chunks = [chunk for each in in_order for chunk in split(each, encoder.tokenizer, configuration.splitting)]
     texts, asked = [chunk.text for chunk in chunks], [question.text for question in questions]
     model = encoder.with_idf(texts)
-    vectors = [model.encode(some, cell.pooling, max_tokens=cell.max_tokens) for some in (asked, texts)]
-    searched = SearchInputs(SearchTexts(tuple(asked), tuple(texts), encoder, cell.max_tokens), *vectors)
-    scores = retriever_scores(cell.retriever, searched)
+    vectors = [
+        model.encode(some, configuration.pooling, max_tokens=configuration.max_tokens)
+        for some in (asked, texts)
+    ]
+    searched = SearchInputs(
+        SearchTexts(tuple(asked), tuple(texts), encoder, configuration.max_tokens), *vectors
+    )
+    scores = retriever_scores(configuration.retriever, searched)
     judged = scores, relevance(questions, chunks)
     spans = [
         span_metrics([chunks[i] for i in best if relevant[i]], sum(len(texts[i]) for i in best), question)
-        for best, relevant, question in zip(best_chunks(scores, cell.k), judged[1], questions, strict=True)
+        for best, relevant, question in zip(
+            best_chunks(scores, configuration.k), judged[1], questions, strict=True
+        )
     ]
     return len(chunks), {
         "mrr": reciprocal_rank(*judged),
-        "hit_rate@k": hit_rate(*judged, cell.k),
-        "recall@k": recall(*judged, cell.k),
-        "precision@k": precision(*judged, cell.k),
-        "ndcg@k": ndcg(*judged, cell.k),
+        "hit_rate@k": hit_rate(*judged, configuration.k),
+        "recall@k": recall(*judged, configuration.k),
+        "precision@k": precision(*judged, configuration.k),
+        "ndcg@k": ndcg(*judged, configuration.k),
         "span_recall@k": np.array([span.recall for span in spans]),
         "span_precision@k": np.array([span.precision for span in spans]),
         "span_iou@k": np.array([span.iou for span in spans]),
     }
 
 
-def test_the_order_of_the_documents_changes_no_number(documents, questions, cells, models, rows):
-    changed = list(sweep(documents[::-1], questions, cells[-8:], models))
-    assert without_time(changed) == {cell: without_time(rows)[cell] for cell in cells[-8:]}
+def test_the_order_of_the_documents_changes_no_number(documents, questions, configurations, models, rows):
+    changed = list(sweep(documents[::-1], questions, configurations[-8:], models))
+    assert without_time(changed) == {
+        configuration: without_time(rows)[configuration] for configuration in configurations[-8:]
+    }
     assert stamp_of(documents[::-1], questions, models) == stamp_of(documents, questions, models)
 
 
-def test_a_row_is_what_the_plain_way_gives(documents, questions, cells, models, rows, encoder):
-    assert {row.cell for row in rows} == set(cells)
+def test_a_row_is_what_the_plain_way_gives(documents, questions, configurations, models, rows, encoder):
+    assert {row.configuration for row in rows} == set(configurations)
     for row in random.Random(0).sample(rows, 12):
-        n_chunks, expected = by_hand(documents, questions, row.cell, encoder)
+        n_chunks, expected = by_hand(documents, questions, row.configuration, encoder)
         assert (row.n_chunks, row.n_questions) == (n_chunks, len(questions))
         assert set(row.metrics) == set(row.values) == set(row.intervals) == set(expected)
         for name, values in expected.items():
@@ -161,21 +169,21 @@ def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
 ):
     missed = Metric(lambda found: 1 - found.relevant[:, : found.k].any(axis=1), "Missed@k", "No answer.")
     monkeypatch.setitem(METRICS, "missed@k", missed)
-    [row] = sweep(documents, questions, [rows[0].cell], models)
+    [row] = sweep(documents, questions, [rows[0].configuration], models)
     assert row.metrics["missed@k"] == 1 - row.metrics["hit_rate@k"]
     [exported] = to_json([row])["rows"]
     assert exported["missed@k"] == row.metrics["missed@k"]
     header, *lines = to_csv([row, rows[0]]).splitlines()
     assert {"missed@k", "missed@k low"} <= set(header.split(","))
     assert lines[1].endswith(",,")  # a row of before the metric was added
-    assert to_row(json.loads(row_line(row))) == row
-    assert to_row(json.loads(row_line(rows[0]))) == rows[0]
+    assert read_row(json.loads(row_line(row))) == row
+    assert read_row(json.loads(row_line(rows[0]))) == rows[0]
 
 
 def test_the_other_retrievers_and_splitters_are_swept_too(documents, questions, models, encoder):
     made = grid(splitter=["sliding", "markdown"], chunk_tokens=[32], retriever=["mmr", "maxsim"], k=[2])
-    for row in sweep(documents, questions, made.cells, models):
-        _, expected = by_hand(documents, questions, row.cell, encoder)
+    for row in sweep(documents, questions, made.configurations, models):
+        _, expected = by_hand(documents, questions, row.configuration, encoder)
         assert row.values["mrr"] == pytest.approx(expected["mrr"])
         assert row.values["span_iou@k"] == pytest.approx(expected["span_iou@k"])
 
@@ -187,51 +195,56 @@ def test_sentences_are_compared_by_the_model_to_cut_where_topics_change(
     chunks = [
         chunk
         for each in documents
-        for chunk in split(each, encoder.tokenizer, row.cell.splitting, encoder.encode)
+        for chunk in split(each, encoder.tokenizer, row.configuration.splitting, encoder.encode)
     ]
     assert row.n_chunks == len(chunks)
 
 
-def test_the_order_of_cells_does_not_matter(documents, questions, cells, models, rows):
-    shuffled = random.Random(1).sample(cells, len(cells))
+def test_the_order_of_cells_does_not_matter(documents, questions, configurations, models, rows):
+    shuffled = random.Random(1).sample(configurations, len(configurations))
     again = list(sweep(documents, questions, [*shuffled, *shuffled[:5]], models))
-    assert len(again) == len(cells)
+    assert len(again) == len(configurations)
     assert without_time(again) == without_time(rows)
 
 
-def test_done_cells_are_skipped(documents, questions, cells, models, rows):
+def test_done_cells_are_skipped(documents, questions, configurations, models, rows):
     told = []
     new = list(
         sweep(
-            documents, questions, cells, models, on_progress=lambda *done: told.append(done), done=rows[:20]
+            documents,
+            questions,
+            configurations,
+            models,
+            on_progress=lambda *done: told.append(done),
+            done=rows[:20],
         )
     )
-    assert not {row.cell for row in new} & {row.cell for row in rows[:20]}
+    assert not {row.configuration for row in new} & {row.configuration for row in rows[:20]}
     assert without_time([*rows[:20], *new]) == without_time(rows)
-    assert told[0] == (20, len(cells))
-    assert told[-1] == (len(cells), len(cells))
-    assert list(sweep(documents, questions, cells, models, done=rows)) == []
+    assert told[0] == (20, len(configurations))
+    assert told[-1] == (len(configurations), len(configurations))
+    assert list(sweep(documents, questions, configurations, models, done=rows)) == []
 
 
-def test_progress_never_goes_back(documents, questions, cells, models):
+def test_progress_never_goes_back(documents, questions, configurations, models):
     told = []
-    list(sweep(documents, questions, cells, models, on_progress=lambda *done: told.append(done)))
+    list(sweep(documents, questions, configurations, models, on_progress=lambda *done: told.append(done)))
     done = [part for part, _ in told]
     assert done == sorted(done)
-    assert {total for _, total in told} == {len(cells)}
+    assert {total for _, total in told} == {len(configurations)}
     assert done[0] == 0
-    assert done[-1] == pytest.approx(len(cells))
+    assert done[-1] == pytest.approx(len(configurations))
 
 
-def test_a_stopped_sweep_keeps_what_it_has(documents, questions, cells, models, rows):
+def test_a_stopped_sweep_keeps_what_it_has(documents, questions, configurations, models, rows):
     kept, cache = [], VectorCache()
-    for row in sweep(documents, questions, cells, models, cache, is_stopped=lambda: len(kept) == 7):
+    for row in sweep(documents, questions, configurations, models, cache, is_stopped=lambda: len(kept) == 7):
         kept.append(row)
     assert len(kept) == 7
     assert cache.n_vectors > 0
-    rest = list(sweep(documents, questions, cells, models, cache, done=kept))
+    rest = list(sweep(documents, questions, configurations, models, cache, done=kept))
     assert without_time([*kept, *rest]) == without_time(rows)
-    assert list(sweep(documents, questions, cells, models, is_stopped=lambda: True)) == []
+    assert list(sweep(documents, questions, configurations, models, is_stopped=lambda: True)) == []
 
 
 @pytest.fixture
@@ -258,68 +271,33 @@ def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
         retriever=["dense", "hybrid"],
     )
     cache = VectorCache()
-    rows = list(sweep(documents, questions, made.cells, models, cache))
+    rows = list(sweep(documents, questions, made.configurations, models, cache))
     assert len(embedded_texts) == len(set(embedded_texts))
     assert {poolings for _, poolings in embedded_texts} == {("mean", "cls", "max")}
     texts = {text for text, _ in embedded_texts} - set(ASKED)
-    cost = estimate(documents, questions, made.cells, models)
-    assert cost.n_tokens == sum(len(encoder.read(text)) for text in texts)
-    assert len(texts) < cost.n_chunks
+    assert len(texts) < sum(row.n_chunks for row in rows)
     embedded_texts.clear()
-    again = list(sweep(documents, questions, made.cells, models, cache))
+    again = list(sweep(documents, questions, made.configurations, models, cache))
     assert embedded_texts == []
     assert without_time(again) == without_time(rows)
 
 
 def test_words_alone_need_no_model(documents, questions, models, embedded_texts):
     made = grid(retriever=["bm25"], pooling=["mean", "cls"], chunk_tokens=[32])
-    first, second = sweep(documents, questions, made.cells, models)
+    first, second = sweep(documents, questions, made.configurations, models)
     assert first.metrics == second.metrics
     assert first.index_bytes > 0
     assert embedded_texts == []
 
 
 def test_what_is_searched_has_a_size(rows, encoder):
-    sizes = {(row.cell.splitting, row.cell.retriever): row.index_bytes for row in rows}
+    sizes = {(row.configuration.splitting, row.configuration.retriever): row.index_bytes for row in rows}
     for row in rows:
-        if row.cell.retriever == "dense":
+        if row.configuration.retriever == "dense":
             assert row.index_bytes == 4 * row.n_chunks * encoder.config.d_model
-        if row.cell.retriever == "hybrid":
-            of_words = sizes[row.cell.splitting, "bm25"]
+        if row.configuration.retriever == "hybrid":
+            of_words = sizes[row.configuration.splitting, "bm25"]
             assert row.index_bytes == 4 * row.n_chunks * encoder.config.d_model + of_words
-
-
-def test_an_estimate_counts_what_the_sweep_then_does(documents, questions, cells, models, rows, encoder):
-    cost = estimate(documents, questions, cells, models)
-    of_splitting = {row.cell.splitting: row.n_chunks for row in rows}
-    assert cost.is_exact
-    assert (cost.n_cells, cost.n_splittings) == (len(cells), len(of_splitting))
-    assert cost.n_chunks == sum(of_splitting.values())
-    lengths, of_idf = {}, 0
-    for splitting in of_splitting:
-        texts = {
-            chunk.text: len(encoder.read(chunk.text))
-            for each in documents
-            for chunk in split(each, encoder.tokenizer, splitting)
-        }
-        lengths |= texts
-        of_idf += sum(texts.values())
-    assert cost.n_tokens == sum(lengths.values()) + of_idf
-    assert cost.seconds > 0
-
-
-def test_a_large_grid_is_told_as_an_estimate(documents, questions, models, monkeypatch):
-    monkeypatch.setattr("engine.evaluation.sweep_cost.COUNTING_SECONDS", 0.0)
-    made = grid(chunk_tokens=range(16, 48), overlap=[0])
-    cost = estimate(documents, questions, made.cells, models)
-    assert not cost.is_exact
-    assert cost.n_splittings == 32
-    exact = sum(
-        len(split(each, models[made.cells[0].model].tokenizer, cell.splitting))
-        for cell in made.cells
-        for each in documents
-    )
-    assert cost.n_chunks == pytest.approx(exact, rel=0.6)
 
 
 def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, questions, models, monkeypatch):
@@ -331,38 +309,59 @@ def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, que
         time.sleep(delays[-1])
         return embed(texts, *arguments)
 
-    cells = grid(chunk_tokens=[32], overlap=[0]).cells
-    estimate(documents, questions, cells, models)
+    configurations = grid(chunk_tokens=[32], overlap=[0]).configurations
+    sweep_seconds(documents, questions, configurations, models)
     monkeypatch.setattr(sweep_cost, "cached_encode", delayed)
-    assert estimate(documents, questions, cells, models).seconds < pause
+    assert sweep_seconds(documents, questions, configurations, models) < pause
     assert sum(delays) == pause
 
 
-def test_each_precision_is_estimated_by_its_own_rate(documents, questions, models, monkeypatch):
-    rates, timed = {"float32": 3000.0, "int8": 1000.0}, sweep_cost.timed_vectors  # seconds of a token
+def test_the_price_grows_with_the_tokens_that_are_embedded(documents, questions, models, monkeypatch):
+    rates = {"float32": 3000.0, "int8": 1000.0}  # seconds of a token
+    monkeypatch.setattr(sweep_cost, "token_seconds", lambda model, chunks, limit: rates[model.precision])
+    made = grid(chunk_tokens=[32], overlap=[0], precision=list(rates), pooling=["mean", "cls", "idf"])
 
-    def at_rate(chunks, cell, model):
-        return timed(chunks, cell, model)[0], rates[model.precision]
+    def seconds(**values):
+        chosen = [one for one in made.configurations if vars(one).items() >= values.items()]
+        return sweep_seconds(documents, questions, chosen, models)
 
-    monkeypatch.setattr(sweep_cost, "timed_vectors", at_rate)
-    made = grid(chunk_tokens=[32], overlap=[0], precision=list(rates))
-    cost = estimate(documents, questions, made.cells, models)
-    assert cost.seconds == pytest.approx(cost.n_tokens / 2 * (3000 + 1000), rel=1e-3)
-    narrow = [cell for cell in made.cells if cell.precision == "int8"]
-    assert estimate(documents, questions, narrow, models).seconds == pytest.approx(cost.seconds / 4, rel=1e-3)
+    tokens = sum(chunk.n_tokens for each in documents for chunk in cut_in(each, models))
+    assert seconds(precision="int8", pooling="mean") == pytest.approx(1000 * tokens, rel=1e-3)
+    assert seconds() == pytest.approx(2 * (3000 + 1000) * tokens, rel=1e-3)  # idf is a pass of its own
 
 
-def test_pairs_of_a_cross_encoder_are_estimated_by_their_own_rate(
-    documents, questions, encoder, monkeypatch, tmp_path
-):
+def cut_in(document, models):
+    [model] = models.values()
+    return split(document, model.tokenizer, Splitting("sentences", 32, 0))
+
+
+def test_the_price_of_many_documents_is_that_of_a_part_of_them(documents, questions, models, monkeypatch):
+    monkeypatch.setattr(sweep_cost, "token_seconds", lambda model, chunks, limit: 1000.0)
+    configurations = grid(chunk_tokens=[32], overlap=[0]).configurations
+    many = [replace(each, name=f"{n} {each.name}") for n in range(20) for each in documents]
+    whole = sweep_seconds(many, questions, configurations, models)
+    monkeypatch.setattr(sweep_cost, "SAMPLE_CHARACTERS", sum(len(each.text) for each in documents))
+    assert sweep_seconds(many, questions, configurations, models) == pytest.approx(whole, rel=1e-2)
+
+
+def test_pairs_of_a_cross_encoder_have_their_own_rate(documents, questions, encoder, monkeypatch, tmp_path):
     reranker = Reranker.load(save_reranker(tmp_path))
     monkeypatch.setattr(sweep_cost, "pair_seconds", lambda texts, reranker: 1000.0)
     made = grid(chunk_tokens=[32], overlap=[0], retriever=["weighted", "bm25", "cross-encoder"])
-    models = {cell.model: replace(encoder, reranker=reranker) for cell in made.cells}
-    cost = estimate(documents, questions, made.cells, models)
-    assert cost.seconds == pytest.approx(1000 * len(questions) * cost.n_chunks, rel=1e-3)
-    others = [cell for cell in made.cells if cell.retriever != "cross-encoder"]
-    assert estimate(documents, questions, others, models).seconds < 100
+    models = {encoder.name: replace(encoder, reranker=reranker)}
+    n_chunks = sum(len(cut_in(each, models)) for each in documents)
+    seconds = sweep_seconds(documents, questions, made.configurations, models)
+    assert seconds == pytest.approx(1000 * len(questions) * n_chunks, rel=1e-3)
+    assert sweep_seconds(documents, questions, made.configurations[:2], models) < 100
+
+
+def test_rows_that_retrieve_every_chunk_are_known(rows):
+    row = next(row for row in rows if row.configuration.retriever == "dense")
+    wide = replace(row, configuration=replace(row.configuration, k=row.n_chunks))
+    assert retrieves_every_chunk(wide)
+    assert not retrieves_every_chunk(replace(wide, n_chunks=row.n_chunks + 1))
+    by_words = replace(wide.configuration, retriever="bm25")
+    assert not retrieves_every_chunk(replace(wide, configuration=by_words))
 
 
 def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeypatch):
@@ -370,7 +369,8 @@ def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeyp
     told = {"dense": [], "maxsim": []}
     for retriever, parts in told.items():
         made = grid(retriever=[retriever], chunk_tokens=[16], overlap=[0])
-        list(sweep(documents, questions, made.cells, models, on_progress=lambda n, _: parts.append(n)))  # noqa: B023
+        configurations, keep = made.configurations, parts.append
+        list(sweep(documents, questions, configurations, models, on_progress=lambda n, _, keep=keep: keep(n)))
         assert parts == sorted(parts)
         assert parts[-1] == 1
     embedded = max(part for part in told["dense"] if part < 1)
@@ -382,21 +382,21 @@ def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeyp
     [
         ({"documents": []}, "there are no documents"),
         ({"questions": []}, "there are no questions"),
-        ({"cells": [Configuration(model="other")]}, r"names the models \['other'\]"),
-        ({"cells": [Configuration(), Configuration(pooling="own")]}, "pooling 'own'"),
-        ({"cells": [Configuration(max_tokens=9999)]}, "max_tokens is 9999"),
+        ({"configurations": [Configuration(model="other")]}, r"names the models \['other'\]"),
+        ({"configurations": [Configuration(), Configuration(pooling="own")]}, "pooling 'own'"),
+        ({"configurations": [Configuration(max_tokens=9999)]}, "max_tokens is 9999"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_runs(documents, questions, models, change, message):
-    given = {"documents": documents, "questions": questions, "cells": [Configuration()]} | change
+    given = {"documents": documents, "questions": questions, "configurations": [Configuration()]} | change
     with pytest.raises(InputError, match=message):
         sweep(**given, models=models)
 
 
 def test_documents_without_words_are_swept(questions, models, encoder):
     made = grid(retriever=usable_retrievers(encoder), pooling=["mean", "idf"])
-    rows = list(sweep([Document("blank.txt", " \n ")], questions, made.cells, models))
-    assert [row.n_chunks for row in rows] == [0] * len(made.cells)
+    rows = list(sweep([Document("blank.txt", " \n ")], questions, made.configurations, models))
+    assert [row.n_chunks for row in rows] == [0] * len(made.configurations)
     assert {value for row in rows for value in row.metrics.values()} == {0.0}
 
 
@@ -433,11 +433,13 @@ class TestStore:
         with path.open("a") as file:
             file.write(json.dumps(line) + "\n")
         row = resume(path, stamp)[-1]
-        assert row.cell == Configuration(chunk_tokens=77)
+        assert row.configuration == Configuration(chunk_tokens=77)
         assert {name: list(row.values[name]) for name in row.values} == values
         append(path, row)
         *_, before, after = path.read_text().splitlines()
-        assert json.loads(after) == json.loads(before) | {"search_seconds": None}  # an earlier version's line
+        former = json.loads(before)
+        former["configuration"] = former.pop("cell")
+        assert json.loads(after) == former | {"search_seconds": None}
 
     def test_a_torn_last_line_is_dropped(self, path, stamp, rows):
         content = path.read_bytes()
@@ -487,7 +489,7 @@ class TestStore:
     def test_json_and_csv_hold_settings_metrics_and_intervals(self, rows):
         found = json.loads(json.dumps(to_json(rows)))["rows"]
         assert len(found) == len(rows)
-        assert found[0]["splitter"] == rows[0].cell.splitter
+        assert found[0]["splitter"] == rows[0].configuration.splitter
         assert found[0]["mrr"] == rows[0].metrics["mrr"]
         assert found[0]["intervals"]["mrr"] == list(rows[0].intervals["mrr"])
         header, first, *_ = to_csv(rows).splitlines()
@@ -495,7 +497,7 @@ class TestStore:
         assert len(to_csv(rows).splitlines()) == len(rows) + 1
         assert float(table["recall@k"]) == rows[0].metrics["recall@k"]
         assert float(table["mrr low"]) == rows[0].intervals["mrr"][0]
-        assert table["chunk_tokens"] == str(rows[0].cell.chunk_tokens)
+        assert table["chunk_tokens"] == str(rows[0].configuration.chunk_tokens)
 
 
 @pytest.fixture(scope="module")
@@ -551,13 +553,13 @@ class TestLibraryModel:
 
     def test_it_is_swept_beside_our_own(self, library, documents, questions, models, encoder):
         names = [encoder.name, library.name]
-        cells = [
+        configurations = [
             Configuration(chunk_tokens=32, model=encoder.name),
             Configuration(chunk_tokens=32, model=names[1], pooling="own"),
         ]
-        ours, theirs = sweep(documents, questions, cells, {**models, library.name: library})
+        ours, theirs = sweep(documents, questions, configurations, {**models, library.name: library})
         assert theirs.metrics == pytest.approx(ours.metrics)
-        assert estimate(documents, questions, cells, {**models, library.name: library}).n_splittings == 2
+        assert sweep_seconds(documents, questions, configurations, {**models, library.name: library}) > 0
 
     def test_what_it_cannot_do_is_refused(self, library, documents, questions):
         for change, message in (
@@ -611,7 +613,7 @@ def test_the_time_of_a_search_counts_what_earlier_cells_computed(documents, enco
     vectors = encoder.encode(list(texts))
     inputs, spent = SearchInputs(SearchTexts(texts, texts), vectors, vectors), {"dense": 5.0, "bm25": 70.0}
     shared = {"dense": 5, "bm25": 70, "hybrid": 75, "mmr": 5}
-    seconds = {name: timed_scores(name, inputs, Watch(0, 0, None, None), spent)[1] for name in shared}
+    seconds = {name: timed_scores(name, inputs, Progress(), spent)[1] for name in shared}
     assert {name: 5 * round(found / 5) for name, found in seconds.items()} == shared
 
 

@@ -73,29 +73,33 @@ def ours(folder, encoder):
     """A function: places and scores of the passages that the engine finds; each setting is searched once."""
     known = {}
 
-    def remembered(cell, parent_tokens):
-        if (cell, parent_tokens) not in known:
-            known[cell, parent_tokens] = searched(cell, parent_tokens, folder, encoder)
-        return known[cell, parent_tokens]
+    def remembered(configuration, parent_tokens):
+        if (configuration, parent_tokens) not in known:
+            known[configuration, parent_tokens] = searched(configuration, parent_tokens, folder, encoder)
+        return known[configuration, parent_tokens]
 
     return remembered
 
 
-def searched(cell, parent_tokens, folder, encoder):
+def searched(configuration, parent_tokens, folder, encoder):
     """Places and scores of the passages that the engine finds."""
-    chunks = [chunk for each in load_corpus(folder) for chunk in cut(each, cell, encoder, parent_tokens)]
-    index = build_index(chunks, encoder, cell.pooling, cell.max_tokens)
+    chunks = [
+        chunk for each in load_corpus(folder) for chunk in cut(each, configuration, encoder, parent_tokens)
+    ]
+    index = build_index(chunks, encoder, configuration.pooling, configuration.max_tokens)
     own = index.encoder(encoder)
-    query = embed_query(QUESTION, own, cell.pooling, cell.max_tokens)
-    scores = index_scores(cell.retriever, QUESTION, query, index, own)
+    query = embed_query(QUESTION, own, configuration.pooling, configuration.max_tokens)
+    scores = index_scores(configuration.retriever, QUESTION, query, index, own)
     order = top(scores, len(scores))
-    hits = search_parents(index, query, cell.k, order)
+    hits = search_parents(index, query, configuration.k, order)
     places = [f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}" for hit in hits]
-    return places, scores[order][: cell.k]
+    return places, scores[order][: configuration.k]
 
 
-def cut(document, cell, encoder, parent_tokens):
-    return split(document, encoder.tokenizer, cell.splitting, encoder.encode, parent_tokens=parent_tokens)
+def cut(document, configuration, encoder, parent_tokens):
+    return split(
+        document, encoder.tokenizer, configuration.splitting, encoder.encode, parent_tokens=parent_tokens
+    )
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +126,9 @@ def run(tmp_path, in_cache, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("to", "name"), PAIRS)
 def test_every_library_finds_the_same_passages(to, name, folder, ours, encoder, run):
-    cell, parent_tokens = EVERY[name]
-    _, lines = run(export(cell, encoder, to, parent_tokens).script, folder)
-    places, scores = ours(cell, parent_tokens)
+    configuration, parent_tokens = EVERY[name]
+    _, lines = run(export(configuration, encoder, to, parent_tokens).script, folder)
+    places, scores = ours(configuration, parent_tokens)
     assert [place for _, place, _ in lines] == places
     if name not in PLACES_ALONE:
         assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
@@ -132,9 +136,9 @@ def test_every_library_finds_the_same_passages(to, name, folder, ours, encoder, 
 
 @pytest.mark.parametrize("pooling", [name for name, each in POOLINGS.items() if each.needs])
 def test_poolings_that_no_library_has(pooling, folder, ours, encoder, run):
-    cell = Configuration(pooling=pooling, retriever="dense")
-    _, lines = run(export(cell, encoder, "sentence-transformers").script, folder)
-    places, scores = ours(cell, 0)
+    configuration = Configuration(pooling=pooling, retriever="dense")
+    _, lines = run(export(configuration, encoder, "sentence-transformers").script, folder)
+    places, scores = ours(configuration, 0)
     assert [place for _, place, _ in lines] == places
     assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
 
@@ -142,12 +146,12 @@ def test_poolings_that_no_library_has(pooling, folder, ours, encoder, run):
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize(("overlap", "parent_tokens"), [(0, 0), (12, 0), (12, PARENTS)])
 def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, run):
-    cell = Configuration(splitter, 48, overlap, retriever="bm25")
+    configuration = Configuration(splitter, 48, overlap, retriever="bm25")
     needs_embed = SPLITTERS[splitter].needs_embed
-    script = export(cell, encoder, "sentence-transformers", parent_tokens).script
+    script = export(configuration, encoder, "sentence-transformers", parent_tokens).script
     names, _ = run(script, folder, as_main=False)
     for document in load_corpus(folder) if needs_embed else load_corpus(BUNDLED_CORPUS)[:3]:
-        chunks = cut(document, cell, encoder, parent_tokens)
+        chunks = cut(document, configuration, encoder, parent_tokens)
         wanted = [(chunk.start, chunk.end) for chunk in chunks]
         if parent_tokens:
             parents = [(chunk.parent.start, chunk.parent.end) for chunk in chunks]
@@ -219,12 +223,12 @@ def prompted(tmp_path_factory):
 @pytest.mark.parametrize("use", ["own", "none"])
 def test_a_folder_with_prompts_and_another_pooling(to, use, prompted, tmp_path, run):
     model = Encoder.load(prompted)
-    cell = Configuration("fixed", 8, 2, str(prompted), None, "own", "dense", 3, use)
+    configuration = Configuration("fixed", 8, 2, str(prompted), None, "own", "dense", 3, use)
     (tmp_path / "texts").mkdir()
     text = "bead cab face dig jig egg hide age bag ice fig head bid jade cage deaf hedge"
     (tmp_path / "texts" / "a.txt").write_text(text, encoding="utf-8")
-    _, lines = run(export(cell, model, to).script, tmp_path / "texts")
-    places, scores = searched(cell, 0, tmp_path / "texts", model.with_prompts(use))
+    _, lines = run(export(configuration, model, to).script, tmp_path / "texts")
+    places, scores = searched(configuration, 0, tmp_path / "texts", model.with_prompts(use))
     assert [place for _, place, _ in lines] == places
     assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
 
@@ -238,13 +242,13 @@ def test_a_model_s_prompts_are_written_out_unless_they_are_switched_off(encoder)
 
 def test_a_model_of_another_architecture_keeps_its_pooling_and_documents_are_cut_as_before(encoder):
     other = LibraryModel("owner/other", None, encoder.tokenizer, 8, "", most_tokens=512)
-    cell = Configuration(model="owner/other", pooling="own")
-    script = export(cell, other, "langchain").script
+    configuration = Configuration(model="owner/other", pooling="own")
+    script = export(configuration, other, "langchain").script
     assert 'MODEL = "owner/other"' in script
     assert f"tokenizer = AutoTokenizer.from_pretrained({HUB_ID})" in script
     assert "Pooling(" not in script
     with pytest.raises(InputError, match="retriever maxsim reads the vectors of tokens"):
-        export(replace(cell, retriever="maxsim"), other, "langchain")
+        export(replace(configuration, retriever="maxsim"), other, "langchain")
 
 
 def test_settings_that_are_left_out_are_named(encoder):
@@ -259,7 +263,7 @@ def test_settings_that_are_left_out_are_named(encoder):
 
 
 @pytest.mark.parametrize(
-    ("cell", "to", "parent_tokens", "message"),
+    ("configuration", "to", "parent_tokens", "message"),
     [
         (Configuration(), "lang", 0, "no library 'lang': choose one of sentence-transformers, langchain"),
         (Configuration(k=0), "langchain", 0, "k is 0: ask for 1 passage or more"),
@@ -272,9 +276,9 @@ def test_settings_that_are_left_out_are_named(encoder):
         (Configuration(max_tokens=9999), "langchain", 0, "max_tokens is 9999"),
     ],
 )
-def test_bad_settings_get_one_line(cell, to, parent_tokens, message, encoder):
+def test_bad_settings_get_one_line(configuration, to, parent_tokens, message, encoder):
     with pytest.raises(InputError, match=message) as error:
-        export(cell, encoder, to, parent_tokens)
+        export(configuration, encoder, to, parent_tokens)
     assert "\n" not in str(error.value)
 
 
@@ -293,8 +297,8 @@ def test_scripts_are_tidy(encoder, tmp_path):
         *((Configuration(pooling=pooling, retriever="maxsim"), 0) for pooling in POOLINGS),
     ]
     for to in LIBRARIES:
-        for number, (cell, parent_tokens) in enumerate(settings):
-            script = export(cell, encoder, to, parent_tokens).script
+        for number, (configuration, parent_tokens) in enumerate(settings):
+            script = export(configuration, encoder, to, parent_tokens).script
             (tmp_path / f"{to}_{number}.py").write_text(script, encoding="utf-8")
     for command in (
         ["check", "--ignore", "ANN,D10,D20,D40,SIM", "--no-cache"],

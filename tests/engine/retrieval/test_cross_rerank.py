@@ -12,7 +12,7 @@ from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import sweep
-from engine.evaluation.sweep_cost import estimate
+from engine.evaluation.sweep_cost import sweep_seconds
 from engine.retrieval.rerank import cross_rerank
 from engine.retrieval.retrievers import SearchInputs, SearchTexts, retriever_scores, usable_retrievers
 from engine.settings import Configuration
@@ -71,10 +71,12 @@ def test_the_retriever_needs_a_reranker(encoder):
 def test_a_sweep_measures_it_and_tells_its_cost(encoder):
     last = replace(encoder, reranker=reading(lambda text: TEXT.index(text[:10])))
     assert "cross-encoder" in usable_retrievers(last)
-    cells = [Configuration("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")]
+    configurations = [
+        Configuration("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")
+    ]
     questions, models = [labelled("Fauske")], {encoder.name: last}
-    assert estimate([DOCUMENT], questions, cells, models).seconds > 0
-    rows = list(sweep([DOCUMENT], questions, cells, models))
+    assert sweep_seconds([DOCUMENT], questions, configurations, models) > 0
+    rows = list(sweep([DOCUMENT], questions, configurations, models))
     assert rows[1].metrics["mrr"] == 1
     with pytest.raises(InputError, match="needs a cross-encoder beside"):
-        list(sweep([DOCUMENT], questions, cells, {encoder.name: encoder}))
+        list(sweep([DOCUMENT], questions, configurations, {encoder.name: encoder}))

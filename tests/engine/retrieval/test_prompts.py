@@ -7,7 +7,7 @@ from sentence_transformers.sentence_transformer import modules
 from engine import Encoder
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.evaluation.sweep_vectors import vectors_of
+from engine.evaluation.sweep import vectors_of
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.retrieval.embedding_model import embed_query, embedding_spec

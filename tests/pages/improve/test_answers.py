@@ -21,8 +21,16 @@ from engine.evaluation.answers import (
 from engine.evaluation.bootstrap import Interval
 from engine.generation.settings import DEFAULT_ANSWER
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
-from pages.improve.settings.answer_results import delta_colour, difference
+from pages.improve.settings.answer_results import (
+    FILTERS,
+    at_threshold,
+    coverage_figure,
+    delta_colour,
+    difference,
+    outcome,
+    reliability_figure,
+    table_line,
+)
 from pages.improve.settings.answer_runs import (
     AS_JSON,
     MOST_RUNS,
@@ -30,7 +38,6 @@ from pages.improve.settings.answer_runs import (
     differing,
     with_present_names,
 )
-from pages.improve.settings.answer_table import FILTERS, outcome, table_line
 from pages.improve.settings.answers import BUNDLED, about
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
 from ui.tables import rows_csv

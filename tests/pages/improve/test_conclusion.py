@@ -14,9 +14,8 @@ from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep import sweep
 from engine.settings import Configuration
-from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounded, sentence
-from pages.improve.settings.runs import Experiment, digest
-from pages.improve.settings.verdicts import summary, verdicts
+from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounded, sentence, summary, verdicts
+from pages.improve.settings.experiments import Experiment, digest
 from tests.apps import app_of, by_label, said, tables
 from tests.experiments import row
 from ui.text import escape_markdown, p_words
@@ -108,11 +107,11 @@ def test_of_settings_that_are_as_good_the_smaller_index_is_taken():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.sampled_from([HITS, "mrr"]))
-def test_the_sentence_never_contradicts_the_verdicts(seed, n, n_cells, metric):
+def test_the_sentence_never_contradicts_the_verdicts(seed, n, n_configurations, metric):
     random = np.random.default_rng(seed)
     rows = [
         row(Configuration(chunk_tokens=64 + 8 * i), random.random(n) < random.random())
-        for i in range(n_cells)
+        for i in range(n_configurations)
     ]
     judged = verdicts(rows, metric)
     found, words = conclude(rows, judged, metric), told(*rows, metric=metric)
@@ -145,15 +144,17 @@ def measured(encoder):
         questions.append(Question(asked, "notes", (Reference(passage, len(text), len(text) + len(passage)),)))
         text += passage + " "
     documents = [Document("notes.md", text)]
-    cells = grid(chunk_tokens=[32, 64], retriever=["dense", "bm25", "weighted"], k=[1]).cells
-    rows = tuple(sweep(documents, questions, cells, {encoder.name: encoder}))
-    rows = tuple(sorted(rows, key=lambda one: cells.index(one.cell)))
+    configurations = grid(
+        chunk_tokens=[32, 64], retriever=["dense", "bm25", "weighted"], k=[1]
+    ).configurations
+    rows = tuple(sweep(documents, questions, configurations, {encoder.name: encoder}))
+    rows = tuple(sorted(rows, key=lambda one: configurations.index(one.configuration)))
     named = ("notes.md",), digest(documents)
-    return Experiment("small", "2026-01-02T03:04:05", *named, tuple(questions), cells, rows)
+    return Experiment("small", "2026-01-02T03:04:05", *named, tuple(questions), configurations, rows)
 
 
 def drawn(one, metric=HITS, current=None):
-    given = (one, current or one.cells[0])
+    given = (one, current or one.configurations[0])
     return app_of(results_page, args=given, **{"experiment-measure": metric}).run()
 
 
@@ -165,9 +166,12 @@ def first_sentence(app):
 @pytest.mark.parametrize("metric", [HITS, "mrr", "span_iou@k"])
 def test_the_numbers_of_the_sentence_are_those_of_the_table(measured, metric):
     app = drawn(measured, metric)
-    words, (effects, cells) = first_sentence(app), tables(app)[:2]
-    n, baseline = len(measured.questions), cells[cells["Against the app's"] == "baseline"].iloc[0]
-    best = cells.iloc[0]
+    words, (effects, configurations) = first_sentence(app), tables(app)[:2]
+    n, baseline = (
+        len(measured.questions),
+        configurations[configurations["Against the app's"] == "baseline"].iloc[0],
+    )
+    best = configurations.iloc[0]
     assert (best["Value"] > baseline["Value"]) == ("instead of" in words)
     assert f"of {n} questions" in words
     if metric == HITS:
@@ -182,31 +186,33 @@ def test_the_numbers_of_the_sentence_are_those_of_the_table(measured, metric):
         if best[axis] != baseline[axis]:
             assert f"{axis} {best[axis]}".lower() in words.lower().replace("“", "").replace("”", "")
     for _, effect in effects.iterrows():
-        own = cells[cells[effect["Setting"]] == effect["Value"]]
-        assert len(own) == effect["Cells"]
+        own = configurations[configurations[effect["Setting"]] == effect["Value"]]
+        assert len(own) == effect["Configurations"]
         assert own["Value"].mean() == pytest.approx(effect[effect.index[2]], abs=5e-4)
         low, high = map(float, effect["95 % interval"].split(" – "))
         assert low - 5e-4 <= effect[effect.index[2]] <= high + 5e-4
 
 
 def test_what_is_recommended_is_applied_and_then_in_use(measured, encoder):
-    better = [row(one, hits(10 + 20 * (one == measured.cells[4]))) for one in measured.cells]
+    better = [
+        row(one, hits(10 + 20 * (one == measured.configurations[4]))) for one in measured.configurations
+    ]
     one = replace(measured, rows=tuple(better), name="another")
     app = drawn(one)
     assert "more than chance explains" in first_sentence(app)
     assert "**Recommended:** Chunk size 64" in said(app)
     app = app.button(key="experiment-use").click().run()
-    for axis, value in vars(measured.cells[4]).items():
+    for axis, value in vars(measured.configurations[4]).items():
         assert axis in ("model", "max_tokens", "prompts") or app.session_state[axis] == value
     assert "The app now has" in said(app)
-    in_use = drawn(one, current=measured.cells[4])
+    in_use = drawn(one, current=measured.configurations[4])
     assert "which were in use" in first_sentence(in_use)
     assert not [button for button in in_use.button if button.key == "experiment-use"]
 
 
 def test_a_selected_cell_takes_the_place_of_the_recommended_one(measured):
     app = drawn(measured)
-    app = by_label(app.selectbox, "Cell").set_value(3).run()
+    app = by_label(app.selectbox, "Configuration").set_value(3).run()
     assert [button.label for button in app.button].count("Apply") == 1
     assert "**Selected:** Chunk size 64 · Retriever dense" in said(app)
     third, first = measured.rows[3], measured.rows[0]

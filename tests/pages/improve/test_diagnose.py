@@ -158,11 +158,11 @@ def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_
 
 def test_changes_are_told_change_words():
     current = Configuration("fixed", 128, 16, "m", 256, "mean", "dense", 4)
-    cell = Configuration("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
-    assert change_words(current, cell) == (
+    configuration = Configuration("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
+    assert change_words(current, configuration) == (
         "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
     )
-    assert changed_names(current, cell) == ["splitter", "chunk size", "retriever"]
+    assert changed_names(current, configuration) == ["splitter", "chunk size", "retriever"]
 
 
 def test_another_cross_encoder_ranks_anew(tmp_path):

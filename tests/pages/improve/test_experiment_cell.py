@@ -3,8 +3,8 @@ from dataclasses import replace
 from engine.evaluation.metrics import METRICS, Metric
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace
-from pages.improve.settings.cell import ACROSS_K
-from pages.improve.settings.runs import to_run
+from pages.improve.settings.experiments import to_run
+from pages.improve.settings.results import ACROSS_K
 from tests.apps import app_of, by_label, tables
 from tests.experiments import experiment
 
@@ -12,12 +12,12 @@ from tests.experiments import experiment
 def cell_page():
     import streamlit as st
 
-    from pages.improve.settings.cell import show_cell
-    from pages.improve.settings.verdicts import verdicts
+    from pages.improve.settings.conclusion import verdicts
+    from pages.improve.settings.results import show_row
 
     state = st.session_state
     one, place, measure = state["one"], state["place"], state["measure"]
-    show_cell(one, place, verdicts(one.rows, measure)[place], measure)
+    show_row(one, place, verdicts(one.rows, measure)[place], measure)
 
 
 def results_page():
@@ -30,20 +30,20 @@ def results_page():
 
 
 def runs_page():
-    from pages.improve.settings.compare import show_runs
+    from pages.improve.settings.runs import show_runs
 
     show_runs()
 
 
-def cell(one, place, measure="mrr"):
+def configuration(one, place, measure="mrr"):
     return app_of(cell_page, one=one, place=place, measure=measure).run()
 
 
 def with_k(one, place, k):
     row = one.rows[place]
-    changed = replace(row, cell=replace(row.cell, k=k))
+    changed = replace(row, configuration=replace(row.configuration, k=k))
     rows = (*one.rows[:place], changed, *one.rows[place + 1 :])
-    return replace(one, rows=rows, cells=tuple(row.cell for row in rows))
+    return replace(one, rows=rows, configurations=tuple(row.configuration for row in rows))
 
 
 def informed(app):
@@ -51,7 +51,7 @@ def informed(app):
 
 
 def test_won_and_lost_follow_the_cell_that_is_chosen(encoder):
-    app = cell(experiment(), 2)  # it loses all questions
+    app = configuration(experiment(), 2)  # it loses all questions
     assert app.segmented_control[0].options == ["Won (0)", "Lost (60)", "Alike (0)"]
     assert app.segmented_control[0].value == "Lost"
     app.session_state["place"] = 1  # it wins all
@@ -74,9 +74,9 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
     assert measure.options[-1] == "Missed@k"
     assert "- **Missed@k**: Share of the questions missed." in measure.help
     measure.set_value("missed@k").run()
-    effects, cells = tables(app)[:2]
-    assert cells["Against the app's"].iloc[0] == "better"
-    assert cells["Value"].is_monotonic_increasing
+    effects, configurations = tables(app)[:2]
+    assert configurations["Against the app's"].iloc[0] == "better"
+    assert configurations["Value"].is_monotonic_increasing
     assert "Missed@k" in effects
     app.session_state["experiment-measure"] = "mrr"
     app.session_state["one"] = old
@@ -86,12 +86,12 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
 
 def test_what_is_of_the_first_k_is_not_compared_across_k(encoder):
     one = with_k(experiment(), 1, 8)
-    assert one.cells[0] == Configuration()
-    across = cell(one, 1, "hit_rate@k")
+    assert one.configurations[0] == Configuration()
+    across = configuration(one, 1, "hit_rate@k")
     assert informed(across) == [ACROSS_K]
     assert not across.segmented_control
-    assert ACROSS_K not in informed(cell(one, 1, "mrr"))
-    assert ACROSS_K not in informed(cell(one, 2, "hit_rate@k"))
+    assert ACROSS_K not in informed(configuration(one, 1, "mrr"))
+    assert ACROSS_K not in informed(configuration(one, 2, "hit_rate@k"))
 
 
 def test_two_runs_are_not_compared_across_k_either(encoder):

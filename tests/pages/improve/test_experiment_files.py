@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.evaluation.sweep_store import append
-from pages.improve.settings.files import begin, known_experiments, remove
+from pages.improve.settings.experiments import begin, known_experiments, remove
 from tests.experiments import experiment
 from ui.server_settings import OFF, WORKSPACES
 

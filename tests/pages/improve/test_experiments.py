@@ -20,21 +20,15 @@ from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.question_files import parse_beir_zip, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.significance import Comparison
-from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_store import to_csv
 from engine.settings import SWEPT, Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from engine.wording import readable_bytes, readable_time
-from pages.improve.settings.cell import not_of_the_app, won_and_lost
-from pages.improve.settings.charts import cost_of, heat_of
-from pages.improve.settings.code import command_line, python_lines
-from pages.improve.settings.cost import default_name, exhausted, unmeasured
-from pages.improve.settings.export import as_json, report
-from pages.improve.settings.figures import best_over, pareto_front, picked_cell
-from pages.improve.settings.grid import FIRST_LOOK, PRESETS, cells_of
-from pages.improve.settings.running import time_left
-from pages.improve.settings.runs import digest, opened, shared_questions, to_run
-from pages.improve.settings.verdicts import summary, table_row, verdicts, word
+from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_cell
+from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
+from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
+from pages.improve.settings.export import as_json, command_line, python_lines, report
+from pages.improve.settings.grid import FIRST_LOOK, PRESETS, configurations_of, default_name, unmeasured
 from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
@@ -76,28 +70,6 @@ def test_what_chance_gives_one_of_many_rows_is_no_difference():
     among_many = verdicts([*rows, *others], "mrr")[1]
     assert among_many.word == "not sure"
     assert among_many.p_value > alone.p_value
-
-
-# Seconds since the start and share of the cells done, of a grid that took 25.4 s; the estimate was 27.0 s.
-MEASURED = [
-    (0.5, 0.04), (1.6, 0.04), (2.6, 0.04), (3.7, 0.07), (4.7, 0.14), (6.9, 0.19), (9.1, 0.29), (11.2, 0.34),
-    (13.3, 0.54), (15.3, 0.59), (17.4, 0.77), (19.5, 0.77), (21.7, 0.91), (23.9, 0.91),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("off", [0.5, 1.0, 2.0])  # the estimate before the run, in multiples of the measured
-def test_the_time_left_never_rises_twofold_and_ends_near_the_truth(off):
-    left = np.array([time_left(elapsed, share, 27.0 * off) for elapsed, share in MEASURED])
-    assert (left <= 2 * np.minimum.accumulate(left)).all()
-    assert abs(left[-1] - (25.4 - 23.9)) < 4
-    by_pace = np.array([time_left(elapsed, share, None) for elapsed, share in MEASURED])
-    assert not (by_pace <= 2 * np.minimum.accumulate(by_pace)).all()
-
-
-def test_without_an_estimate_the_time_left_is_unknown_at_first():
-    assert time_left(3.0, 0.0, None) is None
-    assert time_left(3.0, 0.0, 10.0) == 7.0
-    assert time_left(3.0, 0.25, None) == 9.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
@@ -143,8 +115,8 @@ def test_questions_won_come_with_the_largest_gain_first():
 
 
 def test_a_report_escapes_all_text_and_needs_no_network():
-    one = experiment(EVIL, documents=(EVIL,), cells=(Configuration(), Configuration(model=EVIL)))
-    one = replace(one, rows=(one.rows[0], replace(one.rows[1], cell=Configuration(model=EVIL))))
+    one = experiment(EVIL, documents=(EVIL,), configurations=(Configuration(), Configuration(model=EVIL)))
+    one = replace(one, rows=(one.rows[0], replace(one.rows[1], configuration=Configuration(model=EVIL))))
     html = report(one, verdicts(one.rows, "mrr"), "mrr")
 
     assert "<script>alert" not in html
@@ -194,33 +166,38 @@ def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
     many = command_line(replace(one, documents=tuple(f"{n}.md" for n in range(51))))
     assert many.startswith("# PATH/TO/DOCUMENTS holds the 51 documents that were searched, and no others:")
     assert "--document" not in many
-    apart = replace(one, cells=(Configuration(k=7), *one.cells))
+    apart = replace(one, configurations=(Configuration(k=7), *one.configurations))
     assert "--k 7" in command_line(apart).splitlines()[-1]
     assert (
-        shlex.split(command_line(replace(one, cells=(Configuration(model="a; rm -rf b"),)))).count(
+        shlex.split(command_line(replace(one, configurations=(Configuration(model="a; rm -rf b"),)))).count(
             "a; rm -rf b"
         )
         == 1
     )
 
 
-def run_of_the_page(documents, questions, cells, models):
+def run_of_the_page(documents, questions, configurations, models):
     from dataclasses import replace
 
     import streamlit as st
 
-    from pages.improve.settings.cost import run_grid
+    from pages.improve.settings.grid import run_grid
     from ui.jobs import current_job
 
     st.session_state["grid-name"] = "a run"
-    run_grid(documents, cells, questions, models)
+    run_grid(documents, configurations, questions, models)
     job = current_job("experiment")
     job.result()
     st.session_state["measured"] = replace(job.request, rows=tuple(job.rows))
 
 
-def measured_by_the_page(documents, questions, cells, models):
-    given = {"documents": documents, "questions": questions, "cells": cells, "models": models}
+def measured_by_the_page(documents, questions, configurations, models):
+    given = {
+        "documents": documents,
+        "questions": questions,
+        "configurations": configurations,
+        "models": models,
+    }
     app = app_of(run_of_the_page, kwargs=given).run()
     return app.session_state["measured"]
 
@@ -228,7 +205,7 @@ def measured_by_the_page(documents, questions, cells, models):
 def printed_by_the_python_lines(experiment, capsys):
     exec(compile(python_lines(experiment), "lines", "exec"), {})
     lines = re.findall(r"^(Configuration\(.*?\)) (\S+) \(", capsys.readouterr().out, re.MULTILINE)
-    return {eval(cell, {"Configuration": Configuration}): float(mrr) for cell, mrr in lines}
+    return {eval(configuration, {"Configuration": Configuration}): float(mrr) for configuration, mrr in lines}
 
 
 def printed_by_the_command(experiment):
@@ -237,8 +214,8 @@ def printed_by_the_command(experiment):
         words = shlex.split(line, comments=True)
         if words:
             for fields in printed(*words[3:])["rows"]:
-                cell = Configuration(**{name: fields[name] for name in vars(Configuration())})
-                found[cell] = fields["mrr"]
+                configuration = Configuration(**{name: fields[name] for name in vars(Configuration())})
+                found[configuration] = fields["mrr"]
     return found
 
 
@@ -293,12 +270,12 @@ def test_the_lines_give_the_numbers_of_the_page(files, electra, encoder, tmp_pat
     baseline = Configuration(
         "sliding", 16, 4, max_tokens=64, retriever="bm25", k=3
     )  # 0 stands for its overlap
-    chosen = cells_of(values, models, baseline)
+    chosen = configurations_of(values, models, baseline)
     assert not any("'own' is not" in one.why for one in chosen.left_out)
-    page = measured_by_the_page(documents, questions, chosen.cells, models)
+    page = measured_by_the_page(documents, questions, chosen.configurations, models)
     (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
 
-    numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+    numbers = {one.configuration: one.metrics["mrr"] for one in page.rows}
     assert len(numbers) == 1 + 3 * 2 * 3
     assert len(set(numbers.values())) > 2
     assert printed_by_the_python_lines(page, capsys) == numbers
@@ -313,7 +290,7 @@ def test_the_lines_for_some_bundled_documents_search_these_alone(encoder, capsys
     page = measured_by_the_page(
         documents, questions, (Configuration(retriever="bm25", chunk_tokens=64),), {encoder.name: encoder}
     )
-    numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+    numbers = {one.configuration: one.metrics["mrr"] for one in page.rows}
     assert shlex.split(command_line(page))[4:6] == ["--document", name]
     assert "--questions" not in command_line(page)
     assert 0 < next(iter(numbers.values())) < 1
@@ -333,14 +310,14 @@ def test_the_lines_for_a_packed_collection_read_it_as_the_page_does(files, encod
     path = tmp_path / "PATH" / "TO" / "tides.zip"
     path.write_bytes(packed(collection))
     found = parse_beir_zip(path.name, path.read_bytes())
-    cells = tuple(Configuration("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
+    configurations = tuple(Configuration("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
     for others in ([], [one for one in load_corpus(files) if one.name == "tide.md"]):
         page = measured_by_the_page(
-            [found.document, *others], found.questions, cells, {encoder.name: encoder}
+            [found.document, *others], found.questions, configurations, {encoder.name: encoder}
         )
         (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
-        numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
-        assert numbers[cells[0]] == 1
+        numbers = {one.configuration: one.metrics["mrr"] for one in page.rows}
+        assert numbers[configurations[0]] == 1
         assert printed_by_the_python_lines(page, capsys) == numbers
         assert printed_by_the_command(page) == numbers
 
@@ -361,12 +338,12 @@ def resuming(documents, kept):
 def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, order, said):
     documents = [Document("a.md", "The moon pulls the sea."), Document("b.md", "Bread is kneaded.")]
     first = documents[::order]
-    cells = (Configuration(retriever="bm25"), Configuration(chunk_tokens=64, retriever="bm25"))
+    configurations = (Configuration(retriever="bm25"), Configuration(chunk_tokens=64, retriever="bm25"))
     kept = experiment(
         documents=tuple(one.name for one in first),
         corpus=digest(first),
         questions=(about("a", "moon", "What pulls?"),),
-        cells=cells,
+        configurations=configurations,
         rows=(),
     )
     given = {"documents": documents[::-1], "kept": kept}
@@ -393,30 +370,24 @@ def test_what_keeps_an_experiment_from_going_on_is_said_once(encoder, chosen, sa
 
 
 def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
-    documents = [Document("a.md", "The moon pulls the sea. " * 20)]
-    questions = [about("a", "moon", "What pulls?")]
-    cells = (
-        Configuration(k=20),
-        Configuration(chunk_tokens=16, overlap=0, k=3),
-        Configuration(retriever="bm25", k=20),
-    )
-    [line] = exhausted(estimate(documents, questions, cells, {encoder.name: encoder}))
-    assert line.startswith("In 1 cell all chunks are retrieved: k is their number or more (the fewest are 1)")
-    assert exhausted(estimate(documents, questions, cells[1:], {encoder.name: encoder})) == []
-
     small = LibraryModel("small", None, encoder.tokenizer, 384, "", 128)
     models = {encoder.name: encoder, "small": small}
     values = FIRST_LOOK | {"max_tokens": [256], "k": [5]}
-    chosen = cells_of(values, models, Configuration(max_tokens=256)).cells
+    chosen = configurations_of(values, models, Configuration(max_tokens=256)).configurations
     [line] = unmeasured(chosen, models)
     assert line.startswith("small is not measured at all: “Token limit” is 256: small takes 3 to 128")
-    assert unmeasured(cells_of(values | {"max_tokens": [128]}, models, Configuration()).cells, models) == []
+    assert (
+        unmeasured(
+            configurations_of(values | {"max_tokens": [128]}, models, Configuration()).configurations, models
+        )
+        == []
+    )
 
 
 def test_the_pooling_that_a_model_brings_is_none_of_those_chosen():
-    cells = (Configuration(), Configuration(), Configuration(model="other", pooling="own"))
-    assert default_name(cells) == "2 models"
-    assert values_in_order(cells, "pooling") == ["mean", "the model's own"]
+    configurations = (Configuration(), Configuration(), Configuration(model="other", pooling="own"))
+    assert default_name(configurations) == "2 models"
+    assert values_in_order(configurations, "pooling") == ["mean", "the model's own"]
 
 
 def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
@@ -432,34 +403,35 @@ def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
 def test_a_grid_begins_with_the_baseline_and_has_it_once(encoder):
     models, baseline = {encoder.name: encoder}, Configuration(max_tokens=256)
     values = FIRST_LOOK | {"max_tokens": [256], "k": [5]}
-    cells = cells_of(values, models, baseline).cells
-    assert cells[0] == baseline
-    assert len(cells) == len(set(cells)) == 12
-    other = cells_of(values, models, Configuration(k=3)).cells
+    configurations = configurations_of(values, models, baseline).configurations
+    assert configurations[0] == baseline
+    assert len(configurations) == len(set(configurations)) == 12
+    other = configurations_of(values, models, Configuration(k=3)).configurations
     assert other[0] == Configuration(k=3)
     assert len(other) == 13
     for preset in PRESETS.values():
         chosen = values | preset
-        measured = cells_of(chosen, models, baseline)
+        measured = configurations_of(chosen, models, baseline)
         whole = fitting(grid(**chosen), models)
-        assert set(measured.cells) == {*whole.cells, baseline}
+        assert set(measured.configurations) == {*whole.configurations, baseline}
 
 
 def test_a_grid_of_nothing_or_of_too_much_is_refused(encoder):
     models, values = {encoder.name: encoder}, FIRST_LOOK | {"max_tokens": [256], "k": [5]}
     with pytest.raises(InputError, match="nothing is chosen for the pooling: choose one value"):
-        cells_of(values | {"pooling": []}, models, Configuration())
+        configurations_of(values | {"pooling": []}, models, Configuration())
     with pytest.raises(InputError, match=r"the grid has 12,000 configurations, and at most 10,000"):
-        cells_of(values | {"k": list(range(1, 1001))}, models, Configuration())
+        configurations_of(values | {"k": list(range(1, 1001))}, models, Configuration())
 
 
 def test_words():
-    cells = [Configuration(), Configuration(chunk_tokens=64), Configuration(retriever="bm25")]
-    assert varied(cells) == ["chunk_tokens", "retriever"]
+    configurations = [Configuration(), Configuration(chunk_tokens=64), Configuration(retriever="bm25")]
+    assert varied(configurations) == ["chunk_tokens", "retriever"]
     assert (
-        configuration_words(cells[1], varied(cells)) == "Chunk size 64 · Retriever hybrid (scores weighted)"
+        configuration_words(configurations[1], varied(configurations))
+        == "Chunk size 64 · Retriever hybrid (scores weighted)"
     )
-    assert values_in_order(cells, "chunk_tokens") == ["64", "192"]
+    assert values_in_order(configurations, "chunk_tokens") == ["64", "192"]
     assert [readable_time(s) for s in (0.2, 59, 400, 9000)] == ["1 s", "59 s", "6 min 40 s", "2 h 30 min"]
     assert [readable_bytes(n) for n in (12, 1234, 2_500_000)] == ["12 B", "1.2 kB", "2.5 MB"]
 
@@ -476,17 +448,17 @@ def page():
 
     from engine.settings import Configuration
     from pages.improve.settings.conclusion import use_settings
-    from pages.improve.settings.grid import baseline_cell
+    from pages.improve.settings.grid import baseline_configuration
     from ui.chunk_settings import chunk_settings
     from ui.models import load_encoder
     from ui.settings import retriever_setting
 
-    cell = Configuration("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
-    st.button("use", on_click=use_settings, args=(cell,))
+    configuration = Configuration("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
+    st.button("use", on_click=use_settings, args=(configuration,))
     encoder = load_encoder()
     cut = chunk_settings(encoder)
     retriever_setting(encoder)
-    st.session_state["baseline"] = baseline_cell(encoder, cut)
+    st.session_state["baseline"] = baseline_configuration(encoder, cut)
 
 
 def test_settings_of_a_cell_move_the_apps_own(encoder):

@@ -7,10 +7,10 @@ from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace
-from pages.improve.settings.code import command_line, python_lines
-from pages.improve.settings.cost import default_name
+from pages.improve.settings.experiments import Experiment
+from pages.improve.settings.export import command_line, python_lines
+from pages.improve.settings.grid import default_name
 from pages.improve.settings.running import server_key
-from pages.improve.settings.runs import Experiment
 from tests.apps import app_page, by_label, own_documents, said
 from tests.embedding_server import embedding_server
 
@@ -28,22 +28,22 @@ def page(encoder):
     return app_page("improve/settings", **own, workspace=workspace).run()
 
 
-def cells(app):
-    return int(by_label(app.metric, "Cells").value)
+def configurations(app):
+    return int(by_label(app.metric, "Configurations").value)
 
 
 def test_a_server_is_compared_once_it_has_its_key(page, encoder):
     with embedding_server(encoder.encode, key=KEY) as server:
-        alone = cells(page)
+        alone = configurations(page)
         page.text_input(key="grid-model").set_value(server.address).run()
         [error] = page.error
         assert "401" in error.value
         assert "The grid uses" in error.value
-        assert cells(page) == alone
+        assert configurations(page) == alone
         page.text_input(key=server_key(server.address)).set_value(KEY).run()
         assert KEY not in said(page)
         assert not page.error
-        assert cells(page) > alone
+        assert configurations(page) > alone
         assert not any("is not measured at all" in warning.value for warning in page.warning)
         with embedding_server(encoder.encode, key=KEY) as other:  # which does not get to know the key
             page.text_input(key="grid-model").set_value(other.address).run()
@@ -59,20 +59,20 @@ def test_an_answer_of_a_server_is_escaped(page):
 
 
 def test_the_script_of_a_run_has_no_key_and_says_where_it_goes():
-    cells = (Configuration(), Configuration(model="http://localhost:1#mini", pooling="own"))
-    lines = python_lines(Experiment("run", "now", ("a.md",), "0", (), cells))
+    configurations = (Configuration(), Configuration(model="http://localhost:1#mini", pooling="own"))
+    lines = python_lines(Experiment("run", "now", ("a.md",), "0", (), configurations))
     assert "import os\n" in lines
     assert 'api_key=os.environ.get("GLASSBOX_SERVER_KEY", "")' in lines
-    assert "os.environ" not in python_lines(Experiment("run", "now", ("a.md",), "0", (), cells[:1]))
+    assert "os.environ" not in python_lines(Experiment("run", "now", ("a.md",), "0", (), configurations[:1]))
     compile(lines, "script", "exec")
 
 
 def test_the_limit_of_a_server_is_no_value_to_measure():
-    cells = (
+    configurations = (
         Configuration(max_tokens=256),
         Configuration(max_tokens=256, k=3),
         Configuration(model="http://localhost:1#mini", k=3),
     )
-    assert default_name(cells) == "2 models"
-    line = command_line(Experiment("run", "now", ("a.md",), "0", (), cells)).splitlines()[0]
+    assert default_name(configurations) == "2 models"
+    line = command_line(Experiment("run", "now", ("a.md",), "0", (), configurations)).splitlines()[0]
     assert "--max-tokens 256 " in line

@@ -11,7 +11,7 @@ from engine.evaluation.sentence_check import DEPTHS, own_chunks, sentence_questi
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
 from pages.improve.poolings.quality import TRUST
-from pages.improve.settings.cell import ACROSS_K
+from pages.improve.settings.results import ACROSS_K
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
 from ui.questions.kept import BUNDLED, LABELLED, SENTENCE_CHECK
 from ui.questions.sets import N_SENTENCES

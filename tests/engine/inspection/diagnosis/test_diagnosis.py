@@ -383,16 +383,18 @@ def test_around_holds_the_passage_and_no_more_than_asked(text, data):
 
 
 def test_the_nearest_settings_come_first_and_none_ranks_as_another(encoder):
-    cells = nearby_configurations(CURRENT, values_to_try(encoder) | {"max_tokens": [128]}, most_changes=2)
-    assert cells[0] == CURRENT
-    assert len(cells) == len(set(cells))
-    places = [setting_distance(CURRENT, cell) for cell in cells]
+    configurations = nearby_configurations(
+        CURRENT, values_to_try(encoder) | {"max_tokens": [128]}, most_changes=2
+    )
+    assert configurations[0] == CURRENT
+    assert len(configurations) == len(set(configurations))
+    places = [setting_distance(CURRENT, configuration) for configuration in configurations]
     assert places == sorted(places)
-    assert all(len(changed_settings(CURRENT, cell)) <= 2 for cell in cells)
-    assert replace(CURRENT, max_tokens=128) in cells
-    assert replace(CURRENT, retriever="bm25") in cells
-    assert replace(CURRENT, retriever="bm25", pooling="max") not in cells
-    assert replace(CURRENT, retriever="bm25", max_tokens=128) not in cells
+    assert all(len(changed_settings(CURRENT, configuration)) <= 2 for configuration in configurations)
+    assert replace(CURRENT, max_tokens=128) in configurations
+    assert replace(CURRENT, retriever="bm25") in configurations
+    assert replace(CURRENT, retriever="bm25", pooling="max") not in configurations
+    assert replace(CURRENT, retriever="bm25", max_tokens=128) not in configurations
     fitting = replace(CURRENT, max_tokens=256)
     assert nearby_configurations(fitting, {"max_tokens": [512]}) == [fitting]
 
@@ -435,21 +437,21 @@ def measured(encoder):
         "pooling": ["cls"],
         "retriever": ["dense", "bm25"],
     }
-    cells = nearby_configurations(current, values, most_changes=1)
-    rows = list(sweep(documents, [target, *others], cells, {encoder.name: encoder}))
+    configurations = nearby_configurations(current, values, most_changes=1)
+    rows = list(sweep(documents, [target, *others], configurations, {encoder.name: encoder}))
     return current, rows
 
 
 def test_the_rank_in_the_table_is_that_of_the_diagnosis(encoder, measured):
     for row in measured[1]:
-        if row.cell.retriever == "dense":
-            cell = row.cell
+        if row.configuration.retriever == "dense":
+            configuration = row.configuration
             found, _ = diagnosed(
                 encoder,
                 "truncated",
-                chunk_tokens=cell.chunk_tokens,
-                max_tokens=cell.max_tokens,
-                pooling=cell.pooling,
+                chunk_tokens=configuration.chunk_tokens,
+                max_tokens=configuration.max_tokens,
+                pooling=configuration.pooling,
             )
             assert passage_rank(row) == found.now.rank
 
@@ -457,16 +459,16 @@ def test_the_rank_in_the_table_is_that_of_the_diagnosis(encoder, measured):
 def test_the_smallest_change_finds_the_passage_and_is_the_nearest_that_does(measured):
     current, rows = measured
     found = list(fixing_rows(current, rows))
-    assert {row.cell for row in found} == {
-        row.cell for row in rows if passage_rank(row) <= current.k and row.cell != current
+    assert {row.configuration for row in found} == {
+        row.configuration for row in rows if passage_rank(row) <= current.k and row.configuration != current
     }
-    assert replace(current, max_tokens=128) in {row.cell for row in found}
-    assert len(changed_settings(current, found[0].cell)) == 1
+    assert replace(current, max_tokens=128) in {row.configuration for row in found}
+    assert len(changed_settings(current, found[0].configuration)) == 1
 
 
 def test_the_effect_on_others_counts_those_won_and_lost(measured):
     current, rows = measured
-    before = next(row for row in rows if row.cell == current)
+    before = next(row for row in rows if row.configuration == current)
     assert effect_on_others(before, before).won == effect_on_others(before, before).lost == ()
 
     def with_hits(hits, reciprocal):

@@ -1,0 +1,260 @@
+"""Experiments: a grid over documents and questions with its rows, in the session's workspace and on disk.
+
+On disk, beside the session's work, they are written row by row, so that no crash and no reload loses them. A
+file's first line describes the experiment, each further line is a row; one that a crash cut off is ignored.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from engine.atomic_write import remove_abandoned, write_atomically
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.evaluation.question_files import question_fields
+from engine.evaluation.questions import Question, to_question
+from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_store import line_of, read_row, row_fields, row_line
+from engine.settings import SETTINGS, SWEPT, Configuration
+from engine.storage.workspace import SavedRun
+from engine.wording import counted
+from ui.data_folder import EXPERIMENTS, kept_folder
+from ui.questions.kept import workspace
+from ui.server_settings import WORKSPACES
+
+KIND = "sweep"  # marks the runs of a workspace that are experiments
+SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A grid over documents and questions, and its rows so far.
+
+    Attributes
+    ----------
+    name, time
+        Its name, given by the user, and when it began (ISO 8601).
+    documents
+        Names of the documents.
+    corpus
+        The `digest` of their texts, which identifies them.
+    questions
+        The questions asked in every configuration.
+    configurations
+        The settings, the baseline first.
+    rows
+        The measured rows, the baseline first.
+    n_removed
+        Configurations of settings that this version does not have: they are left out.
+    """
+
+    name: str
+    time: str
+    documents: tuple[str, ...]
+    corpus: str
+    questions: tuple[Question, ...] = field(repr=False)
+    configurations: tuple[Configuration, ...] = field(repr=False)
+    rows: tuple[SweepRow, ...] = field(default=(), repr=False)
+    n_removed: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every configuration is measured."""
+        return len(self.rows) == len(self.configurations)
+
+    @property
+    def key(self) -> str:
+        """Unique among all experiments."""
+        return f"{self.time} {self.name}"
+
+    @property
+    def title(self) -> str:
+        """Its name and the time it began, for a list."""
+        lacks = ""
+        if self.n_removed:
+            lacks = f", without {counted(self.n_removed, 'configuration')} of removed settings"
+        return f"{self.name}, {self.time.replace('T', ' ')}{lacks}"
+
+
+def digest(documents: Sequence[Document]) -> str:
+    """Hash the names and texts of documents."""
+    texts = sha256()
+    for document in documents:
+        for part in (document.name, document.text):
+            texts.update(sha256(part.encode("utf-8", "surrogatepass")).digest())
+    return texts.hexdigest()
+
+
+def content_of(experiment: Experiment) -> dict[str, Any]:
+    """Return the description of an experiment, without its rows, in JSON types."""
+    return {
+        "kind": KIND,
+        "documents": list(experiment.documents),
+        "corpus": experiment.corpus,
+        "questions": [question_fields(question) for question in experiment.questions],
+        "cells": [asdict(one) for one in experiment.configurations],  # as in former versions
+    }
+
+
+def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experiment:
+    """Read the description that `content_of` wrote: an experiment without rows."""
+    every = tuple(Configuration(**fields) for fields in content["cells"])
+    known = tuple(one for one in every if is_known(one))
+    return Experiment(
+        name,
+        time,
+        tuple(content["documents"]),
+        content["corpus"],
+        tuple(to_question(fields, "a question of the run") for fields in content["questions"]),
+        known,
+        n_removed=len(every) - len(known),
+    )
+
+
+def is_known(configuration: Configuration) -> bool:
+    """Whether this version has all choices of a configuration."""
+    return all(SETTINGS[key].allows(getattr(configuration, key)) for key in SWEPT if SETTINGS[key].choices)
+
+
+def to_run(experiment: Experiment) -> SavedRun:
+    """Return an experiment as a run of a workspace, in JSON types."""
+    rows = [row_fields(row) for row in experiment.rows]
+    return SavedRun(experiment.name, experiment.time, {**content_of(experiment), "rows": rows})
+
+
+def session_runs() -> tuple[SavedRun, ...]:
+    """Return the experiments among the runs of the session's workspace, in their order."""
+    return tuple(run for run in workspace().runs if run.content.get("kind") == KIND)
+
+
+def session_experiments() -> dict[str, Experiment]:
+    """Return the experiments of the session by their keys, the newest first; damaged ones are left out."""
+    found = {}
+    for run in reversed(session_runs()):
+        try:
+            experiment = opened(run.time, run.name, len(run.content["rows"]), run.content)
+        except (LookupError, TypeError, ValueError):
+            continue
+        found[experiment.key] = experiment
+    return found
+
+
+@st.cache_resource(max_entries=32, show_spinner=False, scope="session")
+def opened(time: str, name: str, n_rows: int, _content: Mapping[str, Any]) -> Experiment:
+    """Read an experiment from a run's content; cached by its key and number of rows."""
+    begun = to_experiment(time, name, _content)
+    rows = tuple(read_row(fields) for fields in _content["rows"])
+    return replace(begun, rows=tuple(row for row in rows if row.configuration in begun.configurations))
+
+
+def keep(experiment: Experiment) -> None:
+    """Put an experiment into the session's workspace, replacing an earlier state of it."""
+    drop(experiment)
+    st.session_state["workspace"] = replace(workspace(), runs=(*workspace().runs, to_run(experiment)))
+
+
+def drop(experiment: Experiment) -> None:
+    """Remove an experiment from the session's workspace."""
+    own = (experiment.time, experiment.name)
+    left = tuple(run for run in workspace().runs if (run.time, run.name) != own)
+    st.session_state["workspace"] = replace(workspace(), runs=left)
+
+
+def experiment_file(key: str) -> Path | None:
+    """Return the file of an experiment, None where none are kept; its name is a hash of the key."""
+    if (folder := kept_folder()) is None:
+        return None
+    return folder / EXPERIMENTS / (sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:24] + SUFFIX)
+
+
+def begin(experiment: Experiment) -> Path | None:
+    """Write the description of an experiment and the rows that it has; return the file, if there may be one.
+
+    Raises
+    ------
+    InputError
+        It cannot be written.
+    """
+    if (file := experiment_file(experiment.key)) is None:
+        return None
+    head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(file.parent, f"*{SUFFIX}")
+        # Written beside and renamed: a crash keeps the rows of the run that is resumed.
+        write_atomically(file, head + b"".join(map(row_line, experiment.rows)))
+    except OSError as error:
+        raise InputError(
+            f"experiments cannot be kept in {file.parent} ({error.strerror}): make it writable, or start the "
+            f"app with {WORKSPACES}=off"
+        ) from error
+    return file
+
+
+def known_experiments(but: str | None = None) -> dict[str, Experiment]:
+    """Return the experiments of the session and of the disk by their keys, the newest first.
+
+    ``but`` is the key of the running one, which is left out; unreadable files are, too.
+    """
+    found = {}
+    if (folder := kept_folder()) is not None:
+        for path in sorted((folder / EXPERIMENTS).glob(f"*{SUFFIX}")):
+            if but is not None and path == experiment_file(but):
+                continue  # it is being written
+            try:
+                experiment = read(path, path.stat().st_mtime_ns)
+            except (OSError, AttributeError, LookupError, TypeError, ValueError):
+                continue
+            if experiment.rows:
+                found[experiment.key] = experiment
+    newest = sorted((found | session_experiments()).values(), key=lambda one: one.time, reverse=True)
+    return {one.key: one for one in newest if one.key != but}
+
+
+@st.cache_resource(max_entries=32, show_spinner="Opening earlier experiments…")
+def read(path: Path, changed: int) -> Experiment:
+    """Read a file; where a configuration was measured twice, the later row counts."""
+    content = path.read_bytes()
+    head, *lines = content[: content.rfind(b"\n")].split(b"\n")
+    about = json.loads(head)
+    begun = to_experiment(about["time"], about["name"], about)
+    rows = {row.configuration: row for row in (read_row(json.loads(line)) for line in lines)}
+    if begun.configurations[0] not in rows:
+        return begun  # without the baseline there is nothing to compare with
+    return replace(begun, rows=tuple(rows[one] for one in begun.configurations if one in rows))
+
+
+def remove(experiment: Experiment) -> None:
+    """Delete an experiment, from the session and from the disk."""
+    drop(experiment)
+    if (file := experiment_file(experiment.key)) is not None:
+        file.unlink(missing_ok=True)
+
+
+def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], list[int]]:
+    """Return the places, in each of two experiments, of the questions that both asked.
+
+    Raises
+    ------
+    InputError
+        There is none, or the experiments searched different documents.
+    """
+    if first.corpus != second.corpus:
+        raise InputError(
+            f"{first.name} and {second.name} searched different documents: how hard a question is "
+            "depends on the documents, so compare runs of the same ones"
+        )
+    places = {question: place for place, question in enumerate(second.questions)}
+    shared = [
+        (place, places[question]) for place, question in enumerate(first.questions) if question in places
+    ]
+    if not shared:
+        raise InputError(
+            f"{first.name} and {second.name} have no question in common: compare runs of one question set"
+        )
+    return [own for own, _ in shared], [other for _, other in shared]
