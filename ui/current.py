@@ -14,6 +14,8 @@ from engine.documents.document import Chunk, Document
 from engine.inspection.diagnosis.location import Location
 
 QUESTION, DOCUMENT, PASSAGE = "current-question", "current-document", "current-passage"
+# The ways to name the passage of a diagnosis.
+LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
 
 
 def current_question() -> str:
@@ -104,3 +106,12 @@ def nearest(passage: Location, chunks: Sequence[Chunk]) -> int | None:
     shared = [min(chunk.end, passage.end) - max(chunk.start, passage.start) for chunk in chunks]
     most = max(shared, default=0)
     return 1 + shared.index(most) if most > 0 else None
+
+
+def open_diagnosis(question: str, document: str | None) -> None:
+    """Open the diagnosis of a question whose passage the user then finds in a document, by its name."""
+    st.session_state.update({f"diagnose-way-{has_labels}": SEARCHED for has_labels in (True, False)})
+    set_question(question)
+    if document is not None:
+        set_document(document)
+    st.switch_page("pages/improve/diagnose/page.py")

@@ -26,7 +26,10 @@ def bound_freed_memory(is_small: bool) -> None:
 
 
 def give_back_soon() -> None:
-    """Give memory back once nobody has called this for `QUIET_S`: runs of pages follow one another."""
+    """Give memory back once nobody has called this for `QUIET_S`: runs of pages follow one another.
+
+    A public server that is ready to be asked takes 383 MB with it, and 524 without (`benchmarks.memory`).
+    """
     global _timer
     if _timer is not None:
         _timer.cancel()

@@ -5,8 +5,8 @@ import streamlit as st
 from engine.evaluation.questions import Reference, stem
 from engine.generation.answer import Answer
 from engine.retrieval.evidence import Quote
+from ui.current import open_diagnosis
 from ui.documents import documents_called
-from ui.links import open_diagnosis
 from ui.questions.kept import LABELLED, keep_label
 from ui.report import Report
 

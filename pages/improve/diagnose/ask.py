@@ -13,7 +13,7 @@ from engine.retrieval.index import Index
 from engine.wording import beginning
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut, cut_values
-from ui.current import (
+from ui.current import LABELLED, PASTED, SEARCHED, (
     current_passage,
     current_question,
     document_choice,
@@ -22,7 +22,6 @@ from ui.current import (
     set_passage,
     set_question,
 )
-from ui.links import LABELLED, PASTED, SEARCHED
 from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME

@@ -1,21 +1,23 @@
 """The pipeline as a flow of stages: tensors, equations, and differences from the official model."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
 
 import numpy as np
 import streamlit as st
 
 from engine.inspection.model.logit_lens import top_next_tokens
 from engine.inspection.model.model_view import ModelView
+from engine.layers.tracing import Array
+from engine.tokenizers.encoding import Encoding
 from engine.wording import shortened
 from pages.inside.chunk.decoder_stages import decoder_stages
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map
 from pages.inside.chunk.model_pass import Input, official_differences, token_choice
 from pages.inside.chunk.tensor_equations import Stage
-from pages.inside.chunk.token_chips import token_chips
 from pages.inside.chunk.word_rows import word_rows
-from ui.colours import BLUE
+from ui.colours import BLUE, FAINT, SECOND_TEXT_TOKEN, SPECIAL_TOKEN, TEXT_TOKEN
 from ui.export import show_figure
 from ui.figures import probability_bars
 from ui.models import load_decoder, load_encoder
@@ -26,6 +28,10 @@ from ui.widgets import chapters, choice
 
 # The table of words covers this many characters.
 STEP_CHARACTERS = 400
+CHIP = (
+    "display:inline-block;margin:2px;padding:2px 6px;border-radius:4px;text-align:center;"
+    "font-family:monospace;font-size:13px;line-height:1.35"
+)
 
 
 def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared: bool) -> None:
@@ -88,6 +94,23 @@ def show_tokens(given: Input, seen: ModelView) -> None:
                 word_rows(tokenizer, text[:STEP_CHARACTERS]),
                 f"The words of “{shortened(text, 40)}” and the tokens that each was cut into",
             )
+
+
+def token_chips(tokens: Sequence[str], encoding: Encoding, special: Array) -> str:
+    """Return a chip for each token: its text above its id, its place in the text where the mouse is."""
+    chips = []
+    for number, (token, token_id) in enumerate(zip(tokens, encoding.ids, strict=True)):
+        start, end = encoding.offsets[number]
+        second = encoding.type_ids[number] == 1
+        colour = SPECIAL_TOKEN if special[number] else SECOND_TEXT_TOKEN if second else TEXT_TOKEN
+        place = f"characters {start}–{end}" if end > start else "stands for no text"
+        segment = ", segment 1" if second else ""
+        chips.append(
+            f'<span title="token {number}, id {token_id}, {place}{segment}" '
+            f'style="{CHIP};background:{colour}">{escape(visible_blanks(token))}<br>'
+            f'<span style="{FAINT};font-size:11px">{token_id}</span></span>'
+        )
+    return "".join(chips)
 
 
 def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, gaps: Mapping[str, float]) -> None:
