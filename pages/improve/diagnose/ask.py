@@ -13,7 +13,10 @@ from engine.retrieval.index import Index
 from engine.wording import beginning
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut, cut_values
-from ui.current import LABELLED, PASTED, SEARCHED, (
+from ui.current import (
+    LABELLED,
+    PASTED,
+    SEARCHED,
     current_passage,
     current_question,
     document_choice,
