@@ -111,7 +111,7 @@ def index_documents(
 
     The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low.
 
-    Sessions share the index of bundled documents alone, and their vectors; those of a user's own documents
+    Sessions share only the index of bundled documents, and their vectors; those of a user's own documents
     stay in the session. Uploaded vectors are indexed as they are.
     """
     index = exact_index(documents, model, cut, pooling)

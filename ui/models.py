@@ -190,11 +190,11 @@ def model_words(encoder: Encoder) -> str:
 
 
 def is_other_family(encoder: Encoder, work: str) -> bool:
-    """Whether an encoder is of another family than BERT, for which alone ``work`` is written; say so then."""
+    """Whether an encoder is of another family than BERT, which ``work`` is written for; say so then."""
     if encoder.model_type == "bert":
         return False
     st.info(
-        f"{work} is written for BERT alone, and {escape_markdown(model_name(encoder.name))} is of the family "
+        f"{work} is written for BERT only, and {escape_markdown(model_name(encoder.name))} is of the family "
         f"{escape_markdown(encoder.model_type)}. Start the app on a model of BERT, such as the default one.",
         icon=":material/info:",
     )

@@ -99,7 +99,7 @@ def upload_button() -> None:
 def show_upload() -> None:
     """Draw the choice of a file and of the model that made it; read them, or say why they cannot be read."""
     st.write(
-        "Search chunks that were embedded elsewhere. Vectors alone do not say how they were made, so the "
+        "Search chunks that were embedded elsewhere. Vectors do not say how they were made, so the "
         "model has to be named: it embeds the questions, and one chunk to see that it is the right one."
     )
     file = st.file_uploader(

@@ -122,7 +122,7 @@ def kinds() -> str:
 
 
 def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Loaded:
-    """Make documents of a file's content without ever raising: failures are returned beside them.
+    """Make documents of a file's content without ever raising: failures are returned, too.
 
     The suffix of the name decides how it is read. Documents of a file of several are named below it:
     ``a.csv#2``, ``a.jsonl#1``, ``a.zip/b.md``, ``a.zip/b.csv#2``. ``csv_column`` is the column of CSV files
@@ -191,7 +191,7 @@ def all_documents(loaded: Loaded) -> tuple[Document, ...]:
 
 
 def read_corpus(path: Path) -> Loaded:
-    """Read as `load_corpus` does, but return failures beside the documents.
+    """Read as `load_corpus` does, but return failures, too.
 
     Hidden files and folders (``.git``) are ignored; files of other formats are ``skipped``.
     """

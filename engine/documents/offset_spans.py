@@ -1,7 +1,7 @@
 """The words of a text and their numbers of tokens, from the offsets of any tokenizer's tokens.
 
-Byte-level BPE and Unigram mark the beginning of a word by the blank before it, so a word alone may have other
-tokens than in its text. The text is therefore tokenized whole.
+Byte-level BPE and Unigram mark the beginning of a word by the blank before it, so a word by itself
+may have other tokens than in its text. The text is therefore tokenized whole.
 """
 
 import re
@@ -25,7 +25,7 @@ def counted_words(
     """Yield start, end and number of tokens of each word of ``text[start:end]``.
 
     Words that share a token are joined. A token belongs to the word of its first character that is not blank;
-    one of blanks alone to the next word, or to the last.
+    one of blanks only to the next word, or to the last.
     """
     [encoding] = tokenizer.encode_batch([text[start:end]])
     _, offsets, _ = tokenizer.around(encoding.offsets)

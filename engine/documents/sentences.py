@@ -28,7 +28,7 @@ CELL_GAP = " | "  # between the cells of a row, as the readers of HTML and Word 
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
 NARROWEST, WIDEST = 40, 160
-SURROUNDINGS = 1_000  # characters of a text that are read beside an excerpt
+SURROUNDINGS = 1_000  # characters of a text that are read around an excerpt
 # The characters of a line of set type vary with their widths by about this share of the column.
 RAGGED = 0.15
 

@@ -2,7 +2,7 @@
 
 A WordPiece tokenizer never joins characters across white space, and seldom across punctuation. A span that
 begins and ends between words therefore has the tokens of its words. Most words of a text repeat, and each is
-tokenized once. With other tokenizers a span alone may have a token more or less than within the text.
+tokenized once. With other tokenizers a span by itself may have a token more or less than within the text.
 """
 
 import re

@@ -19,7 +19,7 @@ BATCH_TEXTS = 256
 
 @dataclass(frozen=True)
 class TruncatedChunk:
-    """A chunk of which the last ``tokens_truncated`` are beyond the limit.
+    """A chunk whose last ``tokens_truncated`` tokens are beyond the limit.
 
     ``document.text[start:chunk.end]`` is not read. A character shared by several tokens is read if its first
     token is.

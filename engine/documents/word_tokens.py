@@ -1,7 +1,7 @@
 """The words of the runs of text between blanks, and the number of tokens of each word.
 
 Plain runs, most of a text in Western languages, are cut into words here and tokenized many at a time; the
-tokens are checked against the words. Each word of other runs is tokenized alone.
+tokens are checked against the words. Each word of other runs is tokenized by itself.
 """
 
 import re
@@ -145,8 +145,8 @@ def plain_words(runs: Sequence[str]) -> tuple[Ints, Ints]:
     The words are spans in their run, ``(n_words, 2)``, the first words ``(n_runs + 1,)``.
     """
     codes = np.frombuffer(" ".join(runs).encode("utf-32-le"), np.uint32)
-    blank, alone = codes == ord(" "), IS_ALONE[codes]
-    borders = np.flatnonzero(np.append(True, alone[1:] | alone[:-1]))  # of words and blanks
+    blank, is_word = codes == ord(" "), IS_ALONE[codes]
+    borders = np.flatnonzero(np.append(True, is_word[1:] | is_word[:-1]))  # of words and blanks
     spans = np.column_stack([borders, np.append(borders[1:], len(codes))])[~blank[borders]]
     origins = np.append(0, np.flatnonzero(blank) + 1)  # (run,)
     first = np.append(np.searchsorted(spans[:, 0], origins), len(spans))
@@ -163,7 +163,7 @@ def token_counts(ids: Ints, lengths: Ints, cache: WordCache) -> Ints | None:
 
 
 def cut_any(runs: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[tuple[str, bytes]]:
-    """Cut any runs into words, and count the tokens of each word alone."""
+    """Cut any runs into words, and count the tokens of each word by itself."""
     special = (re.escape(tokenizer.token(number)) for number in sorted(tokenizer.special_ids))
     pattern = re.compile("|".join([*special, WORD.pattern]))
     cut = [list(groups_of(run, pattern)) for run in runs]
@@ -187,7 +187,7 @@ def groups_of(run: str, pattern: re.Pattern[str]) -> Iterator[list[str]]:
 
 
 def ids_of(groups: Sequence[Sequence[list[str]]], tokenizer: WordPieceTokenizer) -> dict[str, list[int]]:
-    """Tokenize each word alone, and each group as one text."""
+    """Tokenize each word by itself, and each group as one text."""
     texts = list({word for run in groups for group in run for word in (*group, "".join(group))})
     return dict(zip(texts, plain_ids(texts, tokenizer), strict=True))
 
@@ -198,7 +198,7 @@ def plain_ids(texts: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[l
 
 
 def separable(group: list[str], ids: dict[str, list[int]]) -> list[str]:
-    """Return the words, or the whole group as one word if its words are tokenized differently alone.
+    """Return the words, or the whole group as one word if its words are tokenized differently by themselves.
 
     That happens next to a special token in the text, and with tokenizers that keep accents.
     """

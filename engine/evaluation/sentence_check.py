@@ -126,12 +126,12 @@ def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
     belongs to each of them.
     """
     stems, starts, ends = chunk_places(chunks)
-    held = np.zeros((len(questions), len(chunks)), np.int64)
-    for row, question in zip(held, questions, strict=True):
+    overlap = np.zeros((len(questions), len(chunks)), np.int64)
+    for row, question in zip(overlap, questions, strict=True):
         for reference in question.references:
             row += np.maximum(np.minimum(ends, reference.end) - np.maximum(starts, reference.start), 0)
         row *= stems == question.corpus_id
-    return (held > 0) & (held == held.max(axis=1, keepdims=True, initial=0))
+    return (overlap > 0) & (overlap == overlap.max(axis=1, keepdims=True, initial=0))
 
 
 def containment(scores: Array, own: Array, groups: Sequence[str], k: int) -> dict[str, float]:

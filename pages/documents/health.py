@@ -144,7 +144,7 @@ def show_health(
     question_vectors: Array | None,
     max_tokens: int,
 ) -> None:
-    """Draw the problems of chunks with vectors ``(n_chunks, d_model)``, of which ``max_tokens`` are read.
+    """Draw the problems of chunks with vectors ``(n_chunks, d_model)``, read up to ``max_tokens``.
 
     Questions and their vectors ``(n_questions, d_model)`` are for previews; without, there are none.
     """

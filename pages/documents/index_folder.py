@@ -27,7 +27,7 @@ from ui.text import escape_markdown, show_error
 
 
 def is_offered() -> bool:
-    """Whether the visitor may open folders: on a machine of their own alone, whose files they may read."""
+    """Whether the visitor may open folders: only on a machine of their own, whose files they may read."""
     return is_local() and not is_public()
 
 

@@ -64,7 +64,7 @@ def text_picker(documents: Sequence[Document], cut: Cut) -> str:
     if name in by_name:
         [chunks], limit = split_documents([by_name[name]], cut), cut.text_limit(load_encoder())
         n_cut = len(over_limit(chunks, limit))
-        read = f"{n_cut:,} of which without their end" if n_cut else "each of which is read whole"
+        read = f"{n_cut:,} without their end" if n_cut else "each read whole"
         st.info(
             f"{in_one_piece} The app cuts this document into {counted(len(chunks), 'chunk')}, {read}.",
             icon=":material/school:",

@@ -101,7 +101,7 @@ def test_pages_open(family, folder, state):
 
 @pytest.mark.parametrize("folder", ["inside/verify", "inside/broken"])
 def test_what_is_written_for_bert_says_so(family, folder):
-    assert f"is written for BERT alone, and {escape_markdown(f'*{family}*')} is" in opened(folder)
+    assert f"is written for BERT only, and {escape_markdown(f'*{family}*')} is" in opened(folder)
 
 
 def test_only_an_adapter_can_be_tuned(family):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 LEAST_PAGES = 3  # with the same line
-LEAST_WORDS = 3  # of a line beside the page's number: "Day 1" and "Day 2" may be titles
+LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
 N_LINES = 2  # at an edge of a page, at most: a head and a number, say
 PAGE_NUMBER = re.compile(
     r"(?:page|seite|p\.|[-–—])?\s*(\d{1,4})\s*(?:(?:/|of|von|sur)\s*\d{1,4}|[-–—])?", re.IGNORECASE

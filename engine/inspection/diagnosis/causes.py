@@ -168,8 +168,8 @@ def near_duplicates(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
 
 
 def pooled_away(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
-    """Yield the cause that the passage alone would be found, but its chunk's vector is mostly other text."""
-    rank = diagnosis.alone.rank
+    """Yield the cause that the passage would be found by itself, but its chunk is mostly other text."""
+    rank = diagnosis.by_itself.rank
     ways = ["try smaller chunks: others change too, so measure it"]
     if rank <= diagnosis.k and diagnosis.part < MOSTLY:
         yield Cause(
@@ -182,13 +182,13 @@ def pooled_away(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
 
 
 def word_mismatch(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
-    """Yield the cause that BM25 finds the passage and no vector does, not even that of the passage alone."""
+    """Yield the cause that BM25 finds the passage and no vector does, not even the passage's own."""
     rank = diagnosis.bm25.rank
     retriever = RETRIEVERS[used.configuration.retriever]
     way = f"search by both at once ({RETRIEVERS['weighted'].label})"
     if retriever.uses_bm25:
-        way = f"the retriever in use, {retriever.label}, mixes both: search by BM25 alone"
-    if diagnosis.bm25.score > 0 and rank <= diagnosis.k < diagnosis.alone.rank:
+        way = f"the retriever in use, {retriever.label}, mixes both: search by BM25 only"
+    if diagnosis.bm25.score > 0 and rank <= diagnosis.k < diagnosis.by_itself.rank:
         yield Cause(
             "word mismatch",
             f"Its words match where its vector does not: BM25, which counts words, ranks it {rank:,}. Names, "

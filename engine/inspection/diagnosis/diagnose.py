@@ -62,7 +62,7 @@ class Diagnosis:
 
     k: int  # how many chunks count as found
     length: int  # characters of the passage
-    held: tuple[ChunkOverlap, ...]  # the chunks with some of the passage
+    overlaps: tuple[ChunkOverlap, ...]  # the chunks with some of the passage
     # the passage's best chunk, and its rank
     row: int
     now: RankedScore
@@ -77,7 +77,7 @@ class Diagnosis:
     # with the truncated chunks of the passage read to their ends; None where none is truncated within it
     tail_read: RankedScore | None
     centred: RankedScore  # with all of it in the middle of a chunk, as long as the one that holds most of it
-    alone: RankedScore  # with the passage as a chunk of its own
+    by_itself: RankedScore  # with the passage as a chunk of its own
     part: float  # its length as a share of the part of its chunk that is read
     bm25: RankedScore  # by BM25; a score of 0 where they share no word
     # content words of the question that the passage has too, in this or another form
@@ -96,7 +96,7 @@ class Diagnosis:
     @property
     def share(self) -> float:
         """Share of the passage in the chunk that holds most of it."""
-        return max(each.share for each in self.held)
+        return max(each.share for each in self.overlaps)
 
 
 def diagnose(
@@ -113,7 +113,7 @@ def diagnose(
     query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
     index.check(query)
     ends = read_ends(index.chunks, encoder.tokenizer, encoder.text_limit(spec.max_tokens))
-    held, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
+    overlaps, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
     if not own:
         raise InputError(f"no chunk of {place.document} holds this passage: choose that document to search")
     scores = index.vectors @ query.vector  # (n_chunks,)
@@ -122,12 +122,12 @@ def diagnose(
     groups, without_repeats = group_repeats(index.vectors, row, above)
 
     others = np.delete(scores, own)  # (n_others,)
-    fullest = index.chunks[max(held, key=lambda each: each.share).row]
+    fullest = index.chunks[max(overlaps, key=lambda each: each.share).row]
     passage = document.text[place.start : place.end]
     middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
     vectors = encode_by(spec, "document", [passage, middle], encoder)
-    alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
-    cut = [each.row for each in held if each.row in own and each.read < each.share]
+    by_itself, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
+    cut = [each.row for each in overlaps if each.row in own and each.read < each.share]
     tail_read: RankedScore | None = None
     if cut and (inside := encoder.as_encoder):
         tails = counterfactuals(query.vector, tail_vectors(index, inside, cut))
@@ -138,17 +138,17 @@ def diagnose(
     return Diagnosis(
         k=k,
         length=len(passage),
-        held=held,
+        overlaps=overlaps,
         row=row,
         now=rank_among(others, float(scores[row])),
         scores=scores,
         above=tuple(above),
         repeats=groups,
-        unread=unread_spans(place, index, held, ends),
+        unread=unread_spans(place, index, overlaps, ends),
         without_repeats=without_repeats,
         tail_read=tail_read,
         centred=centred,
-        alone=alone,
+        by_itself=by_itself,
         part=len(passage) / (ends[row] - index.chunks[row].start),
         bm25=rank_among(np.delete(by_words, own), float(by_words[own].max())),
         shared_words=shared_words(question, passage),
@@ -186,13 +186,13 @@ def group_repeats(vectors: Array, row: int, above: Sequence[int]) -> tuple[tuple
 
 
 def unread_spans(
-    place: Location, index: Index, held: Sequence[ChunkOverlap], ends: Sequence[int]
+    place: Location, index: Index, overlaps: Sequence[ChunkOverlap], ends: Sequence[int]
 ) -> tuple[tuple[int, int], ...]:
     """Return the parts of a passage that chunks hold but all beyond their token limit."""
     whole = span_mask(
-        [(index.chunks[each.row].start, index.chunks[each.row].end) for each in held], place.end
+        [(index.chunks[each.row].start, index.chunks[each.row].end) for each in overlaps], place.end
     )
-    read = span_mask([(index.chunks[each.row].start, ends[each.row]) for each in held], place.end)
+    read = span_mask([(index.chunks[each.row].start, ends[each.row]) for each in overlaps], place.end)
     unread = (whole & ~read)[place.start :]
     borders = np.flatnonzero(np.diff(unread, prepend=False, append=False))  # start and end of each run
     return tuple((place.start + start, place.start + end) for start, end in borders.reshape(-1, 2).tolist())

@@ -62,11 +62,11 @@ def chunk_overlaps(
     """Return the chunks with part of a passage, in order; ``read_ends`` as of `truncation.read_ends`."""
     found = []
     for row, (chunk, read_end) in enumerate(zip(chunks, read_ends, strict=True)):
-        held = shared_length(place, chunk.start, chunk.end)
-        if chunk.document == place.document and held:
+        shared = shared_length(place, chunk.start, chunk.end)
+        if chunk.document == place.document and shared:
             length = place.end - place.start
             found.append(
-                ChunkOverlap(row, held / length, shared_length(place, chunk.start, read_end) / length)
+                ChunkOverlap(row, shared / length, shared_length(place, chunk.start, read_end) / length)
             )
     return tuple(found)
 

@@ -68,8 +68,10 @@ def ranked_labels(
     scores = scores[[row_of[question.text] for question in asked]]  # (n_pairs, n_chunks)
     # A question names its document by its stem, which several may share; the passage is in one of them.
     names = np.array([chunk.document for chunk in _index.chunks], object)  # (n_chunks,)
-    held = np.array([place.document for place in places], object)[:, None] == names  # (n_pairs, n_chunks)
-    relevant = relevance(asked, _index.chunks) & held
+    in_document = (
+        np.array([place.document for place in places], object)[:, None] == names
+    )  # (n_pairs, n_chunks)
+    relevant = relevance(asked, _index.chunks) & in_document
     reciprocal = reciprocal_rank(scores, relevant).tolist()
     return [
         LabelledPassage(question, reference, place, round(1 / each) if each else None)

@@ -90,7 +90,10 @@ def show_rank(report: Report, question: str, search: Search, found: Diagnosis, r
         figures["By vectors"] = (f"{found.now.rank:,}", "Its rank by cosine.")
     figures |= {
         "Cosine": (f"{found.now.score:.3f}", "Cosine of its chunk's vector with the question's."),
-        "By itself": (f"{found.alone.rank:,}", "Its rank by cosine if the passage were a chunk of its own."),
+        "By itself": (
+            f"{found.by_itself.rank:,}",
+            "Its rank by cosine if the passage were a chunk of its own.",
+        ),
         "By words (BM25)": (
             f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found",
             "Its rank by the words it shares with the question; rare words count more.",

@@ -87,7 +87,7 @@ def show_place(report: Report, asked: Asked) -> None:
 def show_chunks(report: Report, place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the chunks that contain the passage, painted on its text."""
     report.header(CHUNKS)
-    n_held, most, numbers = len(found.held), found.share, chunk_numbers(place, search)
+    n_held, most, numbers = len(found.overlaps), found.share, chunk_numbers(place, search)
     if n_held == 1:
         report.sentence(Strong("One chunk"), f" contains {'all' if most == 1 else f'{most:.0%}'} of it.")
     elif most == 1:
@@ -97,7 +97,7 @@ def show_chunks(report: Report, place: Location, search: Search, found: Diagnosi
     report.text(passage_html(place, search), height=420)
     report.caption(PAINTED)
     chunk_table(
-        [search.index.chunks[each.row] for each in found.held],
+        [search.index.chunks[each.row] for each in found.overlaps],
         [
             {
                 "Chunk": numbers[each.row],
@@ -107,7 +107,7 @@ def show_chunks(report: Report, place: Location, search: Search, found: Diagnosi
                 "Rank": 1 + ranking.order.index(each.row),
                 "Cosine": float(found.scores[each.row]),
             }
-            for each in found.held
+            for each in found.overlaps
         ],
         "held",
         "The chunks that contain some of the passage",

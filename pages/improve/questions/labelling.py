@@ -72,7 +72,7 @@ def show_candidates(
     by_name = {document.name: document for document in documents}
     if how == SEARCH:
         st.caption(
-            f"The best passages of {RETRIEVERS[retriever].label}. Labels from one search alone favour that "
+            f"The best passages of {RETRIEVERS[retriever].label}. Labels from only one search favour that "
             "search: look by words, too."
         )
         index = index_documents(documents, model, cut, pooling)

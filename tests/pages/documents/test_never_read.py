@@ -46,7 +46,7 @@ def test_a_whole_document_is_shown_with_the_chunks_that_the_app_makes_of_it(cut_
     monkeypatch.setattr("engine.inspection.model.limit_effects.MAX_SPLIT_TOKENS", 0)
     app = whole(chunk_tokens=512)
     said = app.selectbox(key="never-read-text").set_value(NAME).run().info[0].value
-    assert f"{cut_chunks[0]} chunks, {cut_chunks[1]} of which without their end" in said
+    assert f"{cut_chunks[0]} chunks, {cut_chunks[1]} without their end" in said
 
 
 def test_what_is_struck_through_is_what_the_tokenizer_leaves_out(encoder):

@@ -125,7 +125,7 @@ def test_the_search_in_use_is_not_advised(encoder, retriever):
     app = page("diagnose", {"mine.jsonl": QUESTIONS}, retriever=retriever, k=1, **asked)
     [warning] = app.warning
     assert "Its words match, its vector does not" in warning.value
-    assert "search by BM25 alone" in warning.value
+    assert "search by BM25 only" in warning.value
     assert "both at once" not in warning.value
     assert "contains “32768”" in said(app)
 

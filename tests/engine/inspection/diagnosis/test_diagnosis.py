@@ -202,8 +202,8 @@ def test_a_passage_is_found_and_all_that_is_found_is_too_far_for_an_answer(encod
         ("pooled away", {"chunk_tokens": 128}, "Try smaller chunks", "sentences"),
         ("pooled away", {"chunk_tokens": 16}, "", "smaller chunks"),
         ("word mismatch", {"retriever": "dense"}, "hybrid", "alone"),
-        ("word mismatch", {"retriever": "hybrid"}, "BM25 alone", "both at once"),
-        ("word mismatch", {"retriever": "weighted"}, "BM25 alone", "both at once"),
+        ("word mismatch", {"retriever": "hybrid"}, "BM25 only", "both at once"),
+        ("word mismatch", {"retriever": "weighted"}, "BM25 only", "both at once"),
     ],
 )
 def test_what_is_in_use_is_not_advised(encoder, case, settings, advised, not_advised):
@@ -272,8 +272,8 @@ def test_the_passage_alone_ranks_as_a_chunk_of_its_own_does(encoder):
     others = [chunk for chunk in index.chunks if chunk.document != "town.txt"]
     index = build_index([*others, Chunk("x", 0, len(OTTER), OTTER, 14)], encoder, max_tokens=256)
     scores = index.vectors @ encoder.encode([question])[0]
-    assert found.alone.rank == 1 + (scores > scores[-1]).sum()
-    assert found.alone.score == pytest.approx(scores[-1], abs=1e-5)
+    assert found.by_itself.rank == 1 + (scores > scores[-1]).sum()
+    assert found.by_itself.score == pytest.approx(scores[-1], abs=1e-5)
 
 
 def test_unread_characters_are_those_behind_the_limit(encoder):
@@ -281,14 +281,14 @@ def test_unread_characters_are_those_behind_the_limit(encoder):
     text = index.chunks[found.row].text
     assert [text[start:end] for start, end in found.unread] == [TOWER]
     assert found.n_unread == found.length == len(TOWER)
-    assert found.held[0].share == 1
-    assert found.held[0].read == 0
+    assert found.overlaps[0].share == 1
+    assert found.overlaps[0].read == 0
 
 
 def test_a_passage_read_by_an_overlapping_chunk_is_not_lost(encoder):
     found, _ = diagnosed(encoder, "truncated", chunk_tokens=60, overlap=28, max_tokens=60)
     assert found.unread == ()
-    assert max(each.read for each in found.held) == 1
+    assert max(each.read for each in found.overlaps) == 1
 
 
 def test_groups_of_near_duplicates_count_once():
@@ -361,15 +361,15 @@ def test_what_counts_as_found_is_what_a_metric_counts(passage, cuts):
 def test_a_chunk_holds_the_characters_that_it_shares(passage, cuts):
     chunks = [Chunk("d.md", start, end, "x" * (end - start), 3) for start, end in cuts]
     middles = [(chunk.start + chunk.end) // 2 for chunk in chunks]
-    held = {each.row: each for each in chunk_overlaps(Location("d.md", *passage), chunks, middles)}
+    overlaps = {each.row: each for each in chunk_overlaps(Location("d.md", *passage), chunks, middles)}
     wanted = set(range(*passage))
     for row, chunk in enumerate(chunks):
         shared = len(wanted & set(range(chunk.start, chunk.end)))
         read = len(wanted & set(range(chunk.start, middles[row])))
-        assert (row in held) == bool(shared)
+        assert (row in overlaps) == bool(shared)
         if shared:
-            assert held[row].share == pytest.approx(shared / len(wanted))
-            assert held[row].read == pytest.approx(read / len(wanted))
+            assert overlaps[row].share == pytest.approx(shared / len(wanted))
+            assert overlaps[row].read == pytest.approx(read / len(wanted))
 
 
 @given(st.text("ab ", min_size=1, max_size=80), st.data())
