@@ -1,4 +1,4 @@
-"""The downloads of an experiment, and the command and the script that measure it again."""
+"""The downloads of an experiment, and the command that measures it again."""
 
 import json
 import os
@@ -6,12 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import PurePath
-from typing import Any
 
 import streamlit as st
 
 from engine.documents.loaders import BUNDLED_CORPUS
-from engine.evaluation.embedding_server import SERVER_KEY, is_server
 from engine.evaluation.grid import grid
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_files import question_fields, to_jsonl
@@ -82,11 +80,9 @@ def show_export(
             [model] = models_named([configuration.model]).values()
             export_as_code(configuration, model, parent_tokens=0)
         st.caption("Of the row that is selected, or else recommended.")
-    with st.expander("Lines that measure it again", icon=":material/terminal:"):
-        st.caption("On the command line, in the folder of the app:")
+    with st.expander("The command that measures it again", icon=":material/terminal:"):
+        st.caption("In the folder of the app:")
         st.code(command_line(experiment), language="bash", wrap_lines=True)
-        st.caption("In Python:")
-        st.code(python_lines(experiment), language="python", wrap_lines=True)
 
 
 def as_json(experiment: Experiment) -> str:
@@ -109,6 +105,8 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
     }
     rows = experiment.rows
     learnt = sentence(rows, judged, metric, conclude(rows, judged, metric), in_use=False)
+    lines = [table_row(rows[place], judged[place], metric, SWEPT) for place in best_first(rows, metric)]
+    lines = [{METRICS[metric].label: line.pop("Value"), **line} for line in lines]
     return page_html(
         "Experiment",
         experiment.name,
@@ -118,10 +116,10 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
             facts(about),
             *report_figures(experiment, metric),
             element("h2", "Every configuration"),
-            table(report_rows(experiment, judged, metric), "Every configuration, the best first"),
+            table(lines, "Every configuration, the best first"),
             paragraph(METHOD, faint=True),
             element("h2", "To measure it again"),
-            *(element("pre", escape(code(experiment))) for code in (command_line, python_lines)),
+            element("pre", escape(command_line(experiment))),
         ],
     )
 
@@ -139,25 +137,12 @@ def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
         yield figure_html(cost_of(experiment, metric, cost))
 
 
-def report_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> list[dict[str, Any]]:
-    """Return the rows of the table of configurations, the best first."""
-    rows = [
-        table_row(experiment.rows[place], judged[place], metric, SWEPT)
-        for place in best_first(experiment.rows, metric)
-    ]
-    label = METRICS[metric].label
-    return [{label if name == "Value" else name: value for name, value in row.items()} for row in rows]
-
-
 def values_of(configurations: Sequence[Configuration]) -> dict[str, list[object]]:
     """Return the distinct values of each setting, in the order of the configurations.
 
     No limit beside others is that of a model which takes none, and `fitting` gives it that again.
     """
-    values = {
-        axis: list(dict.fromkeys(getattr(configuration, axis) for configuration in configurations))
-        for axis in SWEPT
-    }
+    values = {key: list(dict.fromkeys(getattr(one, key) for one in configurations)) for key in SWEPT}
     limits = [limit for limit in values["max_tokens"] if limit is not None]
     return values | {"max_tokens": limits or [None]}
 
@@ -165,8 +150,7 @@ def values_of(configurations: Sequence[Configuration]) -> dict[str, list[object]
 def command_line(experiment: Experiment) -> str:
     """Return the command that measures the grid, and one for a baseline that is not part of it."""
     baseline, *others = experiment.configurations
-    configurations = others or [baseline]
-    lines = [sweep_command(experiment, configurations)]
+    lines = [sweep_command(experiment, others or [baseline])]
     if not has_baseline(experiment.configurations):
         lines += ["# the baseline, the settings the app had:", sweep_command(experiment, [baseline])]
     names = own_documents(experiment)
@@ -187,12 +171,10 @@ def sweep_command(experiment: Experiment, configurations: Sequence[Configuration
     """Return the command that measures all combinations of their values."""
     options = source_options(experiment)
     options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
-    for axis, values in values_of(configurations).items():
-        # The default of max_tokens is written as 0.
-        if values != [None] and not (
-            axis in ("prompts", "precision") and values == [getattr(Configuration(), axis)]
-        ):
-            options += [f"--{axis.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
+    defaults = {key: [getattr(Configuration(), key)] for key in ("max_tokens", "prompts", "precision")}
+    for key, values in values_of(configurations).items():
+        if values != defaults.get(key):  # the model's own limit is written as 0
+            options += [f"--{key.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
     return shlex.join(["python", "-m", "engine", "sweep", *options])
 
 
@@ -212,53 +194,6 @@ def source_options(experiment: Experiment) -> list[str]:
         for name in experiment.documents:
             options += ["--document", name]
     return options
-
-
-def python_lines(experiment: Experiment) -> str:
-    """Return a script that measures the same configurations."""
-    baseline, *others = experiment.configurations
-    models = list(dict.fromkeys(configuration.model for configuration in experiment.configurations))
-    axes = "\n".join(f"    {key}={found!r}," for key, found in values_of(others or [baseline]).items())
-    questions = "" if asks_bundled(experiment) else f'Path("{QUESTIONS}")'
-    key, imports = "", ""
-    if any(map(is_server, models)):
-        key, imports = f', api_key=os.environ.get("{SERVER_KEY}", "")', "import os\n"
-    return f"""{imports}from pathlib import Path
-
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.evaluation.checks import measurable
-from engine.evaluation.grid import fitting, grid
-from engine.evaluation.library_model import load_model
-from engine.evaluation.question_files import parse_beir_zip
-from engine.evaluation.questions import load_questions
-from engine.evaluation.sweep import sweep
-from engine.settings import Configuration
-
-names = {sorted(experiment.documents)!r}
-found = {documents_expression(experiment)}
-documents = [document for document in found if document.name in names]
-questions = measurable(load_questions({questions}), documents)
-models = {{name: load_model(name{key}) for name in {models!r}}}
-baseline = {baseline!r}
-configurations = fitting(grid(
-{axes}
-), models).configurations
-for row in sweep(documents, questions, [baseline, *configurations], models):
-    print(row.configuration, row.metrics["mrr"], row.intervals["mrr"])
-"""
-
-
-def documents_expression(experiment: Experiment) -> str:
-    """Return the expression that reads the documents: files of a folder, and packed collections."""
-    packed = collections(experiment)
-    parts = [
-        f"parse_beir_zip({name!r}, Path({f'{COLLECTIONS}/{name}'!r}).read_bytes()).document"
-        for name in packed
-    ]
-    if len(packed) < len(experiment.documents):
-        folder = f'Path("{DOCUMENTS}")' if own_documents(experiment) else "BUNDLED_CORPUS"
-        parts.insert(0, f"*load_corpus({folder})")
-    return f"[{', '.join(parts)}]"
 
 
 def collections(experiment: Experiment) -> list[str]:

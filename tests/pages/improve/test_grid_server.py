@@ -8,7 +8,7 @@ from engine.evaluation.questions import Question, Reference
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace
 from pages.improve.settings.experiments import Experiment
-from pages.improve.settings.export import command_line, python_lines
+from pages.improve.settings.export import command_line
 from pages.improve.settings.grid import default_name
 from pages.improve.settings.running import server_key
 from tests.apps import app_page, by_label, own_documents, said
@@ -56,15 +56,6 @@ def test_an_answer_of_a_server_is_escaped(page):
     [error] = page.error
     assert "<b>" not in error.value.replace("\\<", "")
     assert r"\*too long\*" in error.value
-
-
-def test_the_script_of_a_run_has_no_key_and_says_where_it_goes():
-    configurations = (Configuration(), Configuration(model="http://localhost:1#mini", pooling="own"))
-    lines = python_lines(Experiment("run", "now", ("a.md",), "0", (), configurations))
-    assert "import os\n" in lines
-    assert 'api_key=os.environ.get("GLASSBOX_SERVER_KEY", "")' in lines
-    assert "os.environ" not in python_lines(Experiment("run", "now", ("a.md",), "0", (), configurations[:1]))
-    compile(lines, "script", "exec")
 
 
 def test_the_limit_of_a_server_is_no_value_to_measure():
