@@ -19,8 +19,8 @@ from engine.documents.splitters import Splitting, split
 from engine.evaluation.metrics import hit_rate, reciprocal_rank
 from engine.evaluation.questions import load_questions, relevance
 from engine.layers.tracing import Array
-from engine.retrieval.dense import dense_scores
 from engine.retrieval.late import late_vectors
+from engine.retrieval.retrievers import dense_scores
 
 SIZES, CONTEXTS = (64, 128), (128, 256, 512)
 FIRST = 5

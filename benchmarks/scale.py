@@ -31,7 +31,7 @@ from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index_choice import K, measure, with_least_effort
-from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, build_ann, nearest
+from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, build_ann, exact_nearest
 from engine.retrieval.stored.index_folder import IndexSettings, open_index
 from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.vector_cache import VectorCache
@@ -81,7 +81,7 @@ def kind_figures(vectors: Array) -> dict[str, dict[str, float]]:
     found = {}
     for kind in INDEX_KINDS:
         if kind == FLAT:
-            find, build_s, n_bytes = nearest, 0.0, vectors.nbytes
+            find, build_s, n_bytes = exact_nearest, 0.0, vectors.nbytes
             measured = measure(vectors, None)
         else:
             ann, build_s = core_s(lambda name=kind: build_ann(vectors, name))  # type: ignore[misc]

@@ -32,7 +32,7 @@ from engine.documents.loaders import BUNDLED_INDEX
 from engine.evaluation.questions import load_questions
 from engine.layers.norm import l2_normalize
 from engine.retrieval.index_choice import TRUSTED, by_size
-from engine.retrieval.index_kinds import INDEX_KINDS, nearest
+from engine.retrieval.index_kinds import INDEX_KINDS, exact_nearest
 from engine.storage.workspace import open_workspace
 
 CHUNKS = 100_000
@@ -64,7 +64,7 @@ def make_workload(folder: Path, n_chunks: int) -> tuple[int, float]:
         vectors[start : start + BLOCK] = l2_normalize(real[own] + shares * (real[plus] - real[minus]))
     questions = [question.text for question in load_questions()]
     embedded = Encoder.load().encode(questions)
-    exact, _ = nearest(vectors, embedded, K)
+    exact, _ = exact_nearest(vectors, embedded, K)
     for name, array in {"parts": parts[:, :2], "questions": embedded, "exact": exact}.items():
         np.save(folder / f"{name}.npy", array)
     for name, texts in {"questions": questions, "bases": list(index.texts)}.items():

@@ -45,7 +45,7 @@ def build_hnswlib(folder: Path, vectors: Vectors) -> dict[str, Any]:
     import hnswlib  # type: ignore
 
     from engine.retrieval.index_choice import SAMPLE, TRUSTED
-    from engine.retrieval.index_kinds import EFFORTS, nearest
+    from engine.retrieval.index_kinds import EFFORTS, exact_nearest
 
     index = hnswlib.Index("ip", vectors.shape[1])
     start = time.perf_counter()
@@ -53,7 +53,7 @@ def build_hnswlib(folder: Path, vectors: Vectors) -> dict[str, Any]:
     index.add_items(vectors, num_threads=CORES)
     build_s = time.perf_counter() - start
     sample = vectors[np.random.default_rng(0).permutation(len(vectors))[:SAMPLE]]
-    exact, _ = nearest(vectors, sample, K + 1)
+    exact, _ = exact_nearest(vectors, sample, K + 1)
     recall = 0.0
     for effort in EFFORTS:
         index.set_ef(effort)
@@ -116,11 +116,11 @@ def open_index(name: str, folder: Path) -> tuple[Find, str]:
 
         return find_hnswlib, f"HNSW (ef {effort})"
 
-    from engine.retrieval.index_kinds import INDEX_KINDS, nearest
+    from engine.retrieval.index_kinds import INDEX_KINDS, exact_nearest
 
     ann, kind = open_ours(name, folder, vectors), INDEX_KINDS[name]
     if ann is None:
-        return lambda questions, k: nearest(vectors, questions, k), kind.label
+        return lambda questions, k: exact_nearest(vectors, questions, k), kind.label
     return (
         lambda questions, k: ann.nearest(vectors, questions, k),
         f"{kind.label} ({kind.effort} {ann.effort})",

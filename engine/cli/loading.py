@@ -19,8 +19,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import chosen_precision
-from engine.retrieval.cutting import cut_documents
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, cut_documents
 from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, check_retriever

@@ -65,11 +65,6 @@ class Bm25:
         How much more a word counts that occurs several times in a chunk; 0 for not at all.
     b
         How much longer chunks are penalised, 0 to 1.
-
-    Raises
-    ------
-    InputError
-        A bare string instead of several, or ``k1`` or ``b`` outside its range.
     """
 
     def __init__(self, texts: Sequence[str], k1: float = 1.5, b: float = 0.75) -> None:

@@ -8,6 +8,8 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
@@ -221,3 +223,23 @@ def embed_query(
 def needs_encoder_message(what: str, model: Model) -> str:
     """Return why a model without token vectors cannot do what reads them."""
     return f"{what} reads the vectors of tokens, and {model.name} gives only those of whole texts"
+
+
+def cut_documents(
+    documents: Sequence[Document], model: Model, splitting: Splitting, parent_tokens: int = 0
+) -> list[list[Chunk]]:
+    """Cut documents by the model's tokenizer; return the chunks of each.
+
+    With ``parent_tokens`` each chunk has a larger one of this size around it. The semantic splitter compares
+    sentences by the model.
+    """
+
+    def embed(sentences: Sequence[str]) -> Array:
+        if (encoder := model.as_encoder) is not None:
+            return encoder.encode(sentences)
+        return encode_by(embedding_spec(model), "document", sentences, model)
+
+    return [
+        split(document, model.tokenizer, splitting, embed, parent_tokens=parent_tokens)
+        for document in documents
+    ]

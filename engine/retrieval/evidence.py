@@ -68,7 +68,7 @@ KINDS: dict[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateSentence:
     """A sentence that may be quoted: ``text`` is the span ``[start, end)`` of its document.
 
     ``place`` is that of its passage among the hits.
@@ -82,7 +82,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Quote(Candidate):
+class Quote(CandidateSentence):
     """A sentence with its score.
 
     Attributes
@@ -109,13 +109,13 @@ class Run:
     tokens: list[tuple[int, int]]
 
 
-def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
+def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
     """Return the sentences of passages, each once, in the order of the passages; headings are left out.
 
     A sentence belongs to a passage that holds at least half of it, or that it fills at least half of. Where a
     passage begins or ends within one, it is whole all the same.
     """
-    found: dict[tuple[str, int, int], Candidate] = {}
+    found: dict[tuple[str, int, int], CandidateSentence] = {}
     for place, hit in enumerate(hits):
         chunk = hit.chunk
         text = index.document_text(chunk.document)
@@ -125,7 +125,7 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
             is_own = 2 * inside >= min(end - start, chunk.end - chunk.start)
             if is_own and not is_heading(text, start, end, chunk):
                 key = chunk.document, start, end
-                found.setdefault(key, Candidate(*key, text[start:end], place))
+                found.setdefault(key, CandidateSentence(*key, text[start:end], place))
     return list(found.values())
 
 
@@ -181,7 +181,9 @@ def clause_end(text: str, start: int) -> int:
     return high
 
 
-def runs_of(sentences: Sequence[Candidate], encoder: Encoder, max_tokens: int | None) -> Iterator[Run]:
+def runs_of(
+    sentences: Sequence[CandidateSentence], encoder: Encoder, max_tokens: int | None
+) -> Iterator[Run]:
     """Yield the sentences of each passage in runs that the encoder reads at once."""
     tokenizer = encoder.tokenizer
     before, _, after = tokenizer.around(tokenizer.encode("").ids)
@@ -201,7 +203,7 @@ def runs_of(sentences: Sequence[Candidate], encoder: Encoder, max_tokens: int | 
 
 
 def sentence_vectors(
-    sentences: Sequence[Candidate], encoder: Encoder, max_tokens: int | None
+    sentences: Sequence[CandidateSentence], encoder: Encoder, max_tokens: int | None
 ) -> tuple[Array, Array]:
     """Return vectors ``(n_sentences, d_model)`` of sentences, and of the runs that each was read in.
 
@@ -221,7 +223,7 @@ def sentence_vectors(
 
 
 def lone_sentence_vectors(
-    sentences: Sequence[Candidate], model: Model, spec: EmbeddingSpec
+    sentences: Sequence[CandidateSentence], model: Model, spec: EmbeddingSpec
 ) -> tuple[Array, Array]:
     """Return vectors ``(n_sentences, d_model)`` of sentences, and of the passage that each is from.
 
@@ -246,7 +248,7 @@ FEATURES = {
 
 def sentence_features(
     question: str,
-    sentences: Sequence[Candidate],
+    sentences: Sequence[CandidateSentence],
     hits: Sequence[Hit],
     vectors: tuple[Array, Array],
     query: Array,
@@ -254,16 +256,8 @@ def sentence_features(
 ) -> Array:
     """Compute `FEATURES` of each sentence: ``(n_sentences, n_features)``.
 
-    Parameters
-    ----------
-    question, query
-        The question and its vector ``(d_model,)``, of length 1.
-    sentences, hits
-        The candidates and their passages.
-    vectors
-        As `sentence_vectors` returns them.
-    index
-        Its BM25 tells how rare words are.
+    ``vectors`` are those of `sentence_vectors`, ``query`` is the question's ``(d_model,)``, of length 1. BM25
+    of the index tells how rare words are.
     """
     own, around = vectors
     mean = own.mean(axis=0)
@@ -320,20 +314,8 @@ def kind_match(question: str, sentence: str, asked: set[str]) -> float:
 def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Model) -> tuple[Quote, ...]:
     """Rank the sentences of passages by how well they answer a question, best first.
 
-    Parameters
-    ----------
-    question
-        The question.
-    hits
-        The passages.
-    index, encoder
-        The index that they come from, and its encoder. Sentences are compared by the mean of their tokens,
-        whatever the pooling of the index; a model without token vectors embeds each on its own.
-
-    Returns
-    -------
-    tuple of Quote
-        None where the passages hold no sentence.
+    The passages are of the index, and the encoder made its vectors. Sentences are compared by the mean of
+    their tokens, whatever the pooling of the index; a model without token vectors embeds each on its own.
     """
     sentences = candidates(hits, index)
     if not sentences:

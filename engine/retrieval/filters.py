@@ -23,11 +23,6 @@ class DocumentFilter:
     since, until
         First and last day of a document's date, as ``2026-05-01``; empty for no limit. A document without a
         date is left out where there is a limit.
-
-    Raises
-    ------
-    InputError
-        A day is not written so, or the last is before the first.
     """
 
     tags: tuple[str, ...] = ()

@@ -19,22 +19,8 @@ def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTA
     does not find, all with 0, are not ordered by their place in the corpus. A chunk with ``-inf`` has no rank
     and adds nothing to the sum.
 
-    Parameters
-    ----------
-    scores
-        Score matrices ``(n_questions, n_chunks)``, one or more; only their order counts.
-    constant
-        The larger, the smaller the difference between places; 0 or more.
-
-    Returns
-    -------
-    Array
-        float32 ``(n_questions, n_chunks)``.
-
-    Raises
-    ------
-    InputError
-        There are no matrices, they are of different shapes, or the constant is below 0.
+    One or more matrices ``(n_questions, n_chunks)`` to float32 of that shape. The larger the constant, the
+    smaller the difference between places.
     """
     check_shapes(scores)
     if not constant >= 0:
@@ -46,22 +32,7 @@ def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTA
 def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
     """Add scores scaled to 0 … 1 for each question, each matrix times its weight.
 
-    Parameters
-    ----------
-    scores
-        Score matrices ``(n_questions, n_chunks)``, one or more.
-    weights
-        One for each matrix, 0 or more, not all 0.
-
-    Returns
-    -------
-    Array
-        float32 ``(n_questions, n_chunks)``.
-
-    Raises
-    ------
-    InputError
-        There are no matrices, they are of different shapes, or the weights are not as above.
+    One or more matrices ``(n_questions, n_chunks)`` to float32 of that shape.
     """
     check_shapes(scores)
     if len(weights) != len(scores) or not all(0 <= weight < np.inf for weight in weights) or not any(weights):

@@ -18,7 +18,7 @@ from engine.retrieval.bm25 import Bm25, Postings
 from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index_choice import EXACT_CHUNKS
-from engine.retrieval.index_kinds import AnnIndex, nearest
+from engine.retrieval.index_kinds import AnnIndex, exact_nearest
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.weights.fetch import Progress
@@ -147,22 +147,10 @@ class Index:
         return self.documents[name].text
 
     def search(self, query: Query, k: int, order: Array | None = None) -> list[Hit]:
-        """Return the ``k`` best chunks, best first.
+        """Return the ``k`` best chunks, best first; all where there are fewer.
 
-        Parameters
-        ----------
-        query
-            The question's vector.
-        k
-            How many; all where there are fewer.
-        order
-            Rows of the chunks, best first ``(n_found,)``; None for those with the largest inner product
-            with the question's vector.
-
-        Raises
-        ------
-        InputError
-            ``k`` is below 1, or the question was embedded differently from the chunks or is not finite.
+        Best are the first in an ``order`` of rows ``(n_found,)``, or else those with the largest inner
+        product with the question's vector.
         """
         if k < 1:
             raise InputError(f"k is {k}: ask for 1 passage or more")
@@ -183,7 +171,7 @@ class Index:
         if self.ann is not None:
             return self.ann.nearest(self.vectors, vectors, k, self.allowed)
         store = self._store
-        return nearest(self.vectors, vectors, k) if store is None else store.nearest(vectors, k)
+        return exact_nearest(self.vectors, vectors, k) if store is None else store.nearest(vectors, k)
 
     def vectors_of(self, rows: Sequence[int] | Array) -> Array:
         """Return the vectors of some rows: ``(n_rows, d_model)``."""
@@ -195,11 +183,6 @@ class Index:
 
         Up to `EXACT_CHUNKS` chunks, or any number without ``ann``, are copied to an index with exact search.
         More are filtered while the whole index is searched; BM25 then counts the words of all documents.
-
-        Raises
-        ------
-        InputError
-            There is no document of a name.
         """
         for name in names:
             if name not in self._rows:

@@ -16,7 +16,7 @@ from engine.retrieval.index_kinds import (
     AnnIndex,
     build_ann,
     check_index_kind,
-    nearest,
+    exact_nearest,
 )
 from engine.wording import counted
 
@@ -108,26 +108,8 @@ def choose_index(
 ) -> tuple[Choice, AnnIndex | None]:
     """Build the index that is asked for, or one that suits the size, and use it if its recall is enough.
 
-    Parameters
-    ----------
-    vectors
-        Vectors of the chunks ``(n_chunks, d_model)``, float32, of length 1.
-    asked
-        One of `INDEX_KINDS`, or `AUTO`.
-    say
-        Called with a line before a build.
-
-    Returns
-    -------
-    choice
-        What is used and why.
-    ann
-        The index; None for exact search.
-
-    Raises
-    ------
-    InputError
-        An unknown kind.
+    Vectors are float32 ``(n_chunks, d_model)``, of length 1; ``asked`` is one of `INDEX_KINDS`, or `AUTO`.
+    ``say`` is called with a line before a build. The index is None for exact search.
     """
     check_index_kind(asked)
     kind, why = by_size(vectors) if asked == AUTO else (asked, "as asked for")
@@ -206,8 +188,8 @@ def measure(vectors: Array, ann: AnnIndex | None, seed: int = 0) -> Measured:
     k = min(K, len(vectors) - 1)
     if not k:
         return Measured(FLAT, 0, 1.0, 0.0, 0.0, vectors.nbytes, 0.0)
-    exact = without_self(queries, *nearest(vectors, vectors[queries], k + 1))
-    find = nearest if ann is None else ann.nearest
+    exact = without_self(queries, *exact_nearest(vectors, vectors[queries], k + 1))
+    find = exact_nearest if ann is None else ann.nearest
     find(vectors, vectors[queries[:1]], k + 1)  # the first one is slower
     recalls, seconds, lost = [], [], []
     for query, (scores, rows) in zip(queries.tolist(), exact, strict=True):
@@ -241,7 +223,7 @@ def without_self(queries: Sequence[int] | Array, scores: Array, rows: Array) -> 
 
 def lost_passages(vectors: Array, ann: AnnIndex, question: Array) -> list[tuple[int, int, float]]:
     """Return those of a question's `K` nearest that an index loses: rank from 1, row and cosine of each."""
-    [scores], [rows] = nearest(vectors, question[None], min(K, len(vectors)))
+    [scores], [rows] = exact_nearest(vectors, question[None], min(K, len(vectors)))
     found = set(ann.nearest(vectors, question[None], len(rows))[1][0].tolist())
     pairs = enumerate(zip(rows.tolist(), scores.tolist(), strict=True), 1)
     return [(rank, row, score) for rank, (row, score) in pairs if row not in found]

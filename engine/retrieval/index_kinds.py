@@ -81,11 +81,6 @@ INDEX_KINDS = {
 }
 
 
-def index_kind_label(name: str) -> str:
-    """Return the name for people of one of `INDEX_KINDS` or `AUTO`."""
-    return "by size" if name == AUTO else INDEX_KINDS[name].label
-
-
 def check_index_kind(name: str) -> None:
     """Raise `InputError` for a name that is neither one of `INDEX_KINDS` nor `AUTO`."""
     if name not in (*INDEX_KINDS, AUTO):
@@ -113,13 +108,13 @@ class AnnIndex:
     ) -> tuple[Array, Array]:
         """Return inner products and rows of the ``k`` nearest vectors that it finds, nearest first.
 
-        Arguments and shapes are those of `nearest`, which is used where ``k`` is a large share of the vectors
-        that may be found, and for questions for which fewer than ``k`` are found.
+        Arguments and shapes are those of `exact_nearest`, which is used where ``k`` is a large share of the
+        vectors that may be found, and for questions for which fewer than ``k`` are found.
         """
         n_candidates = k * INDEX_KINDS[self.kind].candidates
         n_allowed = len(vectors) if allowed is None else len(allowed)
         if EXACT_SHARE * n_candidates > n_allowed:
-            return nearest(vectors, questions, k, allowed)
+            return exact_nearest(vectors, questions, k, allowed)
         _, found = self._faiss.search(questions, n_candidates, params=self._parameters(allowed))
         scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
         release(vectors)
@@ -127,7 +122,7 @@ class AnnIndex:
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
         if (short := np.isneginf(scores[:, -1])).any():
-            scores[short], rows[short] = nearest(vectors, questions[short], k, allowed)
+            scores[short], rows[short] = exact_nearest(vectors, questions[short], k, allowed)
         return scores, rows
 
     def _parameters(self, allowed: Array | None) -> Any:
@@ -203,7 +198,9 @@ def release(vectors: Array) -> None:
         vectors.base.madvise(mmap.MADV_DONTNEED)
 
 
-def nearest(vectors: Array, questions: Array, k: int, allowed: Array | None = None) -> tuple[Array, Array]:
+def exact_nearest(
+    vectors: Array, questions: Array, k: int, allowed: Array | None = None
+) -> tuple[Array, Array]:
     """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
 
     ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.

@@ -52,29 +52,8 @@ def late_vectors(
     pooled as in the paper's code: [CLS] belongs to the document's first chunk and [SEP] to its last, so that
     a chunk which is the whole document has its ordinary vector.
 
-    Parameters
-    ----------
-    document
-        The document.
-    chunks
-        Its chunks, in any order; they may overlap.
-    encoder
-        The encoder; vectors are mean-pooled.
-    context_tokens
-        Tokens read at once, [CLS] and [SEP] included.
-    on_progress
-        Called with windows read and windows in all.
-
-    Returns
-    -------
-    Array
-        ``(n_chunks, d_model)``, rows of length 1.
-
-    Raises
-    ------
-    InputError
-        A chunk is not the document's, or longer than the context, or the context is longer than the
-        position table.
+    ``context_tokens`` counts [CLS] and [SEP]; ``on_progress`` is called with windows read and in all. Returns
+    ``(n_chunks, d_model)``, rows of length 1.
     """
     n_special = encoder.tokenizer.n_special
     room = encoder.token_limit(context_tokens) - n_special
@@ -138,17 +117,7 @@ def vector_cosines(ordinary: Array, late: Array) -> Array:
 def rank_changes(question: Array, ordinary: Array, late: Array) -> list[RankChange]:
     """Ranks and scores of all chunks by their ordinary and late vectors, best late rank first.
 
-    Parameters
-    ----------
-    question
-        The question's vector, ``(d_model,)``, embedded ordinarily.
-    ordinary, late
-        The chunks' vectors, ``(n_chunks, d_model)`` each, rows of length 1.
-
-    Raises
-    ------
-    InputError
-        The vectors do not fit each other.
+    ``(d_model,)`` of the question, embedded ordinarily, and ``(n_chunks, d_model)`` each, rows of length 1.
     """
     check_alike(ordinary, late)
     check_question(question, ordinary)

@@ -23,11 +23,6 @@ def best_matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Arr
     """Best token of a chunk for each token of a question, the first of equal ones, and their cosine.
 
     ``(n_query, d), (n_chunk, d)``, rows of length 1, to ``(n_query,)`` places and ``(n_query,)`` cosines.
-
-    Raises
-    ------
-    InputError
-        There are no tokens, or the vectors are of different lengths.
     """
     if not len(query_vectors) or not len(chunk_vectors):
         raise InputError(
@@ -57,28 +52,9 @@ def maxsim_scores(
 ) -> Array:
     """Score every chunk for every question.
 
-    Parameters
-    ----------
-    questions
-        The questions; the vectors of their tokens stay in memory, ``4 * d_model`` bytes a token.
-    texts
-        The chunks' texts; the vectors of their tokens are computed and dropped pack by pack.
-    encoder
-        The encoder.
-    max_tokens
-        Tokens read of each question and chunk, [CLS] and [SEP] included; None for the model's own limit.
-    on_progress
-        Called with chunks done and chunks in all.
-
-    Returns
-    -------
-    Array
-        `max_sim` of each question with each chunk, float32 ``(n_questions, n_chunks)``.
-
-    Raises
-    ------
-    InputError
-        A bare string instead of several, or a limit beyond the position table.
+    The vectors of the questions' tokens stay in memory, ``4 * d_model`` bytes a token, those of the chunks
+    are dropped pack by pack. ``max_tokens`` are read of each text, [CLS] and [SEP] included; None is the
+    model's own limit. Returns `max_sim`, float32 ``(n_questions, n_chunks)``.
     """
     check_several(questions)
     check_several(texts)

@@ -16,26 +16,10 @@ def mmr_scores(
 ) -> Array:
     """Reorder the best chunks of each question, so that each adds something to those before.
 
-    Parameters
-    ----------
-    scores
-        Relevance ``(n_questions, n_chunks)``, on the scale of cosines.
-    chunk_vectors
-        ``(n_chunks, d_model)``, rows of length 1.
-    diversity
-        0 for relevance alone, 1 for difference alone; 1 - λ of the paper.
-    depth
-        How many of the most relevant chunks are reordered; all others follow in their old order.
-
-    Returns
-    -------
-    Array
-        Minus the new place, float32 ``(n_questions, n_chunks)``; ``-inf`` where the relevance is.
-
-    Raises
-    ------
-    InputError
-        ``depth`` is below 1, the diversity is outside 0 to 1, or there is not one vector a chunk.
+    From relevance ``(n_questions, n_chunks)``, on the scale of cosines, and ``(n_chunks, d_model)``, rows of
+    length 1, to minus the new place, float32; ``-inf`` where the relevance is. ``depth`` of the most relevant
+    chunks are reordered, all others follow in their old order. The diversity is 0 for relevance, 1 for
+    difference: 1 - λ of the paper.
     """
     if not 0 <= diversity <= 1:
         raise InputError(f"the diversity is {diversity}: give 0 to 1, such as {MMR_DIVERSITY}")

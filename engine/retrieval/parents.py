@@ -8,18 +8,7 @@ from engine.retrieval.index import Hit, Index, Place, place_of
 
 
 def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Replace chunks by their parents: each passage once, with the score of its best child.
-
-    Parameters
-    ----------
-    hits
-        Hits, best first; a chunk without parent stays.
-
-    Returns
-    -------
-    list of Hit
-        In the order of each passage's best hit.
-    """
+    """Replace chunks by their parents, if any: each passage once, as its best hit."""
     best: dict[Place, Hit] = {}
     for hit in hits:
         best.setdefault(place_of(hit.chunk), Hit(hit.chunk.parent or hit.chunk, hit.score))
@@ -34,22 +23,7 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
 
     A passage has the place of its best child and the score of the child nearest to the question. With an
     order other than that of cosines these may differ: the score does not depend on the retriever.
-
-    Parameters
-    ----------
-    index
-        The index of the children.
-    query
-        The question.
-    k
-        Passages wanted.
-    order
-        Rows of the children, best first, as in `Index.search`.
-
-    Raises
-    ------
-    InputError
-        As `Index.search`: ``k`` below 1, or a query that does not fit the index.
+    ``order`` is of the rows of the children, as in `Index.search`.
     """
     depth = k
     while True:

@@ -17,17 +17,7 @@ def best_first(scores: Array) -> Array:
 def top(scores: Array, k: int) -> Array:
     """Return the first ``k`` of `best_first` that were found, without ordering the others.
 
-    Parameters
-    ----------
-    scores
-        Of one question ``(n_chunks,)``.
-    k
-        How many, 0 or more.
-
-    Returns
-    -------
-    Array
-        Places of chunks, best first ``(k,)``; fewer where fewer were found.
+    ``(n_chunks,)`` of one question to places of chunks ``(k,)``; fewer where fewer were found.
     """
     places = np.flatnonzero(~np.isneginf(scores))
     if 0 < k < len(places):
@@ -39,17 +29,8 @@ def top(scores: Array, k: int) -> Array:
 def min_ranks(scores: Array, others: Array | None = None) -> Array:
     """Rank of each score, 1 for the highest: 1 plus the number of higher ones, so equal scores share a rank.
 
-    Parameters
-    ----------
-    scores
-        Of any shape ``(..., n_chunks)``. NaN ranks after all others.
-    others
-        Scores ``(n_others,)`` to rank each of ``scores`` among; None for those of its own row.
-
-    Returns
-    -------
-    Array
-        int64, of the shape of ``scores``.
+    ``(..., n_chunks)`` to int64 of that shape; NaN ranks after all others. Each is ranked among ``others``
+    ``(n_others,)``, or else those of its own row.
     """
     if others is not None:
         return 1 + np.searchsorted(np.sort(-others), -scores)
@@ -74,17 +55,8 @@ def ordinal_ranks(scores: Array) -> Array:
 def ordered_scores(order: Array, scores: Array) -> Array:
     """Scores for a given order of the chunks of each question: minus the place in it, from -1 down.
 
-    Parameters
-    ----------
-    order
-        All chunks, best first ``(n_questions, n_chunks)``.
-    scores
-        The scores before ``(n_questions, n_chunks)``; where they are ``-inf``, the result is.
-
-    Returns
-    -------
-    Array
-        float32 ``(n_questions, n_chunks)``.
+    ``(n_questions, n_chunks)`` twice, all chunks best first and the scores before, to float32 of that shape,
+    which is ``-inf`` where the scores are.
     """
     places = -np.arange(1, scores.shape[1] + 1, dtype=np.float32)  # (n_chunks,)
     result = np.empty(scores.shape, np.float32)

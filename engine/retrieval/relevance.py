@@ -91,18 +91,8 @@ def everyday_questions() -> list[str]:
 def null_scores_of(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> NullScores:
     """Score unrelated questions in an index, embedded as its chunks are.
 
-    Parameters
-    ----------
-    index, encoder
-        The index, and the encoder it was made with.
-    questions
-        Questions that the documents do not answer, at least one; None for the bundled everyday questions. It
-        does little harm if one in ten of them is answered after all.
-
-    Raises
-    ------
-    InputError
-        ``questions`` is empty.
+    The documents answer none of the ``questions``, at least one; None is the bundled everyday questions. It
+    does little harm if one in ten of them is answered after all.
     """
     return null_scores_by(index, embed_unrelated(index, encoder, questions))
 

@@ -6,7 +6,6 @@ through a model. So only the best chunks of a first stage are reordered (Nogueir
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Protocol
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.parallel import row_spans
+from engine.models.reranker import Reranker
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, ordered_scores, top
 from engine.weights.fetch import Progress
@@ -22,24 +22,11 @@ RERANK_DEPTH = 50
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 
 
-class Scorer(Protocol):
-    """A model that scores passages for a question: a cross-encoder, or a decoder by query likelihood."""
-
-    def score(self, question: str, passages: Sequence[str]) -> Array:
-        """Score passages: ``(n_passages,)``."""
-
-
 class TokenVectors:
     """Vectors of chunks' tokens, computed on demand and cached.
 
-    Up to `KEPT_TOKENS` vectors are cached; the least recently used chunks are dropped first.
-
-    Parameters
-    ----------
-    texts
-        The chunks' texts.
-    max_tokens
-        Tokens read of each, [CLS] and [SEP] included; None for the model's own limit.
+    Up to `KEPT_TOKENS` vectors are cached; the least recently used chunks are dropped first. ``max_tokens``
+    are read of each text, [CLS] and [SEP] included; None is the model's own limit.
     """
 
     def __init__(self, texts: Sequence[str], max_tokens: int | None = None) -> None:
@@ -115,26 +102,8 @@ def rerank(
 ) -> Array:
     """Reorder the best chunks of each question by MaxSim; the others follow in their old order.
 
-    Parameters
-    ----------
-    scores
-        Scores of the first stage ``(n_questions, n_chunks)``.
-    maxsim
-        MaxSim of the same questions and chunks.
-    depth
-        How many chunks of each question are reordered.
-    on_progress
-        Called with chunks read and chunks to read.
-
-    Returns
-    -------
-    Array
-        Minus the new place, float32 ``(n_questions, n_chunks)``; ``-inf`` where the first stage has it.
-
-    Raises
-    ------
-    InputError
-        ``depth`` is below 1.
+    From the scores of the first stage ``(n_questions, n_chunks)`` to minus the new place, float32 of that
+    shape; ``-inf`` where the first stage has it. ``on_progress`` is called with chunks read and to read.
     """
     order, near = first_stage(scores, depth)
     needed = np.unique(np.concatenate([np.empty(0, int), *near]))  # chunks, ascending
@@ -147,29 +116,13 @@ def cross_rerank(
     scores: Array,
     questions: Sequence[str],
     texts: Sequence[str],
-    reranker: Scorer,
+    reranker: Reranker,
     depth: int = RERANK_DEPTH,
     on_progress: Progress | None = None,
 ) -> Array:
     """Reorder the best chunks of each question by a cross-encoder; the others follow in their old order.
 
-    Parameters
-    ----------
-    scores
-        Scores of the first stage ``(n_questions, n_chunks)``.
-    questions, texts
-        The questions, and the chunks' texts.
-    reranker
-        The cross-encoder, or another `Scorer`.
-    depth
-        How many chunks of each question are reordered, each read in a pass of its own.
-    on_progress
-        Called with pairs read and pairs to read.
-
-    Returns
-    -------
-    Array
-        As in `rerank`; the errors are the same.
+    Arguments and result are as in `rerank`, but for ``on_progress``, which is called with pairs.
     """
     order, near = first_stage(scores, depth)
     total, n_done = sum(map(len, near)), 0

@@ -10,7 +10,6 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.dense import dense_scores
 from engine.retrieval.embedding_model import Model, needs_encoder_message
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
@@ -28,6 +27,19 @@ ORDERED = 10_000  # chunks that a search orders, of which several may be parts o
 # their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has
 # a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
 CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 8, 4
+
+
+def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
+    """Inner products of all questions and chunks: cosines, for vectors of length 1.
+
+    ``(n_questions, d_model), (n_chunks, d_model) -> (n_questions, n_chunks)``, float32.
+    """
+    if question_vectors.shape[1:] != chunk_vectors.shape[1:]:
+        raise InputError(
+            f"the vectors have shapes {question_vectors.shape} and {chunk_vectors.shape}: embed questions "
+            f"and chunks with one model"
+        )
+    return (question_vectors @ chunk_vectors.T).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -273,28 +285,10 @@ def retriever_scores(
 ) -> Array:
     """Score every chunk for every question by one of `RETRIEVERS`.
 
-    Parameters
-    ----------
-    name
-        A key of `RETRIEVERS`.
-    inputs
-        Questions and chunks.
-    options
-        Settings of single retrievers.
-    on_progress
-        Called by ``"maxsim"`` with chunks read and chunks to read, by ``"cross-encoder"`` with pairs.
-
-    Returns
-    -------
-    Array
-        float32 ``(n_questions, n_chunks)``: larger is better, of equal scores the first chunk is. ``-inf`` is
-        a chunk not found, as by ``"bm25"`` where it shares no word with the question. ``inputs`` may cache
-        the array: do not write into it.
-
-    Raises
-    ------
-    InputError
-        An unknown name, a setting outside its range, or no encoder or reranker where one is needed.
+    Returns float32 ``(n_questions, n_chunks)``: larger is better, of equal scores the first chunk is.
+    ``-inf`` is a chunk not found, as by ``"bm25"`` where it shares no word with the question. ``inputs`` may
+    cache the array: do not write into it. ``on_progress`` is called by ``"maxsim"`` with chunks read and to
+    read, by ``"cross-encoder"`` with pairs.
     """
     check_retriever(name)
     return RETRIEVERS[name].scores(inputs, options, on_progress)
@@ -315,23 +309,8 @@ def found_rows(
     those that the vectors, and BM25, put first. Their scores are exact, but a chunk that is far down by both
     may be missing, and ranks are those among the candidates.
 
-    Parameters
-    ----------
-    name, question, query, index, encoder
-        As in `index_scores`.
-    k
-        How many passages are wanted, of which several chunks may be parts.
-
-    Returns
-    -------
-    Array
-        ``(n_found,)``: at least ``ORDERED`` rows of all chunks, and about ``CANDIDATES`` of an approximate
-        index, where so many are found.
-
-    Raises
-    ------
-    InputError
-        As `index_scores`.
+    Returns ``(n_found,)``: at least ``ORDERED`` rows of all chunks, and about ``CANDIDATES`` of an
+    approximate index; more for ``k`` passages, of which several chunks may be parts.
     """
     if index.ann is None:
         return top(index_scores(name, question, query, index, encoder), max(k, ORDERED))
@@ -372,26 +351,9 @@ def candidate_rows(vector: Array, bm25: Array | None, uses_vectors: bool, index:
 def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder | None) -> Array:
     """Score every chunk of an index for one question, by one of `RETRIEVERS`.
 
-    Whatever does not depend on the question is computed once and cached by the index.
-
-    Parameters
-    ----------
-    name
-        As in `retriever_scores`.
-    question, query
-        The question's text and its vector.
-    index, encoder
-        The chunks, and the encoder of their vectors; None for a model without an inside.
-
-    Returns
-    -------
-    Array
-        One row of `retriever_scores`: float32 ``(n_chunks,)``.
-
-    Raises
-    ------
-    InputError
-        An unknown name, or a query that does not fit the index.
+    Whatever does not depend on the question is computed once and cached by the index. The encoder is that of
+    the index, None for a model that reads no token vectors. Returns a row of `retriever_scores`
+    ``(n_chunks,)``.
     """
     index.check(query)
     [scores] = all_index_scores(name, (question,), query.vector[None], index, encoder, index.tokens)
@@ -407,23 +369,9 @@ def all_index_scores(
     tokens: TokenVectors | None = None,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Score every chunk of an index for every question, by one of `RETRIEVERS`.
+    """Score every chunk of an index for every question, as `retriever_scores`: ``(n_questions, n_chunks)``.
 
-    Parameters
-    ----------
-    name, on_progress
-        As in `retriever_scores`.
-    questions, vectors
-        Their texts, and their vectors ``(n_questions, d_model)``, embedded as the index was.
-    index, encoder
-        As in `index_scores`.
-    tokens
-        As in `SearchTexts`.
-
-    Returns
-    -------
-    Array
-        ``(n_questions, n_chunks)``, as in `retriever_scores`.
+    ``vectors`` of the questions ``(n_questions, d_model)`` are embedded as the index was.
     """
     check_retriever(name)
     words = index.words if RETRIEVERS[name].uses_bm25 else None

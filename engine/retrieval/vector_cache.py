@@ -61,32 +61,18 @@ class VectorCache:
         self._run(lambda connection: None)
 
     def get_many(self, texts: Sequence[str], spec: EmbeddingSpec) -> tuple[Array, NDArray[np.bool_]]:
-        """Look up the vectors of texts.
-
-        Returns
-        -------
-        vectors
-            float32 ``(n_texts, d_model)``; rows of missing texts hold zeros.
-        known
-            Whether each text was found, ``(n_texts,)``.
-        """
+        """Look up vectors ``(n_texts, d_model)``, 0 if missing, and which texts have one ``(n_texts,)``."""
         keys = spec.keys(texts)
         found = self._run(lambda connection: look_up(connection, keys)) if keys else {}
-        blobs = [valid_blob(key, found.get(key), spec.d_model) for key in keys]
-        nothing = bytes(FLOAT32.itemsize * spec.d_model)
-        rows = np.frombuffer(b"".join(blob or nothing for blob in blobs), FLOAT32)
-        vectors = rows.reshape(len(keys), spec.d_model).astype(np.float32)  # (n_texts, d_model)
-        known = np.array([blob is not None for blob in blobs], bool)
+        vectors = np.zeros((len(keys), spec.d_model), np.float32)
+        known = np.zeros(len(keys), bool)
+        for row, key in enumerate(keys):
+            if (blob := valid_blob(key, found.get(key), spec.d_model)) is not None:
+                vectors[row], known[row] = np.frombuffer(blob, FLOAT32), True
         return vectors, known
 
     def put_many(self, texts: Sequence[str], vectors: Array, spec: EmbeddingSpec) -> None:
-        """Store the vectors ``(n_texts, d_model)`` of texts; those that are not finite are not stored.
-
-        Raises
-        ------
-        InputError
-            There is not one vector of ``spec.d_model`` numbers for each text.
-        """
+        """Store the vectors ``(n_texts, d_model)`` of texts; those that are not finite are not stored."""
         if vectors.shape != (len(texts), spec.d_model):
             raise InputError(f"vectors of shape {vectors.shape} for {len(texts)} texts of {spec.d_model}")
         now = time.time_ns()
@@ -227,26 +213,12 @@ def cached_encode_all(
 ) -> dict[str, Array]:
     """Embed texts by several poolings in one pass, each distinct text once, and only those not in the cache.
 
-    Vectors are stored after every `block_texts` of the model, so that a run that was
-    stopped or failed continues from there. With compiled kernels a text's vector does not depend on the
-    other texts; without them, or before they are loaded, it may differ from that of `Encoder.encode` by
-    float32 rounding.
+    Vectors are stored after every `block_texts` of the model, so that a run that was stopped or failed
+    continues from there. With compiled kernels a text's vector does not depend on the other texts; without
+    them, or before they are loaded, it may differ from that of `Encoder.encode` by float32 rounding.
 
-    Parameters
-    ----------
-    texts, encoder, poolings, max_tokens
-        As in `Encoder.encode`; None is the model's own limit.
-    cache
-        The cache.
-    on_progress
-        Called with texts done and texts in all; those in the cache count as done. It may raise to stop.
-    role
-        Whether the texts are the documents or the questions of a search.
-
-    Returns
-    -------
-    dict
-        Vectors by pooling, float32 ``(n_texts, d_model)``, rows of length 1.
+    ``on_progress`` is called with texts done, those in the cache included, and in all; it may raise to stop.
+    Returns vectors by pooling, float32 ``(n_texts, d_model)``, rows of length 1.
     """
     check_several(texts)
     specs = {pooling: embedding_spec(encoder, pooling, max_tokens) for pooling in poolings}

@@ -64,22 +64,11 @@ def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
 
 
 def read_index(path: Path, model: Model, pooling: str | None = None, content: bytes | None = None) -> Index:
-    """Read chunks and vectors into an index.
+    """Read chunks and vectors, which are scaled to length 1, into an index.
 
-    Parameters
-    ----------
-    path
-        An .npz file that `save_npz` wrote, or a Parquet file with the columns of `COLUMNS`: name of the
-        document, its span and text, and a list of numbers.
-    model, pooling
-        The model that made the vectors, and how, as in `build_index`: questions are embedded by it.
-    content
-        The content of a file that was uploaded, of which ``path`` is the name; None to read the path.
-
-    Returns
-    -------
-    Index
-        With the vectors of the file, scaled to length 1.
+    The file is an .npz that `save_npz` wrote, or a Parquet file with the columns of `COLUMNS`: name of the
+    document, its span and text, and a list of numbers. An uploaded file is given by its name and content.
+    ``model`` and ``pooling`` are those that made the vectors, as in `build_index`.
 
     Raises
     ------

@@ -36,15 +36,7 @@ SCHEMA = (
 
 
 def write_rows(connection: sqlite3.Connection, rows: Rows, saved_as: str, name: str) -> str:
-    """Write the tables that changed, in one transaction, and return the digest of all.
-
-    Raises
-    ------
-    DocumentError
-        The file holds a workspace of another digest than ``saved_as``, or a table is over `MAX_BYTES`.
-    InputError
-        A text holds half of a surrogate pair.
-    """
+    """Write the tables that changed, in one transaction, and return the digest of all."""
     digests = [table_digest(table, within_limit(table, rows[table], name)) for table in TABLES]
     with transaction(connection):
         found = create_tables(connection, name)
@@ -62,15 +54,7 @@ def write_rows(connection: sqlite3.Connection, rows: Rows, saved_as: str, name: 
 
 
 def read_rows(connection: sqlite3.Connection, name: str) -> tuple[Rows, str]:
-    """Read all tables and their common digest.
-
-    Raises
-    ------
-    DocumentError
-        The file is not a workspace or has a newer version, or a table is over `MAX_BYTES`.
-    ValueError
-        The file is damaged.
-    """
+    """Read all tables and their common digest."""
     connection.execute("BEGIN")  # later writes of others are not seen
     check_schema(connection, name)
     for table in (*TABLES, "digests"):

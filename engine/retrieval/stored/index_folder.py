@@ -27,8 +27,7 @@ from engine.documents.splitters import Splitting
 from engine.errors import UNREADABLE, DocumentError, GlassboxError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import Postings
-from engine.retrieval.cutting import cut_documents
-from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.embedding_model import Model, cut_documents, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index
 from engine.retrieval.index_choice import Choice
@@ -145,13 +144,7 @@ class StoredIndex:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other writers out of a folder, which is made if there is none, and removed if it stays empty.
-
-    Raises
-    ------
-    DocumentError
-        Another program is writing to it, it cannot be written to, or it holds other files and no index.
-    """
+    """Keep other writers out of a folder, which is made if there is none, and removed if it stays empty."""
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # documented there
 
     with ExitStack() as stack:
@@ -170,27 +163,16 @@ def locked(folder: Path) -> Iterator[None]:
                     f"{folder} is being written by another program: wait until it is done, or give another "
                     "folder"
                 ) from error
-        if is_new:
-            stack.callback(remove_empty, folder)  # while it is still locked
-        yield
-
-
-def remove_empty(folder: Path) -> None:
-    """Remove a folder that holds nothing but the file of the lock."""
-    with suppress(OSError):  # of a system that removes no file in use
-        if [path.name for path in folder.iterdir()] == [LOCK]:
-            (folder / LOCK).unlink()
-            folder.rmdir()
+        try:
+            yield
+        finally:  # while it is still locked
+            with suppress(OSError):  # of a system that removes no file in use
+                if is_new and [path.name for path in folder.iterdir()] == [LOCK]:
+                    shutil.rmtree(folder)
 
 
 def save_index(folder: Path, stored: StoredIndex) -> None:
-    """Write an index to a folder that is `locked`, in place of the one in it.
-
-    Raises
-    ------
-    DocumentError
-        It cannot be written, as on a full disk; the folder holds the state from before.
-    """
+    """Write an index to a folder that is `locked`, in place of the one in it."""
     index, postings, uri = stored.index, stored.index.words.postings, stored.settings.uri
     arrays = {"unrelated": stored.unrelated, "starts": postings.starts, "rows": postings.rows}
     arrays["impacts"] = postings.impacts
@@ -250,18 +232,16 @@ def remove_unused(folder: Path) -> None:
         used = ""
     for path in folder.iterdir():
         with suppress(OSError, GlassboxError, *UNREADABLE):  # the next writer tries again
-            if path.name != used and re.fullmatch(STATE, path.name):
-                drop_collection(path / STORE)
+            is_state = re.fullmatch(STATE, path.name) is not None
+            if path.name == used or not (is_state or re.fullmatch(FORMER, path.name)):
+                continue
+            store = path / STORE if is_state else path
+            if store.name.startswith("store") and store.exists():
+                MilvusVectors(**json.loads(store.read_bytes())).drop()
+            if is_state:
                 shutil.rmtree(path)
-            elif used and re.fullmatch(FORMER, path.name):
-                drop_collection(path)
+            else:
                 path.unlink()
-
-
-def drop_collection(path: Path) -> None:
-    """Remove the collection of Milvus that a file names, if it is such a file."""
-    if path.name.startswith("store") and path.exists():
-        MilvusVectors(**json.loads(path.read_bytes())).drop()
 
 
 def open_index(folder: Path) -> StoredIndex:

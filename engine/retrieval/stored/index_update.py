@@ -88,18 +88,15 @@ def update_index(
     Parameters
     ----------
     corpus, folder
-        A file or a folder, as for `load_corpus`; and the folder of the index, outside of it, made if there
-        is none.
+        A file or a folder, as for `load_corpus`; and the folder of the index, outside of it.
     model, settings
         The model that ``settings.model`` names, with its prompts and precision, and how to cut and embed.
     embedder
         A cache of vectors, in place of one in the folder; or a cluster that embeds in place of this process.
     rebuild
-        Whether to read and embed everything anew, whatever is in the folder.
-    on_progress
-        Called with chunks done and chunks in all; with a cluster, with files.
-    say
-        Called with a line before each step that takes long.
+        Whether to embed everything anew, whatever is in the folder.
+    on_progress, say
+        As in `Build`; ``on_progress`` is called with chunks, or with files by a cluster.
 
     Raises
     ------
@@ -195,12 +192,6 @@ def read_files(
 
     Files without text that can be read are left out, and failures say why; parts of a file may fail, too.
     With ``is_parsed`` documents are made of new content.
-
-    Raises
-    ------
-    DocumentError
-        No file can be read, or one of the index cannot be read by a fault of the disk: it would be taken out
-        of the index.
     """
     known = {} if old is None else {key_of(file): file for file in old.files}
     names = {name for name, _ in known}

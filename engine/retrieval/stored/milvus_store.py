@@ -22,7 +22,7 @@ import numpy as np
 
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
-from engine.retrieval.index_kinds import nearest
+from engine.retrieval.index_kinds import exact_nearest
 from engine.wording import counted, printable
 
 PREFIX, IN_FOLDER = "milvus:", "folder"
@@ -44,16 +44,8 @@ _connecting = Lock()
 class MilvusVectors:
     """Vectors of the chunks of an index, in a collection of Milvus: a `VectorStore`.
 
-    Attributes
-    ----------
-    uri
-        Address of a server, or path of a file of milvus-lite.
-    collection
-        Name of the collection.
-    n_chunks, d_model
-        The shape of all vectors.
-    sha256
-        Of their bytes, float32, one after the other.
+    ``uri`` is the address of a server, or the path of a file of milvus-lite; ``sha256`` is that of the bytes
+    of all vectors, float32.
     """
 
     uri: str
@@ -103,7 +95,8 @@ class MilvusVectors:
         DocumentError
             Milvus cannot be reached, or rows are missing.
         """
-        check_exists(self.uri)
+        if is_file(self.uri) and not Path(self.uri).exists():  # milvus-lite would make an empty one
+            raise FileNotFoundError(2, "no such file", self.uri)
         with client_of(self.uri) as client:
             if not client.has_collection(self.collection, timeout=CALL_S):
                 raise FileNotFoundError(2, "no such collection", self.collection)
@@ -115,7 +108,7 @@ class MilvusVectors:
     def nearest(self, questions: Array, k: int) -> tuple[Array, Array]:
         """Return inner products and rows of the ``k`` nearest: two arrays ``(n_questions, k)``."""
         if k > MOST_ROWS:
-            return nearest(self.fetch_all(), questions, k)
+            return exact_nearest(self.fetch_all(), questions, k)
         found: list[Any] = []
         with client_of(self.uri) as client:
             for start in range(0, len(questions), QUESTIONS):
@@ -190,13 +183,7 @@ def new_collection(uri: str, vectors: Array) -> MilvusVectors:
 
 
 def milvus_uri(store: str) -> str:
-    """Return the address, or the absolute path of a file, that ``milvus:URI`` names.
-
-    Raises
-    ------
-    InputError
-        It names neither, or holds a password.
-    """
+    """Return the address, or the absolute path of a file, that ``milvus:URI`` names."""
     uri = store.removeprefix(PREFIX)
     parts = urlsplit(uri)
     if parts.scheme in ("http", "https"):
@@ -285,12 +272,6 @@ def check_reachable(uri: str) -> None:
     """Raise `DocumentError` unless Milvus answers; a file that is not there is made."""
     with client_of(uri) as client:
         client.list_collections(timeout=CALL_S)
-
-
-def check_exists(uri: str) -> None:
-    """Raise `FileNotFoundError` for a file that is not there: milvus-lite would make an empty one."""
-    if is_file(uri) and not Path(uri).exists():
-        raise FileNotFoundError(2, "no such file", uri)
 
 
 def check_free(path: Path) -> None:

@@ -49,14 +49,8 @@ STORE_BYTES = 100_000_000  # of Ray's object store on this machine: only names a
 class Cluster:
     """The Ray cluster that embeds a corpus in place of this process.
 
-    Attributes
-    ----------
-    address
-        `LOCAL` for workers on this machine, or the address of a Ray cluster.
-    load
-        Returns the model; called once by each worker.
-    workers
-        How many, each with one core; None for one a core of the cluster.
+    Its address is `LOCAL` for workers on this machine. Each of the workers, None for one a core, has one
+    core, and calls ``load`` once for the model.
     """
 
     address: str
@@ -85,21 +79,8 @@ def embed_on_cluster(
 ) -> tuple[dict[str, IndexedFile], dict[str, Place], int]:
     """Embed files on a cluster, but for those whose shards are in the folder already.
 
-    Parameters
-    ----------
-    files, paths
-        The files, without documents, and where each is: on all machines of the cluster, as the folder is.
-    build
-        How they are cut and embedded; its ``on_progress`` is called with files done and files in all.
-
-    Returns
-    -------
-    files
-        The files by name, with their documents and chunks.
-    places
-        Where their vectors are, by the same names.
-    n_embedded
-        Chunks that were embedded now.
+    The paths are the same on all machines of the cluster, as that of the folder. Returns the files by name,
+    with their documents and chunks; where their vectors are; and how many chunks were embedded now.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from engine.retrieval.evidence import (
     FEATURES,
     LONGEST_SENTENCE,
     SHORTEST_SENTENCE,
-    Candidate,
+    CandidateSentence,
     candidates,
     cosines,
     find_evidence,
@@ -255,7 +255,10 @@ def test_cosines_are_of_rows_with_one_vector_or_their_own():
 
 def test_features_of_two_sentences_by_hand():
     own, around = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.6, 0.8], [0.6, 0.8]])
-    sentences = [Candidate("a.md", 0, 9, "Cables rust.", 0), Candidate("a.md", 10, 19, "Bridges last.", 0)]
+    sentences = [
+        CandidateSentence("a.md", 0, 9, "Cables rust.", 0),
+        CandidateSentence("a.md", 10, 19, "Bridges last.", 0),
+    ]
     hits = [Hit(Chunk("a.md", 0, 19, "Cables rust. Bridges last.", 6), 0.5)]
     asked = "Which cables?", sentences, hits, (own, around), np.array([1.0, 0.0])
     found = sentence_features(*asked, Index((hits[0].chunk,), None, None))

@@ -11,7 +11,7 @@ from engine.retrieval import index_choice
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index import index_vectors
 from engine.retrieval.index_choice import choose_index, compare_kinds, lost_passages, measure, share
-from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex, build_ann, nearest
+from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex, build_ann, exact_nearest
 from engine.retrieval.relevance import null_scores_by
 
 D_MODEL, K = 32, 10
@@ -42,7 +42,7 @@ def test_found_vectors_have_their_exact_scores_in_order(vectors, built, kind):
     assert scores.shape == rows.shape == (20, K)
     np.testing.assert_allclose(scores, np.einsum("qd,qcd->qc", questions, vectors[rows]), atol=1e-5)
     assert (np.diff(scores) <= 0).all()
-    exact = nearest(vectors, questions, K)[1]
+    exact = exact_nearest(vectors, questions, K)[1]
     assert np.mean([len({*a} & {*b}) / K for a, b in zip(rows, exact, strict=True)]) >= 0.95
 
 
@@ -118,7 +118,7 @@ def test_equal_vectors_are_one_find(vectors):
 def test_more_than_an_index_holds_is_searched_exactly(vectors, built, kind):
     scores, rows = built[kind].nearest(vectors, vectors[:2], 2000)
     assert sorted(rows[0].tolist()) == list(range(2000))
-    np.testing.assert_array_equal(scores, nearest(vectors, vectors[:2], 2000)[0])
+    np.testing.assert_array_equal(scores, exact_nearest(vectors, vectors[:2], 2000)[0])
 
 
 @pytest.mark.parametrize("kind", APPROXIMATE)
@@ -137,7 +137,7 @@ def test_an_index_is_restored_from_its_bytes(vectors, built, kind):
 
 def test_what_an_index_lost_of_a_question_is_listed(vectors, built):
     ann = replace(built["ivf"], effort=1)
-    [exact] = nearest(vectors, vectors[:1], K)[1]
+    [exact] = exact_nearest(vectors, vectors[:1], K)[1]
     [found] = ann.nearest(vectors, vectors[:1], K)[1]
     lost = lost_passages(vectors, ann, vectors[0])
     assert [row for _, row, _ in lost] == [row for row in exact if row not in found]
@@ -169,7 +169,7 @@ def test_a_filter_of_many_chunks_keeps_the_recall(vectors, built, kind, n_docume
     questions = vectors[:200] + np.float32(0.01)
     found = index.nearest(questions, K)[1]
     assert np.isin(found, own).all()
-    exact = own[nearest(vectors[own], questions, K)[1]]
+    exact = own[exact_nearest(vectors[own], questions, K)[1]]
     recall = np.mean([len({*a} & {*b}) / K for a, b in zip(found, exact, strict=True)])
     assert recall >= index_choice.TRUSTED
     few = index.nearest(questions, len(own))[1]  # more than an index finds

@@ -12,7 +12,6 @@ from engine.retrieval import index as searching
 from engine.retrieval import rerank as reranking
 from engine.retrieval import retrievers
 from engine.retrieval.bm25 import Bm25, words
-from engine.retrieval.dense import dense_scores
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import build_index
@@ -26,6 +25,7 @@ from engine.retrieval.retrievers import (
     RetrieverOptions,
     SearchInputs,
     SearchTexts,
+    dense_scores,
     found_rows,
     index_scores,
     retriever_scores,

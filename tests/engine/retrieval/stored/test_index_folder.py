@@ -12,7 +12,7 @@ from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.models.encoder import Encoder
 from engine.retrieval import bm25, index_choice
-from engine.retrieval.cutting import cut_documents
+from engine.retrieval.embedding_model import cut_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
 from engine.retrieval.stored import index_update
