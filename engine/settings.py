@@ -314,7 +314,7 @@ SETTINGS: dict[str, Setting] = {
         "better with whole passages.",
         choices={name: Choice(label) for name, label in CONTEXTS.items()},
     ),
-    "answer_at": Setting(
+    "answer_threshold": Setting(
         "Answered from",
         "answer",
         round(100 * DEFAULT_ANSWER.answer_threshold),
@@ -325,7 +325,7 @@ SETTINGS: dict[str, Setting] = {
         low=0,
         high=100,
     ),
-    "refuse_below": Setting(
+    "refuse_threshold": Setting(
         "Refused below",
         "answer",
         round(100 * DEFAULT_ANSWER.refuse_threshold),

@@ -12,7 +12,7 @@ from ui.asking import last_asked, queue_question
 from ui.current import current_question, set_question
 from ui.documents import searched_files, session_files
 from ui.models import load_encoder
-from ui.setting_values import REMOVED, apply_settings, default_settings, kept_settings
+from ui.setting_values import FORMER_NAMES, REMOVED, apply_settings, default_settings, kept_settings
 from ui.text import listed
 
 QUESTION, DOCUMENTS = "question", "search"
@@ -43,7 +43,7 @@ def open_address(address: str) -> None:
         return
     state["address-opened"] = True
     parts = PARTS.get(address, {})
-    if not set(given) & {QUESTION, DOCUMENTS, *parts, *SETTINGS, *REMOVED}:
+    if not set(given) & {QUESTION, DOCUMENTS, *parts, *SETTINGS, *REMOVED, *FORMER_NAMES}:
         return
     encoder = load_encoder()
     values = {name: value_of(text) for name, text in given.items()}

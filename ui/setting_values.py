@@ -12,7 +12,9 @@ from ui.server_settings import ENCODER
 from ui.text import escape_markdown, help_list, joined
 from ui.widgets import choice, slider
 
-REMOVED = {"expand": "Expand the question"}  # settings of earlier versions, which files and links may have
+# Settings of earlier versions, which files and links may have: the labels of those removed, and new names.
+REMOVED = {"expand": "Expand the question"}
+FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}
 BUTTONS_WIDTH = 30  # characters of labels, up to which choices are drawn as buttons
 
 
@@ -34,7 +36,7 @@ def settings_in_use(encoder: Encoder) -> dict[str, Any]:
     """Return the value of every setting, also of those that the page does not draw."""
     values = {key: st.session_state.get(key, value) for key, value in default_settings(encoder).items()}
     values["overlap"] = min(values["overlap"], values["chunk_tokens"] // 2)
-    values["refuse_below"] = min(values["refuse_below"], values["answer_at"])
+    values["refuse_threshold"] = min(values["refuse_threshold"], values["answer_threshold"])
     return values
 
 
@@ -47,6 +49,7 @@ def kept_settings() -> dict[str, Any]:
 def apply_settings(values: object, max_positions: int) -> None:
     """Set the widgets to values from a file or a link, leaving out what the settings do not allow."""
     given, state = values if isinstance(values, dict) else {}, st.session_state
+    given = {FORMER_NAMES.get(key, key): value for key, value in given.items()}
     for key in widget_keys():
         if key in given and SETTINGS[key].allows(given[key]):
             state[key] = given[key]

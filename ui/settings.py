@@ -57,10 +57,10 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         setting_widget("think")
         follow_ups = setting_widget("follow_ups")
         setting_widget("context")
-        answer_at = setting_widget("answer_at")
-        if st.session_state.get("refuse_below", SETTINGS["refuse_below"].default) > answer_at:
-            st.session_state["refuse_below"] = answer_at
-        setting_widget("refuse_below")
+        answer_threshold = setting_widget("answer_threshold")
+        if st.session_state.get("refuse_threshold", SETTINGS["refuse_threshold"].default) > answer_threshold:
+            st.session_state["refuse_threshold"] = answer_threshold
+        setting_widget("refuse_threshold")
         sampling = sampling_settings(on_server)
     answer = answer_settings(settings_in_use(encoder), sampling)
     return Settings(cut, pooling, answer, follow_ups, index_kind)
@@ -76,8 +76,8 @@ def answer_settings(
         values["max_new_tokens"],
         sampling,
         values["context"],
-        values["answer_at"] / 100,  # the widgets are in percent
-        values["refuse_below"] / 100,
+        values["answer_threshold"] / 100,  # the widgets are in percent
+        values["refuse_threshold"] / 100,
         write,
         think=values["think"],
     )
@@ -99,8 +99,8 @@ def settings_values(settings: Settings) -> dict[str, Any]:
         "think": answer.think,
         "follow_ups": settings.follow_ups,
         "context": answer.context,
-        "answer_at": 100 * answer.answer_threshold,  # the widgets are in percent
-        "refuse_below": 100 * answer.refuse_threshold,
+        "answer_threshold": 100 * answer.answer_threshold,  # the widgets are in percent
+        "refuse_threshold": 100 * answer.refuse_threshold,
         **{name: RULES[name].off if value is None else value for name, value in drawn.items()},
         "seed": sampling.seed,
     }

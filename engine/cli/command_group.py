@@ -17,6 +17,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Options of earlier versions, and what to do without them.
 REMOVED_OPTIONS = {
     "--draft": "drafts of a second model are gone, and prompt lookup needs none: leave it out",
+    "--answer-at": "give --answer-threshold",
+    "--refuse-below": "give --refuse-threshold",
     "--expand": "a passage that a small decoder makes up lowered nDCG: leave it out",
 }
 

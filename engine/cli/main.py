@@ -72,8 +72,8 @@ def answer_settings(
         answering.max_new_tokens,
         sampling,
         answering.context,
-        answering.answer_at,
-        answering.refuse_below,
+        answering.answer_threshold,
+        answering.refuse_threshold,
         write=not answering.quotes_only,
         think=answering.think,
     )

@@ -36,8 +36,8 @@ RerankerOption = Annotated[
 ADDED_HELP = {
     "model": " The key of a server is in GLASSBOX_SERVER_KEY.",
     "precision": f" {AUTO} is int8 where the processor multiplies bytes.",
-    "answer_at": " From 0 to 1.",
-    "refuse_below": " From 0 to 1.",
+    "answer_threshold": " From 0 to 1.",
+    "refuse_threshold": " From 0 to 1.",
 }
 
 
@@ -147,8 +147,8 @@ class AnsweringOptions:
     max_prompt_tokens: int = default("max_prompt_tokens")
     max_new_tokens: int = default("max_new_tokens")
     context: str = default("context")
-    answer_at: float = DEFAULT_ANSWER.answer_threshold
-    refuse_below: float = DEFAULT_ANSWER.refuse_threshold
+    answer_threshold: float = DEFAULT_ANSWER.answer_threshold
+    refuse_threshold: float = DEFAULT_ANSWER.refuse_threshold
     think: bool = default("think")
     quotes_only: Annotated[
         bool, typer.Option("--quotes-only", help="Only quote: the model writes no text.")

@@ -98,9 +98,10 @@ def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected
 
 
 def test_settings_of_an_earlier_version_are_left_out_in_a_line():
-    app = app_of(whole_page, given={"expand": True, "precision": "bfloat16", "k": 3}).run()
+    app = app_of(whole_page, given={"expand": True, "precision": "bfloat16", "answer_at": 70}).run()
     kept = app.session_state["kept"]
-    assert (kept["precision"], kept["k"], "expand" in kept) == ("float32", 3, False)
+    assert (kept["precision"], "expand" in kept) == ("float32", False)
+    assert kept["answer_threshold"] == 70  # by its former name
     [toast] = app.toast
     assert "Expand the question and Precision bfloat16" in toast.value
 

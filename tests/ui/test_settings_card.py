@@ -104,15 +104,15 @@ def test_settings_outside_the_line_are_named_and_reset(key, value, name):
 
 
 def test_what_a_change_lowers_with_it_is_undone_with_it():
-    app = app_of(sidebar, chunk_tokens=128, overlap=64, answer_at=60, refuse_below=50).run()
+    app = app_of(sidebar, chunk_tokens=128, overlap=64, answer_threshold=60, refuse_threshold=50).run()
     app.slider(key="chunk_tokens").set_value(64).run()
     assert app.session_state["in use"]["overlap"] == app.slider(key="overlap").value == 32
     press(app, "Undo: 2 settings")
     assert (app.slider(key="chunk_tokens").value, app.slider(key="overlap").value) == (128, 64)
-    app.slider(key="answer_at").set_value(40).run()
-    assert app.session_state["in use"]["refuse_below"] == app.slider(key="refuse_below").value == 40
+    app.slider(key="answer_threshold").set_value(40).run()
+    assert app.session_state["in use"]["refuse_threshold"] == app.slider(key="refuse_threshold").value == 40
     press(app, "Undo: 2 settings")
-    assert (app.slider(key="answer_at").value, app.slider(key="refuse_below").value) == (60, 50)
+    assert (app.slider(key="answer_threshold").value, app.slider(key="refuse_threshold").value) == (60, 50)
 
 
 def test_a_page_with_a_part_of_the_settings_shows_and_resets_all():

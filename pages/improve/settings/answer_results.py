@@ -162,7 +162,11 @@ def show_charts(run: AnswerRun) -> None:
     if len(run.rows) < FEW:
         st.caption(f"How often it is right by how sure it is, is drawn from {FEW} questions on.")
         return
-    bins, curve, answer_at = reliability(run.rows), coverage_curve(run.rows), run.answers.answer_threshold
+    bins, curve, threshold = (
+        reliability(run.rows),
+        coverage_curve(run.rows),
+        run.answers.answer_threshold,
+    )
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Is it as often right as it is sure?**")
@@ -180,23 +184,23 @@ def show_charts(run: AnswerRun) -> None:
         )
     with right:
         st.markdown("**How many are answered, and how many of those are right?**")
-        now = at_threshold(curve, answer_at)
+        now = at_threshold(curve, threshold)
         answered = "none is answered"
         if now is not None:
             answered = f"{percent(now.answered)} of all are answered, {percent(now.right)} of those rightly"
         show_figure(
-            coverage_figure(curve, answer_at),
+            coverage_figure(curve, threshold),
             "answers-coverage",
             arrays_of(curve, "confidence", "answered", "right"),
             alt=f"The share of questions answered against the share right of those, for every threshold; "
-            f"at that of this run, {percent(answer_at)}, {answered}",
+            f"at that of this run, {percent(threshold)}, {answered}",
         )
         n_empty = sum(not row.question.answer for row in run.rows)
         most = (
             f" The documents hold {percent(1 - n_empty / len(run.rows))} of the answers." if n_empty else ""
         )
         st.caption(
-            f"In this run, from {percent(answer_at)} sure on: {answered}.{most} A higher threshold moves to "
+            f"In this run, from {percent(threshold)} sure on: {answered}.{most} A higher threshold moves to "
             "the left; “Answered from” on the page “Ask your documents” sets it."
         )
     with st.expander("The numbers of both figures", icon=":material/table:", key="answers-numbers"):

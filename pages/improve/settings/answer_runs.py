@@ -29,7 +29,7 @@ from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job, current_job, drop_job, start_job
 from ui.models import decoder_name, load_decoder
 from ui.questions.kept import workspace
-from ui.setting_values import settings_in_use, settings_words
+from ui.setting_values import FORMER_NAMES, settings_in_use, settings_words
 from ui.settings import answer_settings
 
 KIND = "answers"  # marks the runs of a workspace that are these

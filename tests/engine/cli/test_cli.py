@@ -151,7 +151,7 @@ def test_ask_reads_a_follow_up_with_the_topic_of_the_questions_before(corpus):
 
 def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus)
-    asked += ("--quotes-only", "--answer-at", 0.3)
+    asked += ("--quotes-only", "--answer-threshold", 0.3)
     answer = printed(*asked)
     first = answer["quotes"][0]
     assert first["document"] == "lighthouse.md"
@@ -164,15 +164,15 @@ def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):
 
 def test_ask_prints_the_models_words_under_the_quotes(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24)
-    answer = printed(*asked, "--refuse-below", 0)
-    shown = run(*asked, "--refuse-below", 0).stdout
+    answer = printed(*asked, "--refuse-threshold", 0)
+    shown = run(*asked, "--refuse-threshold", 0).stdout
     assert "".join(each["text"] for each in answer["sentences"]).strip() != ""
     for each in answer["sentences"]:
         assert f"  {each['text']}" in shown
         assert each["holds"] is not bool(each["reason"])
     assert shown.index("“") < shown.index("In the model's words:") < shown.index("[1]")
     # refused where more confidence is asked for than there is, and then only the quotes remain
-    refused = run(*asked, "--refuse-below", 1, "--answer-at", 1).stdout
+    refused = run(*asked, "--refuse-threshold", 1, "--answer-threshold", 1).stdout
     assert refused.startswith("refused")
     assert "“" in refused
     assert "In the model's words" not in refused
@@ -221,7 +221,7 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of sentences, passages"),
-        (["ask", "x", "--answer-at", "0.2", "--refuse-below", "0.3"], "the lower one first"),
+        (["ask", "x", "--answer-threshold", "0.2", "--refuse-threshold", "0.3"], "the lower one first"),
         (["ask", "x", "--temperature", "-1"], "temperature is -1.0"),
         (["ask", "x", "--top-k", "0"], "top_k is 0"),
         (["ask", "x", "--top-p", "1.5"], "top_p is 1.5: give a value above 0 and up to 1, or leave it out"),

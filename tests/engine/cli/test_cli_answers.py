@@ -67,10 +67,10 @@ def test_one_half_of_the_questions_is_answered(answers):
 
 
 def test_the_thresholds_are_options(answers):
-    strict = printed(*answers, "--answer-at", 1, "--refuse-below", 1)
+    strict = printed(*answers, "--answer-threshold", 1, "--refuse-threshold", 1)
     assert {row["status"] for row in strict["rows"]} == {"refused"}
     assert strict["metrics"]["refused_wrongly"]["estimate"] == 1
-    lax = printed(*answers, "--answer-at", 0, "--refuse-below", 0, "--min-relevance", 0)
+    lax = printed(*answers, "--answer-threshold", 0, "--refuse-threshold", 0, "--min-relevance", 0)
     assert {row["status"] for row in lax["rows"]} == {"answered"}
     assert lax["metrics"]["wrong_confident"]["estimate"] == pytest.approx(1 / 3)
 
@@ -102,7 +102,7 @@ def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked
         (QUESTIONS, ["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),
         (QUESTIONS, ["--corpus", "nowhere"], "nowhere"),
         (QUESTIONS, ["--context", "pages"], "context 'pages' is not one of sentences, passages"),
-        (QUESTIONS, ["--answer-at", "0.1", "--refuse-below", "0.2"], "the lower one first"),
+        (QUESTIONS, ["--answer-threshold", "0.1", "--refuse-threshold", "0.2"], "the lower one first"),
         (QUESTIONS, ["--retriever", "best"], "retriever 'best' is not one of"),
         (QUESTIONS, ["--k", "0"], "k is 0"),
         ("question,reply\nWhen?,1891\n", [], "own.csv has no column answer"),
