@@ -351,7 +351,7 @@ def reliability_figure(bins: Sequence[ReliabilityBin]) -> go.Figure:
     return in_shares(figure, "how sure the app is", "share right")
 
 
-def coverage_figure(curve: Sequence[Coverage], answer_at: float) -> go.Figure:
+def coverage_figure(curve: Sequence[Coverage], threshold: float) -> go.Figure:
     """Share answered against the share right of those, with the threshold of the run marked."""
     figure = go.Figure(
         go.Scatter(
@@ -367,12 +367,12 @@ def coverage_figure(curve: Sequence[Coverage], answer_at: float) -> go.Figure:
             cliponaxis=False,
         )
     )
-    if (now := at_threshold(curve, answer_at)) is not None:
+    if (now := at_threshold(curve, threshold)) is not None:
         figure.add_scatter(
             x=[now.answered],
             y=[now.right],
             mode="markers",
-            name=f"this run, {answer_at:.0%}",
+            name=f"this run, {threshold:.0%}",
             marker={"color": ORANGE, "symbol": "star", "size": 17},
             hovertemplate="this run: %{x:.0%} of all answered<br>%{y:.0%} of those right<extra></extra>",
             cliponaxis=False,
@@ -380,9 +380,9 @@ def coverage_figure(curve: Sequence[Coverage], answer_at: float) -> go.Figure:
     return in_shares(figure, "share of all questions answered", "share right of those")
 
 
-def at_threshold(curve: Sequence[Coverage], answer_at: float) -> Coverage | None:
+def at_threshold(curve: Sequence[Coverage], threshold: float) -> Coverage | None:
     """Return the point of a threshold, None where it lets no answer through."""
-    return next((each for each in reversed(curve) if each.confidence >= answer_at), None)
+    return next((each for each in reversed(curve) if each.confidence >= threshold), None)
 
 
 def in_shares(figure: go.Figure, across: str, up: str) -> go.Figure:

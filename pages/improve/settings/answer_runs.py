@@ -35,7 +35,6 @@ from ui.settings import answer_settings
 KIND = "answers"  # marks the runs of a workspace that are these
 MOST_RUNS = 6  # kept of these
 QUOTES_S, WORDS_S = 0.2, 1.0  # a question takes about this long on two cores: quotes only, and with words
-FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}  # of earlier versions
 
 
 @dataclass(frozen=True)
