@@ -29,9 +29,13 @@ from engine.retrieval.index_kinds import INDEX_KINDS, IndexKind
 from engine.retrieval.retrievers import RETRIEVERS, Retriever
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace
+from engine.tokenizers.bpe import BPETokenizer
+from engine.tokenizers.characters import CharacterTokenizer
+from engine.tokenizers.tokenizer_file import TOKENIZERS
 from pages.improve.settings.experiments import to_run
 from pages.inside.chunk.decoder_stages import CONFIG_STAGES, decoder_stages
 from pages.inside.chunk.encoder_stages import FAMILY_STAGES, encoder_stages
+from pages.inside.chunk.word_rows import WORD_ROWS, word_rows
 from tests.apps import app_page, own_documents, said, tables
 from tests.command_line import LIGHTHOUSE, printed, run
 from tests.experiments import experiment
@@ -159,9 +163,12 @@ def test_a_family_that_a_page_cannot_draw_is_never_drawn_as_another(encoder, dec
         decoder_score_by_distance(replace(decoder, config=config), 8)
 
 
-def test_every_family_of_the_tables_can_be_drawn():
+def test_every_family_and_tokenizer_of_the_tables_can_be_drawn():
     assert set(FAMILY_STAGES) == ENCODERS
     assert set(CONFIG_STAGES) == DECODERS
+    assert set(WORD_ROWS) == {*TOKENIZERS.values(), BPETokenizer}
+    with pytest.raises(InputError, match="write them for WORD_ROWS"):
+        word_rows(CharacterTokenizer("a"), "a")
 
 
 def test_a_sampling_rule_without_a_field_raises_at_once(monkeypatch):

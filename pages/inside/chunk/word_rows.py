@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.errors import InputError
 from engine.tokenizers.bpe import BPEStages, BPETokenizer
 from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
 from engine.tokenizers.unigram import UnigramStages, UnigramTokenizer
@@ -72,4 +73,6 @@ WORD_ROWS: dict[type, Callable[[Sequence[Any]], list[dict[str, str]]]] = {
 
 def word_rows(tokenizer: Any, text: str) -> list[dict[str, str]]:
     """Return a row per word of a text, as the tokenizer of an encoder or a decoder cuts it."""
+    if type(tokenizer) not in WORD_ROWS:
+        raise InputError(f"{type(tokenizer).__name__} has no rows to show yet: write them for WORD_ROWS")
     return WORD_ROWS[type(tokenizer)](tokenizer.stages(text))
