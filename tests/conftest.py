@@ -89,8 +89,8 @@ SELDOM = ("nightly", "models")  # markers of tests that run only where -m names 
 
 def pytest_collection_modifyitems(config, items):
     left_out = {mark for mark in SELDOM if mark not in config.option.markexpr}
-    unwanted = [item for item in items if any(mark.name in left_out for mark in item.iter_markers())]
-    config.hook.pytest_deselected(items=unwanted)
+    unwanted = {item for item in items if any(mark.name in left_out for mark in item.iter_markers())}
+    config.hook.pytest_deselected(items=list(unwanted))
     items[:] = [item for item in items if item not in unwanted]
     for item in items:
         in_browser = "browser" in Path(item.path).parts
