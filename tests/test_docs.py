@@ -194,6 +194,13 @@ def test_the_map_names_every_folder():
     assert {folder for folder in folders if not re.search(rf"\b{folder}\b", tree)} == set()
 
 
+def test_paths_of_the_guides_for_contributors_exist():
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        paths = re.findall(r"`((?:engine|ui|pages|tests|docs|benchmarks)/[\w/.]+)`", text)
+        assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 def test_every_picture_is_used_and_taken_by_the_script():
     sizes = {path.name: path.stat().st_size for path in PICTURES.iterdir()}
     used = {
