@@ -107,14 +107,6 @@ def format_of(name: str) -> Format | None:
     return next((each for each in FORMATS.values() if suffix in each.suffixes), None)
 
 
-def known_format(name: str) -> Format:
-    """Return the format of a file; raise `DocumentError` for one that is not read."""
-    found = format_of(name)
-    if found is None:
-        raise DocumentError(f"{name} is of a kind that is not read: give {kinds()}")
-    return found
-
-
 def kinds() -> str:
     """Name all formats in a message: ``".txt, .md, … or source code"``."""
     *first, last = (each.short for each in FORMATS.values())
@@ -150,21 +142,19 @@ def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Load
     return Loaded(tuple(documents.values()), tuple(failures), tuple(skipped))
 
 
-def parts(name: str, content: bytes, csv_column: str | None) -> Iterable[ParsedPart]:
-    """Return a file's documents and failures, and the names of members that are not read."""
-    found = known_format(name)
+def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedPart]:
+    """Yield a file's documents and failures, and the names of members that are not read.
+
+    `DocumentError` before all together have too many characters. Names and reasons count, too: those of an
+    archive's members may be long, and stand before every row.
+    """
+    found = format_of(name)
+    if found is None:
+        raise DocumentError(f"{name} is of a kind that is not read: give {kinds()}")
     check_size(name, len(content))
     most = MAX_TEXT if found.is_packed else min(MAX_TEXT, max(ANY_TEXT, MAX_TEXT_RATIO * len(content)))
-    return bounded_text(name, found.read(name, content, csv_column), most)
-
-
-def bounded_text(name: str, found: Iterable[ParsedPart], most: int) -> Iterator[ParsedPart]:
-    """Yield the parts of a file; raise `DocumentError` before all together have over ``most`` characters.
-
-    Names and reasons count, too: those of an archive's members may be long, and stand before every row.
-    """
     n_characters = 0
-    for part in found:
+    for part in found.read(name, content, csv_column):
         texts = (part,) if isinstance(part, str) else vars(part).values()
         n_characters += sum(len(text) for text in texts if isinstance(text, str))
         if n_characters > most:
@@ -225,11 +215,9 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
 def read_file(path: Path, name: str) -> Loaded:
     """Return the documents of a file under a name; one that cannot be read is a failure."""
     try:
-        known_format(name)
-        content = content_of(path)
+        return parse_file(name, content_of(path))
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
-    return parse_file(name, content)
 
 
 def content_of(path: Path) -> bytes:

@@ -15,8 +15,7 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from engine.wording import counted
-from pages.documents.limit_figures import show_limit_cards
-from pages.documents.whole_text import show_whole_text
+from pages.documents.whole_text import show_limit_cards, show_whole_text
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks, index_documents, query_of
 from ui.current import follow_question

@@ -2,6 +2,7 @@
 
 import codecs
 import unicodedata
+from contextlib import suppress
 
 from engine.documents.document import Document
 from engine.errors import DocumentError
@@ -78,8 +79,10 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
     text = decoded(content, marked or "utf-8")
     if text is None and marked:
         raise DocumentError(f"{name} begins as {marked.upper()} and is not: save it as UTF-8 text")
-    if text is None and declared and is_declarable(declared):
-        text = decoded(content, declared)
+    if text is None and declared:
+        with suppress(LookupError):  # of an encoding that there is not
+            if codecs.lookup(declared).name in DECLARED:
+                text = decoded(content, declared)
     if text is None:
         text = guessed(name, content)
     text = unified(text)
@@ -99,14 +102,6 @@ def decoded(content: bytes, encoding: str) -> str | None:
         return content.decode(encoding)
     except (UnicodeError, LookupError):
         return None
-
-
-def is_declarable(encoding: str) -> bool:
-    """Whether an encoding is one that pages are written in."""
-    try:
-        return codecs.lookup(encoding).name in DECLARED
-    except LookupError:
-        return False
 
 
 def guessed(name: str, content: bytes) -> str:

@@ -40,7 +40,10 @@ def read_docx(name: str, content: bytes) -> Document:
     try:
         document = docx.Document(plain)
         styles = bounded(name, document.styles, MAX_STYLES, "styles")
-        levels = {style.style_id: heading_level(style.name or "") for style in styles}
+        levels = {}
+        for style in styles:  # python-docx gives built-in styles English names
+            kind, _, number = (style.name or "").partition(" ")
+            levels[style.style_id] = int(number) if kind == "Heading" and number in list("123456789") else 0
         body = document.element.body
         etree.strip_elements(body, *UNSEEN, with_tail=False)
         paragraphs = bounded(name, body.iter(PARAGRAPH), MAX_PARAGRAPHS, "paragraphs")
@@ -74,12 +77,6 @@ def repacked(name: str, content: bytes) -> BytesIO:
                 if n_tags > MAX_TAGS:
                     raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
     return plain
-
-
-def heading_level(style: str) -> int:
-    """Return the level of a heading style, else 0; python-docx gives built-in styles English names."""
-    name, _, number = style.partition(" ")
-    return int(number) if name == "Heading" and number in list("123456789") else 0
 
 
 def body_blocks(body: Any, levels: dict[str, int]) -> Iterator[Block]:
