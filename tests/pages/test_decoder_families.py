@@ -138,7 +138,7 @@ def test_a_pair_of_prompts_is_traced(family):
     for chapter, what in (("Which heads", "heads"), ("Which layers and positions", "residual")):
         app = opened("inside/answer", family[1], **boxes, **{"origin-chapter": chapter})
         app.button(key=f"origin-measure-{what}").click().run()
-        app.session_state["origin-sweeps"][1][what].job.result()
+        app.session_state["jobs"][f"patches-{what}"].result()
         app.run()
         assert not app.error
         assert len(tables(app)) == 1
@@ -152,7 +152,7 @@ def test_an_answer_is_looked_into(family):
     state = {"queued_question": "Who gave a deed?", "max_new_tokens": 16}
     app = opened("inside/answer", family[1], **state)
     answer = app.session_state["answer"]
-    assert len(answer.ids) > 0
+    assert len(answer.written.ids) > 0
     assert "The branch at token" in said(app.button(key="branch").click().run())
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
     for tab in ("What it rests on", "Passages off", "Where it comes from"):
@@ -177,13 +177,14 @@ def test_an_answer_behind_a_thought_is_looked_into(family, monkeypatch):
     state = {"queued_question": "Who gave a deed?", "max_new_tokens": 64, "think": True}
     app = opened("inside/answer", family[1], **state)
     answer = app.session_state["answer"]
-    assert (answer.thought, answer.text) == ("Who had a deed?", "The bee gave a bad cafe a deed.")
-    assert f"behind a thought of {len(answer.thought_ids)}." in said(app)
+    written = answer.written
+    assert (written.thought, written.text) == ("Who had a deed?", "The bee gave a bad cafe a deed.")
+    assert f"behind a thought of {len(written.thought_ids)}." in said(app)
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
     rests = opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "What it rests on"})
     assert "It is read without its thought" in said(rests)
     opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "Passages off"})
-    n_tokens = len(answer.read_ids) + len(answer.ids)
+    n_tokens = len(written.read_ids) + len(written.ids)
     cache = opened("inside/cache", family[1], answer=answer)
     assert cache.metric[0].value == f"{n_tokens:,}"
 
@@ -199,8 +200,8 @@ def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkey
     app = opened("inside/answer", folder, **state)
     answer = app.session_state["answer"]
     words = said(app)
-    assert answer.thought
-    assert (answer.text, answer.ids) == ("", ())
+    assert answer.written.thought
+    assert (answer.written.text, answer.written.ids) == ("", ())
     assert answer.quotes
     assert "wrote a thought and no answer" in words
 
