@@ -1,16 +1,20 @@
 """The logit lens on both prompts: which token each layer would say next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.generation.decoder import Decoder
 from engine.inspection.model.logit_lens import LogitLens, logit_lens
 from engine.inspection.model.patching import PairRuns, PromptPair
+from engine.layers.tracing import Array
 from pages.inside.answer.fact_pair import NamedPair, spoken, token_name
-from pages.inside.answer.origin_figures import lens_html, rank_lines
+from ui.colours import BLUE, ORANGE, paint
 from ui.export import show_figure
+from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.tables import show_csv, show_table
 from ui.widgets import choice
 
@@ -104,3 +108,46 @@ def settled_words(lens: LogitLens, place: int) -> str:
     if row == n_rows:
         return "not even in the last layer"
     return f"from layer {row - 1} on" if row else "from the embeddings on"
+
+
+def rank_lines(clean: Array, corrupted: Array, names: tuple[str, str]) -> go.Figure:
+    """Lines of the answer's rank by layer in both runs, ``(n_layers + 1,)`` each; 1 is on top."""
+    figure = go.Figure()
+    layers = [-1, *range(len(clean) - 1)]
+    for ranks, name, colour in zip((clean, corrupted), names, (BLUE, ORANGE), strict=True):
+        add_line(figure, layers, ranks, name, colour, f"layer %{{x}}, {name}<br>rank %{{y:,}}")
+    figure.update_xaxes(title="layer (−1: embeddings)")
+    figure.update_yaxes(title="rank", type="log", dtick=1, autorange="reversed", tickformat=",")
+    figure.update_layout(legend=LEGEND_ABOVE)
+    return styled(figure, height=300)
+
+
+def lens_html(rows: Sequence[Mapping[str, Any]], n_layers: int, answer: str, alt: str) -> str:
+    """The most probable next token of each layer after each token read (across), as an HTML table.
+
+    ``rows`` are those of all tokens read, layer by layer; the last layer is on top, and where the table does
+    not fit, the last tokens are in sight. Cells are darker the more probable their token is, and those with
+    the answer are bold.
+    """
+    n_read = len(rows) // n_layers
+    head = "".join(f'<th scope="col">{escape(row["read"])}</th>' for row in rows[:n_read])
+    body = ""
+    for first in reversed(range(0, len(rows), n_read)):
+        cells = "".join(lens_cell(row, answer) for row in rows[first : first + n_read])
+        body += f'<tr><th scope="row">{escape(rows[first]["after"])}</th>{cells}</tr>'
+    return (
+        f'<div class="gb-table from-end" role="region" aria-label="{escape(alt)}" tabindex="0"><table>'
+        f'<caption>{escape(alt)}</caption><thead><tr><th scope="col">after</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def lens_cell(row: Mapping[str, Any], answer: str) -> str:
+    """One cell of `lens_html`."""
+    word, probability = escape(row["most probable"]), row["probability"]
+    shown = f"<b>{word}</b>" if row["most probable"] == answer else word
+    return (
+        f'<td style="background:{paint(BLUE, probability)}" '
+        f'title="{escape(row["after"])}, after {escape(row["read"])}: {word} {probability:.1%}">'
+        f"{shown} <small>{probability:.0%}</small></td>"
+    )

@@ -26,8 +26,8 @@ from pages.inside.answer.fact_pair import (
     spoken,
     token_name,
 )
+from pages.inside.answer.figures import effect_map
 from pages.inside.answer.lens import show_lens
-from pages.inside.answer.origin_figures import effect_map
 from pages.inside.answer.sweeps import (
     TOGETHER,
     Measured,

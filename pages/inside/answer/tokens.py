@@ -9,15 +9,97 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.answer import Written
 from engine.generation.generated_token import Candidate, GeneratedToken
-from pages.inside.answer.chips import token_choice, token_label
-from pages.inside.answer.compare import branch_html, show_side_by_side
+from pages.inside.answer.compare import (
+    Request,
+    answer_texts,
+    branch_html,
+    continuation,
+    show_side_by_side,
+    start_continuation,
+)
 from pages.inside.answer.figures import candidate_bars, certainty_figure
-from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
+from ui.colours import ORANGE, STRONGEST
 from ui.export import arrays_of, show_figure
 from ui.jobs import current_job
 from ui.settings import Settings
 from ui.text import escape_markdown, show_error
 from ui.tokens import visible_blanks
+
+CSS = f"""
+.tokens {{ display: flex; flex-wrap: wrap; gap: 4px; }}
+button {{
+  font: 14px/1.5 var(--st-code-font); color: var(--st-text-color); padding: 2px 6px; cursor: pointer;
+  border: 1px solid color-mix(in srgb, var(--st-text-color) 25%, transparent); border-radius: 4px;
+  background: color-mix(in srgb, {ORANGE} var(--doubt), transparent); overflow-wrap: anywhere;
+}}
+button:hover {{ border-color: var(--st-primary-color); }}
+button:focus-visible {{ outline: 2px solid var(--st-primary-color); outline-offset: 2px; }}
+button[aria-pressed=true] {{ box-shadow: 0 0 0 2px var(--st-primary-color); font-weight: 700; }}
+"""
+# The model's text becomes text nodes, never markup. One chip takes part in Tab order; arrow keys move focus
+# to its neighbours.
+JS = """
+export default function ({ data, parentElement, setStateValue }) {
+  const box = parentElement.querySelector(".tokens");
+  const chips = data.chips.map((chip, number) => {
+    const button = document.createElement("button");
+    button.textContent = chip.text;
+    button.title = chip.title;
+    button.setAttribute("aria-label", chip.title);
+    button.setAttribute("aria-pressed", number === data.chosen);
+    button.tabIndex = number === data.chosen ? 0 : -1;
+    button.style.setProperty("--doubt", chip.doubt + "%");
+    button.onclick = () => setStateValue("chosen", number);
+    button.onkeydown = (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (step) chips[Math.min(Math.max(number + step, 0), chips.length - 1)].focus();
+    };
+    return button;
+  });
+  const focused = [...box.children].indexOf(box.getRootNode().activeElement);
+  box.replaceChildren(...chips);
+  if (focused >= 0) chips[Math.min(focused, chips.length - 1)].focus();
+}
+"""
+
+chips = st.components.v2.component(
+    "glassbox_token_chips",
+    html='<div class="tokens" role="group" aria-label="Tokens of the answer"></div>',
+    css=CSS,
+    js=JS,
+)
+
+
+def token_choice(
+    steps: Sequence[GeneratedToken], probabilities: Sequence[float], key: str, first: int
+) -> int:
+    """Draw the tokens of an answer and return the one that was clicked, ``first`` until then."""
+    state = st.session_state.get(key) or {}
+    chosen = state.get("chosen")
+    result = chips(
+        data={
+            "chosen": first if chosen is None else chosen,
+            "chips": [
+                {
+                    "text": token_label(step),
+                    "title": f"token {number}: {token_label(step)}, probability {probability:.1%}",
+                    "doubt": round(100 * STRONGEST * (1 - probability)),
+                }
+                for number, (step, probability) in enumerate(zip(steps, probabilities, strict=True))
+            ],
+        },
+        default={"chosen": first},
+        key=key,
+        on_chosen_change=lambda: None,
+    )
+    return int(first if result.chosen is None else result.chosen)
+
+
+def token_label(step: GeneratedToken) -> str:
+    """Return a token's label: white space made visible, the end of the answer named."""
+    if step.finish_reason == "stop" and not step.text:
+        return "■ end"
+    return visible_blanks(step.text) if step.text else "…"
 
 
 def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Settings) -> None:
@@ -25,7 +107,8 @@ def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Set
     probabilities = [math.exp(step.log_probability) for step in steps]
     st.write("Each chip is a token; a stronger colour means that the model was less sure of it. Click one.")
     identity = hash((written.read_ids, written.ids))
-    chosen = token_choice(steps, probabilities, f"chips-{identity}", least_sure(probabilities))
+    least_sure = min(range(len(probabilities)), key=probabilities.__getitem__)  # shown first
+    chosen = token_choice(steps, probabilities, f"chips-{identity}", least_sure)
     chosen = min(chosen, len(steps) - 1)
     show_step(steps[chosen], chosen, len(steps))
     if request := alternative(written, steps, chosen, settings):
@@ -47,11 +130,6 @@ def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Set
         "Above, the probability of the token that was taken; below, the entropy of the whole distribution: "
         "0 if only one token could follow, higher the more candidates there were."
     )
-
-
-def least_sure(probabilities: Sequence[float]) -> int:
-    """Return the index of the least probable token, which is shown first."""
-    return min(range(len(probabilities)), key=lambda number: probabilities[number])
 
 
 def show_step(step: GeneratedToken, number: int, n_steps: int) -> None:

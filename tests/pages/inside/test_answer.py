@@ -10,10 +10,9 @@ from engine.generation.cache_cost import CacheCost
 from engine.generation.generated_token import Candidate, GeneratedToken
 from engine.inspection.model.positions import score_by_distance
 from pages.inside.answer.attribution import badges
-from pages.inside.answer.chips import token_label
 from pages.inside.answer.compare import branch_html, word_differences
 from pages.inside.answer.figures import candidate_bars, certainty_figure, drop_map, share_map
-from pages.inside.answer.tokens import code, least_sure
+from pages.inside.answer.tokens import code, token_label
 from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
 from tests.apps import app_of

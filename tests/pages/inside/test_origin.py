@@ -5,9 +5,9 @@ import pytest
 
 from engine.inspection.model.patching import align_prompts
 from pages.inside.answer.fact_pair import EXAMPLE, spoken
-from pages.inside.answer.lens import settled_words
+from pages.inside.answer.figures import effect_map
+from pages.inside.answer.lens import lens_html, rank_lines, settled_words
 from pages.inside.answer.origin import against, alignment_words, largest_words, residual_words
-from pages.inside.answer.origin_figures import effect_map, lens_html, rank_lines
 from pages.inside.answer.sweeps import MOST_POSITIONS, Measured, positions_of
 from tests.apps import Cells, app_page, said, tables
 
