@@ -50,12 +50,11 @@ def step(token_id=1, text="a", reason=None):
     return GeneratedToken(token_id, text, -0.5, reason)
 
 
-def test_tokens_show_their_white_space_and_the_end_and_the_least_probable_comes_first():
+def test_tokens_show_their_white_space_and_the_end():
     labels = [token_label(step(text=text)) for text in (" Paris", "\n", "")]
     assert labels == ["␣Paris", "↵", "…"]  # the last is the beginning of a character
     assert token_label(step(text="", reason="stop")) == "■ end"
     assert "`" not in code(Candidate(1, "`*b*`", 0.1, 0.0))
-    assert least_sure([0.9, 0.2, 0.5]) == 1
 
 
 def test_marks_tell_three_kinds_of_sentences_apart():
