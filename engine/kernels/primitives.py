@@ -8,14 +8,11 @@ import threading
 from collections import ChainMap
 from dataclasses import replace
 from functools import cache, partial
-from itertools import groupby
 
 import numpy as np
 
 from engine.layers.activation import ACTIVATIONS, Activation, gelu_backward
-from engine.layers.linear import Matrix
 from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
-from engine.weights.stored import StoredTensor
 
 log = logging.getLogger(__name__)
 
@@ -115,17 +112,3 @@ def has_op_tape() -> bool:
         log.info("no compiled operations (%s): NumPy does all the work", error)
         return False
     return True
-
-
-def pack_or_float(packed: bool, *parts: StoredTensor) -> Matrix:
-    """Return a matrix, or several with the same input stacked into one: packed, or as float32.
-
-    Packed, each keeps its own type; neighbours of one type are packed together.
-    """
-    if not packed:
-        return np.concatenate([part.float32() for part in parts])
-    from engine.kernels.packed import StackedMatrix, pack  # needs numba
-
-    by_kind = [(kind, [part.rows for part in own]) for kind, own in groupby(parts, lambda part: part.kind)]
-    matrices = [pack(kind, rows[0] if len(rows) == 1 else np.concatenate(rows)) for kind, rows in by_kind]
-    return matrices[0] if len(matrices) == 1 else StackedMatrix(tuple(matrices))

@@ -19,6 +19,7 @@ from engine.layers.primitives import NUMPY_DECODER
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
 from engine.models.kv_cache import KVCache, check_kv_bits, kv_bytes
+from engine.models.stored_reader import StoredReader
 from engine.weights.catalog import DecoderSizes
 from engine.weights.gguf_file import GGUF
 from engine.weights.memory import require_memory
@@ -51,7 +52,8 @@ def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[Deco
     packed = compiled and has_compiled_ops(config)
     n_bytes = file.held_bytes if packed else None
     require_memory(memory_bytes(config, n_bytes, kv_bits), str(file.path))
-    return config, family.read_gguf_weights(file, config, packed)
+    reader = StoredReader(file.tensor, packed)
+    return config, family.read_weights(reader, config, file["general.architecture"])
 
 
 def read_folder_model(
@@ -66,7 +68,7 @@ def read_folder_model(
     packed = compiled and has_compiled_ops(config)
     n_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if packed else None
     require_memory(memory_bytes(config, n_bytes, kv_bits), str(folder))
-    return config, family.read_folder_weights(folder_tensors(folder), config, packed)
+    return config, family.read_weights(StoredReader(folder_tensors(folder), packed), config)
 
 
 def has_compiled_ops(config: DecoderConfig) -> bool:

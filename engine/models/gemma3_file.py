@@ -3,7 +3,7 @@
 Folders hold the weights of norms less 1; GGUF files hold them as they are used.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from engine.models.llama_file import (
     layer_types,
 )
 from engine.models.rope import Rope, read_folder_rope
+from engine.models.stored_reader import StoredReader
 from engine.weights.gguf_file import GGUF
-from engine.weights.stored import StoredTensor
 from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json
 
 GGUF_NAMES = llama_file.GGUF_NAMES | {
@@ -131,13 +131,8 @@ def folder_rope(raw: Mapping[str, Any], kind: str, d_head: int, folder: Path) ->
     return read_folder_rope({**raw, **own}, d_head, folder)
 
 
-def read_gguf_weights(file: GGUF, config: Gemma3Config, packed: bool) -> LlamaWeights:
-    """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
-    return assemble_weights(GGUF_NAMES, file.tensor, config, packed)
-
-
-def read_folder_weights(
-    read: Callable[[str], StoredTensor], config: Gemma3Config, packed: bool
-) -> LlamaWeights:
-    """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
-    return assemble_weights(FOLDER_NAMES, read, config, packed, norm_offset=1)
+def read_weights(reader: StoredReader, config: Gemma3Config, gguf_architecture: str = "") -> LlamaWeights:
+    """Read the tensors of a folder, or of a GGUF file."""
+    if gguf_architecture:
+        return assemble_weights(GGUF_NAMES, reader, config)
+    return assemble_weights(FOLDER_NAMES, reader, config, norm_offset=1)

@@ -1,18 +1,17 @@
 """GPT-2 from files: sizes and parameters, of a folder or a .gguf file."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import pack_or_float
 from engine.layers.activation import ACTIVATIONS
-from engine.layers.linear import Linear, Matrix
+from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.models.gpt2 import GPT2Config, GPT2Layer, GPT2Weights
+from engine.models.stored_reader import StoredReader
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
-from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json, with_shape
+from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json
 
 GGUF_NAMES = {
     "token_table": "token_embd",
@@ -114,61 +113,40 @@ def checked(config: GPT2Config, path: Path) -> GPT2Config:
     return config
 
 
-def read_gguf_weights(file: GGUF, config: GPT2Config, packed: bool) -> GPT2Weights:
-    """Read a GGUF file's tensors; matrices packed, or as float32."""
-    return assemble_weights(GGUF_NAMES, file.tensor, config, packed, transposed=False)
-
-
-def read_folder_weights(read: Callable[[str], StoredTensor], config: GPT2Config, packed: bool) -> GPT2Weights:
-    """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
-    return assemble_weights(FOLDER_NAMES, read, config, packed, transposed=True)
-
-
-def assemble_weights(
-    names: Mapping[str, str],
-    read: Callable[[str], StoredTensor],
-    config: GPT2Config,
-    packed: bool,
-    transposed: bool,
-) -> GPT2Weights:
-    """Read every tensor by its name in the file; ``transposed`` files hold matrices ``(d_in, d_out)``."""
+def read_weights(reader: StoredReader, config: GPT2Config, gguf_architecture: str = "") -> GPT2Weights:
+    """Read the tensors of a folder, which holds matrices ``(d_in, d_out)``, or of a GGUF file."""
+    names, transposed = (GGUF_NAMES, False) if gguf_architecture else (FOLDER_NAMES, True)
     d_model, d_ff = config.d_model, config.d_ff
 
-    def tensor(name: str, *shape: int) -> StoredTensor:
-        return with_shape(read(name), name, shape)
-
     def table(part: str, n_rows: int) -> StoredTensor:
-        return tensor(f"{names[part]}.weight", n_rows, d_model)
+        return reader.tensor(f"{names[part]}.weight", n_rows, d_model)
 
     def norm(part: str, number: int | None = None) -> LayerNorm:
         name = names[part].format(number)
-        weight, bias = (tensor(f"{name}.{kind}", d_model).float32() for kind in ("weight", "bias"))
-        return LayerNorm(weight, bias)
+        weight, bias = (reader.tensor(f"{name}.{kind}", d_model) for kind in ("weight", "bias"))
+        return LayerNorm(reader.vector(weight), reader.vector(bias))
 
-    def matrix(part: str, number: int, d_out: int, d_in: int) -> Linear:
+    def linear(part: str, number: int, d_out: int, d_in: int) -> Linear:
         name = names[part].format(number)
-        stored = tensor(f"{name}.weight", *((d_in, d_out) if transposed else (d_out, d_in)))
+        stored = reader.tensor(f"{name}.weight", *((d_in, d_out) if transposed else (d_out, d_in)))
         weight = replace(stored, rows=stored.rows.T) if transposed else stored
-        return Linear(pack_or_float(packed, weight), tensor(f"{name}.bias", d_out).float32())
+        return Linear(reader.matrix(weight), reader.vector(reader.tensor(f"{name}.bias", d_out)))
 
     def layer(number: int) -> GPT2Layer:
         return GPT2Layer(
             attention_norm=norm("attention_norm", number),
-            query_key_value=matrix("query_key_value", number, 3 * d_model, d_model),
-            attention_output=matrix("attention_output", number, d_model, d_model),
+            query_key_value=linear("query_key_value", number, 3 * d_model, d_model),
+            attention_output=linear("attention_output", number, d_model, d_model),
             ffn_norm=norm("ffn_norm", number),
-            ffn_hidden=matrix("ffn_hidden", number, d_ff, d_model),
-            ffn_output=matrix("ffn_output", number, d_model, d_ff),
+            ffn_hidden=linear("ffn_hidden", number, d_ff, d_model),
+            ffn_output=linear("ffn_output", number, d_model, d_ff),
         )
 
-    def vocabulary(part: str) -> Matrix:
-        return pack_or_float(packed, table(part, config.vocab_size))
-
-    token_table = vocabulary("token_table")
+    token_table = reader.matrix(table("token_table", config.vocab_size))
     return GPT2Weights(
         token_table=token_table,
-        position_table=table("position_table", config.max_positions).float32(),
+        position_table=reader.vector(table("position_table", config.max_positions)),
         layers=tuple(layer(number) for number in range(config.n_layers)),
         final_norm=norm("final_norm"),
-        unembedding=token_table if config.tied else vocabulary("unembedding"),
+        unembedding=token_table if config.tied else reader.matrix(table("unembedding", config.vocab_size)),
     )

@@ -1,20 +1,19 @@
 """Llama-family decoders from files: sizes and parameters, of a folder or a .gguf file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import pack_or_float
 from engine.layers.linear import Linear, Matrix
 from engine.layers.tracing import Array
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from engine.models.rope import read_folder_rope, read_gguf_rope
+from engine.models.stored_reader import StoredReader
 from engine.weights.gguf_file import GGUF
-from engine.weights.stored import StoredTensor
-from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json, with_shape
+from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 Config = TypeVar("Config", bound=LlamaConfig)
 
@@ -226,25 +225,19 @@ def checked(config: Config, path: Path) -> Config:
     return config
 
 
-def read_gguf_weights(file: GGUF, config: LlamaConfig, packed: bool) -> LlamaWeights:
-    """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
+def read_weights(reader: StoredReader, config: LlamaConfig, gguf_architecture: str = "") -> LlamaWeights:
+    """Read the tensors of a folder, or of a GGUF file of an architecture."""
+    if not gguf_architecture:
+        return assemble_weights(FOLDER_NAMES, reader, config)
     # llama.cpp rotates neighbouring rows of these models, so its converter reorders them.
-    interleaved = file["general.architecture"] in ("llama", "smollm3")
-    return assemble_weights(GGUF_NAMES, file.tensor, config, packed, interleaved)
-
-
-def read_folder_weights(
-    read: Callable[[str], StoredTensor], config: LlamaConfig, packed: bool
-) -> LlamaWeights:
-    """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
-    return assemble_weights(FOLDER_NAMES, read, config, packed)
+    interleaved = gguf_architecture in ("llama", "smollm3")
+    return assemble_weights(GGUF_NAMES, reader, config, interleaved)
 
 
 def assemble_weights(
     names: Mapping[str, str],
-    read: Callable[[str], StoredTensor],
+    reader: StoredReader | TensorReader,
     config: LlamaConfig,
-    packed: bool,
     interleaved: bool = False,
     norm_offset: int = 0,
 ) -> LlamaWeights:
@@ -255,29 +248,28 @@ def assemble_weights(
     """
     shapes, d_model = matrix_shapes(config), config.d_model
 
-    def tensor(part: str, kind: str, *shape: int, number: int | None = None) -> StoredTensor:
-        name = f"{names[part].format(number)}.{kind}"
-        stored = with_shape(read(name), name, shape)
+    def tensor(part: str, kind: str, *shape: int, number: int | None = None) -> Any:
+        stored = reader.tensor(f"{names[part].format(number)}.{kind}", *shape)
         rotated = interleaved and part in ("query", "key")
         return stored[deinterleaved(shape[0], shape[0] // config.d_head)] if rotated else stored
 
     def linear(number: int, *parts: str) -> Linear:
         weights = [tensor(part, "weight", *shapes[part], number=number) for part in parts]
         biases = [
-            tensor(part, "bias", shapes[part][0], number=number).float32()
+            reader.vector(tensor(part, "bias", shapes[part][0], number=number))
             for part in parts
             if part in config.biased
         ]
-        return Linear(pack_or_float(packed, *weights), np.concatenate(biases) if biases else None)
+        return Linear(reader.matrix(*weights), np.concatenate(biases) if biases else None)
 
     def stack(name: str, number: int, *parts: str) -> Linear:
         if not config.stacked:
             return linear(number, *parts)
         d_out = sum(shapes[part][0] for part in parts)
-        return Linear(pack_or_float(packed, tensor(name, "weight", d_out, d_model, number=number)), None)
+        return Linear(reader.matrix(tensor(name, "weight", d_out, d_model, number=number)), None)
 
     def norm(part: str, number: int | None = None, width: int = d_model) -> Array:
-        return tensor(part, "weight", width, number=number).float32() + np.float32(norm_offset)
+        return reader.vector(tensor(part, "weight", width, number=number)) + np.float32(norm_offset)
 
     def head_norm(part: str, number: int) -> Array | None:
         return norm(part, number, config.d_head) if config.head_norms else None
@@ -296,7 +288,7 @@ def assemble_weights(
         )
 
     def table(part: str) -> Matrix:
-        return pack_or_float(packed, tensor(part, "weight", config.vocab_size, d_model))
+        return reader.matrix(tensor(part, "weight", config.vocab_size, d_model))
 
     token_table = table("token_table")
     return LlamaWeights(

@@ -5,19 +5,18 @@ that a token sees those before it alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.layers.linear import Linear
 from engine.layers.positions import rope_tables
 from engine.layers.primitives import NUMPY, DecoderPrimitives, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, final_norm, layers, matrix_shapes
+from engine.models.llama import LlamaConfig, LlamaWeights, final_norm, layers
 from engine.models.llama import trace_shapes as trace_shapes
-from engine.models.llama_file import FOLDER_NAMES, GATE_UP, QUERY_KEY_VALUE, read_folder_config
+from engine.models.llama_file import FOLDER_NAMES, assemble_weights, read_folder_config
 from engine.models.parallel import packed
 from engine.weights.tensors import TensorReader, read_json
 
@@ -90,40 +89,6 @@ def read_config(folder: Path) -> LlamaConfig:
 
 def read_weights(tensors: dict[str, Array], config: LlamaConfig, dtype: np.dtype) -> Qwen3Weights:
     """Name the tensors of a checkpoint, with or without the prefix ``model.``."""
-    read = TensorReader({name.removeprefix(PREFIX): array for name, array in tensors.items()}, dtype)
-    shapes = matrix_shapes(config)
-
-    def name(part: str, number: int = 0) -> str:
-        return FOLDER_NAMES[part].removeprefix(PREFIX).format(number)
-
-    def stacked(number: int, *parts: str) -> Linear:
-        weights = [read.tensor(f"{name(part, number)}.weight", *shapes[part]) for part in parts]
-        biases = [
-            read.tensor(f"{name(part, number)}.bias", shapes[part][0])
-            for part in parts
-            if part in config.biased
-        ]
-        return Linear(np.concatenate(weights), np.concatenate(biases) if biases else None)
-
-    def norm(part: str, number: int = 0, width: int = config.d_model) -> Array:
-        return read.tensor(f"{name(part, number)}.weight", width)
-
-    def layer(number: int) -> LlamaLayer:
-        return LlamaLayer(
-            attention_norm=norm("attention_norm", number),
-            query_key_value=stacked(number, *QUERY_KEY_VALUE),
-            attention_output=stacked(number, "attention_output"),
-            ffn_norm=norm("ffn_norm", number),
-            gate_up=stacked(number, *GATE_UP),
-            ffn_output=stacked(number, "ffn_output"),
-            query_norm=norm("query_norm", number, config.d_head),
-            key_norm=norm("key_norm", number, config.d_head),
-        )
-
-    token_table = read.tensor(f"{name('token_table')}.weight", config.vocab_size, config.d_model)
-    return Qwen3Weights(
-        token_table=token_table,
-        layers=tuple(layer(number) for number in range(config.n_layers)),
-        final_norm=norm("final_norm"),
-        unembedding=token_table,
-    )
+    tensors = {PREFIX + name.removeprefix(PREFIX): array for name, array in tensors.items()}
+    no_unembedding = replace(config, tied=True)
+    return Qwen3Weights(**vars(assemble_weights(FOLDER_NAMES, TensorReader(tensors, dtype), no_unembedding)))

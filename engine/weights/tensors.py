@@ -199,6 +199,14 @@ class TensorReader:
         """Return a tensor by its full name."""
         return shaped(require(self.tensors, name), name, shape, self.dtype)
 
+    def vector(self, tensor: Array) -> Array:
+        """Return the numbers of a tensor."""
+        return tensor
+
+    def matrix(self, *parts: Array) -> Array:
+        """Return a matrix, or several with the same input stacked into one."""
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
     def dense(self, name: str, d_in: int, d_out: int, biased: bool = True) -> Linear:
         """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
         weight = self.tensor(f"{name}.weight", d_out, d_in)

@@ -21,7 +21,6 @@ from engine.kernels.matrix_ops import FEW_TOKENS
 from engine.kernels.op_tape import OpTape
 from engine.kernels.packed import StackedMatrix, pack
 from engine.kernels.panel_layout import KINDS
-from engine.kernels.primitives import pack_or_float
 from engine.kernels.simd_matrix import FIXED_ONE
 from engine.layers import activation, attention, linear, norm, positions
 from engine.layers.attention import split_heads
@@ -37,6 +36,7 @@ from engine.models.decoders import (
     unembed,
 )
 from engine.models.kv_cache import KV_BITS, KVCache
+from engine.models.stored_reader import StoredReader
 from engine.weights.quantized import QUANTIZED, UNIT
 from engine.weights.stored import FLOATS, StoredTensor, held_bytes
 from tests.command_line import ROOT, run_python
@@ -143,7 +143,7 @@ def test_a_packed_stack_of_several_types_equals_its_parts(n_tokens):
     rng = np.random.default_rng(n_tokens)
     sizes = {"Q4_K": 70, "F16": 1, "Q6_K": WIDE, "Q8_0": 33}
     matrices = [stored(rng, kind, d_out, 256) for kind, d_out in sizes.items()]
-    weight, x = pack_or_float(True, *matrices), part_of_wider(rng, n_tokens, 256)
+    weight, x = StoredReader(None, packed=True).matrix(*matrices), part_of_wider(rng, n_tokens, 256)
     assert isinstance(weight, StackedMatrix)
     assert [part.kind for part in weight.parts] == list(sizes)
     assert weight.nbytes == sum(part.nbytes for part in weight.parts)

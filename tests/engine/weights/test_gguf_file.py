@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import pack_or_float
+from engine.models.stored_reader import StoredReader
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from engine.weights.gguf_file import GGUF
@@ -94,7 +94,9 @@ def test_the_readable_way_rounds_nothing(tmp_path):
     tensors = {("a", "Q5_0"): numbers(3, 64), ("b", "Q5_1"): numbers(2, 64)}
     file = GGUF(write(tmp_path / "x.gguf", None, tensors))
     a, b = (file.tensor(name) for name in "ab")
-    np.testing.assert_array_equal(pack_or_float(False, a, b), np.concatenate([a.float32(), b.float32()]))
+    np.testing.assert_array_equal(
+        StoredReader(None, packed=False).matrix(a, b), np.concatenate([a.float32(), b.float32()])
+    )
 
 
 def test_rows_may_be_taken_in_any_order(tmp_path):
