@@ -5,9 +5,10 @@ are merged, the best pair first. In byte-level BPE the symbols are bytes and the
 learnt first; in SentencePiece BPE (Llama 2) they are characters, and files may rank pairs by score.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,12 +18,51 @@ from engine.errors import ModelFileError
 from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words, word_tokens
 from engine.tokenizers.bpe_gguf import read_gguf
 from engine.tokenizers.bpe_json import read_bpe_json
-from engine.tokenizers.bpe_vocabulary import BPEVocabulary
+from engine.tokenizers.bpe_vocabulary import BPEVocabulary, Rank
 from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
-from engine.tokenizers.merging import merge, merges
 from engine.tokenizers.normalized import apply
 from engine.tokenizers.patterns import compiled, cut
 from engine.weights.gguf_file import GGUF
+
+
+def merges(symbols: list[str], rank: Rank) -> Iterator[tuple[tuple[str, str], int]]:
+    """Merge neighbours, lowest rank first and then leftmost, until no pair has a rank (Sennrich et al. 2016).
+
+    Works in place and yields every merged pair with its rank: the left symbol becomes the merged one, the
+    right one empty. A heap of pairs and links between neighbours make it ``O(n log n)``, for words of
+    any length.
+    """
+    n = len(symbols)
+    following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
+    heap = [
+        (number, left, (symbols[left], symbols[left + 1]))
+        for left in range(n - 1)
+        if (number := rank(symbols[left], symbols[left + 1])) is not None
+    ]
+    heapify(heap)
+    while heap:
+        number, left, pair = heappop(heap)
+        right = following[left]
+        if right == n or (symbols[left], symbols[right]) != pair:
+            continue  # one of the two was already merged with its other neighbour
+        symbols[left], symbols[right] = pair[0] + pair[1], ""
+        following[left] = after = following[right]
+        if after < n:
+            preceding[after] = left
+        yield pair, number
+        for first, second in ((preceding[left], left), (left, after)):
+            if first >= 0 and second < n:
+                new = rank(symbols[first], symbols[second])
+                if new is not None:
+                    heappush(heap, (new, first, (symbols[first], symbols[second])))
+
+
+def merge(symbols: Iterable[str], rank: Rank) -> list[str]:
+    """Return the symbols after all `merges`, with empty strings for those merged into others."""
+    symbols = list(symbols)
+    for _ in merges(symbols, rank):
+        pass
+    return symbols
 
 
 @dataclass(frozen=True)

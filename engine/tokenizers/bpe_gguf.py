@@ -15,8 +15,7 @@ from engine.tokenizers.bpe_vocabulary import (
     word_patterns,
 )
 from engine.tokenizers.normalized import compose, prepend, replace
-from engine.tokenizers.patterns import DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
-from engine.tokenizers.sentencepiece import BLANK
+from engine.tokenizers.patterns import BLANK, DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
 from engine.weights.gguf_file import GGUF
 
 # The word patterns behind the names that `tokenizer.ggml.pre` may have.

@@ -22,8 +22,7 @@ from engine.tokenizers.normalized import (
     prepend_missing_at_start,
     replace,
 )
-from engine.tokenizers.patterns import DIGIT, GPT2
-from engine.tokenizers.sentencepiece import BLANK, WORD_WITH_BLANK
+from engine.tokenizers.patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK
 from engine.tokenizers.templates import read_start_ids
 from engine.weights.tensors import read_json
 

@@ -12,8 +12,7 @@ import regex
 
 from engine.errors import InputError
 from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.bpe_vocabulary import BYTE_LEVEL, BPEVocabulary
-from engine.tokenizers.byte_level import byte_characters, byte_symbols
+from engine.tokenizers.bpe_vocabulary import BYTE_LEVEL, BPEVocabulary, byte_characters, byte_symbols
 from engine.tokenizers.patterns import GPT2, cut
 
 Pair = tuple[int, int]

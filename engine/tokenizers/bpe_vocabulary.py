@@ -1,21 +1,23 @@
-"""The data of a BPE tokenizer, independent of its file format."""
+"""The data of a BPE tokenizer, independent of its file format, and its two alphabets.
 
-from collections.abc import Callable, Mapping, Sequence
+Byte-level BPE (Radford et al. 2019) spells a text in its UTF-8 bytes, each as a printable character.
+SentencePiece's BPE (Kudo and Richardson 2018) spells it in characters, and in bytes for the rare ones; a
+space is written as ``▁``, so that a token shows whether it begins a word.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from engine.errors import ModelFileError
 from engine.tokenizers.added_tokens import AddedToken
-from engine.tokenizers.byte_level import byte_symbols, symbol_bytes
-from engine.tokenizers.merging import Rank
 from engine.tokenizers.normalized import Change
-from engine.tokenizers.sentencepiece import (
-    BYTE_TOKENS,
-    WORD_WITH_BLANKS,
-    character_symbols,
-    piece_bytes,
-    within_words,
-)
+from engine.tokenizers.patterns import BLANK, WORD_WITH_BLANKS
+
+# The rank of a pair of neighbours, 0 for the one to be merged first; None where they are never merged.
+Rank = Callable[[str, str], int | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,69 @@ class BPEVocabulary:
     drops_blank: bool = False
 
 
+@cache
+def byte_characters() -> dict[int, str]:
+    """Return the printable character that stands for each byte in a vocabulary file.
+
+    Bytes that print in Latin-1 stand for themselves, the rest for characters from U+0100 on.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    characters = {byte: chr(byte) for byte in printable}
+    return characters | {byte: chr(0x100 + number) for number, byte in enumerate(others)}
+
+
+@cache
+def character_bytes() -> dict[str, int]:
+    """Return the inverse of `byte_characters`."""
+    return {character: byte for byte, character in byte_characters().items()}
+
+
+def byte_symbols(text: str) -> list[str]:
+    """Return the UTF-8 bytes of a text, each as its printable character."""
+    characters = byte_characters()
+    return [characters[byte] for byte in text.encode()]
+
+
+def symbol_bytes(token: str) -> bytes:
+    """Return the bytes of a token; one with a character outside the table is encoded as UTF-8."""
+    numbers = character_bytes()
+    try:
+        return bytes([numbers[character] for character in token])
+    except KeyError:
+        return token.encode()
+
+
 BYTE_LEVEL = Alphabet(byte_symbols, symbol_bytes)
+BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+def byte_token(byte: int) -> str:
+    """Return the token of a byte: ``<0xE2>``."""
+    return f"<0x{byte:02X}>"
+
+
+BYTE_TOKENS = [byte_token(byte) for byte in range(256)]
+
+
+def character_symbols(text: str, tokens: Collection[str]) -> list[str]:
+    """Return the characters of a text; for one that has no token, the tokens of its bytes."""
+    return [
+        symbol
+        for character in text
+        for symbol in ([character] if character in tokens else map(byte_token, character.encode()))
+    ]
+
+
+def piece_bytes(token: str) -> bytes:
+    """Return the bytes of a token."""
+    byte = BYTE.fullmatch(token)
+    return bytes([int(byte[1], 16)]) if byte else token.replace(BLANK, " ").encode()
+
+
+def within_words(tokens: Iterable[str]) -> bool:
+    """Whether no token spans words, so that a text may be split into words before merging."""
+    return not any(BLANK in token.lstrip(BLANK) for token in tokens)
 
 
 def sentencepiece(tokens: Mapping[str, int], path: Path) -> Alphabet:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import regex
 
 from engine.errors import ModelFileError
-from engine.tokenizers.sentencepiece import WORD_WITH_BLANK, WORD_WITH_BLANKS
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 DIGIT = r"\p{N}"
@@ -32,6 +31,10 @@ TEKKEN = (
 )
 
 
+BLANK = "▁"  # for a space, in SentencePiece
+# A word with all spaces before it, or with one.
+WORD_WITH_BLANKS = f"{BLANK}+[^{BLANK}]*|[^{BLANK}]+"
+WORD_WITH_BLANK = f"{BLANK}[^{BLANK}]*|[^{BLANK}]+"
 BLANK_RUN = " {2,}"  # which SentencePiece makes one
 # They take time linear in the text; patterns of other files may take time exponential in it.
 KNOWN = frozenset((GPT2, DIGIT, LLAMA3, QWEN2, BLANK_RUN, WORD_WITH_BLANK, WORD_WITH_BLANKS))

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words
+from engine.tokenizers.bpe_vocabulary import byte_token
 from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
 from engine.tokenizers.normalized import Normalized, apply
-from engine.tokenizers.sentencepiece import byte_token
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.unigram_file import read_unigram
 

@@ -23,8 +23,7 @@ from engine.tokenizers.normalized import (
     replace_matches,
     strip,
 )
-from engine.tokenizers.patterns import BLANK_RUN, KNOWN, compiled, cut
-from engine.tokenizers.sentencepiece import BLANK, WORD_WITH_BLANK
+from engine.tokenizers.patterns import BLANK, BLANK_RUN, KNOWN, WORD_WITH_BLANK, compiled, cut
 from engine.tokenizers.templates import checked
 from engine.tokenizers.text_tokenizer import SharedSettings, read_shared
 from engine.tokenizers.unicode import WHITE_SPACE, character_class

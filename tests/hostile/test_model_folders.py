@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from engine import Decoder, Encoder
-from engine.tokenizers.byte_level import byte_characters
+from engine.tokenizers.bpe_vocabulary import byte_characters
 from tests.hostile.child import in_child
 
 D_MODEL, N_IDS = 8, 256

@@ -44,7 +44,7 @@ def test_a_pattern_too_large_to_compile_is_refused(pattern):
 
 
 def test_patterns_that_nobody_knows_are_not_given_to_the_library(tmp_path):
-    from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
+    from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer
 
     library = byte_level("gpt-2")
     split = {"type": "Split", "pattern": {"Regex": "(?:a|aa)+$"}, "behavior": "Isolated", "invert": False}

@@ -14,7 +14,7 @@ from engine.documents.document import Chunk, Document, Section
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import index_vectors
 from engine.storage.workspace import SavedRun, Workspace, export_workspace
-from engine.tokenizers.byte_level import byte_characters
+from engine.tokenizers.bpe_vocabulary import byte_characters
 from tests.hostile.test_amplification import zipped
 from tests.hostile.test_documents import WORD, pdf
 from tests.hostile.test_gguf import F32, LIST, STRING, U32, file_of, key, listed, place, text

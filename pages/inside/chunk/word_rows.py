@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.errors import InputError
 from engine.tokenizers.bpe import BPEStages, BPETokenizer
-from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
+from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer
 from engine.tokenizers.unigram import UnigramStages, UnigramTokenizer
 from engine.tokenizers.wordpiece import WordPieceStages, WordPieceTokenizer
 from ui.tokens import visible_blanks

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.byte_level import byte_symbols, character_bytes
-from engine.tokenizers.merging import merge, merges
+from engine.tokenizers.bpe import BPETokenizer, merge, merges
+from engine.tokenizers.bpe_vocabulary import byte_symbols, character_bytes
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from tests.tokenizer_files import ASSIGNED
