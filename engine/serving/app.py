@@ -7,7 +7,7 @@ To add a route, write a function in `routes` (or in `asking`, where it needs a c
 import asyncio
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from engine.serving.request_errors import RequestError, error_content, overloade
 from engine.serving.served import Served
 
 T = TypeVar("T")
+Compute = Callable[[Any, Sequence[Any], Sequence[int]], Awaitable[list[Any]]]
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 INLINE_CHARACTERS = 4_000  # texts of more are tokenized in a thread, so that others are answered meanwhile
@@ -40,15 +41,7 @@ INLINE_CHARACTERS = 4_000  # texts of more are tokenized in a thread, so that ot
 def create_app(
     served: Served, limits: Limits, hosts: Collection[str] = LOCAL_HOSTS, api_key: str = ""
 ) -> Guard:
-    """Return the ASGI application of a server.
-
-    Parameters
-    ----------
-    served, limits
-        The models and corpus to serve, and the limits of requests.
-    hosts, api_key
-        As in `Guard`.
-    """
+    """Return the ASGI application of a server; ``hosts`` and ``api_key`` are those of `Guard`."""
     metrics = Metrics()
     batcher = Batcher(
         served.work, BATCH_TOKENS * n_cores(), QUEUED_REQUESTS * limits.tokens, on_batch=metrics.count_batch
@@ -91,73 +84,13 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
     @router.post("/v1/embeddings")
     async def embeddings(body: EmbeddingBody) -> Response:
         """Embed texts."""
-        check_model(body.model, [encoder.name])
-        truncate = served.truncate if body.truncate is None else body.truncate
-        check_dimensions(body.dimensions, served)
-        reading, n_prompt = await read_input(body, served, limits, truncate)
-        key = ("embed", n_prompt, body.dimensions)
-        vectors = await compute(key, reading.items, reading.sizes)
-        if body.encoding_format == "base64":
-            written = [base64_vector(vector) for vector in vectors]
-        else:
-            written = [vector.tolist() for vector in vectors]
-        n_tokens = sum(reading.sizes)
-        return json_response(
-            {
-                "object": "list",
-                "data": [
-                    {"object": "embedding", "index": place, "embedding": vector}
-                    for place, vector in enumerate(written)
-                ],
-                "model": encoder.name,
-                "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
-                **reading.truncation(),
-            }
-        )
+        return json_response(await embedded(body, served, limits, compute))
 
     @router.post("/rerank")
     @router.post("/v1/rerank")
     async def rerank(body: RerankBody) -> Response:
         """Score documents for a query: by the cross-encoder, or without one by MaxSim of token vectors."""
-        scorer = encoder.reranker or encoder
-        if body.model is not None:
-            check_model(body.model, [scorer.name])
-        check_texts(len(body.documents), limits, "documents")
-        texts = [each if isinstance(each, str) else each.text for each in body.documents]
-        truncate = served.truncate if body.truncate is None else body.truncate
-        n_characters = len(body.query) * len(texts) + sum(map(len, texts))
-        key: Any = ("pairs",)
-        n_query, query_truncation = 0, {}
-        if encoder.reranker is not None:
-            read = await in_thread(
-                n_characters, read_pairs, body.query, texts, encoder.reranker, limits, truncate
-            )
-        else:
-            query = read_texts([body.query], "", encoder, limits, truncate, "query")
-            read = await in_thread(
-                n_characters, read_texts, texts, "", encoder, limits, truncate, "documents"
-            )
-            key = ("maxsim", tuple(query.items[0]))
-            n_query, query_truncation = sum(query.sizes), query.truncation("truncated_query")
-        scores = await compute(key, read.items, read.sizes)
-        order = sorted(range(len(texts)), key=lambda number: -scores[number])[: body.top_n]
-        return json_response(
-            {
-                "model": scorer.name,
-                "method": "cross-encoder" if encoder.reranker is not None else "maxsim",
-                "results": [
-                    {
-                        "index": number,
-                        "relevance_score": scores[number],
-                        **({"document": {"text": texts[number]}} if body.return_documents else {}),
-                    }
-                    for number in order
-                ],
-                "usage": {"total_tokens": sum(read.sizes) + n_query},
-                **read.truncation(),
-                **query_truncation,
-            }
-        )
+        return json_response(await reranked(body, served, limits, compute))
 
     @router.get("/v1/models")
     async def list_models() -> Response:
@@ -186,6 +119,70 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
         return Response(metrics.text, media_type=metrics.content_type)
 
     return router
+
+
+async def embedded(body: EmbeddingBody, served: Served, limits: Limits, compute: Compute) -> dict[str, Any]:
+    """Return the vectors of a request's texts."""
+    encoder = served.encoder
+    check_model(body.model, [encoder.name])
+    truncate = served.truncate if body.truncate is None else body.truncate
+    check_dimensions(body.dimensions, served)
+    reading, n_prompt = await read_input(body, served, limits, truncate)
+    vectors = await compute(("embed", n_prompt, body.dimensions), reading.items, reading.sizes)
+    in_base64 = body.encoding_format == "base64"
+    n_tokens = sum(reading.sizes)
+    return {
+        "object": "list",
+        "data": [
+            {
+                "object": "embedding",
+                "index": place,
+                "embedding": base64_vector(vector) if in_base64 else vector.tolist(),
+            }
+            for place, vector in enumerate(vectors)
+        ],
+        "model": encoder.name,
+        "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
+        **reading.truncation(),
+    }
+
+
+async def reranked(body: RerankBody, served: Served, limits: Limits, compute: Compute) -> dict[str, Any]:
+    """Return the documents of a request by their scores, the best first."""
+    encoder, reranker = served.encoder, served.encoder.reranker
+    name = encoder.name if reranker is None else reranker.name
+    if body.model is not None:
+        check_model(body.model, [name])
+    check_texts(len(body.documents), limits, "documents")
+    texts = [each if isinstance(each, str) else each.text for each in body.documents]
+    truncate = served.truncate if body.truncate is None else body.truncate
+    n_characters = len(body.query) * len(texts) + sum(map(len, texts))
+    key: Any = ("pairs",)
+    n_query, query_truncation = 0, {}
+    if reranker is not None:
+        read = await in_thread(n_characters, read_pairs, body.query, texts, reranker, limits, truncate)
+    else:
+        query = read_texts([body.query], "", encoder, limits, truncate, "query")
+        read = await in_thread(n_characters, read_texts, texts, "", encoder, limits, truncate, "documents")
+        key = ("maxsim", tuple(query.items[0]))
+        n_query, query_truncation = sum(query.sizes), query.truncation("truncated_query")
+    scores = await compute(key, read.items, read.sizes)
+    order = sorted(range(len(texts)), key=lambda number: -scores[number])[: body.top_n]
+    return {
+        "model": name,
+        "method": "maxsim" if reranker is None else "cross-encoder",
+        "results": [
+            {
+                "index": number,
+                "relevance_score": scores[number],
+                **({"document": {"text": texts[number]}} if body.return_documents else {}),
+            }
+            for number in order
+        ],
+        "usage": {"total_tokens": sum(read.sizes) + n_query},
+        **read.truncation(),
+        **query_truncation,
+    }
 
 
 async def read_input(

@@ -35,16 +35,7 @@ class AnswerStream:
     """The answer of a question, written in a thread, as a queue of events.
 
     The events are ``quotes``, before the model writes; ``thought`` and ``text``, each a piece; then
-    ``answer`` with the checks of its sentences, or ``error``.
-
-    Parameters
-    ----------
-    body, settings
-        The question, and how it is answered.
-    served, searched
-        The encoder and the corpus.
-    seconds
-        After which the text is cut off.
+    ``answer`` with the checks of its sentences, or ``error``. The text is cut off after ``seconds``.
     """
 
     def __init__(

@@ -18,29 +18,15 @@ from numpy.typing import NDArray
 
 @dataclass(eq=False)
 class Job:
-    """The items of one request.
+    """The items of one request."""
 
-    Attributes
-    ----------
-    key
-        Only items with equal keys share a batch.
-    items, sizes
-        What is computed, and the tokens of each item.
-    answer
-        The future of the request.
-    n_taken, n_left
-        Items put into batches so far, and items without a result.
-    results
-        The result of each item, None until it is computed.
-    """
-
-    key: Hashable
+    key: Hashable  # only items with equal keys share a batch
     items: Sequence[Any]
-    sizes: Sequence[int]
+    sizes: Sequence[int]  # tokens of each item
     answer: asyncio.Future[list[Any]]
-    n_taken: int = 0
-    n_left: int = field(init=False)
-    results: list[Any] = field(init=False)
+    n_taken: int = 0  # items put into batches so far
+    n_left: int = field(init=False)  # items without a result
+    results: list[Any] = field(init=False)  # of each item, None until it is computed
 
     def __post_init__(self) -> None:
         self.n_left = len(self.items)

@@ -28,18 +28,9 @@ FAILED = "the server failed on this request: see its log"
 class Guard:
     """An application with its limits; requests are refused before their bodies are read.
 
-    Parameters
-    ----------
-    app
-        The application.
-    limits, metrics
-        Its limits and figures.
-    hosts
-        Accepted host names, `ANY_HOST` for any: web pages cannot reach the server by DNS rebinding.
-    api_key
-        The key that requests must send, empty for none.
-    paths
-        The paths of the application, by which requests are counted.
+    ``hosts`` are the accepted host names, `ANY_HOST` for any: web pages cannot reach the server by DNS
+    rebinding. Requests must send ``api_key``, unless it is empty, and are counted by the application's
+    ``paths``.
     """
 
     def __init__(

@@ -9,28 +9,14 @@ ANSWER_S = 2.0  # that a client is asked to wait for each of them
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that requests may take.
+    """The most that requests may take."""
 
-    Attributes
-    ----------
-    body_mb
-        Megabytes of a body.
-    texts, tokens
-        Of one request; OpenAI's own by default.
-    requests
-        Requests at work or waiting, of all clients.
-    seconds
-        Of one request, from its first byte to the beginning of its answer; a streamed answer ends then.
-    drain_s
-        Seconds in which requests at work are answered after SIGTERM.
-    """
-
-    body_mb: float = 4.0
-    texts: int = 2048
-    tokens: int = 300_000
-    requests: int = 128
-    seconds: float = 120.0
-    drain_s: int = 30
+    body_mb: float = 4.0  # megabytes of a body
+    texts: int = 2048  # of one request, as OpenAI has it
+    tokens: int = 300_000  # of one request, as OpenAI has it
+    requests: int = 128  # at work or waiting, of all clients
+    seconds: float = 120.0  # from a request's first byte to the beginning of its answer; a stream ends then
+    drain_s: int = 30  # seconds in which requests at work are answered after SIGTERM
 
     @property
     def body_bytes(self) -> int:

@@ -14,18 +14,10 @@ SHOWN = 3  # texts named in a message
 
 @dataclass(frozen=True)
 class Reading:
-    """The token ids of a request's texts, truncated where needed.
+    """The token ids of a request's texts, truncated where needed."""
 
-    Attributes
-    ----------
-    items
-        Token ids of each text, or pair of texts, cut at the limit.
-    cut
-        Numbers of the texts that were cut, and their tokens before.
-    """
-
-    items: Sequence[Any]
-    cut: Mapping[int, int]
+    items: Sequence[Any]  # token ids of each text, or pair of texts, cut at the limit
+    cut: Mapping[int, int]  # numbers of the texts that were cut, and their tokens before
 
     @property
     def sizes(self) -> list[int]:

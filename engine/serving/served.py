@@ -16,47 +16,23 @@ from engine.retrieval.relevance import NullScores
 
 @dataclass(frozen=True)
 class Searched:
-    """A corpus for the routes ``/search`` and ``/ask``.
-
-    Attributes
-    ----------
-    index, null_scores
-        Its chunks, and the scores of unrelated questions in it.
-    writer
-        The model that writes answers.
-    settings
-        How it is searched and answered, where a request does not say otherwise.
-    """
+    """A corpus for the routes ``/search`` and ``/ask``."""
 
     index: Index = field(repr=False)
-    null_scores: NullScores = field(repr=False)
+    null_scores: NullScores = field(repr=False)  # of unrelated questions in the index
     writer: Writer
-    settings: AnswerSettings
+    settings: AnswerSettings  # where a request does not say otherwise
 
 
 @dataclass(frozen=True)
 class Served:
-    """The models and the corpus of a server.
+    """The models and the corpus of a server."""
 
-    Attributes
-    ----------
-    encoder
-        The encoder, with its reranker if one is loaded; requests give its name.
-    pooling
-        As in `Encoder.encode`, or "own".
-    truncate
-        Whether texts beyond the token limit are cut where a request does not say so.
-    matryoshka
-        Whether the model was trained to have its vectors cut, so that requests may do it.
-    searched
-        The corpus, if there is one.
-    """
-
-    encoder: Encoder
-    pooling: str = OWN
-    truncate: bool = False
-    matryoshka: bool = False
-    searched: Searched | None = None
+    encoder: Encoder  # with its reranker if one is loaded; requests give its name
+    pooling: str = OWN  # as in `Encoder.encode`
+    truncate: bool = False  # whether texts beyond the token limit are cut where a request does not say so
+    matryoshka: bool = False  # whether the model was trained to have its vectors cut, so that requests may
+    searched: Searched | None = None  # the corpus, if there is one
 
     def work(self, key: Any, items: list[Any]) -> Sequence[Any] | Array:
         """Compute a batch: the result of each item, by the key of its job.

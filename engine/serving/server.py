@@ -40,12 +40,8 @@ def run(
 ) -> int:
     """Serve until SIGTERM or SIGINT; then answer the requests at work, take no others, and return.
 
-    ``listener`` is from `listening`; the rest is as in `create_app`.
-
-    Returns
-    -------
-    int
-        Requests that were not answered within ``limits.drain_s``.
+    ``listener`` is from `listening`; the rest is as in `create_app`. Returns the number of requests that were
+    not answered within ``limits.drain_s``.
     """
     app = create_app(served, limits, hosts, api_key)
     config = uvicorn.Config(
