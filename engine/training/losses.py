@@ -10,22 +10,21 @@ from engine.layers.tracing import Array
 SCALE = 20.0  # factor of the cosines, as in sentence-transformers' MultipleNegativesRankingLoss
 
 
-def cross_entropy(logits: Array, targets: Array, ignore: int | None = None) -> tuple[float, Array]:
-    """``-log softmax(logits)`` at the targets, the mean over all targets but ``ignore``.
+def cross_entropy(logits: Array, targets: Array) -> tuple[float, Array]:
+    """``-log softmax(logits)`` at the targets, the mean over all: ``torch.nn.functional.cross_entropy``.
 
-    ``torch.nn.functional.cross_entropy``, its ``ignore_index`` included. Logits are ``(..., n_classes)``,
-    targets the class of each row, integers ``(...)``; rows of the class ``ignore``, such as padding, are left
-    out. Returns the loss in nats and its gradient ``(softmax(logits) - one_hot(targets)) / n``, of the shape
-    of the logits and 0 in ignored rows.
+    Logits are ``(..., n_classes)``, targets the class of each row, integers ``(...)``. Returns the loss in
+    nats and its gradient ``(softmax(logits) - one_hot(targets)) / n``, of the shape of the logits.
     """
-    n_classes = logits.shape[-1]
-    rows, classes = _counted(targets.reshape(-1), n_classes, ignore)  # (n,), (n,)
-    log_probs = log_softmax(logits.reshape(-1, n_classes)[rows])  # (n, n_classes)
-    at_target = np.arange(len(rows)), classes
-    d_counted = np.exp(log_probs)
-    d_counted[at_target] -= 1
-    d_logits = np.zeros((targets.size, n_classes), logits.dtype)
-    d_logits[rows] = d_counted / len(rows)
+    n_classes, classes = logits.shape[-1], targets.reshape(-1)
+    if classes.min() < 0 or classes.max() >= n_classes:
+        wrong = classes[(classes < 0) | (classes >= n_classes)][0]
+        raise InputError(f"target {wrong} is none of {n_classes} classes: use 0 to {n_classes - 1}")
+    log_probs = log_softmax(logits.reshape(-1, n_classes))  # (n, n_classes)
+    at_target = np.arange(len(classes)), classes
+    d_logits = np.exp(log_probs)
+    d_logits[at_target] -= 1
+    d_logits /= len(classes)
     return -float(log_probs[at_target].mean()), d_logits.reshape(logits.shape)
 
 
@@ -61,17 +60,3 @@ def softmax_loss(scores: Array, relevant: Array) -> tuple[float, Array]:
     d_scores -= targets
     d_scores /= scores.dtype.type(len(scores))
     return loss, d_scores
-
-
-def _counted(targets: Array, n_classes: int, ignore: int | None) -> tuple[Array, Array]:
-    """Rows of the targets that are not ignored, and those targets."""
-    rows = np.arange(targets.size) if ignore is None else np.flatnonzero(targets != ignore)
-    classes = targets[rows]
-    if rows.size == 0:
-        raise InputError(f"none of {targets.size} targets counts: give at least one that is not {ignore}")
-    if classes.min() < 0 or classes.max() >= n_classes:
-        wrong = classes[(classes < 0) | (classes >= n_classes)][0]
-        raise InputError(
-            f"target {wrong} is none of {n_classes} classes: use 0 to {n_classes - 1}, or `ignore`"
-        )
-    return rows, classes

@@ -39,23 +39,6 @@ def no_moments(params: Parameters) -> Moments:
     return Moments(0, mean, square)
 
 
-def adam(
-    params: Parameters,
-    grads: Parameters,
-    moments: Moments,
-    learning_rate: float,
-    betas: tuple[float, float] = BETAS,
-    eps: float = 1e-8,
-) -> None:
-    """Update by the mean gradient over the root of the mean squared gradient (Kingma & Ba 2015).
-
-    ``m = b1 m + (1 - b1) g``, ``s = b2 s + (1 - b2) g^2``, and at update ``t``
-    ``p -= learning_rate (m / (1 - b1^t)) / (sqrt(s / (1 - b2^t)) + eps)``. The moments start as
-    `no_moments`. ``torch.optim.Adam``; errors are those of `adamw`.
-    """
-    adamw(params, grads, moments, learning_rate, betas, eps, weight_decay=0.0)
-
-
 def adamw(
     params: Parameters,
     grads: Parameters,
@@ -65,9 +48,12 @@ def adamw(
     eps: float = 1e-8,
     weight_decay: float = 0.01,
 ) -> None:
-    """Adam with ``p -= learning_rate * weight_decay * p`` before each update (Loshchilov & Hutter 2019).
+    """Update by the mean gradient over the root of the mean squared gradient (Kingma & Ba 2015).
 
-    The moments do not see the decay. ``torch.optim.AdamW``; the rest is as in `adam`.
+    ``m = b1 m + (1 - b1) g``, ``s = b2 s + (1 - b2) g^2``, and at update ``t``
+    ``p -= learning_rate (m / (1 - b1^t)) / (sqrt(s / (1 - b2^t)) + eps)``, after a decay by
+    ``p -= learning_rate * weight_decay * p``, which the moments do not see (Loshchilov & Hutter 2019). The
+    moments start as `no_moments`. ``torch.optim.AdamW``, and ``Adam`` without decay.
     """
     _check(params, grads)
     moments.n_updates += 1

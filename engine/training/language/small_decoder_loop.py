@@ -13,7 +13,7 @@ from engine.kernels.primitives import compiled_training
 from engine.layers.primitives import TrainingPrimitives
 from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params
-from engine.training.backward.small_decoder import loss_and_gradients
+from engine.training.backward.small_decoder import SHARE, loss_and_gradients
 from engine.training.language.text_stream import Batch
 from engine.training.losses import cross_entropy
 from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, copied, no_moments
@@ -149,12 +149,12 @@ def why_diverged(loss: float, norm: float, lowest: float, margin: float) -> str 
     return None
 
 
-def held_out_loss(state: TrainingState, held_out: Batch, n_rows: int = 4) -> float:
-    """Mean cross-entropy of held-out tokens, in nats, ``n_rows`` sequences at a time."""
+def held_out_loss(state: TrainingState, held_out: Batch) -> float:
+    """Mean cross-entropy of held-out tokens, in nats, `SHARE` sequences at a time."""
     inputs, targets = held_out
     total = 0.0
-    for first in range(0, len(inputs), n_rows):
-        rows = slice(first, first + n_rows)
+    for first in range(0, len(inputs), SHARE):
+        rows = slice(first, first + SHARE)
         logits = forward(state.params, inputs[rows], state.config, ops=state.ops)
         total += cross_entropy(logits, targets[rows])[0] * len(inputs[rows])
     return total / len(inputs)

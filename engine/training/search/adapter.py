@@ -16,7 +16,7 @@ from engine.layers.norm import l2_normalize, l2_normalize_backward
 from engine.layers.tracing import Array
 from engine.models.parallel import run_parallel, single_threaded_blas
 from engine.training.losses import SCALE, softmax_loss
-from engine.training.optimizers import Parameters, adam, no_moments
+from engine.training.optimizers import Parameters, adamw, no_moments
 from engine.training.search.cross_validation import FoldResult, FoldTrainer, Losses
 from engine.training.search.folds import Fold, LabelledTexts, inner_folds
 from engine.training.search.metric_changes import DEPTH
@@ -92,7 +92,8 @@ def train_adapter(
         if epoch == n_epochs:
             return
         d_weight = d_adapted.T @ question_vectors + 2 * ridge * (params["weight"] - identity)
-        adam(params, {"weight": d_weight, "bias": d_adapted.sum(axis=0)}, moments, LEARNING_RATE)
+        grads = {"weight": d_weight, "bias": d_adapted.sum(axis=0)}
+        adamw(params, grads, moments, LEARNING_RATE, weight_decay=0.0)
 
 
 def hardest_chunks(scores: Array, relevant: Array) -> Array:
