@@ -25,11 +25,15 @@ from engine.retrieval.bm25 import Bm25
 from engine.retrieval.fusion import weighted_fusion
 from engine.retrieval.retrievers import DENSE_WEIGHT
 from engine.training.search.adapter import adapter_trainer
-from engine.training.search.cross_validation import CrossValidated, FoldTrainer, cross_validate
+from engine.training.search.cross_validation import (
+    CrossValidated,
+    FoldTrainer,
+    cross_validate,
+    metric_changes,
+)
 from engine.training.search.fine_tune import FineTuning, fine_tuning_trainer
 from engine.training.search.folds import LabelledTexts, folds_by_document, folds_by_question
 from engine.training.search.frozen_layers import run_frozen_layers
-from engine.training.search.metric_changes import metric_changes
 from engine.training.search.tuning import hard_negatives
 
 PEER = "torch eager"

@@ -1,9 +1,13 @@
-"""Gradient descent: Adam and AdamW, and clipping, each as in ``torch.optim``.
+"""Gradient descent: AdamW and clipping as in ``torch.optim``, and schedules of the learning rate.
 
 Parameters and gradients are dictionaries of arrays with the same names and shapes. An update changes
 the parameters and the optimiser's state in place. To train only some parameters, pass only those.
+
+Schedules return the factor of update ``update``, counted from 0 as in torch's ``LambdaLR``: a warm-up starts
+at 0, so the very first update changes nothing.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +98,28 @@ def clip_gradients(grads: Parameters, max_norm: float) -> float:
             for name in grads:
                 grads[name] *= factor
     return norm
+
+
+def warmup_linear(update: int, n_warmup: int, n_steps: int) -> float:
+    """Rise to 1 in ``n_warmup`` updates, then fall linearly to 0 at ``n_steps``.
+
+    transformers' ``get_linear_schedule_with_warmup``.
+    """
+    if update < n_warmup:
+        return update / n_warmup
+    return max(0.0, (n_steps - update) / max(1, n_steps - n_warmup))
+
+
+def warmup_cosine(update: int, n_warmup: int, n_steps: int) -> float:
+    """Rise to 1 in ``n_warmup`` updates, then fall along half a cosine to 0 (Loshchilov & Hutter 2017).
+
+    transformers' ``get_cosine_schedule_with_warmup``, and with no warm-up torch's ``CosineAnnealingLR``.
+    Those rise again after ``n_steps``; this one stays at 0.
+    """
+    if update < n_warmup:
+        return update / n_warmup
+    progress = min(1.0, (update - n_warmup) / max(1, n_steps - n_warmup))
+    return 0.5 * (1 + math.cos(math.pi * progress))
 
 
 def _check(params: Parameters, grads: Parameters) -> None:

@@ -16,8 +16,15 @@ from engine.models.small_decoder_params import init_params
 from engine.training.backward.small_decoder import SHARE, loss_and_gradients
 from engine.training.language.text_stream import Batch
 from engine.training.losses import cross_entropy
-from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, copied, no_moments
-from engine.training.schedules import warmup_cosine
+from engine.training.optimizers import (
+    Moments,
+    Parameters,
+    adamw,
+    clip_gradients,
+    copied,
+    no_moments,
+    warmup_cosine,
+)
 
 KEEP_EVERY = 10  # updates between two copies of weights that are known to be good
 # Tokens over which the loss is averaged before it is called diverging: that of one small batch varies by

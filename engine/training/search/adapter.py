@@ -17,9 +17,8 @@ from engine.layers.tracing import Array
 from engine.models.parallel import run_parallel, single_threaded_blas
 from engine.training.losses import SCALE, softmax_loss
 from engine.training.optimizers import Parameters, adamw, no_moments
-from engine.training.search.cross_validation import FoldResult, FoldTrainer, Losses
+from engine.training.search.cross_validation import DEPTH, FoldResult, FoldTrainer, Losses
 from engine.training.search.folds import Fold, LabelledTexts, inner_folds
-from engine.training.search.metric_changes import DEPTH
 from engine.weights.fetch import Progress
 
 RIDGES = (0.1, 0.03, 0.01, 0.003)  # strongest first: it wins ties

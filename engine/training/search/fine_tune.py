@@ -13,8 +13,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.training.backward.encoder import layer_parameters, with_parameters
-from engine.training.optimizers import Parameters, adamw, clip_gradients, copied, no_moments
-from engine.training.schedules import warmup_linear
+from engine.training.optimizers import Parameters, adamw, clip_gradients, copied, no_moments, warmup_linear
 from engine.training.search.contrastive import ContrastiveBatch, batch_loss, draw_batch, loss_and_gradients
 from engine.training.search.cross_validation import FoldResult, FoldTrainer, Losses
 from engine.training.search.folds import Fold, LabelledTexts, inner_folds

@@ -10,11 +10,16 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.training.search.adapter import N_EPOCHS, Adapter, adapter_trainer, fit_adapter
-from engine.training.search.cross_validation import CrossValidated, cross_validate
+from engine.training.search.cross_validation import (
+    CrossValidated,
+    MetricChange,
+    cross_validate,
+    metric_changes,
+    should_keep,
+)
 from engine.training.search.fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
 from engine.training.search.folds import Fold, LabelledTexts, folds_by_document, folds_by_question
 from engine.training.search.frozen_layers import run_frozen_layers
-from engine.training.search.metric_changes import MetricChange, metric_changes, should_keep
 from engine.weights.fetch import Progress
 
 HARD_DEPTH = 20  # hard negatives taken from the top of each of two rankings, cosine and BM25

@@ -6,8 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
-from engine.training.search.cross_validation import CrossValidated
-from engine.training.search.metric_changes import MetricChange
+from engine.training.search.cross_validation import CrossValidated, MetricChange
 from ui.colours import BLUE, GREEN, GREY, ORANGE
 from ui.figures import add_line, legend_below, styled
 

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.atomic_write import write_atomically
 from engine.errors import ModelFileError
 from engine.evaluation.significance import Comparison
-from engine.training.search.metric_changes import MAIN, is_better, is_worse
+from engine.training.search.cross_validation import MAIN, is_better, is_worse
 from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
 from ui.data_folder import model_file

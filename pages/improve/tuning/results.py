@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS
+from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, MetricChange, is_worse
 from engine.training.search.folds import LabelledTexts
-from engine.training.search.metric_changes import DEPTH, JUDGED_BY, MAIN, MetricChange, is_worse
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import (
     gain_figure,

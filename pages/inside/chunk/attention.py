@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import streamlit as st
 
-from engine.inspection.model.attention import without_tokens
 from engine.inspection.model.logit_lens import TopTokens, logit_lens, nearest_tokens, pairwise_cosines
-from engine.inspection.model.model_view import ModelView
+from engine.inspection.model.model_view import ModelView, without_tokens
 from engine.layers.tracing import Array
 from pages.inside.chunk.figures import arcs, head_grid, layer_head_map, similarity_map
 from pages.inside.chunk.model_pass import Input, longest, token_choice

@@ -6,9 +6,16 @@ from hypothesis import strategies as st
 from engine.errors import InputError
 from engine.evaluation.significance import Comparison
 from engine.layers.norm import l2_normalize
-from engine.training.search.cross_validation import FoldResult, alignment, cross_validate, uniformity
+from engine.training.search.cross_validation import (
+    MAIN,
+    FoldResult,
+    alignment,
+    cross_validate,
+    metric_changes,
+    should_keep,
+    uniformity,
+)
 from engine.training.search.folds import LabelledTexts, folds_by_document, folds_by_question, inner_folds
-from engine.training.search.metric_changes import MAIN, metric_changes, should_keep
 
 
 def labelled(answers, n_chunks_per_document=2):

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.training.optimizers import adamw, clip_gradients, no_moments
-from engine.training.schedules import warmup_cosine, warmup_linear
+from engine.training.optimizers import adamw, clip_gradients, no_moments, warmup_cosine, warmup_linear
 
 SHAPES = {"layers.0.weight": (4, 3), "layers.0.bias": (4,), "table": (5, 2), "scale": ()}
 

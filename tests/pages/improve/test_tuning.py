@@ -8,8 +8,7 @@ from engine.documents.splitters import Splitting
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import Comparison
-from engine.training.search.cross_validation import CrossValidated, Spread
-from engine.training.search.metric_changes import MetricChange
+from engine.training.search.cross_validation import CrossValidated, MetricChange, Spread
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
 from pages.improve.tuning.outcome import document_outcome, keep_tuned, outcome

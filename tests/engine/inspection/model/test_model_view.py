@@ -3,14 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.inspection.model.attention import (
+from engine.inspection.model.logit_lens import nearest_tokens, pairwise_cosines, top_k
+from engine.inspection.model.model_view import (
     attention_distance,
     attention_rollout,
     attention_share,
+    view_decoder,
+    view_encoder,
     without_tokens,
 )
-from engine.inspection.model.logit_lens import nearest_tokens, pairwise_cosines, top_k
-from engine.inspection.model.model_view import view_decoder, view_encoder
 
 TEXT = "The bank raised its interest rates."
 
