@@ -6,8 +6,6 @@ import zipfile
 import docx
 import pytest
 from docx.oxml import parse_xml
-from hypothesis import given
-from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
 from engine.documents.document import Section
@@ -41,13 +39,6 @@ def make_zip(members, method=zipfile.ZIP_DEFLATED):
         for name, content in members:
             file.writestr(zipfile.ZipInfo(name), content, method)
     return buffer.getvalue()
-
-
-SAMPLES = (
-    ("a.pdf", make_pdf("First page", "Second page")),
-    ("a.docx", make_docx(lambda document: document.add_heading("text"))),
-    ("a.zip", make_zip([("a.txt", b"text " * 20), ("b.csv", b"id,text\n1,x\n")])),
-)
 
 
 def changed(content, part, old, new):
@@ -210,17 +201,6 @@ def test_entities_of_a_word_file_are_not_expanded():
         part = changed(part, "word/document.xml", b">TEXT<", b">TEXT" + reference + b"<")
         loaded = parse_file("a.docx", part)
         assert [document.text for document in loaded.documents] in ([], ["TEXT"])
-
-
-@given(st.integers(0, 2), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=8))
-def test_a_damaged_file_gives_documents_or_says_why_in_a_line(kind, changes):
-    name, content = SAMPLES[kind]
-    damaged = bytearray(content)
-    for place, value in changes:
-        damaged[place % len(content)] = value
-    loaded = parse_file(name, bytes(damaged))
-    assert loaded.documents or loaded.failures or loaded.skipped
-    assert all("\n" not in failure.reason for failure in loaded.failures)
 
 
 def test_a_zip_gives_the_documents_of_its_members_and_tells_what_it_left():
