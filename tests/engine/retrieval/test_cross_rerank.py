@@ -41,24 +41,14 @@ def test_only_the_best_are_reordered(depth, seed):
     scores = rng.normal(size=(2, 6)).astype(np.float32)
     wanted = rng.permutation(6)
     texts = [str(number) for number in range(6)]
-    found = cross_rerank(scores, ["a", "b"], texts, reading(lambda text: wanted[int(text)]), depth)
+    seen = []
+    last = reading(lambda text: wanted[int(text)])
+    found = cross_rerank(scores, ["a", "b"], texts, last, depth, lambda *counts: seen.append(counts))
+    assert seen == [(min(depth, 6), 2 * min(depth, 6)), (2 * min(depth, 6),) * 2]
     for before, after in zip(scores, found, strict=True):
         first = np.argsort(-before)
         expected = [*sorted(first[:depth], key=lambda chunk: -wanted[chunk]), *first[depth:]]
         assert np.argsort(-after).tolist() == expected
-
-
-def test_what_the_first_stage_does_not_find_stays_unfound():
-    scores = np.array([[1, -np.inf, 2]], np.float32)
-    found = cross_rerank(scores, ["a"], ["0", "1", "2"], reading(lambda text: -int(text)))
-    assert found.tolist() == [[-1, -np.inf, -2]]
-
-
-def test_progress_counts_pairs():
-    seen = []
-    scores = np.zeros((2, 3), np.float32)
-    cross_rerank(scores, ["a", "b"], ["0", "1", "2"], reading(len), 2, lambda *counts: seen.append(counts))
-    assert seen == [(2, 4), (4, 4)]
 
 
 def test_the_retriever_needs_a_reranker(encoder):

@@ -41,12 +41,7 @@ def test_the_first_of_equal_tokens_is_the_match():
     assert cosines.tolist() == [1.0, 1.0]
 
 
-def test_the_question_comes_first():
-    question, chunk = np.eye(2), np.array([[1.0, 0.0]])
-    assert (max_sim(question, chunk), max_sim(chunk, question)) == (0.5, 1.0)
-
-
-@pytest.mark.parametrize("batch_tokens", [1, 40, 1024])
+@pytest.mark.parametrize("batch_tokens", [1, 1024])
 def test_scores_are_those_of_every_pair_however_chunks_are_packed(
     encoder, official, monkeypatch, batch_tokens
 ):
@@ -65,11 +60,6 @@ def test_scores_are_those_of_every_pair_however_chunks_are_packed(
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
 
 
-def test_the_best_chunk_is_the_one_about_the_question(encoder):
-    scores = maxsim_scores(QUESTIONS[:2], CHUNKS[:2], encoder)
-    assert scores.argmax(axis=1).tolist() == [0, 1]
-
-
 def test_progress_counts_chunks(encoder, monkeypatch):
     monkeypatch.setattr(maxsim, "BATCH_TOKENS", 1)
     seen = []
@@ -77,18 +67,9 @@ def test_progress_counts_chunks(encoder, monkeypatch):
     assert seen == [(number, len(CHUNKS)) for number in range(1, len(CHUNKS) + 1)]
 
 
-def test_no_questions_or_no_chunks_give_no_scores(encoder):
-    assert maxsim_scores([], CHUNKS, encoder).shape == (0, len(CHUNKS))
-    assert maxsim_scores(QUESTIONS, [], encoder).shape == (len(QUESTIONS), 0)
-
-
-@pytest.mark.parametrize("n_tokens", [(0, 2), (2, 0)])
-def test_a_text_without_tokens_is_refused(n_tokens):
+def test_vectors_that_cannot_be_compared_are_refused():
     with pytest.raises(InputError, match="each text needs one or more"):
-        max_sim(np.ones((n_tokens[0], 3)), np.ones((n_tokens[1], 3)))
-
-
-def test_vectors_of_two_models_are_refused():
+        max_sim(np.ones((0, 3)), np.ones((2, 3)))
     with pytest.raises(InputError, match="embed both texts with one model"):
         max_sim(np.ones((2, 3)), np.ones((2, 4)))
 
@@ -96,7 +77,5 @@ def test_vectors_of_two_models_are_refused():
 def test_a_bare_string_or_a_limit_out_of_range_is_refused(encoder):
     with pytest.raises(InputError, match="a list of texts"):
         maxsim_scores("How?", CHUNKS, encoder)
-    with pytest.raises(InputError, match="a list of texts"):
-        maxsim_scores(QUESTIONS, "text", encoder)
     with pytest.raises(InputError, match="max_tokens is 2"):
         maxsim_scores(QUESTIONS, CHUNKS, encoder, max_tokens=2)

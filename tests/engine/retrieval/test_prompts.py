@@ -67,10 +67,3 @@ def test_vectors_with_and_without_prompts_are_not_compared(encoder):
     assert embedding_spec(bare) != embedding_spec(encoder)
     with pytest.raises(InputError, match="with its prompts"):
         build_index(CHUNKS, bare).search(embed_query("de", encoder), 1)
-
-
-def test_the_tokens_of_the_prompt_count_against_the_limit(encoder):
-    assert encoder.text_limit() == encoder.max_tokens - 1
-    assert encoder.with_prompts("none").text_limit() == encoder.max_tokens
-    with pytest.raises(InputError, match="leaves no room"):
-        encoder.text_limit(3)

@@ -41,8 +41,3 @@ def test_the_best_of_some_scores_are_the_first_of_all_in_order(scores, k):
 def test_what_is_no_number_comes_last():
     scores = np.array([np.nan, -np.inf, 2.0, np.nan, 2.0])
     assert min_ranks(scores).tolist() == min_ranks(scores, scores).tolist() == [4, 3, 1, 4, 1]
-
-
-def test_many_scores_of_floats_keep_their_ranks_among_equals():
-    scores = np.random.default_rng(0).normal(size=(5, 3000)).astype(np.float32).round(2)
-    np.testing.assert_array_equal(min_ranks(scores), rankdata(-scores, method="min", axis=1))

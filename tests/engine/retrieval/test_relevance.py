@@ -60,13 +60,6 @@ def test_relevance_of_the_largest_of_many_scores_is_the_share_of_them_that_is_le
         assert share == pytest.approx(relevance, abs=3)
 
 
-def test_where_all_scores_are_one_everything_above_is_relevant_and_nothing_below():
-    null_scores = random_null_scores([0.5] * 10)
-    assert null_scores.relevance(0.501) == pytest.approx(100)
-    assert null_scores.relevance(0.499) == 0
-    assert (null_scores.score_of(0), null_scores.score_of(100)) == (-np.inf, np.inf)
-
-
 def test_percentiles_in_words_are_never_rounded_up():
     assert closer_than(100) == "closer than all random pairs"
     assert closer_than(99.9999) == "closer than 99.99 % of random pairs"
@@ -87,8 +80,8 @@ def test_pairs_and_bests_are_those_of_the_official_model(encoder, official):
     np.testing.assert_allclose(found.bests, np.sort(scores.max(axis=1)), atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "idf"])
-def test_questions_are_embedded_as_the_index_was(encoder, pooling):
+def test_questions_are_embedded_as_the_index_was(encoder):
+    pooling = "idf"
     texts = ["Forty masons built the tower.", "Knead the dough for a long time, then let it rest."]
     index = build_index(chunks_of(*texts), encoder, pooling, max_tokens=8)
     found = null_scores_of(index, encoder, ["Who of the masons built all of the tower in those days?"])
@@ -96,12 +89,6 @@ def test_questions_are_embedded_as_the_index_was(encoder, pooling):
         ["Who of the masons built all of the tower in those days?"], pooling, max_tokens=8
     )
     np.testing.assert_allclose(found.pairs, np.sort(index.vectors @ vector), atol=1e-6)
-
-
-def test_an_index_of_one_chunk_has_a_pair_for_each_question(encoder):
-    found = null_scores_of(build_index(chunks_of(DOCUMENT), encoder), encoder)
-    assert len(found.pairs) == len(found.bests) == len(everyday_questions())
-    np.testing.assert_allclose(found.pairs, found.bests, atol=1e-6)
 
 
 def test_one_question_is_enough_and_none_is_refused(encoder):

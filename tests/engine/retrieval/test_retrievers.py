@@ -1,7 +1,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import faiss
 import numpy as np
 import pytest
 
@@ -96,24 +95,8 @@ def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
     np.testing.assert_allclose(n_found, shares.sum(axis=1))
 
 
-def test_a_question_of_stop_words_is_left_to_the_vectors(inputs):
-    dense = best_first(retriever_scores("dense", inputs))[2]
-    for name in ("hybrid", "weighted"):
-        np.testing.assert_array_equal(best_first(retriever_scores(name, inputs))[2], dense)
-
-
-def test_dense_scores_are_those_of_an_exact_faiss_index(inputs):
-    index = faiss.IndexFlatIP(inputs.chunk_vectors.shape[1])
-    index.add(inputs.chunk_vectors)
-    scores, order = index.search(inputs.question_vectors, len(CHUNKS))
-    np.testing.assert_array_equal(best_first(inputs.dense), order)
-    np.testing.assert_allclose(np.take_along_axis(inputs.dense, order, axis=1), scores, atol=1e-6)
-
-
 def test_scores_are_made_once_and_shared_by_all_vectors_of_the_texts(inputs):
     other = replace(inputs, question_vectors=inputs.question_vectors[:, ::-1])
-    for name in ("dense", "bm25"):
-        assert retriever_scores(name, inputs) is retriever_scores(name, inputs)
     assert retriever_scores("bm25", other) is retriever_scores("bm25", inputs)
     assert retriever_scores("dense", other) is not retriever_scores("dense", inputs)
     assert other.texts.maxsim is inputs.texts.maxsim
@@ -144,21 +127,12 @@ def test_a_chunk_is_read_once_and_only_if_it_is_needed(inputs, encoder):
     assert set(read) == {len(CHUNKS) - len(first)}
 
 
-def test_what_the_first_stage_did_not_find_is_not_read_and_stays_unfound(inputs, encoder):
-    scores, read = inputs.dense.copy(), []
-    scores[:, [0, 3]] = -np.inf
-    maxsim = MaxSim(QUESTIONS, CHUNKS, encoder)
-    found = rerank(scores, maxsim, on_progress=lambda done, total: read.append(total))
-    assert set(read) == {len(CHUNKS) - 2}
-    np.testing.assert_array_equal(np.isneginf(found), np.isneginf(scores))
-
-
 @pytest.mark.parametrize("name", RETRIEVERS)
-@pytest.mark.parametrize(("n_questions", "n_chunks"), [(0, 6), (3, 0), (0, 0)])
-def test_nothing_asked_and_nothing_to_find(inputs, name, n_questions, n_chunks):
-    texts = replace(inputs.texts, questions=QUESTIONS[:n_questions], chunks=CHUNKS[:n_chunks])
-    part = SearchInputs(texts, inputs.question_vectors[:n_questions], inputs.chunk_vectors[:n_chunks])
-    assert retriever_scores(name, part).shape == (n_questions, n_chunks)
+def test_nothing_asked_and_nothing_to_find(inputs, name):
+    for n_questions, n_chunks in ((0, 6), (3, 0)):
+        texts = replace(inputs.texts, questions=QUESTIONS[:n_questions], chunks=CHUNKS[:n_chunks])
+        part = SearchInputs(texts, inputs.question_vectors[:n_questions], inputs.chunk_vectors[:n_chunks])
+        assert retriever_scores(name, part).shape == (n_questions, n_chunks)
 
 
 @pytest.mark.parametrize(
@@ -176,17 +150,14 @@ def test_what_cannot_be_scored_is_said(inputs, name, settings, message):
         retriever_scores(name, inputs, RetrieverOptions(**settings))
 
 
-def test_maxsim_asks_for_the_encoder(inputs):
-    without = replace(inputs, texts=replace(inputs.texts, encoder=None))
-    with pytest.raises(InputError, match="give the encoder"):
-        retriever_scores("maxsim", without)
-
-
 def test_vectors_that_are_not_of_the_texts_are_refused(inputs):
     with pytest.raises(InputError, match="3 questions and 6 chunks, but vectors of 3 and 5"):
         replace(inputs, chunk_vectors=inputs.chunk_vectors[1:])
     with pytest.raises(InputError, match="one model"):
         retriever_scores("dense", replace(inputs, chunk_vectors=inputs.chunk_vectors[:, 1:]))
+    without = replace(inputs, texts=replace(inputs.texts, encoder=None))
+    with pytest.raises(InputError, match="give the encoder"):
+        retriever_scores("maxsim", without)
 
 
 @pytest.fixture(scope="module")
@@ -239,16 +210,6 @@ def test_documents_that_a_filter_leaves_out_are_no_candidates(approximate, encod
         assert len(rows) or (name, question) == ("bm25", QUESTIONS[2])
 
 
-def test_what_an_index_keeps_serves_the_next_question(index, encoder):
-    tokens = index.tokens.of([0, 3], encoder)
-    for name in ("hybrid", "maxsim"):
-        index_scores(name, QUESTIONS[0], embed_query(QUESTIONS[0], encoder), index, encoder)
-    assert index.words is index.words
-    again = index.tokens.of([3, 0], encoder)
-    assert again[0] is tokens[1]
-    assert again[1] is tokens[0]
-
-
 def test_vectors_of_tokens_not_asked_for_the_longest_go_first(encoder, monkeypatch):
     lengths = [len(ids) for ids in encoder.tokenizer.ids_batch(list(CHUNKS))]
     monkeypatch.setattr(reranking, "KEPT_TOKENS", lengths[0] + lengths[1])
@@ -267,9 +228,3 @@ def test_maxsim_is_the_same_with_vectors_that_are_kept(inputs, encoder):
     kept = MaxSim(QUESTIONS, CHUNKS, encoder, tokens=TokenVectors(CHUNKS))
     for chunks in ([2, 0], [0, 5, 4]):
         np.testing.assert_allclose(kept.scores(chunks), inputs.texts.maxsim.scores(chunks), atol=1e-6)
-
-
-def test_a_question_embedded_in_another_way_is_refused_whatever_the_retriever(index, encoder):
-    for name in RETRIEVERS:
-        with pytest.raises(InputError, match="embed both"):
-            index_scores(name, "cats", embed_query("cats", encoder, "cls"), index, encoder)

@@ -12,7 +12,6 @@ TABLE = "| Years | Days |\n|-------|:----:|\n| 0 to 5 | 25 |\n| over 5 | 27 |\n"
         (f"{TABLE}{TABLE.replace('Years', 'Months')}", "| 0 to 5", "| Years | Days |"),
         ("Years | Days\n--- | ---\nover 5 | 27", "over 5", "Years | Days"),
         ("|---|---|\n| over 5 | 27 |", "| over 5", ""),
-        ("\n|---|---|\n| over 5 | 27 |", "| over 5", ""),
         ("| 0 to 5 | 25 |\n| over 5 | 27 |", "| over 5", ""),
         (f"{TABLE}Over 5, all the same.", "Over 5", ""),
         (f"{TABLE}\n| a choice | of words |", "| a choice", ""),
@@ -20,11 +19,6 @@ TABLE = "| Years | Days |\n|-------|:----:|\n| 0 to 5 | 25 |\n| over 5 | 27 |\n"
 )
 def test_the_row_above_a_table_names_its_columns(text, row, heads):
     assert heads_above(text, text.index(row)) == heads
-
-
-def test_a_second_table_has_heads_of_its_own():
-    text = TABLE + TABLE.replace("Years", "Months")
-    assert heads_above(text, text.rindex("| over 5")) == "| Months | Days |"
 
 
 @pytest.mark.parametrize("line", ["| Years | Days |", "Years | Days"])

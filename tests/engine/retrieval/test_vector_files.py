@@ -100,22 +100,6 @@ def test_vectors_of_parquet_may_have_any_precision_and_length(kind, index, encod
     assert np.linalg.norm(again.vectors, axis=1) == pytest.approx(1, abs=1e-6)
 
 
-def test_pooling_by_idf_takes_the_words_of_the_file(encoder, index, tmp_path):
-    weighed = build_index(index.chunks, encoder, "idf")
-    again = read_index(write(tmp_path / "idf.parquet", **columns(weighed)), encoder, "idf")
-    assert again.spec == weighed.spec
-    assert again.idf == pytest.approx(weighed.idf)
-
-
-def test_questions_may_be_embedded_by_a_server(table, index, encoder):
-    with embedding_server(encoder.encode) as server:
-        model = EmbeddingServer.connect(server.address, encoder.tokenizer)
-        again = read_index(table, model)
-        assert server.texts[1:] == [index.texts[0]]
-        found = retrieve("Who had bees?", again, model, SearchSettings(1)).hits
-    assert found[0].chunk == retrieve("Who had bees?", index, encoder, SearchSettings(1)).hits[0].chunk
-
-
 @pytest.mark.usefixtures("library_in_this_process")
 def test_questions_may_be_embedded_by_sentence_transformers(table, index, encoder, official, tmp_path):
     official.save(str(tmp_path))
@@ -161,24 +145,19 @@ def test_another_model_or_pooling_is_not_taken_for_that_of_the_file(table, encod
             read_index(table, model)
 
 
-NAN, ZERO = [float("nan")] * 384, [0.0] * 384
+NAN = [float("nan")] * 384
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"start": lambda old: [1, *old[1:]]}, "chunk 0: its text has .* and does not stand at 1 to"),
-        ({"start": lambda old: [each - 10**9 for each in old]}, "chunk 0: its text has"),
         ({"start": lambda old: [float(each) for each in old]}, "chunk 0: its start 0.0 .* whole numbers"),
         ({"document": lambda old: list(range(len(old)))}, "its document and text have to be strings"),
-        ({"document": lambda old: [""] * len(old)}, "and the document not empty"),
         ({"text": lambda old: [None, *old[1:]]}, "column text has 1 empty cells"),
         ({"text": lambda old: [" " * len(each) for each in old]}, "holds no text, only white space"),
         ({"vector": lambda old: [old[0][:3], *old[1:]]}, "its vectors have 3 numbers, and 384"),
         ({"vector": lambda old: [*old[:-1], NAN]}, r"chunk \d: its vector is zero or not finite"),
-        ({"vector": lambda old: [*old[:-1], ZERO]}, r"chunk \d: its vector is zero or not finite"),
-        ({"vector": lambda old: [*old[:-1], [1e300] * 384]}, r"chunk \d: its vector is zero or not finite"),
-        ({"vector": lambda old: ["words"] * len(old)}, "cannot be read"),
         ({"vector": lambda old: [["words"]] * len(old)}, "cannot be read"),
         (
             {name: lambda old: old[:0] for name in COLUMNS[:-1]}
@@ -194,10 +173,9 @@ def test_rows_that_do_not_fit_are_named(change, message, index, encoder, tmp_pat
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_that_is_missing_is_named(name, index, encoder, tmp_path):
-    content = {key: column for key, column in columns(index).items() if key != name}
-    with pytest.raises(DocumentError, match=f"lacks {name} of document, start, end, text, vector"):
+def test_a_column_that_is_missing_is_named(index, encoder, tmp_path):
+    content = {key: column for key, column in columns(index).items() if key != "end"}
+    with pytest.raises(DocumentError, match="lacks end of document, start, end, text, vector"):
         read_index(write(tmp_path / "short.parquet", **content), encoder)
 
 
@@ -207,8 +185,6 @@ def test_a_column_that_is_missing_is_named(name, index, encoder, tmp_path):
         ({"text": None}, "lacks text of documents, starts, ends, text, text_starts, vectors"),
         ({"vectors": np.ones(3, np.float32)}, r"vectors is float32 of shape \(3,\)"),
         ({"vectors": np.ones((1, 384), np.float32)}, "not as many of each column"),
-        ({"documents": np.array([b"a"])}, "documents is"),
-        ({"text_starts": np.array([0, 10**9])}, "does not divide the text"),
         ({"text_starts": np.array([0, 3, 2, 1, 5])}, "does not divide the text"),
         ({"documents": np.array([{}], object)}, "cannot be read"),
     ],
@@ -221,22 +197,13 @@ def test_arrays_that_do_not_fit_are_named(change, message, npz, encoder):
         read_index(npz, encoder)
 
 
-@pytest.mark.parametrize("ending", ["npz", "parquet"])
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"PAR1 broken PAR1", b"\x93NUMPY\x01\x00"])
-def test_damaged_files_are_one_line(ending, content, encoder, tmp_path):
-    path = tmp_path / f"damaged.{ending}"
-    path.write_bytes(content)
-    with pytest.raises(DocumentError, match=f"damaged.{ending} cannot be read .*: write it again") as error:
-        read_index(path, encoder)
-    assert "\n" not in str(error.value)
-
-
-def test_a_cut_file_is_one_line(npz, table, encoder):
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"PAR1 broken PAR1", None])
+def test_damaged_files_are_one_line(content, npz, table, encoder):
     for path in (npz, table):
-        content = path.read_bytes()
-        path.write_bytes(content[: len(content) // 2])
-        with pytest.raises(DocumentError, match="cannot be read"):
+        path.write_bytes(path.read_bytes()[:-200] if content is None else content)
+        with pytest.raises(DocumentError, match=f"{path.name} cannot be read .*: write it again") as error:
             read_index(path, encoder)
+        assert "\n" not in str(error.value)
 
 
 def test_a_single_array_and_other_endings_are_refused(encoder, tmp_path):

@@ -87,11 +87,9 @@ def assert_equal(index, other):
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
         {"pooling": "idf", "max_tokens": 12},
         {"precision": "int8", "pooling": "cls"},
-        {"parent_tokens": 64},
-        {"splitting": Splitting("semantic", 24, 0)},
+        {"parent_tokens": 64, "splitting": Splitting("semantic", 24, 0)},
     ],
     ids=str,
 )
@@ -133,7 +131,7 @@ def test_another_kind_of_index_is_built_without_embedding(corpus, folder, encode
     monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
     assert update_index(corpus, folder, encoder, settings_of()).stored.choice.kind == "flat"
     embedded.clear()
-    for kind in ("hnsw", "ivf", "hnsw"):
+    for kind in ("hnsw", "ivf"):
         made = update_index(corpus, folder, encoder, settings_of(index_kind=kind)).stored
         assert embedded == []
         stored = open_index(folder)
@@ -186,15 +184,6 @@ def test_what_a_stopped_run_embedded_is_not_embedded_again(corpus, folder, encod
     assert shown[0] == (2, len(expected.chunks))
     assert_equal(open_index(folder).index, expected)
     assert {path.name for path in folder.iterdir()} == {LOCK, MANIFEST, read_manifest(folder)["state"]}
-
-
-def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, folder, encoder):
-    """A heading of Markdown is none in plain text."""
-    write(tmp_path / "corpus", "a.md", TEXTS["bees.md"])
-    update_index(tmp_path / "corpus", folder, encoder, settings_of())
-    write(tmp_path / "corpus", "b.txt", TEXTS["bees.md"])
-    update_index(tmp_path / "corpus", folder, encoder, settings_of())
-    assert_equal(open_index(folder).index, in_memory(tmp_path / "corpus", encoder, settings_of()))
 
 
 def test_weights_of_words_are_those_of_all_chunks(corpus, folder, encoder):

@@ -12,7 +12,6 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from engine import atomic_write
 from engine.documents.document import Chunk
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
@@ -164,17 +163,6 @@ def test_a_file_that_changed_since_is_told(writer, corpus):
     (corpus / "0.txt").write_text("Others words.")
     assert error_of(worker, row).endswith("0.txt changed while the corpus was read: start again")
     assert not path.exists()
-
-
-def test_a_full_disk_is_told(writer, monkeypatch):
-    worker, row, path = writer
-
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(atomic_write.os, "fsync", full)
-    assert "(No space left on device)" in error_of(worker, row)
-    assert list(path.parent.glob("*npz*")) == []
 
 
 def test_a_disk_that_is_too_small_for_all_vectors_is_told(folder, encoder, monkeypatch):
