@@ -119,9 +119,9 @@ def test_brought_vectors_are_mapped_checked_and_diagnosed_without_an_inside(tabl
         found = diagnose(question, place, DOCUMENTS[0], again, model, 2)
         asked = embed_query(question, model).vector
     expected = diagnose(question, place, DOCUMENTS[0], index, encoder, 2)
-    for name in ("row", "above", "without_repeats", "held"):
+    for name in ("row", "above", "without_repeats"):
         assert getattr(found, name) == getattr(expected, name)
-    for name in ("now", "alone", "centred", "bm25"):
+    for name in ("now", "by_itself", "centred", "bm25"):
         mine, other = getattr(found, name), getattr(expected, name)
         assert mine.rank == other.rank
         assert mine.score == pytest.approx(other.score, abs=1e-5)

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="no compiler of C, or no Linux")
 def test_every_call_that_fails_leaves_the_old_state_or_the_new_and_is_told(tmp_path):
     library = tmp_path / "failing_calls.so"

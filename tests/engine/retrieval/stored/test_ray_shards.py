@@ -84,6 +84,7 @@ def kill_one(folder, killed):
         time.sleep(0.01)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_ray", "_a_file_a_shard")
 def test_two_workers_of_which_one_is_killed_make_the_index_of_one_process(corpus, folder, encoder, tmp_path):
     prepare_compiled().join()
