@@ -32,8 +32,8 @@ from ui.text import escape_markdown
 from ui.widgets import MOST_QUESTION, check_typed
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
-MOST_HITS = 50
-MOST_CHARACTERS = 5_000
+MAX_HITS_SHOWN = 50
+MAX_PASSAGE_CHARACTERS = 5_000
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
         help="White space, quotation marks and dashes need not be those of the document, and a few words may "
         "differ.",
     )
-    if not question.strip() or not check_typed(passage, MOST_CHARACTERS).strip():
+    if not question.strip() or not check_typed(passage, MAX_PASSAGE_CHARACTERS).strip():
         st.info("Give the question, and the passage that it should find.", icon=":material/find_in_page:")
         return None
     place = place_of(passage, documents)
@@ -218,11 +218,11 @@ def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None
     if not spans:
         st.info("No sentence of this document has all these words. Try fewer, or another document.")
         return None
-    if len(spans) > MOST_HITS:
-        st.caption(f"The first {MOST_HITS} of {len(spans):,} sentences. Add words to narrow them down.")
+    if len(spans) > MAX_HITS_SHOWN:
+        st.caption(f"The first {MAX_HITS_SHOWN} of {len(spans):,} sentences. Add words to narrow them down.")
     start, end = st.selectbox(
         "The passage",
-        spans[:MOST_HITS],
+        spans[:MAX_HITS_SHOWN],
         format_func=lambda span: beginning(document.text[slice(*span)], 160),
         key="diagnose-sentence",
         help="Sentences with all the words, in the order of the document.",

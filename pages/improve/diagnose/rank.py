@@ -24,7 +24,7 @@ from ui.text import escape_markdown, joined
 from ui.widgets import chapters
 
 RANK = "4 · Where does it rank, and what outranks it?"
-MOST_ABOVE = 10
+MAX_ABOVE_SHOWN = 10
 ASIDE = ", in this or another form; function words aside"
 SHARED = "What question and chunk share, word by word,"
 
@@ -126,7 +126,7 @@ def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking)
             return ""
         return "the passage" if group_of[row] == group_of.get(found.row) else f"group {group_of[row]}"
 
-    shown = ranking.above[:MOST_ABOVE]
+    shown = ranking.above[:MAX_ABOVE_SHOWN]
     chunk_table(
         [index.chunks[row] for row in shown],
         [
@@ -148,8 +148,8 @@ def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking)
         },
         report.table,
     )
-    if (n_above := len(ranking.above)) > MOST_ABOVE:
-        report.caption(f"The first {MOST_ABOVE} of {n_above:,} that rank above it.")
+    if (n_above := len(ranking.above)) > MAX_ABOVE_SHOWN:
+        report.caption(f"The first {MAX_ABOVE_SHOWN} of {n_above:,} that rank above it.")
 
 
 def show_contributions(question: str, search: Search, ranking: Ranking) -> None:

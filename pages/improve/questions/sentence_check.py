@@ -33,7 +33,7 @@ from ui.widgets import slider
 LABELS = {"verbatim": "word by word", "paraphrase": "reworded"}
 COLOURS = {"verbatim": BLUE, "paraphrase": ORANGE}
 DEFAULT_K = 4
-FEW = 10  # sentences at one depth
+FEW_SENTENCES = 10  # sentences at one depth
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,11 @@ def show_sentence_check(
             | {wording: np.array(values) for wording, values in shares.items()},
             alt=f"Share of sentences whose own chunk is among the first {k}, by depth and wording",
         )
-        few = f" Of fewer than {FEW}, one sentence moves a bar far." if min(counts) < FEW else ""
+        few = (
+            f" Of fewer than {FEW_SENTENCES}, one sentence moves a bar far."
+            if min(counts) < FEW_SENTENCES
+            else ""
+        )
         st.caption(
             f"{sum(counts)} sentences, each word by word and reworded, from thirds of the documents. "
             f"Searched as the app is now: {RETRIEVERS[retriever].label}, pooling {pooling_label(pooling)}. "

@@ -5,8 +5,8 @@ from typing import Any
 
 from engine import Encoder
 from engine.errors import InputError
-from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer
 from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer
 from engine.tokenizers.unigram import UnigramTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.wording import counted
