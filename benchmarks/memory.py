@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
-from tests.browser.conftest import MENU, TITLES, WIDE, go_to, launch, served, settled, visit, window
+from tests.browser.conftest import TITLES, WIDE, go_to, launch, served, settled, visit, window
 
 N_SESSIONS = 8
 SETTLING_S = 3.0  # in which memory that is not used any more is given back
@@ -76,10 +76,9 @@ def run(arguments: Namespace) -> Result:
         with window(browser, WIDE) as context:
             page = visit(context.new_page(), app)
             measure(READY)
-            for titles in MENU.values():
-                for title in titles.values():
-                    go_to(page, title)
-                    say(f"{memory_mb(server):.0f} MB  {title}")
+            for title in TITLES.values():
+                go_to(page, title)
+                say(f"{memory_mb(server):.0f} MB  {title}")
             measure(PAGES)
             go_to(page, TITLES["verify"])
             page.get_by_role("button", name="Compare with the official model").click()

@@ -35,32 +35,15 @@ ARGUMENTS = [
     f"--disable-features={SWITCHED_OFF}",
 ]
 WIDE, NARROW = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
-# The address and the title of every page, by the menu that leads to it.
-MENU = {
-    None: {"": "Ask your documents", "documents": "Documents and chunks"},
-    "Improve": {
-        "settings": "Best settings",
-        "diagnose": "Why wasn't it found?",
-        "poolings": "Pooling compared",
-        "tuning": "Tune the search",
-        "questions": "Questions",
-    },
-    "Inside": {
-        "answer": "Inside the answer",
-        "chunk": "Inside the model",
-        "reranker": "Inside the reranker",
-        "verify": "Verify",
-        "broken": "Break it",
-        "late": "Late chunking",
-        "positions": "Positions",
-        "cache": "KV cache",
-    },
-    "Learn": {
-        "worked": "A transformer by hand",
-        "decoder": "A decoder from scratch",
-    },
+# The title of every page by its address.
+TITLES = {
+    address: title
+    for title, address in re.findall(
+        r"^\| \[(.+)\]\(http://localhost:8501/(\w*)\)",
+        (ROOT / "docs" / "pages.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
 }
-TITLES = {address: title for titles in MENU.values() for address, title in titles.items()}
 PATIENCE = 120_000  # milliseconds; what is there sooner is not waited for
 expect.set_options(timeout=PATIENCE)
 # What moves is drawn over and over by the processor, and a click may miss it; it still ends, and says so.
@@ -289,7 +272,8 @@ def title_of(page):
 
 def go_to(page, title):
     """Open a page by the menu, and wait until nothing of the one before is left."""
-    menu = next(menu for menu, titles in MENU.items() if title in titles.values())
+    [address] = [address for address, found in TITLES.items() if found == title]
+    folders = [path.parts[-3] for path in ROOT.glob(f"pages/*/{address}/page.py") if address]
     if is_narrow(page):
         open_sidebar(page)
         link = page.get_by_test_id("stSidebarNavLink").filter(has_text=exactly(title))
@@ -297,11 +281,11 @@ def go_to(page, title):
         if not link.is_visible():
             more.click()
         link.click()
-    elif menu is None:
+    elif not folders:
         page.get_by_test_id("stTopNavLink").filter(has_text=exactly(title)).click()
     else:
         link = page.get_by_test_id("stTopNavDropdownLink").filter(has_text=exactly(title))
-        press_until(page.get_by_test_id("stTopNavSection").filter(has_text=menu), link)
+        press_until(page.get_by_test_id("stTopNavSection").filter(has_text=folders[0].capitalize()), link)
         link.click()
     expect(title_of(page)).to_have_text(title)
     settled(page)
