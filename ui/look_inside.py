@@ -66,13 +66,11 @@ def chunk_table(
             chosen = st.selectbox(
                 "Chunk of the table",
                 numbers,
-                format_func=lambda number: chunk_name(number, chunks[number]),
+                format_func=lambda number: (
+                    f"{number + 1} · {shortened(chunks[number].document, 24)} · "
+                    f"{beginning(chunks[number].text, 48)}"
+                ),
                 key=f"chunks-{key}",
                 width=480,
             )
         show_look_inside(chunks[chosen], key)
-
-
-def chunk_name(number: int, chunk: Chunk) -> str:
-    """Return a chunk's row in a table, its document and its beginning."""
-    return f"{number + 1} · {shortened(chunk.document, 24)} · {beginning(chunk.text, 48)}"

@@ -63,7 +63,10 @@ def show_explained(
     if chapter == WITHOUT_WORDS:
         show_left_out(encoder, max_tokens, found, key)
         return
-    level = level_choice(found, key)
+    longer = max(len(found.first.encoding), len(found.second.encoding))
+    default: UnitLevel = "tokens" if longer <= LABELLED_TOKENS else "words"
+    reason = "Contributions of sub-words add up to those of words, and these to those of sentences."
+    level = choice("Show", LEVELS, f"{key}-level-{default}", reason, default, str.capitalize)
     rows, columns = text_units(found.first, level), text_units(found.second, level)
     if chapter == BOTH_TEXTS:
         show_sum(found)
@@ -92,14 +95,6 @@ def strategy_choice(encoder: Encoder, key: str) -> str:
     )
     st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
     return strategy
-
-
-def level_choice(found: Decomposition, key: str) -> UnitLevel:
-    """Draw the choice of the unit: tokens by default for short texts, words for longer ones."""
-    longer = max(len(found.first.encoding), len(found.second.encoding))
-    default: UnitLevel = "tokens" if longer <= LABELLED_TOKENS else "words"
-    reason = "Contributions of sub-words add up to those of words, and these to those of sentences."
-    return choice("Show", LEVELS, f"{key}-level-{default}", reason, default, str.capitalize)
 
 
 def show_sum(found: Decomposition) -> None:

@@ -59,8 +59,10 @@ def show_cache(written: Written, times: WritingTimes) -> None:
         alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
     )
     st.caption(answer_words(cost, len(written.ids)))
-    icon = ":material/refresh:"
-    st.button("Measure again", key="measure-cache", icon=icon, on_click=clear_measured, type="tertiary")
+    if st.button("Measure again", key="measure-cache", icon=":material/refresh:", type="tertiary"):
+        measured.clear()
+        measured_precision.clear()
+        st.rerun()
     st.markdown("**Why it grows**")
     st.write(
         "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
@@ -70,12 +72,6 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     )
     show_size(written, times)
     show_precision(ids[: lengths[-1]])
-
-
-def clear_measured() -> None:
-    """Forget what was measured, so that it is measured again."""
-    measured.clear()
-    measured_precision.clear()
 
 
 def measured_lengths(n_prompt: int) -> tuple[int, ...]:

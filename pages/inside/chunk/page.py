@@ -55,21 +55,6 @@ def model_choice() -> Model:
     )
 
 
-def limit_choice() -> int:
-    """Draw the choice of the encoder's token limit."""
-    encoder = load_encoder()
-    limits = limits_of(encoder)
-    return st.radio(
-        "Tokens read",
-        list(limits),
-        index=list(limits).index(encoder.max_tokens),
-        format_func=lambda limit: f"{limit} · {limits[limit]}",
-        help="Text beyond this many tokens, special tokens included, never reaches the model.",
-        key="inside-limit",
-        persist_state="session",
-    )
-
-
 def decoder_limit() -> int:
     """Return how many tokens of a text the decoder reads here."""
     return min(DECODER_TOKENS, load_decoder().max_tokens)
@@ -86,7 +71,19 @@ def page_input() -> Input:
     if source == CHUNK:
         return chunk_input(model)
     with st.sidebar:
-        max_tokens = limit_choice() if model == "encoder" else decoder_limit()
+        if model == "encoder":
+            limits = limits_of(load_encoder())
+            max_tokens = st.radio(
+                "Tokens read",
+                list(limits),
+                index=list(limits).index(load_encoder().max_tokens),
+                format_func=lambda limit: f"{limit} · {limits[limit]}",
+                help="Text beyond this many tokens, special tokens included, never reaches the model.",
+                key="inside-limit",
+                persist_state="session",
+            )
+        else:
+            max_tokens = decoder_limit()
     if source == PAIR:
         left, right = st.columns(2)
         first = left.text_area("First text", "How do cats sleep?", height=80)

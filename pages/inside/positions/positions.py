@@ -1,14 +1,11 @@
 """The effect of four position schemes on the attention score over distance."""
 
-from collections.abc import Sequence
 from itertools import cycle
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine import Decoder
-from engine.documents.document import Chunk
 from engine.inspection.model.positions import DistanceScores, decoder_score_by_distance, score_by_distance
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
@@ -62,7 +59,11 @@ def show_positions() -> None:
     """Draw the loaded decoder's own scheme, with the length of the chunks in use, and all four schemes."""
     decoder = load_decoder()
     chunks = all_chunks(chosen_documents(), cut_in_use(load_encoder()))
-    length = median_length(chunks, decoder)
+    length = None  # the decoder's tokens of a chunk of median length, if it has such a position
+    if chunks:
+        middle = sorted(chunks, key=lambda chunk: chunk.n_tokens)[len(chunks) // 2]
+        n_tokens = decoder_tokens(middle.text, decoder.name)
+        length = n_tokens if 0 < n_tokens < decoder.max_tokens else None
     own = own_scheme(decoder.name, min(max(N_DISTANCES, (length or 0) + 1), decoder.max_tokens))
     st.markdown(f"**{escape_markdown(finding(own, decoder.name, length, len(chunks)))}**")
     show_scheme(own, "positions-own", length)
@@ -76,15 +77,6 @@ def show_positions() -> None:
         "One head without trained matrices: the effect of nothing but the positions. The heads of a trained "
         "model amplify it or weaken it."
     )
-
-
-def median_length(chunks: Sequence[Chunk], decoder: Decoder) -> int | None:
-    """Return the decoder's tokens of a chunk of median length, None where there is no such position."""
-    if not chunks:
-        return None
-    middle = sorted(chunks, key=lambda chunk: chunk.n_tokens)[len(chunks) // 2]
-    length = decoder_tokens(middle.text, decoder.name)
-    return length if 0 < length < decoder.max_tokens else None
 
 
 def finding(scheme: DistanceScores, model: str, length: int | None, n_chunks: int) -> str:
