@@ -7,7 +7,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation.checks import check_questions, measurable, repaired
 from engine.evaluation.questions import Question, Reference, load_questions
 
@@ -16,11 +15,6 @@ TEXT = (
     "of them. The gate is closed at night. Storms came late; the lamp-keeper slept."
 )
 DOCUMENT = Document("port.md", TEXT)
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return load_corpus(BUNDLED_CORPUS)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +38,8 @@ def edited(questions, edit):
     return [replace(q, references=tuple(edit(reference) for reference in q.references)) for q in questions]
 
 
-def test_the_bundled_questions_have_no_problem(corpus, questions):
-    assert check_questions(questions, corpus) == []
+def test_the_bundled_questions_have_no_problem(bundled, questions):
+    assert check_questions(questions, bundled) == []
     assert repaired(questions, []) == questions
 
 
@@ -163,16 +157,16 @@ def test_a_suggestion_is_always_a_span_of_the_document(content, text, start):
         (lambda one: replace(one, content=re.sub(r"\s+", "\n  ", one.content)), 0.9),
     ],
 )
-def test_shifted_and_reflowed_passages_are_all_found_again(corpus, questions, edit, least):
+def test_shifted_and_reflowed_passages_are_all_found_again(bundled, questions, edit, least):
     broken = edited(questions, edit)
-    problems = check_questions(broken, corpus)
+    problems = check_questions(broken, bundled)
     assert sum(len(question.references) for question in broken) >= len(problems) > 0.9 * len(broken)
     mended = repaired(broken, problems)
-    assert check_questions(mended, corpus) == []
+    assert check_questions(mended, bundled) == []
     assert min(overlaps(mended, questions)) >= least
 
 
-def test_passages_with_lost_words_are_nearly_all_found_again(corpus, questions):
+def test_passages_with_lost_words_are_nearly_all_found_again(bundled, questions):
     """Every seventh word is gone, and the place is said to be the document's beginning."""
 
     def without_words(reference):
@@ -180,7 +174,7 @@ def test_passages_with_lost_words_are_nearly_all_found_again(corpus, questions):
         return Reference(" ".join(words), 0, 5)
 
     broken = edited(questions, without_words)
-    mended = repaired(broken, check_questions(broken, corpus))
+    mended = repaired(broken, check_questions(broken, bundled))
     shares = np.array(overlaps(mended, questions))
     assert (shares > 0.9).mean() > 0.9
     assert (shares > 0.5).mean() > 0.98

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import split
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
@@ -21,11 +20,6 @@ from engine.evaluation.sentence_check import (
 )
 
 
-@pytest.fixture(scope="module")
-def corpus():
-    return load_corpus(BUNDLED_CORPUS)
-
-
 def chunk(start, end, document="a.md"):
     return Chunk(document, start, end, "x" * (end - start), 1)
 
@@ -35,9 +29,9 @@ def question(start, end, corpus_id="a"):
 
 
 @pytest.mark.parametrize("n", [1, 2, 30, 31])
-def test_every_sentence_is_asked_for_word_by_word_and_reworded(corpus, n):
-    texts = {document.name.removesuffix(".md"): document.text for document in corpus}
-    probes = sentence_questions(corpus, n)
+def test_every_sentence_is_asked_for_word_by_word_and_reworded(bundled, n):
+    texts = {document.name.removesuffix(".md"): document.text for document in bundled}
+    probes = sentence_questions(bundled, n)
     assert [probe.wording for probe in probes] == list(WORDINGS) * n
     for verbatim, reworded in zip(probes[::2], probes[1::2], strict=True):
         (reference,) = verbatim.question.references
@@ -53,16 +47,16 @@ def test_every_sentence_is_asked_for_word_by_word_and_reworded(corpus, n):
         assert reworded.question.text != verbatim.question.text
 
 
-def test_thirds_and_documents_get_equal_shares(corpus):
-    probes = sentence_questions(corpus, 24)
+def test_thirds_and_documents_get_equal_shares(bundled):
+    probes = sentence_questions(bundled, 24)
     drawn = Counter((probe.depth, probe.question.corpus_id) for probe in probes[::2])
     assert set(drawn.values()) == {2}
-    assert len(drawn) == 3 * len(corpus)
+    assert len(drawn) == 3 * len(bundled)
 
 
-def test_the_seed_decides(corpus):
-    assert sentence_questions(corpus, 9, seed=1) == sentence_questions(corpus, 9, seed=1)
-    assert sentence_questions(corpus, 9, seed=1) != sentence_questions(corpus, 9, seed=2)
+def test_the_seed_decides(bundled):
+    assert sentence_questions(bundled, 9, seed=1) == sentence_questions(bundled, 9, seed=1)
+    assert sentence_questions(bundled, 9, seed=1) != sentence_questions(bundled, 9, seed=2)
 
 
 def test_no_sentence_is_drawn_twice_and_few_are_all_drawn():
@@ -83,9 +77,9 @@ def test_documents_without_fitting_sentences_are_told(text):
         sentence_questions([Document("a.md", text)], 3)
 
 
-def test_at_least_one_sentence_is_asked_for(corpus):
+def test_at_least_one_sentence_is_asked_for(bundled):
     with pytest.raises(InputError, match="0 sentences: test with 1 or more"):
-        sentence_questions(corpus, 0)
+        sentence_questions(bundled, 0)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +116,8 @@ def test_containment_by_hand():
     assert containment(scores, own, groups, 2) == {"head": 1.0, "tail": 1.0, "middle": 0.0}
 
 
-def test_the_encoder_passes_and_noise_does_not(encoder, corpus):
-    documents = [document for document in corpus if document.name == "inside_the_pipeline.md"]
+def test_the_encoder_passes_and_noise_does_not(encoder, bundled):
+    documents = [document for document in bundled if document.name == "inside_the_pipeline.md"]
     chunks = split(documents[0], encoder.tokenizer)
     probes = sentence_questions(documents, 12)
     own = own_chunks([probe.question for probe in probes], chunks)
