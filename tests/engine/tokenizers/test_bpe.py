@@ -46,13 +46,8 @@ def known_bytes(decoder):
     return {token[0] for token in tokens if len(token) == 1}
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@given(text=UNICODE | st.sampled_from(TEXTS))
 def test_ids_equal_the_official_tokenizer(decoder, official, text):
-    assert decoder.tokenizer.encode(text).ids == official.encode(text, add_special_tokens=False)
-
-
-@given(text=UNICODE)
-def test_ids_equal_the_official_tokenizer_on_any_text(decoder, official, text):
     assert decoder.tokenizer.encode(text).ids == official.encode(text, add_special_tokens=False)
 
 
@@ -67,21 +62,16 @@ def test_offsets_cover_the_text_in_order(decoder, text):
         assert end == len(text)
 
 
-@pytest.mark.parametrize("text", TEXTS[:-1])
-def test_decoding_gives_the_text_back(decoder, text):
-    assert decoder.tokenizer.decode(decoder.tokenizer.encode(text).ids) == text
-
-
 def test_special_tokens_are_one_id_unless_the_text_is_literal(decoder):
-    tokenizer, text = decoder.tokenizer, "a<|im_end|>b"
-    assert tokenizer.special["<|im_end|>"] in tokenizer.encode(text).ids
+    tokenizer, text = decoder.tokenizer, "<|im_end|>a<|im_end|>"
+    number = tokenizer.special["<|im_end|>"]
+    assert tokenizer.decode(tokenizer.encode(text).ids) == "a"  # control tokens are no text
+    encoding = tokenizer.encode(text, literal=[(0, 11)])
+    assert encoding.ids.count(number) == 1
+    assert encoding.offsets[-1] == (11, 21)
     literal = tokenizer.encode(text, literal=[(0, len(text))])
-    assert tokenizer.special["<|im_end|>"] not in literal.ids
+    assert number not in literal.ids
     assert tokenizer.decode(literal.ids) == text
-
-
-def test_control_tokens_are_not_shown_as_text(decoder):
-    assert decoder.tokenizer.decode(decoder.tokenizer.encode("a<|im_end|>b").ids) == "ab"
 
 
 def rank_of(*pairs):
@@ -94,22 +84,14 @@ def merged(symbols, rank):
     return [symbol for symbol in merge(symbols, rank) if symbol]
 
 
-def test_the_best_pair_is_merged_first():
+def test_the_best_pair_is_merged_first_and_of_equals_the_leftmost():
     rank = rank_of("b c", "a b", "a bc")
     assert merged("abc", rank) == ["abc"]
     assert merged("abab", rank) == ["ab", "ab"]
-    assert merged("", rank) == []
-
-
-def test_of_equal_pairs_the_leftmost_is_merged_first():
     assert merged("aaa", lambda left, right: 0 if left == right else None) == ["aa", "a"]
-
-
-def test_every_merge_is_told_with_its_rank():
     symbols = list("abc")
-    assert list(merges(symbols, rank_of("b c", "a b", "a bc"))) == [(("b", "c"), 0), (("a", "bc"), 2)]
+    assert list(merges(symbols, rank)) == [(("b", "c"), 0), (("a", "bc"), 2)]
     assert symbols == ["abc", "", ""]
-    assert list(merges(list("cab"), rank_of())) == []
 
 
 @given(word=st.text("abc", max_size=12), pairs=st.permutations(["a b", "b c", "c a", "a a", "a bc", "bc ab"]))
@@ -164,11 +146,6 @@ def test_steps_keep_special_tokens_whole_unless_the_text_is_literal(decoder):
     assert not any(word.special for word in literal)
 
 
-def test_segment_ids_are_0_throughout(decoder):
-    encoding = decoder.tokenizer.encode("Hello world")
-    assert encoding.type_ids == [0] * len(encoding)
-
-
 @pytest.mark.parametrize(("text", "reason"), [(None, "NoneType"), (b"x", "bytes"), ("\udc80", "surrogate")])
 def test_what_is_not_text_is_refused(decoder, text, reason):
     for method in (decoder.tokenizer.encode, decoder.tokenizer.stages):
@@ -187,10 +164,3 @@ def test_any_text_whose_bytes_have_tokens_comes_back(decoder, known_bytes, text)
     text = "".join(character for character in text if set(character.encode()) <= known_bytes)
     everything = [(0, len(text))]
     assert tokenizer.decode(tokenizer.encode(text, literal=everything).ids) == text
-
-
-def test_special_tokens_count_outside_the_literal_span_alone(decoder):
-    tokenizer, text = decoder.tokenizer, "<|im_end|>a<|im_end|>"
-    encoding = tokenizer.encode(text, literal=[(0, 11)])
-    assert encoding.ids.count(tokenizer.special["<|im_end|>"]) == 1
-    assert encoding.offsets[-1] == (11, 21)

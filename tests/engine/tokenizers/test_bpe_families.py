@@ -200,28 +200,19 @@ SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"
 DIGITS = {"type": "Digits", "individual_digits": True}
 
 
+def sequence(*steps):
+    return {"type": "Sequence", "pretokenizers": list(steps)}
+
+
 @pytest.mark.parametrize(
     ("pre_tokenizer", "reason"),
     [
         ({"type": "Whitespace"}, "only byte-level BPE, and SentencePiece"),
-        ({"type": "Sequence", "pretokenizers": [BYTES, SPLIT]}, "only byte-level BPE, and SentencePiece"),
-        (
-            {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, BYTES]},
-            "Whitespace.* cannot be read",
-        ),
-        (
-            {"type": "Sequence", "pretokenizers": [{**SPLIT, "invert": True}, BYTES]},
-            "invert.* cannot be read",
-        ),
-        ({"type": "Sequence", "pretokenizers": [{**SPLIT, "behavior": "Removed"}, BYTES]}, "cannot be read"),
-        (
-            {"type": "Sequence", "pretokenizers": [DIGITS, {**BYTES, "add_prefix_space": True}]},
-            "add_prefix_space.* cannot be read",
-        ),
-        (
-            {"type": "Sequence", "pretokenizers": [{**SPLIT, "pattern": {"Regex": "("}}, BYTES]},
-            "pattern that cannot be read",
-        ),
+        (sequence({"type": "Whitespace"}, BYTES), "Whitespace.* cannot be read"),
+        (sequence({**SPLIT, "invert": True}, BYTES), "invert.* cannot be read"),
+        (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "cannot be read"),
+        (sequence(DIGITS, {**BYTES, "add_prefix_space": True}), "add_prefix_space.* cannot be read"),
+        (sequence({**SPLIT, "pattern": {"Regex": "("}}, BYTES), "pattern that cannot be read"),
     ],
     ids=str,
 )
@@ -234,20 +225,13 @@ def test_words_that_are_cut_another_way_are_refused(tmp_path, pre_tokenizer, rea
     ("changes", "reason"),
     [
         ({"vocab": None}, "vocab"),
-        ({"vocab": {"a": 0, "b": "1", "ab": 2}}, "whole numbers from 0 on"),
         ({"vocab": {"a": 0, "b": -1, "ab": 2}}, "whole numbers from 0 on"),
-        ({"vocab": {}}, "whole numbers from 0 on"),
         ({"merges": None}, "merges"),
         ({"merges": ["a b c"]}, "'a b c', which is not two tokens"),
-        ({"merges": ["ab"]}, "'ab', which is not two tokens"),
-        ({"merges": [["a"]]}, "'a', which is not two tokens"),
-        ({"merges": ["a c"]}, "'a c', which is not two tokens"),
         ({"merges": ["b a"]}, "'b a', which is not two tokens that make a third"),
         ({"merges": [5]}, "not a complete tokenizer"),
         ({"type": "Unigram"}, "Unigram tokenizer"),
         ({"end_of_word_suffix": "</w>"}, "end_of_word_suffix"),
-        ({"continuing_subword_prefix": "##"}, "continuing_subword_prefix"),
-        ({"dropout": 0.1}, "dropout"),
         ({"unk_token": "a", "fuse_unk": True}, "fuse_unk"),
         ({"normalizer": {"type": "Lowercase"}}, "normalizer .*Lowercase.* cannot be read"),
         ({"post_processor": {"type": "BertProcessing"}}, "post_processor BertProcessing"),
@@ -269,7 +253,6 @@ def test_a_damaged_tokenizer_file_is_refused(tmp_path, changes, reason):
         ({"tokens": ["a"]}, "2001 values in 'tokenizer.ggml.token_type' for 1 tokens"),
         ({"tokens": "a"}, "no texts in 'tokenizer.ggml.tokens'"),
         ({"merges": ["Ġ t", "a qqq"]}, "'a qqq', which is not two tokens"),
-        ({"merges": ["Ġt"]}, "'Ġt', which is not two tokens"),
         ({"merges": 3}, "no texts in 'tokenizer.ggml.merges'"),
         *(
             ({key: None}, f"no metadata 'tokenizer.ggml.{key}'")

@@ -139,11 +139,8 @@ def test_of_equal_scores_the_leftmost_pair_is_merged_first(tmp_path):
 
 def test_a_token_is_the_bytes_it_stands_for(older):
     tokenizer = older[1]
-    numbers = {
-        token: tokenizer.encode(text).ids[0] for token, text in (("▁the", "the"), ("<tool>", "<tool>"))
-    }
-    assert tokenizer.token_bytes(numbers["▁the"]) == b" the"
-    assert tokenizer.token_bytes(numbers["<tool>"]) == b"<tool>"
+    for token, text in (("▁the", "the"), ("<tool>", "<tool>")):
+        assert tokenizer.token_bytes(tokenizer.encode(text).ids[0]) == token.replace("▁", " ").encode()
     assert tokenizer.token_bytes(3 + 0xE2) == b"\xe2"
     assert [tokenizer.token_bytes(number) for number in (0, 1, 2, 99_999)] == [b""] * 4
 
@@ -219,9 +216,7 @@ def test_a_damaged_gguf_tokenizer_is_refused(tmp_path, changes, reason):
     ("part", "reason"),
     [
         ({"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}}, "pre-tokenizer .* cannot be read"),
-        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "?"}}, "'?'"),
         ({"normalizer": {"type": "Prepend", "prepend": "ab"}}, "normalizer .* cannot be read"),
-        ({"normalizer": {"type": "Replace", "pattern": {"Regex": " "}, "content": "▁"}}, "normalizer"),
         ({"pre_tokenizer": SPLIT, "normalizer": None}, "pre-tokenizer .* cannot be read"),
         ({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}, "byte fallback, are read"),
     ],
