@@ -8,23 +8,55 @@ import numpy as np
 from engine.documents.document import Chunk
 from engine.evaluation.metrics import reciprocal_rank
 from engine.evaluation.questions import Question, relevance
-from engine.inspection.model.faults import Faults, broken_vectors, embed_packs, padded_ids
-from engine.inspection.pooling.stop_words import stop_word_spans, without_stop_words
+from engine.inspection.model.faults import PAD_TOKENS, Faults, broken_vectors, embed_packs, padded_ids
+from engine.inspection.pooling.stop_words import STOP_WORDS, stop_word_spans, without_stop_words
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.tokenizers.encoding import Encoding
 from engine.weights.fetch import Progress
 
-MISTAKES = (
-    "padding_averaged",
-    "padding_attended",
-    "no_special_tokens",
-    "no_stop_words",
-    "stop_words_deleted",
-    "not_normalized",
-)
-OF_BERT = ("padding_averaged", "padding_attended")  # need faults in a forward pass
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake: its name, what is wrong, and whether it needs a forward pass of BERT with faults."""
+
+    label: str
+    help: str
+    is_of_bert: bool = False
+
+
+MISTAKES = {
+    "padding_averaged": Mistake(
+        "padding averaged in",
+        f"A batch is padded to {PAD_TOKENS} tokens and the mean forgets the mask. Attention masks the "
+        "padding as it should.",
+        is_of_bert=True,
+    ),
+    "padding_attended": Mistake(
+        "padding read and averaged in",
+        "The attention mask is forgotten altogether: [PAD] is a token like any other.",
+        is_of_bert=True,
+    ),
+    "no_special_tokens": Mistake(
+        "special tokens left out",
+        "The mean leaves out the special tokens around the text, such as [CLS] and [SEP]. The default model "
+        "was trained with them in it.",
+    ),
+    "no_stop_words": Mistake(
+        "stop words left out of the mean",
+        f"The layers read the whole text, and the mean leaves out {len(STOP_WORDS)} function words such as "
+        "“the”, “of”, “not”.",
+    ),
+    "stop_words_deleted": Mistake(
+        "stop words deleted from the text", "The same words are deleted before the model reads the text."
+    ),
+    "not_normalized": Mistake(
+        "lengths kept, inner product",
+        "Vectors are not brought to length 1, so the inner product favours long vectors. Their direction is "
+        "right.",
+    ),
+}
 PADDED = Faults(pad_mean=True)
 
 
@@ -37,15 +69,8 @@ def mistaken_vectors(
 ) -> Array:
     """Embed texts by mean pooling with a mistake: ``(n_texts, d_model)``.
 
-    The mistake is one of `MISTAKES`, or None for the correct vectors; the rest is as in `Encoder.encode`.
-
-    - ``padding_averaged``: texts are padded to `PAD_TOKENS` tokens, and the mean is over the padding too,
-      though attention masks it.
-    - ``padding_attended``: attention does not mask the padding either.
-    - ``no_special_tokens``: the mean leaves out special tokens, such as [CLS] and [SEP].
-    - ``no_stop_words``: the mean leaves out the tokens of stop words, after the layers have read them.
-    - ``stop_words_deleted``: stop words are deleted before the model reads the text.
-    - ``not_normalized``: vectors keep their lengths; all others have length 1.
+    The mistake is one of `MISTAKES`, or None for the correct vectors; the rest is as in `Encoder.encode`. All
+    vectors but ``not_normalized`` have length 1.
     """
     limit = encoder.token_limit(max_tokens)
     match mistake:
@@ -106,7 +131,8 @@ def masked_vectors(
 
 def possible_mistakes(encoder: Encoder) -> tuple[str, ...]:
     """Return those of `MISTAKES` that an encoder can be used with: those of padding only if it is BERT."""
-    return tuple(each for each in MISTAKES if encoder.model_type == "bert" or each not in OF_BERT)
+    is_bert = encoder.model_type == "bert"
+    return tuple(name for name, mistake in MISTAKES.items() if is_bert or not mistake.is_of_bert)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import streamlit as st
 from engine import Encoder
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question, relevance
-from engine.inspection.model.faults import PAD_TOKENS
 from engine.inspection.pooling.mistakes import (
     MISTAKES,
     MistakeReport,
@@ -16,7 +15,6 @@ from engine.inspection.pooling.mistakes import (
     mistaken_vectors,
     possible_mistakes,
 )
-from engine.inspection.pooling.stop_words import STOP_WORDS
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import embedding_spec
@@ -31,28 +29,13 @@ from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.tables import show_table
 from ui.text import escape_markdown
 
-NAMES = {
-    "padding_averaged": "padding averaged in",
-    "padding_attended": "padding read and averaged in",
-    "no_special_tokens": "special tokens left out",
-    "no_stop_words": "stop words left out of the mean",
-    "stop_words_deleted": "stop words deleted from the text",
-    "not_normalized": "lengths kept, inner product",
-}
-WHAT = {
-    "padding_averaged": f"A batch is padded to {PAD_TOKENS} tokens and the mean forgets the mask. Attention "
-    "masks the padding as it should.",
-    "padding_attended": "The attention mask is forgotten altogether: [PAD] is a token like any other.",
-    "no_special_tokens": "The mean leaves out the special tokens around the text, such as [CLS] and [SEP]. "
-    "The default model was trained with them in it.",
-    "no_stop_words": f"The layers read the whole text, and the mean leaves out {len(STOP_WORDS)} function "
-    "words such as “the”, “of”, “not”.",
-    "stop_words_deleted": "The same words are deleted before the model reads the text.",
-    "not_normalized": "Vectors are not brought to length 1, so the inner product favours long vectors. Their "
-    "direction is right.",
-}
 RIGHT = "done right"
 MRR = METRICS["mrr"].label
+
+
+def label_of(mistake: str | None) -> str:
+    """Return the name of a mistake, or of none."""
+    return RIGHT if mistake is None else MISTAKES[mistake].label
 
 
 def show_mistakes(pooled: PooledChunks) -> None:
@@ -63,7 +46,11 @@ def show_mistakes(pooled: PooledChunks) -> None:
         "error; searches just get worse, or happen not to."
     )
     with st.expander("The mistakes"):
-        st.markdown("\n".join(f"- **{escape_markdown(NAMES[name])}**: {WHAT[name]}" for name in mistakes))
+        st.markdown(
+            "\n".join(
+                f"- **{escape_markdown(MISTAKES[name].label)}**: {MISTAKES[name].help}" for name in mistakes
+            )
+        )
         if len(mistakes) < len(MISTAKES):
             st.caption("Mistakes with the padding can be made only with models of BERT.")
     sentences, _ = sentence_input("pooling-mistakes")
@@ -88,22 +75,24 @@ def show_sentence_mistakes(
     )  # (n_mistakes, n_sentences)
     st.markdown("**How far each vector is turned** (cosine with the right one; 1 is not at all)")
     show_figure(
-        turned_map(turned, [NAMES[name] for name in mistakes]),
+        turned_map(turned, [label_of(name) for name in mistakes]),
         "pooling-mistakes-turned",
         {"mistakes": np.array(mistakes), "cosines": turned},
         "Mean cosine of mistaken and right vectors. "
-        + "; ".join(f"{NAMES[name]}: {row.mean():.3f}" for name, row in zip(mistakes, turned, strict=True)),
+        + "; ".join(
+            f"{label_of(name)}: {row.mean():.3f}" for name, row in zip(mistakes, turned, strict=True)
+        ),
     )
     mistake = st.selectbox(
         "Mistake",
         mistakes,
-        format_func=NAMES.__getitem__,
+        format_func=label_of,
         key="pooling-mistakes-shown",
         persist_state="session",
         help="Its similarity matrix is drawn next to the right one.",
     )
     made = wrong[mistakes.index(mistake)]
-    matrices = {RIGHT: right @ right.T, NAMES[mistake]: made @ made.T}
+    matrices = {RIGHT: right @ right.T, label_of(mistake): made @ made.T}
     st.markdown(ranking_change(*matrices.values()))
     show_matrices(matrices, "pooling-mistakes")
 
@@ -179,7 +168,7 @@ def report_of(
     The bar is drawn within, as Streamlit repeats the drawing of a cached result.
     """
     right, limit = _pooled.vectors["mean"], _pooled.max_tokens
-    with counting(f"{_place}, {NAMES.get(mistake or '', RIGHT)}", "texts") as show:
+    with counting(f"{_place}, {label_of(mistake)}", "texts") as show:
         return mistake_report(_pooled.encoder, _pooled.chunks, right, _questions, mistake, limit, show)
 
 
@@ -189,7 +178,7 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
     show_table(
         [
             {
-                "Mistake": NAMES.get(report.mistake or "", RIGHT),
+                "Mistake": label_of(report.mistake),
                 MRR: report.mrr,
                 "Against right": report.mrr - right.mrr,
                 "Better": int((report.reciprocal_ranks > right.reciprocal_ranks).sum()),
@@ -200,7 +189,7 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
             for report in reports
         ],
         "What each mistake costs: "
-        + "; ".join(f"{NAMES.get(report.mistake or '', RIGHT)} {MRR} {report.mrr:.3f}" for report in reports),
+        + "; ".join(f"{label_of(report.mistake)} {MRR} {report.mrr:.3f}" for report in reports),
         {
             MRR: st.column_config.NumberColumn(format="%.3f", help=METRICS["mrr"].help),
             "Against right": st.column_config.NumberColumn(format="%+.3f"),
@@ -223,9 +212,9 @@ def costliest(reports: Sequence[MistakeReport]) -> str:
     """Name the costliest mistake and the harmless ones, as Markdown; the first report has no mistake."""
     right, *wrong = reports
     worst = min(wrong, key=lambda report: report.mrr)
-    harmless = [NAMES[str(report.mistake)] for report in wrong if report.mrr >= right.mrr]
+    harmless = [label_of(report.mistake) for report in wrong if report.mrr >= right.mrr]
     words = (
-        f"Costliest: **{escape_markdown(NAMES[str(worst.mistake)])}**, {MRR} {worst.mrr:.3f} instead of "
+        f"Costliest: **{escape_markdown(label_of(worst.mistake))}**, {MRR} {worst.mrr:.3f} instead of "
         f"{right.mrr:.3f}."
         if worst.mrr < right.mrr
         else "None of them costs anything here."

@@ -17,21 +17,20 @@ from ui.figures import legend_below, styled
 from ui.text import escape_plotly
 
 BASELINE = "mean"
+# Name, colour and symbol of the strategies by `better_than_mean`.
+KINDS = {
+    "yes": ("better than the mean", GREEN, "triangle-up"),
+    "no": ("worse", ORANGE, "triangle-down"),
+    "the same": ("the mean, or the same", BLUE, "circle"),
+    "not sure": ("not sure", GREY, "diamond"),
+}
 SAME = 0.0005  # a smaller difference of correlations does not show in a table with one decimal
 
 
 def correlation_figure(found: Sequence[StrategyCorrelation]) -> go.Figure:
     """A point with its interval for each strategy, best on top; a dotted line at the mean's correlation."""
-    colours = {"yes": GREEN, "no": ORANGE, "the same": BLUE, "not sure": GREY}
-    names = {
-        "yes": "better than the mean",
-        "no": "worse",
-        "the same": "the mean, or the same",
-        "not sure": "not sure",
-    }
-    shapes = {"yes": "triangle-up", "no": "triangle-down", "the same": "circle", "not sure": "diamond"}
     figure = go.Figure()
-    for kind, colour in colours.items():
+    for kind, (name, colour, symbol) in KINDS.items():
         own = [one for one in found if better_than_mean(one) == kind and not np.isnan(one.spearman.estimate)]
         if not own:
             continue
@@ -41,8 +40,8 @@ def correlation_figure(found: Sequence[StrategyCorrelation]) -> go.Figure:
                 x=at,
                 y=[in_lines(pooling_label(one.strategy)) for one in own],
                 mode="markers",
-                name=names[kind],
-                marker={"size": 11, "color": colour, "symbol": shapes[kind]},
+                name=name,
+                marker={"size": 11, "color": colour, "symbol": symbol},
                 error_x={
                     "array": [100 * one.spearman.high - x for one, x in zip(own, at, strict=True)],
                     "arrayminus": [x - 100 * one.spearman.low for one, x in zip(own, at, strict=True)],

@@ -3,9 +3,9 @@ import pytest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
-from engine.inspection.pooling.mistakes import MISTAKES, possible_mistakes
+from engine.inspection.pooling.mistakes import possible_mistakes
 from pages.improve.poolings.examples import EXAMPLES
-from pages.improve.poolings.mistakes import NAMES, WHAT, ranking_change
+from pages.improve.poolings.mistakes import ranking_change
 from pages.improve.poolings.pair import BACK, FORWARD
 from pages.improve.poolings.sentences import headline, most_alike
 from pages.improve.poolings.similarity_figures import cosine_matrix, in_lines, token_heat_map
@@ -110,7 +110,6 @@ def test_a_change_of_order_is_counted_and_a_change_of_scores_is_not():
     right = matrix(0.5, 0.4)
     assert ranking_change(right, right / 2).startswith("The order is the same")
     assert "from 1 of 3 sentences: 1." in ranking_change(right, matrix(0.4, 0.5))
-    assert set(NAMES) == set(WHAT) == set(MISTAKES)
 
 
 def test_figures_share_their_scale_and_escape_tokens():

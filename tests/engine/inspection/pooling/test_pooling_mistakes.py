@@ -180,5 +180,5 @@ def test_a_report_ranks_with_the_mistake_on_both_sides(encoder):
 def test_padding_stays_within_a_short_position_table(encoder):
     weights = replace(encoder.weights, position_table=encoder.weights.position_table[:64])
     short = replace(encoder, weights=weights, config=replace(encoder.config, max_positions=64), max_tokens=64)
-    for mistake in MISTAKES[:2]:
+    for mistake in ("padding_averaged", "padding_attended"):
         assert mistaken_vectors(short, ["hello"], mistake).shape == (1, 384)
