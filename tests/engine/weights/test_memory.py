@@ -43,60 +43,31 @@ def group_1(folder, limit, usage, inactive=0):
     }
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        pytest.param({}, 8000 * 1024, id="no groups"),
-        pytest.param(
-            {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)}, 3 * MB, id="2, a container"
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 4 * MB, 3 * MB)}, 4 * MB, id="2, file cache"
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "0::/a/b\n", **group_2("a/b/", "max", 0), **group_2("a/", 4 * MB, MB)},
-            3 * MB,
-            id="2, a limit of the group around it",
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "0::/\n", **group_2("", "max", 2 * MB)}, 8000 * 1024, id="2, no limit"
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "0::/\n", **group_2("", 99 * MB, 2 * MB)},
-            8000 * 1024,
-            id="2, machine is less",
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "0::/\n", **group_2("", 2 * MB, 3 * MB)}, 0, id="2, more than its limit"
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "5:cpu:/x\n4:hugetlb,memory:/\n0::/\n", **group_1("", 5 * MB, 2 * MB, MB)},
-            4 * MB,
-            id="1",
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "4:memory:/docker/3f2a\n", **group_1("", 5 * MB, 2 * MB)},
-            3 * MB,
-            id="1, named by the path outside its container",
-        ),
-        pytest.param(
-            {
-                "proc/self/cgroup": "4:memory:/a/b\n",
-                **group_1("", 2**63 - 4096, MB),
-                **group_1("a/", 6 * MB, MB),
-                **group_1("a/b/", 9 * MB, MB),
-            },
-            5 * MB,
-            id="1, the least of several",
-        ),
-        pytest.param(
-            {"proc/self/cgroup": "0::/../x\n", **group_2("", 5 * MB, 2 * MB)}, 3 * MB, id="2, a path outside"
-        ),
-        pytest.param({"proc/self/cgroup": "0::/gone\n"}, 8000 * 1024, id="2, no files"),
-    ],
-)
-def test_the_less_of_what_machine_and_container_have_is_free(root, files, expected):
-    write(root, {**meminfo(8000), **files})
+# The groups of the process, the files of the groups, and the bytes that are free.
+GROUPS = {
+    "none": ("", {}, 8000 * 1024),
+    "2, a container": ("0::/", group_2("", 5 * MB, 2 * MB), 3 * MB),
+    "2, file cache": ("0::/", group_2("", 5 * MB, 4 * MB, 3 * MB), 4 * MB),
+    "2, a limit around it": ("0::/a/b", group_2("a/b/", "max", 0) | group_2("a/", 4 * MB, MB), 3 * MB),
+    "2, no limit": ("0::/", group_2("", "max", 2 * MB), 8000 * 1024),
+    "2, machine is less": ("0::/", group_2("", 99 * MB, 2 * MB), 8000 * 1024),
+    "2, more than its limit": ("0::/", group_2("", 2 * MB, 3 * MB), 0),
+    "2, a path outside": ("0::/../x", group_2("", 5 * MB, 2 * MB), 3 * MB),
+    "2, no files": ("0::/gone", {}, 8000 * 1024),
+    "1": ("5:cpu:/x\n4:hugetlb,memory:/\n0::/", group_1("", 5 * MB, 2 * MB, MB), 4 * MB),
+    "1, a path outside its container": ("4:memory:/docker/3f2a", group_1("", 5 * MB, 2 * MB), 3 * MB),
+    "1, the least of several": (
+        "4:memory:/a/b",
+        group_1("", 2**63 - 4096, MB) | group_1("a/", 6 * MB, MB) | group_1("a/b/", 9 * MB, MB),
+        5 * MB,
+    ),
+}
+
+
+@pytest.mark.parametrize(("own", "files", "expected"), GROUPS.values(), ids=GROUPS)
+def test_the_less_of_what_machine_and_container_have_is_free(root, own, files, expected):
+    groups = {"proc/self/cgroup": f"{own}\n"} if own else {}
+    write(root, {**meminfo(8000), **groups, **files})
     assert available_memory() == expected
 
 
