@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -14,15 +14,9 @@ from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.weights.fetch import Progress
 
-FindingKind = Literal["exact duplicate", "near duplicate", "hub", "near empty", "oversized", "boilerplate"]
-FINDING_KINDS: tuple[FindingKind, ...] = (
-    "exact duplicate",
-    "near duplicate",
-    "boilerplate",
-    "near empty",
-    "oversized",
-    "hub",
-)
+# In the order in which they are shown.
+FindingKind = Literal["exact duplicate", "near duplicate", "boilerplate", "near empty", "oversized", "hub"]
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 NEAR_DUPLICATE = 0.90  # cosine above which two chunks nearly repeat each other
 NEIGHBORS = 10  # k of the k-occurrence that defines hubs, as in Radovanović et al.

@@ -27,7 +27,7 @@ from ui.export import show_figure
 from ui.progress import counting
 from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.tables import show_table
-from ui.text import escape_markdown
+from ui.text import escape_markdown, help_list
 
 RIGHT = "done right"
 MRR = METRICS["mrr"].label
@@ -46,11 +46,7 @@ def show_mistakes(pooled: PooledChunks) -> None:
         "error; searches just get worse, or happen not to."
     )
     with st.expander("The mistakes"):
-        st.markdown(
-            "\n".join(
-                f"- **{escape_markdown(MISTAKES[name].label)}**: {MISTAKES[name].help}" for name in mistakes
-            )
-        )
+        st.markdown(help_list(MISTAKES[name] for name in mistakes))
         if len(mistakes) < len(MISTAKES):
             st.caption("Mistakes with the padding can be made only with models of BERT.")
     sentences, _ = sentence_input("pooling-mistakes")
