@@ -114,32 +114,17 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class Written:
-    """A text that a model wrote.
-
-    Attributes
-    ----------
-    text, finish_reason
-        The text, and how it ended: ``"content_filter"`` means that a server left out the rest.
-    model, server
-        The model's name, and the address of its server, None for the built-in decoder.
-    prompt, source_places
-        What the model read, and the place of the hit that each of its sources is from.
-    ids
-        The built-in decoder's tokens, including the one that ended the answer; those of a server are unknown.
-    thought, thought_ids
-        What the model wrote within ``<think>`` before its answer, and its tokens, the tags included; quotes
-        and checks do not use it. Without a text, ``"length"`` means that the thought did not end.
-    """
+    """A text that a model wrote, and the thought within ``<think>`` before it, which no check uses."""
 
     text: str
-    finish_reason: AnswerEnd
+    finish_reason: AnswerEnd  # "content_filter": a server left out the rest
     model: str
-    server: str | None
+    server: str | None  # its address, None for the built-in decoder
     prompt: Prompt
-    source_places: tuple[int, ...]
-    ids: tuple[int, ...] = ()
+    source_places: tuple[int, ...]  # the place among the hits of each of the prompt's sources
+    ids: tuple[int, ...] = ()  # with the one that ended the answer; those of a server are unknown
     thought: str = ""
-    thought_ids: tuple[int, ...] = ()
+    thought_ids: tuple[int, ...] = ()  # with its tags
 
     @property
     def read_ids(self) -> tuple[int, ...]:
@@ -163,26 +148,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer, and all that led to it.
-
-    Attributes
-    ----------
-    question
-        The question.
-    retrieved
-        The search.
-    evidence
-        The sentences of the passages, best first; none where no passage is relevant.
-    written
-        The text, None where no model ran.
-    judged, timed
-        Its confidence with the checks, and its times.
-    """
+    """An answer, and all that led to it."""
 
     question: str
     retrieved: Retrieval
-    evidence: tuple[Quote, ...]
-    written: Written | None
+    evidence: tuple[Quote, ...]  # sentences of the passages, best first; none without a relevant passage
+    written: Written | None  # None where no model ran
     judged: Judged
     timed: Timings
 

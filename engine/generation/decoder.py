@@ -82,15 +82,13 @@ class Decoder:
         compiled: bool = True,
         kv_bits: int = 16,
     ) -> "Decoder":
-        """Load a decoder from a known name, a .gguf file, a folder or a Hub id.
+        """Load a decoder.
 
         Parameters
         ----------
         source
             A name of ``engine.weights.catalog``, a .gguf file, a folder with config.json,
             model.safetensors and tokenizer.json, or a Hugging Face id.
-        on_progress
-            Called with bytes done and bytes in all while downloading.
         compiled
             Hold matrices in the few bits of their file and generate with compiled kernels, where numba
             is installed and has them for this processor and model; else all weights are float32.
@@ -230,7 +228,7 @@ class Decoder:
             How many of the most probable tokens to yield with every token; the chosen one follows them if it
             is not among them.
         reuse
-            Cache of the last prompt: the beginning that this one shares with it is not read again.
+            The cache of the last prompt: the beginning that this one shares with it is not read again.
         prompt_lookup
             Where the text repeats itself, read the tokens that followed the last time along with the
             newest one (`PromptLookup`): faster, and the same tokens. Only compiled decoders with a cache do.

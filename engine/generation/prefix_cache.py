@@ -19,15 +19,10 @@ class PrefixCache:
     starts with an empty one.
     A generation takes the content out and puts its own back at its end: of two at once the second starts
     without reuse, and the cache keeps the content of the one that ends last.
-
-    Attributes
-    ----------
-    reused_tokens
-        Tokens that the last call found in the cache and did not read again.
     """
 
     def __init__(self) -> None:
-        self.reused_tokens = 0
+        self.reused_tokens = 0  # that the last call found in the cache
         self._lock = Lock()
         self._ids: list[int] = []
         self._cache: KVCache | None = None
@@ -58,17 +53,8 @@ class PrefixCache:
     ) -> Iterator[KVCache]:
         """Yield a cache that holds the longest known beginning of ``ids``, and keep it afterwards.
 
-        Parameters
-        ----------
-        ids
-            The tokens to read. The sequence may grow meanwhile: at the end the cache holds the first
-            ``cache.length`` of them.
-        at_most
-            Most tokens to reuse: those after them have to be read again.
-        weights, config
-            Of the decoder that reads.
-        new_cache
-            The decoder's empty cache, for when nothing can be reused.
+        The sequence may grow meanwhile: at the end the cache holds the first ``cache.length`` ids. Up to
+        ``at_most`` tokens are reused; ``new_cache`` is the decoder's empty cache, for when nothing can be.
         """
         cache = self._take(ids, at_most, weights, new_cache.keys.dtype) or new_cache
         fit_length(cache, config, len(ids))

@@ -105,36 +105,20 @@ class Server:
         stop: Sequence[str] = (),
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Iterator[TextDelta]:
-        """Have the server answer chat messages, delta by delta.
+        """Yield the server's answer to chat messages; the last delta has a ``finish_reason``.
 
-        Parameters
-        ----------
-        messages
-            ``{"role": …, "content": …}``, as `Decoder.generate` takes them.
-        max_new_tokens, sampling, stop
-            As in `Decoder.generate`; their exact effect is up to the server. Only the settings that servers
-            share may be set.
-        is_stopped
-            Called while waiting for the server; the connection is closed once it returns true.
-
-        Yields
-        ------
-        TextDelta
-            The last one has a ``finish_reason``, unless the server was stopped.
+        Settings are those of `Decoder.generate` that servers share; their exact effect is up to the server.
+        ``is_stopped`` is called while waiting: once it returns true, the connection is closed.
         """
         if not self.model:
             raise InputError(f"no model of {self.url} is chosen: give the name of one")
-        settings = server_settings(sampling) | ({"stop": list(stop)} if stop else {})
+        request = {"messages": list(messages), "max_tokens": max_new_tokens, **server_settings(sampling)}
+        request |= {"stop": list(stop)} if stop else {}
         received: SimpleQueue[TextDelta | None] = SimpleQueue()
 
         async def receive() -> None:
             try:
-                async for delta in self._stream(
-                    model=self.model,
-                    messages=list(messages),
-                    max_tokens=max_new_tokens,
-                    **settings,
-                ):
+                async for delta in self._stream(**request):
                     received.put(delta)
             finally:
                 received.put(None)
@@ -161,7 +145,7 @@ class Server:
             async with (
                 asyncio.timeout(ANSWER_S),
                 client,
-                await client.chat.completions.create(stream=True, **request) as stream,
+                await client.chat.completions.create(model=self.model, stream=True, **request) as stream,
             ):
                 async for chunk in stream:
                     for choice in chunk.choices[:1]:  # the last chunk may have none

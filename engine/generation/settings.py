@@ -42,33 +42,18 @@ DEFAULT_SEARCH = SearchSettings()
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """How a question is answered.
-
-    Attributes
-    ----------
-    max_prompt_tokens, max_new_tokens
-        Token budgets of prompt and answer; together they fit the decoder's context.
-    context
-        What the model reads: the best ``"sentences"`` of the passages, or whole ``"passages"``.
-    answer_threshold, refuse_threshold
-        Confidences from which an answer is shown as one, and below which it is refused.
-    write, check
-        Whether the model writes a text beside the quotes, and whether each of its sentences is read again
-        without the passages.
-    think
-        Whether a model with a thinking mode thinks before it answers, in up to `MAX_THOUGHT_TOKENS` more.
-    """
+    """How a question is answered; prompt and answer together fit the decoder's context."""
 
     search: SearchSettings = DEFAULT_SEARCH
     max_prompt_tokens: int = 1024
     max_new_tokens: int = 128
     sampling: Sampling = GREEDY
-    context: str = "sentences"
-    answer_threshold: float = DEFAULT_ANSWER_THRESHOLD
-    refuse_threshold: float = DEFAULT_REFUSE_THRESHOLD
-    write: bool = True
-    check: bool = True
-    think: bool = False
+    context: str = "sentences"  # a key of CONTEXTS
+    answer_threshold: float = DEFAULT_ANSWER_THRESHOLD  # confidence from which an answer is shown as one
+    refuse_threshold: float = DEFAULT_REFUSE_THRESHOLD  # confidence below which it is refused
+    write: bool = True  # whether the model writes a text beside the quotes
+    check: bool = True  # whether each of its sentences is read again without the passages
+    think: bool = False  # whether a model with a thinking mode does so first, in MAX_THOUGHT_TOKENS more
 
     @property
     def most_tokens(self) -> int:

@@ -17,22 +17,12 @@ MAX_THOUGHT_TOKENS = 1024
 class ThoughtSplitter:
     """Divide a text that comes in pieces into thought and answer.
 
-    Parameters
-    ----------
-    opened
-        Whether the prompt ends within a thought.
-
-    Attributes
-    ----------
-    part
-        Where the text is, as far as is known: at its ``"start"`` before the first word.
-    thought_ended
-        Whether there was a thought, and it has ended.
+    ``opened`` is whether the prompt ends within a thought.
     """
 
     def __init__(self, opened: bool = False) -> None:
-        self.part: Literal["start", "thought", "answer"] = "start"
-        self.thought_ended = False
+        self.part: Literal["start", "thought", "answer"] = "start"  # as far as is known
+        self.thought_ended = False  # whether there was a thought, and it has ended
         self._opened = opened
         self._waiting = ""
 

@@ -15,17 +15,10 @@ from engine.generation.settings import AnswerSettings
 
 @dataclass(frozen=True)
 class Writer:
-    """The model that writes an answer.
+    """The model that writes an answer: the ``decoder``, or a ``server`` in its place.
 
-    Attributes
-    ----------
-    decoder
-        Writes the answer, unless there is a server. Its tokenizer counts the tokens of either.
-    server
-        Writes the answer in the decoder's place.
-    reuse
-        As in `Decoder.generate`: prompts with the same passages begin alike, and the second one is read
-        sooner.
+    The decoder's tokenizer counts the tokens of either. ``reuse`` is that of `Decoder.generate`: prompts with
+    the same passages begin alike, and the second one is read sooner.
     """
 
     decoder: Decoder
