@@ -129,14 +129,6 @@ def by_hand(documents, questions, configuration, encoder):
     }
 
 
-def test_the_order_of_the_documents_changes_no_number(documents, questions, configurations, models, rows):
-    changed = list(sweep(documents[::-1], questions, configurations[-8:], models))
-    assert without_time(changed) == {
-        configuration: without_time(rows)[configuration] for configuration in configurations[-8:]
-    }
-    assert stamp_of(documents[::-1], questions, models) == stamp_of(documents, questions, models)
-
-
 def test_a_row_is_what_the_plain_way_gives(documents, questions, configurations, models, rows, encoder):
     assert {row.configuration for row in rows} == set(configurations)
     for row in random.Random(0).sample(rows, 12):
@@ -180,71 +172,40 @@ def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
     assert read_row(json.loads(row_line(rows[0]))) == rows[0]
 
 
-def test_the_other_retrievers_and_splitters_are_swept_too(documents, questions, models, encoder):
+def test_every_retriever_and_splitter_is_swept(documents, questions, models, encoder):
     made = grid(splitter=["sliding", "markdown"], chunk_tokens=[32], retriever=["mmr", "maxsim"], k=[2])
     for row in sweep(documents, questions, made.configurations, models):
         _, expected = by_hand(documents, questions, row.configuration, encoder)
         assert row.values["mrr"] == pytest.approx(expected["mrr"])
         assert row.values["span_iou@k"] == pytest.approx(expected["span_iou@k"])
-
-
-def test_sentences_are_compared_by_the_model_to_cut_where_topics_change(
-    documents, questions, models, encoder
-):
     [row] = sweep(documents, questions, [Configuration("semantic", 64, 0)], models)
-    chunks = [
-        chunk
-        for each in documents
-        for chunk in split(each, encoder.tokenizer, row.configuration.splitting, encoder.encode)
-    ]
-    assert row.n_chunks == len(chunks)
+    cut = row.configuration.splitting
+    assert row.n_chunks == sum(len(split(one, encoder.tokenizer, cut, encoder.encode)) for one in documents)
 
 
-def test_the_order_of_cells_does_not_matter(documents, questions, configurations, models, rows):
+def test_the_order_of_configurations_and_documents_changes_no_number(
+    documents, questions, configurations, models, rows
+):
     shuffled = random.Random(1).sample(configurations, len(configurations))
-    again = list(sweep(documents, questions, [*shuffled, *shuffled[:5]], models))
+    again = list(sweep(documents[::-1], questions, [*shuffled, *shuffled[:5]], models))
     assert len(again) == len(configurations)
     assert without_time(again) == without_time(rows)
+    assert stamp_of(documents[::-1], questions, models) == stamp_of(documents, questions, models)
 
 
-def test_done_cells_are_skipped(documents, questions, configurations, models, rows):
-    told = []
-    new = list(
-        sweep(
-            documents,
-            questions,
-            configurations,
-            models,
-            on_progress=lambda *done: told.append(done),
-            done=rows[:20],
-        )
-    )
-    assert not {row.configuration for row in new} & {row.configuration for row in rows[:20]}
-    assert without_time([*rows[:20], *new]) == without_time(rows)
-    assert told[0] == (20, len(configurations))
-    assert told[-1] == (len(configurations), len(configurations))
-    assert list(sweep(documents, questions, configurations, models, done=rows)) == []
-
-
-def test_progress_never_goes_back(documents, questions, configurations, models):
-    told = []
-    list(sweep(documents, questions, configurations, models, on_progress=lambda *done: told.append(done)))
-    done = [part for part, _ in told]
-    assert done == sorted(done)
-    assert {total for _, total in told} == {len(configurations)}
-    assert done[0] == 0
-    assert done[-1] == pytest.approx(len(configurations))
-
-
-def test_a_stopped_sweep_keeps_what_it_has(documents, questions, configurations, models, rows):
-    kept, cache = [], VectorCache()
-    for row in sweep(documents, questions, configurations, models, cache, is_stopped=lambda: len(kept) == 7):
+def test_a_stopped_sweep_goes_on_where_it_was(documents, questions, configurations, models, rows):
+    kept, cache, told = [], VectorCache(), []
+    given = documents, questions, configurations, models, cache
+    for row in sweep(*given, is_stopped=lambda: len(kept) == 7):
         kept.append(row)
     assert len(kept) == 7
     assert cache.n_vectors > 0
-    rest = list(sweep(documents, questions, configurations, models, cache, done=kept))
+    rest = list(sweep(*given, on_progress=lambda *done: told.append(done), done=kept))
     assert without_time([*kept, *rest]) == without_time(rows)
-    assert list(sweep(documents, questions, configurations, models, is_stopped=lambda: True)) == []
+    n = len(configurations)
+    assert [part for part, _ in told] == sorted(part for part, _ in told)
+    assert (told[0], told[-1]) == ((7, n), (pytest.approx(n), n))
+    assert list(sweep(*given, done=rows)) == list(sweep(*given, is_stopped=lambda: True)) == []
 
 
 @pytest.fixture
@@ -290,14 +251,15 @@ def test_words_alone_need_no_model(documents, questions, models, embedded_texts)
     assert embedded_texts == []
 
 
-def test_what_is_searched_has_a_size(rows, encoder):
+def test_rows_have_the_size_of_the_index_and_the_time_of_a_search(rows, encoder):
     sizes = {(row.configuration.splitting, row.configuration.retriever): row.index_bytes for row in rows}
     for row in rows:
+        assert row.search_seconds > 0
+        of_vectors = 4 * row.n_chunks * encoder.config.d_model
         if row.configuration.retriever == "dense":
-            assert row.index_bytes == 4 * row.n_chunks * encoder.config.d_model
+            assert row.index_bytes == of_vectors
         if row.configuration.retriever == "hybrid":
-            of_words = sizes[row.configuration.splitting, "bm25"]
-            assert row.index_bytes == 4 * row.n_chunks * encoder.config.d_model + of_words
+            assert row.index_bytes == of_vectors + sizes[row.configuration.splitting, "bm25"]
 
 
 def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, questions, models, monkeypatch):
@@ -328,20 +290,15 @@ def test_the_price_grows_with_the_tokens_that_are_embedded(documents, questions,
     tokens = sum(chunk.n_tokens for each in documents for chunk in cut_in(each, models))
     assert seconds(precision="int8", pooling="mean") == pytest.approx(1000 * tokens, rel=1e-3)
     assert seconds() == pytest.approx(2 * (3000 + 1000) * tokens, rel=1e-3)  # idf is a pass of its own
+    many = [replace(each, name=f"{n} {each.name}") for n in range(20) for each in documents]
+    whole = sweep_seconds(many, questions, made.configurations, models)
+    monkeypatch.setattr(sweep_cost, "SAMPLE_CHARACTERS", sum(len(each.text) for each in documents))
+    assert sweep_seconds(many, questions, made.configurations, models) == pytest.approx(whole, rel=1e-2)
 
 
 def cut_in(document, models):
     [model] = models.values()
     return split(document, model.tokenizer, Splitting("sentences", 32, 0))
-
-
-def test_the_price_of_many_documents_is_that_of_a_part_of_them(documents, questions, models, monkeypatch):
-    monkeypatch.setattr(sweep_cost, "token_seconds", lambda model, chunks, limit: 1000.0)
-    configurations = grid(chunk_tokens=[32], overlap=[0]).configurations
-    many = [replace(each, name=f"{n} {each.name}") for n in range(20) for each in documents]
-    whole = sweep_seconds(many, questions, configurations, models)
-    monkeypatch.setattr(sweep_cost, "SAMPLE_CHARACTERS", sum(len(each.text) for each in documents))
-    assert sweep_seconds(many, questions, configurations, models) == pytest.approx(whole, rel=1e-2)
 
 
 def test_pairs_of_a_cross_encoder_have_their_own_rate(documents, questions, encoder, monkeypatch, tmp_path):
@@ -413,35 +370,16 @@ class TestStore:
             append(path, row)
         return path
 
-    def test_rows_come_back_as_they_were(self, path, stamp, rows):
-        assert resume(path, stamp) == rows[:3]
-
-    def test_a_line_is_plain_json_and_one_that_was_written_so_comes_back(self, path, stamp):
-        names = ("mrr", "hit_rate@k", "recall@k", "precision@k", "ndcg@k")
-        spans = ("span_recall@k", "span_precision@k", "span_iou@k")
-        values = {name: [1 / 3, 0.0, 1.0] for name in (*names, *spans)}
-        line = {
-            "cell": vars(Configuration(chunk_tokens=77)),
-            "n_chunks": 5,
-            "n_questions": 3,
-            "metrics": dict.fromkeys(values, 4 / 9),
-            "intervals": {name: [0.1, 0.9] for name in values},
-            "values": values,
-            "seconds": 0.5,
-            "index_bytes": 64,
-        }
+    def test_a_line_of_a_former_version_comes_back(self, path, stamp, rows):
+        former = json.loads(row_line(rows[0]))
+        former["cell"] = former.pop("configuration")
+        del former["search_seconds"]
         with path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-        row = resume(path, stamp)[-1]
-        assert row.configuration == Configuration(chunk_tokens=77)
-        assert {name: list(row.values[name]) for name in row.values} == values
-        append(path, row)
-        *_, before, after = path.read_text().splitlines()
-        former = json.loads(before)
-        former["configuration"] = former.pop("cell")
-        assert json.loads(after) == former | {"search_seconds": None}
+            file.write(json.dumps(former) + "\n")
+        assert resume(path, stamp)[-1] == replace(rows[0], search_seconds=None)
 
-    def test_a_torn_last_line_is_dropped(self, path, stamp, rows):
+    def test_what_a_crash_tore_off_is_dropped(self, path, stamp, rows):
+        assert resume(path, stamp) == rows[:3]
         content = path.read_bytes()
         last = content.rstrip(b"\n").rfind(b"\n") + 1
         for end in (last + 1, len(content) - 2, len(content) - 1):
@@ -449,9 +387,7 @@ class TestStore:
             assert resume(path, stamp) == rows[:2]
         append(path, rows[2])
         assert resume(path, stamp) == rows[:3]
-
-    def test_a_torn_header_is_begun_anew(self, path, stamp, rows):
-        path.write_bytes(path.read_bytes()[:20])
+        path.write_bytes(content[:20])  # within the header
         assert resume(path, stamp) == []
         append(path, rows[0])
         assert resume(path, stamp) == rows[:1]
@@ -468,21 +404,17 @@ class TestStore:
                 resume(path, other)
         assert path.read_bytes() == before
 
-    @pytest.mark.parametrize("content", [b"question,references\n", b"{}\n", b"[1]\n", b"\n", b"text"])
-    def test_a_file_of_something_else_is_left_as_it_is(self, tmp_path, stamp, content):
-        path = tmp_path / "other"
-        path.write_bytes(content)
-        with pytest.raises(InputError, match="is no file of a sweep"):
-            resume(path, stamp)
-        assert path.read_bytes() == content
-
-    def test_a_damaged_line_is_named(self, path, stamp):
-        lines = path.read_bytes().split(b"\n")
-        path.write_bytes(b"\n".join([lines[0], lines[1], b'{"cell": {}}', *lines[3:]]))
-        with pytest.raises(InputError, match="line 3 is damaged"):
-            resume(path, stamp)
-
-    def test_a_folder_is_refused(self, tmp_path, stamp):
+    def test_other_and_damaged_files_are_refused_and_left_as_they_are(self, path, tmp_path, stamp):
+        first, second, _, *rest = path.read_bytes().split(b"\n")
+        damaged = b"\n".join([first, second, b'{"cell": {}}', *rest])
+        contents = dict.fromkeys(
+            [b"question,references\n", b"{}\n", b"[1]\n", b"\n", b"text"], "is no file of"
+        )
+        for content, message in {**contents, damaged: "line 3 is damaged"}.items():
+            path.write_bytes(content)
+            with pytest.raises(InputError, match=message):
+                resume(path, stamp)
+            assert path.read_bytes() == content
         with pytest.raises(InputError, match="cannot be used"):
             resume(tmp_path, stamp)
 
@@ -515,6 +447,7 @@ class TestLibraryModel:
         assert np.abs(short - found).max() > 0.01
         assert library.encode_as("document", FACTS, ["own"])["own"] == pytest.approx(found, abs=1e-6)
 
+    @pytest.mark.nightly
     def test_threads_take_turns_since_the_limit_is_the_models_own_state(self, library):
         short = threading.Thread(
             target=library.encode_as, args=("document", FACTS, ["own"]), kwargs={"max_tokens": 8}
@@ -540,6 +473,7 @@ class TestLibraryModel:
         assert seen == [library.token_limit(None)]
         assert seen[0] > 8
 
+    @pytest.mark.nightly
     def test_the_process_ends_when_nothing_is_embedded_and_is_started_again(self, library):
         before = library.encode_as("document", FACTS, ["own"])["own"]
         library.process.end()
@@ -576,19 +510,13 @@ class TestLibraryModel:
                 )
 
     @pytest.mark.usefixtures("library_in_this_process")
-    @pytest.mark.parametrize("name", ["no/such-model-anywhere", "/no/such/folder"])
-    def test_a_model_that_is_not_there_is_told_at_once(self, name, encoder):
-        with pytest.raises(
-            ModelUnavailableError, match=f"{name}: sentence-transformers finds no such model on this machine"
-        ):
-            LibraryModel.load(name, encoder.tokenizer)
-
-    @pytest.mark.usefixtures("library_in_this_process")
-    def test_a_model_that_neither_reads_is_told_with_both_reasons(self, tmp_path):
+    def test_a_model_that_is_not_there_or_not_known_is_told(self, encoder, tmp_path):
+        for name in ("no/such-model-anywhere", "/no/such/folder"):
+            with pytest.raises(ModelUnavailableError, match=f"{name}: sentence-transformers finds no such"):
+                LibraryModel.load(name, encoder.tokenizer)
         (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
         with pytest.raises(
-            ModelUnavailableError,
-            match=r"is a 'no-such-family' model.*sentence-transformers finds no such model",
+            ModelUnavailableError, match=r"'no-such-family' model.*sentence-transformers finds no such model"
         ):
             load_model(str(tmp_path))
 
@@ -625,7 +553,3 @@ def test_a_delay_counts_for_no_brief_search(took, expected, monkeypatch):
     monkeypatch.setattr("engine.evaluation.sweep.time", SimpleNamespace(perf_counter=lambda: next(ends)))
     assert computing_seconds("dense", inputs) == pytest.approx(expected)
     assert "dense" in vars(inputs)  # no search computes it again
-
-
-def test_every_row_has_the_time_of_a_search(rows):
-    assert all(row.search_seconds > 0 for row in rows)
