@@ -36,7 +36,7 @@ from engine.cli.options import (
 )
 from engine.cli.printing import print_json, print_table
 from engine.cli.progress import StatusLine, progress, say
-from engine.cli.sources import read_beir, sources, with_taken_names
+from engine.cli.sources import sources, with_taken_names
 from engine.documents.document import Document
 from engine.documents.loaders import kinds
 from engine.errors import InputError
@@ -49,7 +49,7 @@ from engine.evaluation.answers import (
     load_answer_questions,
     measure_answers,
 )
-from engine.evaluation.beir import BeirSet
+from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.given_chunks import given_configurations, measure_given
 from engine.evaluation.grid import Grid, fitting, grid
@@ -304,7 +304,7 @@ def evaluate(
     Text beyond the model's token limit is not read. Relevance counts as yes or no.
     """
     say(f"Reading {folder}")
-    collection = read_beir(folder)
+    collection = load_beir(folder)
     say_if_slower(precision)
     encoder = load_encoder(model).with_precision(precision)
     pooling = encoder.pooling if pooling == OWN else pooling

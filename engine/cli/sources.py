@@ -8,11 +8,11 @@ from engine.cli.progress import say
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, unique
 from engine.errors import InputError
-from engine.evaluation.beir import BeirSet, load_beir
+from engine.evaluation.beir import load_beir
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken_names, unknown_names
 from engine.evaluation.locating import located
-from engine.evaluation.question_files import as_collection, unzip_beir
+from engine.evaluation.question_files import as_collection
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
 from engine.wording import some_of
 
@@ -35,7 +35,7 @@ def sources(
     """
     paths = [] if corpus is None and beir else [corpus or BUNDLED_CORPUS]
     say(f"Reading {', '.join(map(str, [*beir, *paths]))}")
-    collections = [as_collection(path.resolve().name, read_beir(path)) for path in beir]
+    collections = [as_collection(path.resolve().name, load_beir(path)) for path in beir]
     given = [document for path in paths for document in readable_documents(path)]
     every = unique([*given, *(one.document for one in collections)])
     documents = picked(every, names)
@@ -66,17 +66,6 @@ def with_taken_names(questions: Sequence[Asked], documents: Sequence[Document]) 
             "file of questions, or give the documents that they are about"
         )
     return found
-
-
-def read_beir(path: Path) -> BeirSet:
-    """Read a BEIR folder, or one packed as a .zip file."""
-    if path.suffix.lower() != ".zip":
-        return load_beir(path)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): give a BEIR folder") from error
-    return unzip_beir(path.name, content)
 
 
 def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:

@@ -4,18 +4,20 @@ A folder holds ``corpus.jsonl`` (``_id``, ``title``, ``text``), ``queries.jsonl`
 ``qrels/*.tsv`` (``query-id``, ``corpus-id``, ``score``, under a header).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Document
-from engine.errors import InputError
+from engine.documents.document import Document, Failure
+from engine.documents.formats.archive import read_members
+from engine.errors import DocumentError, InputError
 from engine.evaluation.questions import jsonl_rows, utf8_text
 from engine.layers.tracing import Array
 
+FILES = "corpus.jsonl, queries.jsonl and qrels/*.tsv"
 QRELS_HEADER = ("query-id", "corpus-id", "score")
 
 
@@ -54,13 +56,42 @@ class BeirSet:
         return relevant
 
 
-def load_beir(folder: Path, split: str | None = None) -> BeirSet:
-    """Read a BEIR folder.
+def load_beir(path: Path, split: str | None = None) -> BeirSet:
+    """Read a BEIR folder, or one packed as a .zip file.
 
     ``split`` names the judgements, ``"dev"`` for qrels/dev.tsv; None takes test.tsv, or the only file.
     """
-    corpus, queries = records(folder / "corpus.jsonl"), records(folder / "queries.jsonl")
-    qrels = read_qrels(qrels_path(folder / "qrels", split), queries, corpus)
+    try:
+        if path.suffix.lower() == ".zip":
+            return parse_beir(path.name, path.read_bytes(), split)
+        judged = sorted((path / "qrels").glob("*.tsv"))
+        every = [path / "corpus.jsonl", path / "queries.jsonl", *judged]
+        files = {each.relative_to(path).as_posix(): each.read_bytes() for each in every}
+    except OSError as error:
+        where = error.filename or path
+        raise InputError(f"{where} cannot be read ({error.strerror}): a BEIR folder has {FILES}") from error
+    return beir_of(files, str(path), split)
+
+
+def parse_beir(name: str, content: bytes, split: str | None = None) -> BeirSet:
+    """Read a BEIR folder packed as a .zip file: its files are at the root or in one folder."""
+    members: dict[PurePosixPath, bytes] = {}
+    for member in read_members(name, content):
+        if isinstance(member, Failure):
+            raise DocumentError(member.reason)
+        members[PurePosixPath(member[0])] = member[1]
+    roots = [path.parent for path in members if path.name == "corpus.jsonl"]
+    if len(roots) != 1:
+        raise InputError(f"{name} holds {len(roots)} files corpus.jsonl: pack one BEIR folder, with {FILES}")
+    inside = {path: part for path, part in members.items() if path.is_relative_to(roots[0])}
+    files = {path.relative_to(roots[0]).as_posix(): part for path, part in inside.items()}
+    return beir_of(files, name, split)
+
+
+def beir_of(files: Mapping[str, bytes], where: str, split: str | None) -> BeirSet:
+    """Read the files of a collection by their paths in its folder; ``where`` names it in messages."""
+    corpus, queries = (records(files, f"{kind}.jsonl", where) for kind in ("corpus", "queries"))
+    qrels = read_qrels(files, qrels_name(files, where, split), where, queries, corpus)
     judged = [number for number in queries if number in qrels]
     return BeirSet(
         tuple(to_document(number, row) for number, row in corpus.items()),
@@ -81,10 +112,12 @@ def unix_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def records(path: Path) -> dict[str, dict[str, Any]]:
+def records(files: Mapping[str, bytes], name: str, where: str) -> dict[str, dict[str, Any]]:
     """Read the objects of a JSONL file by their ``_id``."""
+    if name not in files:
+        raise InputError(f"{where} has no {name}: a BEIR folder has {FILES}")
     found: dict[str, dict[str, Any]] = {}
-    for row, place in jsonl_rows(read_text(path), path.name):
+    for row, place in jsonl_rows(utf8_text(f"{where}/{name}", files[name]), name):
         if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in ("_id", "text")):
             raise InputError(
                 f'{place} has not both "_id" and "text" as strings: give {{"_id": …, "text": …}}'
@@ -98,34 +131,37 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
             )
         found[number] = row
     if not found:
-        raise InputError(f"{path} is empty: give one object a line")
+        raise InputError(f"{where}/{name} is empty: give one object a line")
     return found
 
 
-def qrels_path(folder: Path, split: str | None) -> Path:
+def qrels_name(files: Mapping[str, bytes], where: str, split: str | None) -> str:
     """Return the path of a split's judgements."""
-    splits = sorted(path.stem for path in folder.glob("*.tsv"))
+    splits = [path.stem for path in map(PurePosixPath, files) if path.match("qrels/*.tsv")]
     if not splits:
-        raise InputError(f"{folder} holds no judgements: put a test.tsv there")
-    if split is None and len(splits) == 1:
-        [split] = splits
-    wanted = split or "test"
+        raise InputError(f"{where}/qrels holds no judgements: put a test.tsv there")
+    wanted = split or (splits[0] if len(splits) == 1 else "test")
     if wanted not in splits:
-        raise InputError(f"{folder} has no {wanted}.tsv: choose one of the splits {', '.join(splits)}")
-    return folder / f"{wanted}.tsv"
+        raise InputError(f"{where}/qrels has no {wanted}.tsv: choose one of the splits {', '.join(splits)}")
+    return f"qrels/{wanted}.tsv"
 
 
 def read_qrels(
-    path: Path, queries: dict[str, dict[str, Any]], corpus: dict[str, dict[str, Any]]
+    files: Mapping[str, bytes],
+    name: str,
+    where: str,
+    queries: Mapping[str, Mapping[str, Any]],
+    corpus: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, dict[str, int]]:
     """Read judgements, and check that their questions and documents exist."""
-    header, *lines = read_text(path).split("\n")
+    header, *lines = utf8_text(f"{where}/{name}", files[name]).split("\n")
+    name = PurePosixPath(name).name
     if tuple(header.split()) != QRELS_HEADER:
-        raise InputError(f"{path.name}, line 1 is no header: begin with {', '.join(QRELS_HEADER)}, with tabs")
+        raise InputError(f"{name}, line 1 is no header: begin with {', '.join(QRELS_HEADER)}, with tabs")
     qrels: dict[str, dict[str, int]] = {}
     for number, line in enumerate(lines, 2):
         if line.strip():
-            place = f"{path.name}, line {number}"
+            place = f"{name}, line {number}"
             query, document, score = to_judgement(line, place)
             if query not in queries or document not in corpus:
                 kind, unknown = ("question", query) if query not in queries else ("document", document)
@@ -135,7 +171,7 @@ def read_qrels(
             if qrels.setdefault(query, {}).setdefault(document, score) != score:
                 raise InputError(f"{place} judges what was judged otherwise before: delete one of the lines")
     if not qrels:
-        raise InputError(f"{path} holds no judgements: give one a line, under the header")
+        raise InputError(f"{where}/{name} holds no judgements: give one a line, under the header")
     return qrels
 
 
@@ -149,15 +185,3 @@ def to_judgement(line: str, place: str) -> tuple[str, str, int]:
             f"{place} is no judgement ({line[:80]!r}): give {', '.join(QRELS_HEADER)} with tabs between, the "
             f"score a whole number"
         ) from error
-
-
-def read_text(path: Path) -> str:
-    """Read a UTF-8 file of a BEIR folder."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}): a BEIR folder has corpus.jsonl, queries.jsonl and "
-            "qrels/test.tsv"
-        ) from error
-    return utf8_text(str(path), content)
