@@ -4,12 +4,10 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.loading import load_decoder
+from engine.cli.loading import load_decoder, require_accepted
 from engine.cli.main import app
-from engine.cli.models import require_accepted
 from engine.cli.options import JsonOption
-from engine.cli.printing import print_json, print_table
-from engine.cli.progress import download_progress, say
+from engine.cli.printing import download_progress, print_json, print_table, say
 from engine.generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import is_cached, model_path

@@ -14,14 +14,16 @@ import typer
 from engine.cli.loading import (
     check_reranker,
     index_documents,
+    load_embedding_model,
     load_encoder,
+    load_reranker,
     load_search_model,
     load_writer,
     null_scores_in,
     read_documents,
+    say_if_slower,
 )
 from engine.cli.main import answer_settings, app
-from engine.cli.models import load_embedding_model, load_reranker, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
@@ -34,9 +36,8 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
-from engine.cli.printing import print_json, print_table
-from engine.cli.progress import StatusLine, progress, say
-from engine.cli.sources import sources, with_taken_names
+from engine.cli.printing import StatusLine, print_json, print_table, progress, say
+from engine.cli.sources import sources, with_matched_names
 from engine.documents.document import Document
 from engine.documents.loaders import kinds
 from engine.errors import InputError
@@ -387,7 +388,7 @@ def answers(
     writer = load_writer(answering)
     writer.check(settings)
     documents = read_documents(corpus.corpus)
-    asked = with_taken_names(asked, documents)
+    asked = with_matched_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
     encoder = load_search_model(corpus, corpus.reranker)

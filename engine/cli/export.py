@@ -15,8 +15,7 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
-from engine.cli.printing import print_json
-from engine.cli.progress import say
+from engine.cli.printing import print_json, say
 from engine.export.libraries import LIBRARIES, check_library
 from engine.export.script import export
 from engine.models.precision import chosen_precision

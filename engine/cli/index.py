@@ -11,8 +11,7 @@ import typer
 from engine.cli.loading import load_search_model, warn_of
 from engine.cli.main import SHOWN, app
 from engine.cli.options import EmbeddingOptions, JsonOption, grouped
-from engine.cli.printing import place, print_json
-from engine.cli.progress import progress, say
+from engine.cli.printing import place, print_json, progress, say
 from engine.documents.document import Chunk
 from engine.documents.truncation import limit_warning
 from engine.errors import InputError

@@ -1,24 +1,27 @@
 """Models, documents and indexes of the commands, with a line for each step that takes long."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 
-from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
 from engine.cli.options import AnsweringOptions, EmbeddingOptions, SearchedOptions
-from engine.cli.progress import download_progress, progress, say
+from engine.cli.printing import download_progress, progress, say
 from engine.documents.document import Document, Failure
 from engine.documents.loaders import all_documents, read_corpus, unique
 from engine.documents.truncation import limit_warning
 from engine.errors import InputError
+from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
+from engine.evaluation.library_model import load_model
 from engine.generation.decoder import Decoder
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
-from engine.models.precision import chosen_precision
+from engine.models.precision import AUTO, chosen_precision, is_slower
+from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model, cut_documents
 from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
@@ -26,10 +29,58 @@ from engine.retrieval.retrievers import RETRIEVERS, check_retriever
 from engine.retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
+from engine.settings import SETTINGS
+from engine.weights.catalog import KNOWN_MODELS
+from engine.weights.fetch import is_cached
 from engine.wording import counted
 
+OPENAI_KEY = "OPENAI_API_KEY"
+OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
 LISTED = 20  # names and files in messages
-CUTTING = ("splitter", "chunk_tokens", "overlap")  # options that say how documents are cut
+
+
+def require_accepted(name: str, is_accepted: bool = False) -> None:
+    """Raise `InputError` for a model that has terms of use, is not on this machine, and was not accepted."""
+    model = KNOWN_MODELS.get(name)
+    if model is not None and model.licence.terms and not is_accepted and not is_cached(name):
+        raise InputError(
+            f"{name} is under the {model.licence.name} licence: read {model.licence.url}, and accept it by "
+            f"`download {name} --accept-licence`"
+        )
+
+
+def load_embedding_model(name: str) -> Model:
+    """Load a model, or connect to its server; report which tokenizer cuts its chunks."""
+    if is_server(name):
+        server_at(name)  # before it is printed: an address with a password is refused
+    say(f"Loading {name}")
+    model = load_model(name, download_progress(name), server_key(name))
+    if model.as_encoder is None:
+        where = "on a server" if isinstance(model, EmbeddingServer) else "run by sentence-transformers"
+        say(f"{name} is {where}, and its chunks are cut by the default encoder's tokenizer")
+    return model
+
+
+def server_key(address: str) -> str:
+    """Return the key for servers in the environment, empty if there is none.
+
+    ``OPENAI_API_KEY`` is sent to OpenAI's own server only.
+    """
+    of_openai = os.environ.get(OPENAI_KEY, "") if address.startswith(OPENAI_ADDRESSES) else ""
+    return os.environ.get(SERVER_KEY, "") or of_openai
+
+
+def say_if_slower(*precisions: str) -> None:
+    """Warn of precisions that take longer than float32 on this processor."""
+    for name in precisions:
+        if name != AUTO and is_slower(chosen_precision(name)):
+            say(f"{name} takes longer than float32 on this processor, which has no fast products of it")
+
+
+def load_reranker(source: str) -> Reranker:
+    """Load a cross-encoder by its folder or Hub id."""
+    say(f"Loading {source}")
+    return Reranker.load(source)
 
 
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
@@ -112,8 +163,9 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple
         return index_documents(documents, model, options, options.parent_tokens), tuple(documents)
     if options.parent_tokens:
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
+    cutting = [key for key, setting in SETTINGS.items() if setting.stage == "cut"]
     for each in fields(SearchedOptions):
-        if each.name in ("corpus", *CUTTING) and (value := getattr(options, each.name)) != each.default:
+        if each.name in ("corpus", *cutting) and (value := getattr(options, each.name)) != each.default:
             option = f"--{each.name.replace('_', '-')}"
             raise InputError(
                 f"{option} {value} is given, and the chunks with vectors are as they are: leave out "

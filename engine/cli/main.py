@@ -29,8 +29,7 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
-from engine.cli.printing import place, print_json, print_table
-from engine.cli.progress import say
+from engine.cli.printing import place, print_json, print_table, say
 from engine.generation.answer import NOTHING_FOUND, Answer
 from engine.generation.answer_json import answer_json, found_json
 from engine.generation.answering import ask

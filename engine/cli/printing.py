@@ -1,11 +1,57 @@
-"""What the commands print: one JSON object, a table, a place in a document."""
+"""What the commands print: JSON and tables; on standard error, plain lines about the work in progress."""
 
 import json
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from engine.documents.document import Chunk
+from engine.weights.fetch import Progress
+from engine.weights.transfer import Transfer
+
+REDRAW_S = 0.2  # between two states of a line in a terminal
+LINE_S = 5.0  # between two lines elsewhere, such as in a log file
+
+
+def say(line: str) -> None:
+    """Print a line on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+class StatusLine:
+    """A line that is redrawn in a terminal; elsewhere a new line every `LINE_S` seconds."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def show(self, line: str, is_last: bool = False) -> None:
+        """Show a state, unless one was shown just now; a terminal always shows the last one."""
+        in_terminal, now = sys.stderr.isatty(), time.monotonic()
+        if now - self._last < (REDRAW_S if in_terminal else LINE_S) and not (in_terminal and is_last):
+            return
+        self._last = now
+        if in_terminal:
+            print(f"\r{line:70}", end="\n" if is_last else "", file=sys.stderr, flush=True)
+        else:
+            say(line)
+
+
+def progress(label: str) -> Progress:
+    """Return a reporter of counts: ``Embedding 426 chunks: 128 of 426``."""
+    line = StatusLine()
+    return lambda done, total: line.show(f"{label}: {done:,} of {total:,}", done >= total)
+
+
+def download_progress(name: str) -> Progress:
+    """Return a reporter of bytes: ``Downloading Qwen3-0.6B: 12.3 of 639.4 MB · 4.5 MB/s · 139 s left``."""
+    line, transfer = StatusLine(), Transfer()
+
+    def report(done: int, total: int) -> None:
+        transfer(done, total)
+        line.show(f"Downloading {name}: {transfer.words}", bool(total) and done >= total)
+
+    return report
 
 
 def print_json(content: dict[str, Any]) -> None:

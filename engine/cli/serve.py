@@ -17,7 +17,7 @@ from engine.cli.options import (
     SearchedOptions,
     grouped,
 )
-from engine.cli.progress import say
+from engine.cli.printing import say
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.generation.sampling import GREEDY, Sampling

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.cli.loading import LISTED, readable_documents
-from engine.cli.progress import say
+from engine.cli.printing import say
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, unique
 from engine.errors import InputError
 from engine.evaluation.beir import load_beir
 from engine.evaluation.checks import check_questions, measurable
-from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken_names, unknown_names
+from engine.evaluation.document_names import Asked, did_you_mean, matched_names, renamed, unknown_names
 from engine.evaluation.locating import located
 from engine.evaluation.question_files import as_collection
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
@@ -43,7 +43,7 @@ def sources(
         asked = [question for one in collections for question in one.questions]
     else:
         asked = load_questions(questions or BUNDLED_QUESTIONS)
-    asked = located(with_taken_names(asked, every), every)
+    asked = located(with_matched_names(asked, every), every)
     for problem in check_questions(asked, every):
         say(f"warning: {problem.text}")
     used = measurable(asked, documents)
@@ -51,10 +51,10 @@ def sources(
     return documents, used
 
 
-def with_taken_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
+def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
     """Take names of documents that differ only in ending and capitals, and report each."""
     names = [document.name for document in documents]
-    taken = taken_names(questions, names)
+    taken = matched_names(questions, names)
     for name, document in taken.items():
         say(f"the questions' document {name!r} is taken to be {document}")
     found = renamed(questions, taken)

@@ -54,7 +54,7 @@ class Proposal:
     best: str
 
 
-def taken_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> dict[str, str]:
+def matched_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> dict[str, str]:
     """Return the document of each unknown name that differs from it, and only it, in ending and capitals."""
     names = list(documents)
     taken = {}

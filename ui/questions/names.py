@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.document_names import AboutDocument, Proposal, proposals, taken_names, unknown_names
+from engine.evaluation.document_names import AboutDocument, Proposal, matched_names, proposals, unknown_names
 from engine.wording import counted, shortened
 from ui.text import escape_markdown, joined
 
@@ -26,7 +26,7 @@ def show_names(
     by the unknown names.
     """
     names = [document.name for document in documents]
-    taken = taken_names(questions, names)
+    taken = matched_names(questions, names)
     if taken:
         pairs = [f"“{name}” as {document}" for name, document in list(taken.items())[:MAX_NAMES_SHOWN]]
         st.caption(

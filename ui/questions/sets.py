@@ -10,7 +10,7 @@ import streamlit as st
 from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
-from engine.evaluation.document_names import renamed, taken_names
+from engine.evaluation.document_names import matched_names, renamed
 from engine.evaluation.locating import located
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.sentence_check import sentence_questions
@@ -156,7 +156,7 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     if name == BUNDLED:
         return bundled_questions(), []
     questions, unread = kept_questions(name)
-    named = renamed(questions, taken_names(questions, names_of(session_documents())))
+    named = renamed(questions, matched_names(questions, names_of(session_documents())))
     return located_questions(named, session_documents()), unread
 
 

@@ -13,7 +13,7 @@ from engine.evaluation.answers import (
     load_answer_questions,
     parse_answer_questions,
 )
-from engine.evaluation.document_names import renamed, taken_names
+from engine.evaluation.document_names import matched_names, renamed
 from engine.evaluation.questions import names_for
 from engine.wording import counted, readable_time, shortened
 from pages.improve.settings.answer_results import show_answer_results
@@ -58,7 +58,7 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
     st.write(ABOUT)
     name, given = question_choice()
     loaded = session_documents()
-    every = renamed(given, taken_names(given, [document.name for document in loaded]))
+    every = renamed(given, matched_names(given, [document.name for document in loaded]))
     questions = about(every, documents)
     show_questions(name, every, questions, documents)
     show_names(given, loaded, "answers", lambda names: keep_answer_set(name, renamed(given, names)))
@@ -121,7 +121,7 @@ def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
             type=["csv"],
             key=uploader,
             max_upload_size=MAX_MEGABYTES,
-            on_change=take_answers,
+            on_change=store_answers,
             args=(uploader,),
             help=f"At most {MOST_QUESTIONS:,} questions.",
         )
@@ -139,7 +139,7 @@ def bundled_answers() -> tuple[AnswerQuestion, ...]:
     return tuple(load_answer_questions())
 
 
-def take_answers(uploader: str) -> None:
+def store_answers(uploader: str) -> None:
     """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
     state = st.session_state
     if (file := state[uploader]) is None:

@@ -72,7 +72,7 @@ def show_grid(
     documents: Sequence[Document], encoder: Encoder, cut: Cut, questions: Sequence[Question]
 ) -> None:
     """Draw the choice of a grid, its cost, and the button that runs it."""
-    st.pills("Start from", list(PRESETS), key="grid-preset", on_change=take_preset, help=PRESET_HELP)
+    st.pills("Start from", list(PRESETS), key="grid-preset", on_change=apply_preset, help=PRESET_HELP)
     values = grid_widgets(settings_in_use(encoder)["k"])
     models = model_box(encoder)
     baseline = baseline_configuration(encoder, cut)
@@ -92,7 +92,7 @@ def show_grid(
     show_start(documents, chosen.configurations, questions, models)
 
 
-def take_preset() -> None:
+def apply_preset() -> None:
     """Set the grid's widgets to the chosen preset."""
     if preset := st.session_state["grid-preset"]:
         for key, values in PRESETS[preset].items():

@@ -76,7 +76,7 @@ def test_a_corpus_may_be_of_other_kinds_than_text(tmp_path):
 
 
 def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
-    monkeypatch.setattr("engine.cli.progress.LINE_S", 1e9)  # however slow the machine
+    monkeypatch.setattr("engine.cli.printing.LINE_S", 1e9)  # however slow the machine
     result = run(
         "ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 2, "--json"
     )

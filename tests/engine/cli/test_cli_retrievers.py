@@ -113,7 +113,7 @@ def test_entries_of_the_tables_reach_the_command_line(corpus):
 
 
 def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):
-    for module in ("engine.models.precision", "engine.cli.models"):
+    for module in ("engine.models.precision", "engine.cli.loading"):
         monkeypatch.setattr(f"{module}.is_slower", lambda name: name != "float32")
     search = ("search", QUESTION, "--corpus", corpus, "--precision")
     told = "int8 takes longer than float32 on this processor"

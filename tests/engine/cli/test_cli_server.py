@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from engine.cli.models import server_key
+from engine.cli.loading import server_key
 from engine.evaluation.embedding_server import REQUEST_TEXTS
 from tests.chat_server import closed_port
 from tests.command_line import LIGHTHOUSE, printed, refusal, run

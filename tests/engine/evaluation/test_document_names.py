@@ -5,9 +5,9 @@ from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.evaluation.document_names import (
     did_you_mean,
     likeness,
+    matched_names,
     proposals,
     renamed,
-    taken_names,
     unknown_names,
 )
 from engine.evaluation.questions import Question, Reference
@@ -33,7 +33,7 @@ def answered(name):
 )
 def test_a_name_is_taken_but_for_its_ending_and_capitals(make, given):
     asked, names = make(given), [FINANCE.name, OTHER.name]
-    [found] = renamed([asked], taken_names([asked], names))
+    [found] = renamed([asked], matched_names([asked], names))
     assert unknown_names([found], names) == []
     assert found.fits(FINANCE.text)
 
@@ -42,13 +42,13 @@ def test_a_name_is_taken_but_for_its_ending_and_capitals(make, given):
 def test_a_name_that_is_exact_or_may_mean_several_is_left_as_it_is(make):
     asked = [make("finance_slice"), make("Notes"), make("finance")]
     names = [FINANCE.name, "notes.md", "notes.html", "FINANCE_SLICE.txt"]
-    assert taken_names(asked, names) == {}
+    assert matched_names(asked, names) == {}
     assert renamed(asked, {}) == asked
     assert unknown_names(asked, names) == ["Notes", "finance"]
 
 
 def test_a_dot_in_a_name_begins_no_ending_that_may_be_another():
-    assert taken_names([labelled("LGPL-2.1")], ["LGPL-2.txt"]) == {}
+    assert matched_names([labelled("LGPL-2.1")], ["LGPL-2.txt"]) == {}
     assert did_you_mean("Apache-2", ["Apache-2.0.txt", "MPL-2.0.txt"]) == "did you mean Apache-2.0?"
 
 

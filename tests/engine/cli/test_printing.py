@@ -1,13 +1,13 @@
 import pytest
 
-from engine.cli import progress
+from engine.cli import printing
 from engine.wording import counted
 
 
 @pytest.fixture
 def clock(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(printing.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -19,7 +19,7 @@ def report_at(clock, report, *states):
 
 def test_without_a_terminal_a_line_comes_every_few_seconds(clock, capsys):
     report_at(
-        clock, progress.progress("Embedding 400 chunks"), (1, 10), (6, 100), (9, 200), (12, 300), (13, 400)
+        clock, printing.progress("Embedding 400 chunks"), (1, 10), (6, 100), (9, 200), (12, 300), (13, 400)
     )
     assert capsys.readouterr().err.splitlines() == [
         "Embedding 400 chunks: 100 of 400",
@@ -28,8 +28,8 @@ def test_without_a_terminal_a_line_comes_every_few_seconds(clock, capsys):
 
 
 def test_a_terminal_redraws_one_line_and_ends_it(clock, capsys, monkeypatch):
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
-    report_at(clock, progress.progress("Embedding"), (0.1, 10), (0.3, 20), (0.4, 400))
+    monkeypatch.setattr(printing.sys.stderr, "isatty", lambda: True)
+    report_at(clock, printing.progress("Embedding"), (0.1, 10), (0.3, 20), (0.4, 400))
     shown = capsys.readouterr().err
     assert [state.strip() for state in shown.split("\r")] == [
         "",
@@ -40,7 +40,7 @@ def test_a_terminal_redraws_one_line_and_ends_it(clock, capsys, monkeypatch):
 
 
 def test_bytes_are_shown_in_megabytes_with_a_total_or_without(clock, capsys):
-    report = progress.download_progress("model")
+    report = printing.download_progress("model")
     for second, total in ((6, 90_900_000), (12, 0)):
         clock[0] = second
         report(12_300_000, total)
