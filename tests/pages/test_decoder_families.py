@@ -57,7 +57,13 @@ ON_DECODER = {
 }
 
 
-@pytest.fixture(scope="module", params=list(FAMILIES))
+DAILY = ("gemma3", "gpt2")  # all others differ from these in what is computed, not in what pages draw
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name in DAILY else [pytest.mark.nightly]) for name in FAMILIES],
+)
 def family(request, tmp_path_factory):
     """The name of a family, and the folder of a random model."""
     kind, sizes, _ = FAMILIES[request.param]
@@ -80,42 +86,37 @@ def opened(page, folder, **state):
     return app
 
 
-def test_every_traced_array_has_its_equation(family):
-    decoder = Decoder.load(family[1])
+@pytest.mark.parametrize("family", list(FAMILIES), indirect=True)
+def test_the_stages_and_positions_are_those_of_the_family(family):
+    name, folder = family
+    decoder = Decoder.load(folder)
     for layer in (0, 1):
-        shown = [
-            tensor.in_layer(layer)
-            for stage in decoder_stages(decoder.config, layer)
-            for tensor in stage.tensors
-        ]
+        stages = decoder_stages(decoder.config, layer)
+        shown = [tensor.in_layer(layer) for stage in stages for tensor in stage.tensors]
         traced = [
             name
             for name in decoder.trace_shapes(3)
             if not name.startswith("layers.") or name.startswith(f"layers.{layer}.")
         ]
         assert sorted([*shown, "logits"]) == sorted(traced)
-
-
-def test_the_stages_are_those_of_the_family(family):
-    name, folder = family
     assert FAMILIES[name][2] in said(opened("inside/chunk", folder, **ON_DECODER))
+    words = said(opened("inside/positions", folder))
+    assert f"\\({'learned' if name == 'gpt2' else 'RoPE'}\\) lower the score" in words
+
+
+def test_every_stage_and_a_tokens_way_are_drawn(family):
     for stage in (0, 1, 3, 4, 5):
-        opened("inside/chunk", folder, **ON_DECODER, **{"stage-decoder": stage})
+        opened("inside/chunk", family[1], **ON_DECODER, **{"stage-decoder": stage})
+    for tab in ("Attention", "Across layers", "A token's way"):
+        opened("inside/chunk", family[1], **ON_DECODER, **{"inside-tab": tab})
 
 
-@pytest.mark.parametrize("tab", ["Attention", "Across layers", "A token's way"])
-def test_attention_and_a_tokens_way_are_drawn(family, tab):
-    opened("inside/chunk", family[1], **ON_DECODER, **{"inside-tab": tab})
-
-
-def test_positions_are_drawn(family):
+@pytest.mark.parametrize("family", ["gemma3"], indirect=True)
+def test_a_window_ends_the_score_by_distance(family):
     lines = decoder_score_by_distance(Decoder.load(family[1]), 10)
     np.testing.assert_array_equal(lines.change[:, 0], 0)
-    if family[0] == "gemma3":
-        assert lines.lines == ("layers that see all tokens", "layers with a window")
-        assert np.isnan(lines.change).tolist() == [[False] * 10, [False] * 7 + [True] * 3]
-    words = said(opened("inside/positions", family[1]))
-    assert f"\\({'learned' if family[0] == 'gpt2' else 'RoPE'}\\) lower the score" in words
+    assert lines.lines == ("layers that see all tokens", "layers with a window")
+    assert np.isnan(lines.change).tolist() == [[False] * 10, [False] * 7 + [True] * 3]
 
 
 def clear_pair(decoder):
@@ -166,7 +167,7 @@ def test_an_answer_is_looked_into(family):
 THOUGHT = "<think>Who had a deed?</think>\n\nThe bee gave a bad cafe a deed."
 
 
-@pytest.mark.parametrize("family", ["qwen3", "smollm3"], indirect=True)
+@pytest.mark.parametrize("family", ["qwen3"], indirect=True)
 def test_an_answer_behind_a_thought_is_looked_into(family, monkeypatch):
     def generate(self, prompt, max_new_tokens=256, *arguments, **settings):
         for number in self.tokenizer.encode(THOUGHT).ids:

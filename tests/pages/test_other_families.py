@@ -58,45 +58,38 @@ def opened(folder, **state):
 
 def test_the_stages_are_those_of_the_family(family):
     attention, tokens = OWN_WORDS[family]
-    assert attention in opened("inside/chunk", **CHUNK)
+    words = opened("inside/chunk", **CHUNK)
+    assert attention in words
+    assert ("reads its prompt “passage" in words) == (family == "xlm-roberta")
     assert tokens in opened("inside/chunk", **CHUNK, **{"stage-encoder": 0})
-    n_stages = 6 if family == "xlm-roberta" else 7
-    for stage in (1, 3, *range(4, n_stages)):
+    for stage in (1, 3, 4, 5) if family == "xlm-roberta" else (1, 3, 4, 5, 6):
         opened("inside/chunk", **CHUNK, **{"stage-encoder": stage})
-
-
-@pytest.mark.parametrize("tab", ["Attention", "Across layers", "A token's way"])
-def test_attention_and_a_tokens_way_are_drawn(family, tab):
-    words = opened("inside/chunk", **CHUNK, **{"inside-tab": tab})
+    for tab in ("Attention", "A token's way"):
+        opened("inside/chunk", **CHUNK, **{"inside-tab": tab})
     special = {"modernbert": "[CLS] and [SEP]", "xlm-roberta": "<s> and </s>", "qwen3": "<|endoftext|>"}
-    if tab == "Across layers":
-        assert f"Share of attention on {escape_markdown(special[family])}" in words
-
-
-def test_a_chunk_is_read_behind_the_prompt_for_documents(family):
-    assert ("reads its prompt “passage" in opened("inside/chunk", **CHUNK)) == (family == "xlm-roberta")
+    words = opened("inside/chunk", **CHUNK, **{"inside-tab": "Across layers"})
+    assert f"Share of attention on {escape_markdown(special[family])}" in words
 
 
 def test_the_settings_name_the_model_and_what_its_files_ask_for(family):
     assert escape_markdown(f"*{family}*: {WORDS[family]}") in opened("documents")
 
 
-@pytest.mark.parametrize(
-    ("folder", "state"),
-    [
-        ("documents", {"documents-tab": "Files"}),
-        ("documents", {"documents-tab": "Chunks"}),
-        ("documents", {"documents-tab": "Never read"}),
-        ("documents", {"documents-tab": "Never read", "never-read-view": "One whole text"}),
-        ("documents", {"documents-tab": "Health"}),
-        ("improve/poolings", {"pooling-tab": "Mistakes"}),
-        ("improve/poolings", {"pooling-tab": "Tokens"}),
-        ("inside/late", {}),
-        ("learn/decoder", {}),
-    ],
-)
-def test_pages_open(family, folder, state):
-    opened(folder, **state)
+PAGES = [
+    ("documents", {"documents-tab": "Files"}),
+    ("documents", {"documents-tab": "Chunks"}),
+    ("documents", {"documents-tab": "Never read", "never-read-view": "One whole text"}),
+    ("documents", {"documents-tab": "Health"}),
+    ("improve/poolings", {"pooling-tab": "Mistakes"}),
+    ("improve/poolings", {"pooling-tab": "Tokens"}),
+    ("inside/late", {}),
+    ("learn/decoder", {}),
+]
+
+
+def test_pages_open(family):
+    for folder, state in PAGES:
+        opened(folder, **state)
 
 
 @pytest.mark.parametrize("folder", ["inside/verify", "inside/broken"])
