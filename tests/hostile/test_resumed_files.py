@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.evaluation.sweep_store import resume
-from pages.improve.settings import files
+from pages.improve.settings.experiments import begin
 from tests.experiments import experiment
 from tests.hostile.child import in_child
 from ui.server_settings import WORKSPACES
@@ -33,7 +33,7 @@ def test_a_file_of_30_gigabytes_is_refused(tmp_path):
 def test_a_crash_while_an_experiment_goes_on_keeps_its_rows(tmp_path, monkeypatch):
     monkeypatch.setenv(WORKSPACES, str(tmp_path))
     one = experiment()
-    path = files.begin(one)
+    path = begin(one)
     before = path.read_bytes()
 
     def crash(number):
@@ -41,6 +41,6 @@ def test_a_crash_while_an_experiment_goes_on_keeps_its_rows(tmp_path, monkeypatc
 
     monkeypatch.setattr(os, "fsync", crash)  # a moment before all is on the disk
     with pytest.raises(KeyboardInterrupt):
-        files.begin(replace(one, rows=one.rows[:1]))
+        begin(replace(one, rows=one.rows[:1]))
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]

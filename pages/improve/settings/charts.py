@@ -46,17 +46,19 @@ def pick(experiment: Experiment, place: int | None) -> None:
 
 def hovers_of(experiment: Experiment, metric: str) -> list[str]:
     """Return the hover text of every row: its settings and its value."""
-    axes, label = varied(experiment.configurations), METRICS[metric].label
-    return [
-        "<br>".join(
-            [
-                f"{SETTINGS[axis].label}: {escape_plotly(value_words(row.configuration, axis))}"
-                for axis in axes
-            ]
-            + [f"<b>{label} {row.metrics[metric]:.3f}</b>"]
-        )
-        for row in experiment.rows
-    ]
+    keys, label = varied(experiment.configurations), METRICS[metric].label
+    hovers = []
+    for row in experiment.rows:
+        words = [
+            f"{SETTINGS[key].label}: {escape_plotly(value_words(row.configuration, key))}" for key in keys
+        ]
+        hovers.append("<br>".join([*words, f"<b>{label} {row.metrics[metric]:.3f}</b>"]))
+    return hovers
+
+
+def label_of(key: str) -> str:
+    """Return the name of a setting."""
+    return SETTINGS[key].label
 
 
 def heat_axes(experiment: Experiment) -> list[str]:
@@ -64,37 +66,6 @@ def heat_axes(experiment: Experiment) -> list[str]:
     order = ("chunk_tokens", "pooling", "retriever", "splitter")
     axes = varied(row.configuration for row in experiment.rows)
     return sorted(axes, key=lambda axis: order.index(axis) if axis in order else len(order))
-
-
-def axis_label(axis: str) -> str:
-    """Return the name of a setting."""
-    return SETTINGS[axis].label
-
-
-def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.Figure:
-    """Return the heat map of quality over two settings: the best configuration of each two values."""
-    configurations = [row.configuration for row in experiment.rows]
-    names = [values_in_order(configurations, axis) for axis in (down, across)]
-    numbers = [
-        [own.index(value_words(configuration, axis)) for configuration in configurations]
-        for own, axis in zip(names, (down, across), strict=True)
-    ]
-    quality = np.array([row.metrics[metric] for row in experiment.rows])
-    best = best_over(numbers[0], numbers[1], METRICS[metric].sign * quality)
-    hovers = hovers_of(experiment, metric)
-    return heat_figure(
-        best, quality, hovers, (names[0], names[1]), (SETTINGS[down].label, SETTINGS[across].label)
-    )
-
-
-def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
-    """Return the figure of quality against one of the `COSTS`."""
-    attribute, title, logarithmic, _ = COSTS[cost]
-    costs = np.array([getattr(row, attribute) for row in experiment.rows], float)
-    quality = np.array([row.metrics[metric] for row in experiment.rows])
-    titles = title, METRICS[metric].label
-    front = pareto_front(costs, METRICS[metric].sign * quality)
-    return cost_figure(costs, quality, front, hovers_of(experiment, metric), titles, logarithmic)
 
 
 def show_heat(experiment: Experiment, metric: str) -> None:
@@ -106,9 +77,9 @@ def show_heat(experiment: Experiment, metric: str) -> None:
         return
     left, right = st.columns(2)
     words = "Each place shows the best of all configurations with both values."
-    down = left.selectbox("Down", axes, format_func=axis_label, key="heat-down", help=words)
+    down = left.selectbox("Down", axes, format_func=label_of, key="heat-down", help=words)
     others = [axis for axis in axes if axis != down]
-    across = right.selectbox("Across", others, format_func=axis_label, key=f"heat-across-{down}", help=words)
+    across = right.selectbox("Across", others, format_func=label_of, key=f"heat-across-{down}", help=words)
     figure = heat_of(experiment, metric, down, across)
     show_clickable(experiment, figure, f"heat-{metric}", f"{METRICS[metric].label} over two settings")
     st.caption(
@@ -136,24 +107,26 @@ def show_costs(experiment: Experiment, metric: str) -> None:
 
 def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: str) -> None:
     """Draw a figure whose configurations may be clicked, with its downloads."""
-    key = f"experiment-{name}-{experiment.key}-{len(experiment.rows)}"
+    widget = f"experiment-{name}-{experiment.key}-{len(experiment.rows)}"
 
     def take() -> None:
-        place = picked_cell(figure, st.session_state[key].selection.points)
+        place = picked_row(figure, st.session_state[widget].selection.points)
         if place is not None:
             pick(experiment, place)
 
     buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}
     image = {"toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}}
     st.plotly_chart(
-        figure, config={**buttons, **image}, key=key, on_select=take, selection_mode="points", alt=alt
+        figure, config={**buttons, **image}, key=widget, on_select=take, selection_mode="points", alt=alt
     )
-    columns = ("n_chunks", "index_bytes", "seconds")
-    numbers: dict[str, Any] = {name: [getattr(row, name) for row in experiment.rows] for name in columns}
-    numbers |= {
-        metric: [row.metrics[metric] for row in experiment.rows] for metric in shown_metrics(experiment.rows)
-    }
-    numbers |= {axis: [str(getattr(row.configuration, axis)) for row in experiment.rows] for axis in SWEPT}
+    rows = experiment.rows
+    numbers: dict[str, Any] = {}
+    for column in ("n_chunks", "index_bytes", "seconds"):
+        numbers[column] = [getattr(row, column) for row in rows]
+    for metric in shown_metrics(rows):
+        numbers[metric] = [row.metrics[metric] for row in rows]
+    for key in SWEPT:
+        numbers[key] = [str(getattr(row.configuration, key)) for row in rows]
     show_save(figure, f"experiment-{name}", {name: np.array(values) for name, values in numbers.items()})
 
 
@@ -181,24 +154,20 @@ def pareto_front(costs: Array, quality: Array) -> list[int]:
     return front
 
 
-def heat_figure(
-    best: Array,
-    quality: Array,
-    hovers: Sequence[str],
-    names: tuple[Sequence[str], Sequence[str]],
-    titles: tuple[str, str],
-) -> go.Figure:
-    """Heat map of the best configuration for every two values; each may be clicked, and carries its place.
+def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.Figure:
+    """Return the heat map of quality over two settings: the best row of each two values.
 
-    Parameters
-    ----------
-    best
-        Of `best_over`, ``(n_rows, n_columns)``.
-    quality, hovers
-        Of the configurations, ``(n_configurations,)``.
-    names, titles
-        Of the values and of the settings, down and across.
+    Each may be clicked, and carries its place.
     """
+    configurations = [row.configuration for row in experiment.rows]
+    names = [values_in_order(configurations, key) for key in (down, across)]
+    numbers = [
+        [own.index(value_words(one, key)) for one in configurations]
+        for own, key in zip(names, (down, across), strict=True)
+    ]
+    quality = np.array([row.metrics[metric] for row in experiment.rows])
+    best = best_over(numbers[0], numbers[1], METRICS[metric].sign * quality)
+    hovers = hovers_of(experiment, metric)
     found = best >= 0
     values = np.where(found, quality[best], np.nan)
     low, high = np.nanmin(values), np.nanmax(values)
@@ -214,11 +183,11 @@ def heat_figure(
             hoverinfo="skip",
         )
     )
-    down, across = np.nonzero(found)
+    y, x = np.nonzero(found)
     figure.add_trace(  # a heat map itself takes no clicks
         go.Scatter(
-            x=across,
-            y=down,
+            x=x,
+            y=y,
             mode="markers",
             marker={"size": 34, "symbol": "square", "opacity": 0},
             selected={"marker": {"opacity": 0}},
@@ -230,11 +199,10 @@ def heat_figure(
         )
     )
     axes = {"showgrid": False, "zeroline": False, "fixedrange": True}
-    for update, own, title in zip((figure.update_yaxes, figure.update_xaxes), names, titles, strict=True):
-        labels = [in_lines(name) for name in own]
-        update(
-            tickvals=list(range(len(own))), ticktext=labels, range=[-0.5, len(own) - 0.5], title=title, **axes
-        )
+    updates = figure.update_yaxes, figure.update_xaxes
+    for update, own, key in zip(updates, names, (down, across), strict=True):
+        labels, ends = [in_lines(name) for name in own], [-0.5, len(own) - 0.5]
+        update(tickvals=list(range(len(own))), ticktext=labels, range=ends, title=label_of(key), **axes)
     figure.update_yaxes(range=[len(names[0]) - 0.5, -0.5])
     if len(names[1]) > LEVEL_LABELS:
         figure.update_xaxes(tickangle=-60)
@@ -247,27 +215,15 @@ def in_lines(name: str) -> str:
     return "<br>".join(map(escape_plotly, wrap(name, LABEL_CHARACTERS, max_lines=2, placeholder="…")))
 
 
-def cost_figure(
-    costs: Array,
-    quality: Array,
-    front: Sequence[int],
-    hovers: Sequence[str],
-    titles: tuple[str, str],
-    logarithmic: bool,
-) -> go.Figure:
-    """Quality against cost: a point for each row, the baseline (the first) marked, and the Pareto front.
+def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
+    """Return quality against one of the `COSTS`: a point for each row, and the Pareto front.
 
-    Parameters
-    ----------
-    costs, quality, hovers
-        Of the configurations, ``(n_configurations,)``.
-    front
-        The configurations of `pareto_front`.
-    titles
-        Of the two axes, cost and quality.
-    logarithmic
-        Whether the axis of costs is logarithmic.
+    The baseline, the first row, is marked.
     """
+    attribute, title, logarithmic, _ = COSTS[cost]
+    costs = np.array([getattr(row, attribute) for row in experiment.rows], float)
+    quality = np.array([row.metrics[metric] for row in experiment.rows])
+    front, hovers = pareto_front(costs, METRICS[metric].sign * quality), hovers_of(experiment, metric)
     others = np.setdiff1d(np.arange(1, len(costs)), front)
     figure = go.Figure(
         go.Scatter(
@@ -298,15 +254,15 @@ def cost_figure(
                 unselected={"marker": {"opacity": 0.7}},
             )
         )
-    figure.update_xaxes(title=titles[0], type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
-    figure.update_yaxes(title=titles[1], fixedrange=True)
+    figure.update_xaxes(title=title, type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
+    figure.update_yaxes(title=METRICS[metric].label, fixedrange=True)
     figure.update_layout(
         legend=legend_below(0.25), hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select"
     )
     return styled(figure, height=420).update_layout(margin_t=36)
 
 
-def picked_cell(figure: go.Figure, points: Sequence[dict[str, object]]) -> int | None:
+def picked_row(figure: go.Figure, points: Sequence[dict[str, object]]) -> int | None:
     """Return the configuration that a click on a figure selected, None for none."""
     for point in points:
         members = figure.data[point["curve_number"]].customdata

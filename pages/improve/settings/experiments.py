@@ -6,6 +6,7 @@ file's first line describes the experiment, each further line is a row; one that
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +16,7 @@ import streamlit as st
 
 from engine.atomic_write import remove_abandoned, write_atomically
 from engine.documents.document import Document
-from engine.errors import InputError
+from engine.errors import UNREADABLE, InputError
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, to_question
 from engine.evaluation.sweep_row import SweepRow
@@ -199,21 +200,24 @@ def begin(experiment: Experiment) -> Path | None:
 def known_experiments(but: str | None = None) -> dict[str, Experiment]:
     """Return the experiments of the session and of the disk by their keys, the newest first.
 
-    ``but`` is the key of the running one, which is left out; unreadable files are, too.
+    ``but`` is the key of the running one, which is left out.
     """
-    found = {}
-    if (folder := kept_folder()) is not None:
-        for path in sorted((folder / EXPERIMENTS).glob(f"*{SUFFIX}")):
-            if but is not None and path == experiment_file(but):
-                continue  # it is being written
-            try:
-                experiment = read(path, path.stat().st_mtime_ns)
-            except (OSError, AttributeError, LookupError, TypeError, ValueError):
-                continue
-            if experiment.rows:
-                found[experiment.key] = experiment
-    newest = sorted((found | session_experiments()).values(), key=lambda one: one.time, reverse=True)
+    on_disk = {one.key: one for one in kept_experiments(but) if one.rows}
+    newest = sorted((on_disk | session_experiments()).values(), key=lambda one: one.time, reverse=True)
     return {one.key: one for one in newest if one.key != but}
+
+
+def kept_experiments(but: str | None = None) -> list[Experiment]:
+    """Return the experiments on disk; unreadable files are left out."""
+    if (folder := kept_folder()) is None:
+        return []
+    found = []
+    for path in sorted((folder / EXPERIMENTS).glob(f"*{SUFFIX}")):
+        if but is not None and path == experiment_file(but):
+            continue  # it is being written
+        with suppress(OSError, *UNREADABLE):
+            found.append(read(path, path.stat().st_mtime_ns))
+    return found
 
 
 @st.cache_resource(max_entries=32, show_spinner="Opening earlier experiments…")

@@ -19,8 +19,9 @@ from engine.evaluation.sweep_store import append, resume
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.workspace import Workspace, open_workspace, save_workspace
-from pages.improve.settings import files
+from pages.improve.settings.experiments import begin, kept_experiments
 from tests.experiments import experiment
+from ui.data_folder import EXPERIMENTS
 from ui.server_settings import WORKSPACES
 
 KINDS = ("writes", "synchronisations", "renames", "truncations")
@@ -86,13 +87,13 @@ class ExperimentFile:
 
     def write(self, path, state):
         os.environ[WORKSPACES] = str(path)
-        files.begin(replace(ONE, rows=ONE.rows[: state + 1]))
+        begin(replace(ONE, rows=ONE.rows[: state + 1]))
 
     def read(self, path):
         os.environ[WORKSPACES] = str(path)
-        [one] = files.kept_experiments(None)
+        [one] = kept_experiments()
         assert one.rows == ONE.rows[: len(one.rows)]
-        [_] = (path / files.EXPERIMENTS).iterdir()  # nothing is left beside it
+        [_] = (path / EXPERIMENTS).iterdir()  # nothing is left beside it
         return len(one.rows) - 1
 
 

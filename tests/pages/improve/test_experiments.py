@@ -23,7 +23,7 @@ from engine.evaluation.sweep_store import to_csv
 from engine.settings import SWEPT, Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from engine.wording import readable_bytes, readable_time
-from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_cell
+from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
 from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
 from pages.improve.settings.export import as_json, command_line, report
@@ -96,9 +96,9 @@ def test_a_click_on_a_figure_finds_its_cell():
     for figure in (heat_of(one, "mrr", "chunk_tokens", "pooling"), cost_of(one, "mrr", "Index size")):
         for curve, trace in enumerate(figure.data):
             for point, place in enumerate(trace.customdata if trace.customdata is not None else []):
-                assert picked_cell(figure, [{"curve_number": curve, "point_index": point}]) == place
+                assert picked_row(figure, [{"curve_number": curve, "point_index": point}]) == place
                 assert f"MRR {quality[place]:.3f}" in trace.hovertext[point]
-    assert picked_cell(figure, []) is None
+    assert picked_row(figure, []) is None
 
 
 def test_every_cell_is_on_the_figure_of_costs_once_and_the_baseline_apart():
