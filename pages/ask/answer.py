@@ -6,18 +6,22 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from engine.documents.document import Document
+from engine.evaluation.questions import Reference, stem
 from engine.generation.answer import Answer, Retrieval, Written
+from engine.retrieval.evidence import Quote
 from engine.wording import counted
 from pages.ask.evidence import place_words, show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
-from pages.ask.next_steps import show_next_steps
 from pages.ask.timing import show_timing
 from ui.asking import Asked
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
+from ui.current import open_diagnosis
+from ui.documents import documents_called
 from ui.figures import show_prompt_parts
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found
+from ui.questions.kept import LABELLED, keep_label
 from ui.report import Html, Report, element, facts, paragraph
 from ui.setting_values import settings_words
 from ui.settings import settings_values
@@ -33,6 +37,10 @@ SCORE_HELP = (
     "percentage, and its scale depends on the model. So the share of pairs of an unrelated question and a "
     "passage of these documents with a smaller cosine is given too and, where passages are ranked by cosine, "
     "the lead over the next passage."
+)
+RIGHT_HELP = (
+    "Keeps the question with the first quote as the passage that answers it, on the page “Questions”. From a "
+    "few dozen on, “Best settings” can tell which settings answer your questions best."
 )
 LEFT_OUT_HELP = (
     "The retriever decides the order, the cosine decides the relevance: a passage that shares words with "
@@ -98,6 +106,41 @@ def written_by(answer: Answer) -> str:
     name, server = written.model, written.server
     writer = f"{name} at {urlsplit(server).netloc}" if server else f"a small model ({name})"
     return f"Written by {writer}, which makes mistakes: check it against them."
+
+
+def show_next_steps(report: Report, answer: Answer, question: str) -> None:
+    """Draw the buttons that follow an answer; the last one saves the report, titled by the question."""
+    with st.container(horizontal=True):
+        if can_be_kept(answer):
+            st.button(
+                "It is right",
+                icon=":material/thumb_up:",
+                help=RIGHT_HELP,
+                on_click=keep,
+                args=(answer.question, answer.quotes[0]),
+            )
+        if st.button("Why was it not found?", icon=":material/troubleshoot:"):
+            hits = answer.retrieved.hits
+            nearest = hits[0].chunk.document if hits else None
+            open_diagnosis(answer.question, answer.quotes[0].document if answer.quotes else nearest)
+        if answer.text and st.button("Look inside", icon=":material/account_tree:"):
+            st.switch_page("pages/inside/answer/page.py")
+        if st.button("Find better settings", icon=":material/science:"):
+            st.switch_page("pages/improve/settings/page.py")
+        report.button("answer", question)
+
+
+def can_be_kept(answer: Answer) -> bool:
+    """Whether an answer was given, from a document that a label can name."""
+    names = [stem(quote.document) for quote in answer.quotes[:1]]
+    return answer.judged.status != "refused" and any(len(documents_called(name)) == 1 for name in names)
+
+
+def keep(question: str, quote: Quote) -> None:
+    """Keep a question with the sentence that answers it."""
+    passage = Reference(quote.text, quote.start, quote.end)
+    keep_label(LABELLED, question, stem(quote.document), passage)
+    st.toast("Kept as a labelled question on the page “Questions”.", icon=":material/bookmark_added:")
 
 
 def show_left_out(report: Report, found: Retrieval, read: Collection[int]) -> None:

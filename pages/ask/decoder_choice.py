@@ -66,7 +66,9 @@ def decoder_picker() -> None:
     name = (name or "").strip() or decoder_name()
     if name in listed:
         show_facts(listed[name])
-    follow_download()
+    if (download := current_job("download")) is not None and not download.done:
+        stop_help = "Ends the download. What is there stays, and the next try goes on with it."
+        follow_progress(download, key="download", stop_help=stop_help, is_narrow=True)
     if name != decoder_name() and is_here(name):
         use(name)
     elif name != decoder_name():
@@ -90,8 +92,9 @@ def show_facts(decoder: ListedDecoder) -> None:
     licence, model = decoder.model.licence, decoder.model
     parts = [f"About {readable_bytes(decoder.memory_bytes)} of memory: {fit_words(decoder)}"]
     if model.name != decoder_name() and model.sizes is not None:
-        [timed] = [each for each in timed_decoders() if each.model is model]
-        parts.append(f"about {speed_words(timed)} tokens/s here (estimated)")
+        [speed] = [each.tokens_per_s or 0.0 for each in timed_decoders() if each.model is model]
+        words = f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}"  # more digits than it is worth
+        parts.append(f"about {words} tokens/s here (estimated)")
     parts.append(f"licence [{licence.name}]({licence.url}){TO_BE_ACCEPTED * licence.terms}")
     st.caption(". ".join(part[0].upper() + part[1:] for part in parts) + ".")
 
@@ -109,12 +112,6 @@ def fit_words(decoder: ListedDecoder) -> str:
 def timed_decoders() -> list[ListedDecoder]:
     """Return the known decoders with their estimated speed, by that of the decoder in use."""
     return listed_decoders(read_rate_here(decoder_name()))
-
-
-def speed_words(decoder: ListedDecoder) -> str:
-    """Return the estimated tokens per second in words: two digits are more than it is worth."""
-    speed = decoder.tokens_per_s or 0.0
-    return f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}"
 
 
 @st.dialog("Models known by name", width="large")
@@ -146,35 +143,13 @@ def show_list() -> None:
     st.caption("Licences: " + " · ".join(f"[{name}]({url})" for name, url in licences.items()))
 
 
-def has_downloaded() -> bool:
-    """Whether a download was started in this session."""
-    return current_job("download") is not None
-
-
-def running_download() -> Job[Path] | None:
-    """Return the session's download that has not ended, if there is one."""
-    download = current_job("download")
-    return None if download is None or download.done else download
-
-
-def follow_download() -> None:
-    """Draw the progress of the session's download, with a button to stop it."""
-    if (download := running_download()) is None:
-        return
-    follow_progress(
-        download,
-        key="download",
-        stop_help="Ends the download. What is there stays, and the next try goes on with it.",
-        is_narrow=True,
-    )
-
-
 def offer_download(name: str, listed: ListedDecoder | None) -> None:
     """Draw a button that downloads a model, or the reasons why not, and how the last try ended."""
-    running, last = running_download(), current_job("download")
-    if running is not None and running.request == name:
-        return
-    if last is not None and running is None and last.request == name:
+    last = current_job("download")
+    is_running = last is not None and not last.done
+    if last is not None and last.request == name:
+        if is_running:
+            return
         show_end(last)
     label, hindrance, accepted = "Download from the Hugging Face Hub", "", True
     if listed is not None:
@@ -190,8 +165,8 @@ def offer_download(name: str, listed: ListedDecoder | None) -> None:
             accepted = st.checkbox(
                 f"I accept the terms: [{model.licence.name}]({model.licence.url})", key=f"terms-{name}"
             )
-    if running is not None:
-        hindrance = f"{escape_markdown(running.request)} is being downloaded: stop that first."
+    if last is not None and is_running:
+        hindrance = f"{escape_markdown(last.request)} is being downloaded: stop that first."
     if hindrance:
         st.warning(hindrance, icon=":material/block:")
     st.button(

@@ -9,8 +9,8 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.documents.sentences import unwrapped
-from engine.generation.answer import Answer, Judged, Written
-from engine.generation.checks import CheckedSentence, UnknownWord
+from engine.generation.answer import Answer, Judged
+from engine.generation.checks import CheckedSentence
 from engine.retrieval.evidence import Quote, heads_above
 from ui.asking import THOUGHT_ICON
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
@@ -187,7 +187,11 @@ def show_model_words(report: Report, answer: Answer) -> None:
     report.parts.append(element("h2", "In the model's words"))
     written, sentences = answer.written, answer.judged.sentences
     if written is not None and written.thought:
-        show_thought(written)
+        n_tokens = len(written.thought_ids)
+        label = f"The model's thought{f' · {n_tokens:,} tokens' if n_tokens else ''}"
+        with st.expander(label, icon=THOUGHT_ICON):
+            show_text(escape(written.thought))
+            st.caption("No part of the answer: it is neither checked nor kept for the next question.")
     if written is None or not written.text:
         report.caption(f"{no_text_words(written)} The quotes above are the answer.")
         return
@@ -196,15 +200,6 @@ def show_model_words(report: Report, answer: Answer) -> None:
         report.caption(unsupported)
     if ended := ENDS.get(written.finish_reason):
         report.caption(ended)
-
-
-def show_thought(written: Written) -> None:
-    """Draw the thought before a text, folded."""
-    n_tokens = len(written.thought_ids)
-    label = f"The model's thought{f' · {n_tokens:,} tokens' if n_tokens else ''}"
-    with st.expander(label, icon=THOUGHT_ICON):
-        show_text(escape(written.thought))
-        st.caption("No part of the answer: it is neither checked nor kept for the next question.")
 
 
 def unsupported_words(sentences: Sequence[CheckedSentence]) -> str:
@@ -216,18 +211,13 @@ def unsupported_words(sentences: Sequence[CheckedSentence]) -> str:
     return f"{len(struck)} of {len(sentences)} sentences unsupported: {reasons}." if struck else ""
 
 
-def unknown_words(word: UnknownWord) -> str:
-    """Say why a word of a text is underlined."""
-    return f"this {word.kind} occurs in no source"
-
-
 def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:
     """Return a text, escaped, with unknown words underlined and unsupported sentences struck through."""
     html = ""
     for sentence in sentences:
         piece, place = "", sentence.start
         for word in sentence.unknown:
-            title = unknown_words(word)
+            title = f"this {word.kind} occurs in no source"
             piece += escape(text[place : word.start])
             piece += (
                 f'<u style="text-decoration:underline wavy;background:{REMOVED}" title="{title}">'

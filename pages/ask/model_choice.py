@@ -28,12 +28,6 @@ def model_picker() -> Server | None:
         if writer == ON_SERVER:
             return server_picker()
     decoder_picker()
-    cache_picker()
-    return None
-
-
-def cache_picker() -> None:
-    """Draw the choice of the bits of the KV cache."""
     st.radio(
         "KV cache",
         KV_BITS,
@@ -44,6 +38,7 @@ def cache_picker() -> None:
         help="Bits of a number in the keys and values of earlier tokens. 8 take about half of the memory and "
         "are faster behind long texts; the page “KV cache” measures what they cost.",
     )
+    return None
 
 
 def server_picker() -> Server:

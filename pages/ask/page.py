@@ -10,17 +10,18 @@ from engine.documents.subjects import subjects
 from engine.documents.truncation import limit_warning
 from engine.errors import GlassboxError
 from engine.generation.answer import N_READ, Answer
+from engine.generation.conversation import Turn
 from engine.generation.server import Server
 from engine.kernels.primitives import has_op_tape
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 from pages.ask.answer import show_answer
-from pages.ask.conversation import show_conversation, show_follow_up
-from pages.ask.decoder_choice import has_downloaded
 from pages.ask.evidence import show_quotes
 from pages.ask.model_choice import model_picker
 from ui.asking import (
     Asked,
+    conversation,
+    end_topic,
     has_asked,
     last_asked,
     question_form,
@@ -34,7 +35,7 @@ from ui.asking import (
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
 from ui.documents import NoDocumentError, bundled_names, document_picker, format_names, has_own_files
-from ui.jobs import Job
+from ui.jobs import Job, current_job
 from ui.models import load_decoder, load_encoder
 from ui.report import Report
 from ui.settings import Settings, settings_sidebar
@@ -51,6 +52,14 @@ EXAMPLES = (
 )
 
 N_EXAMPLES = 4
+READ_AS_HELP = (
+    "By itself your question is much further from the documents than with the words of the conversation's "
+    "topic, so these were added. Change the question if it was read wrongly."
+)
+TOPIC_HELP = (
+    "A question that needs the topic of the conversation, such as “And in 2016?”, is read with it. One that "
+    "is complete stands alone."
+)
 
 
 def question_box() -> str | None:
@@ -111,6 +120,38 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
         show_answer(answer, asked)
         if settings.follow_ups:
             show_conversation(asked.turns)
+
+
+def show_follow_up(asked: Asked) -> None:
+    """Show the question that a follow-up was read as, to be changed, and offer to answer it as typed."""
+    if asked.question == asked.typed:
+        return
+    with st.form("follow-up-form", border=True):
+        box, change, alone = st.columns([4, 1, 1], vertical_alignment="bottom")
+        read_as = box.text_input(
+            "Read as a follow-up:", asked.question, key=f"read-as-{asked.question}", help=READ_AS_HELP
+        )
+        if change.form_submit_button("Ask this", width="stretch") and read_as.strip():
+            queue_question(read_as, asked.turns)
+            st.rerun()
+        if alone.form_submit_button("As typed", width="stretch"):
+            queue_question(asked.typed, ())
+            st.rerun()
+
+
+def show_conversation(earlier: Sequence[Turn]) -> None:
+    """List the turns that an answer follows on, with a button to start a new topic."""
+    if earlier:
+        with st.expander(f"Earlier in this conversation: {len(earlier)}", icon=":material/forum:"):
+            for turn in earlier:
+                st.markdown(f"**{escape_markdown(turn.question)}**")
+                st.caption(escape_markdown(turn.answer) or "Refused.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if conversation():
+            st.caption("The next question may follow on this one.", help=TOPIC_HELP)
+            st.button("New topic", type="tertiary", icon=":material/restart_alt:", on_click=end_topic)
+        else:
+            st.caption("The next question starts a new topic.")
 
 
 def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]) -> None:
@@ -175,7 +216,7 @@ def main() -> None:
             has_op_tape()
     with st.sidebar:
         show_settings_card(documents, encoder)
-        with st.expander("Model", icon=":material/smart_toy:", expanded=has_downloaded()):
+        with st.expander("Model", icon=":material/smart_toy:", expanded=current_job("download") is not None):
             server = model_picker()
         settings = settings_sidebar(encoder, on_server=server is not None, documents=documents)
     try:
