@@ -30,7 +30,8 @@ from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import embedding_spec
-from engine.retrieval.index_choice import K, measure, with_least_effort
+from engine.retrieval.index_choice import NEAREST as K
+from engine.retrieval.index_choice import measure, with_least_effort
 from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, build_ann, exact_nearest
 from engine.retrieval.stored.index_folder import IndexSettings, open_index
 from engine.retrieval.stored.index_update import update_index

@@ -28,24 +28,12 @@ BATCH, POSTINGS = 10_000, 1_000_000  # texts whose words are counted, and impact
 
 @dataclass(frozen=True)
 class Postings:
-    """The inverted index: of each word the texts that hold it, and what it adds to their scores.
+    """The inverted index: of each word the texts that hold it, and what it adds to their scores."""
 
-    Attributes
-    ----------
-    vocabulary
-        The number of each word, by its stem.
-    starts
-        Where the postings of each word begin, and the last ones end: ``(n_words + 1,)``.
-    rows, impacts
-        The text of each posting, int32, and the formula above, float32: ``(n_postings,)``.
-    n_texts
-        Number of texts.
-    """
-
-    vocabulary: dict[str, int] = field(repr=False)
-    starts: Array = field(repr=False)
-    rows: Array = field(repr=False)
-    impacts: Array = field(repr=False)
+    vocabulary: dict[str, int] = field(repr=False)  # the number of each word, by its stem
+    starts: Array = field(repr=False)  # of the postings of each word, and the end of all: ``(n_words + 1,)``
+    rows: Array = field(repr=False)  # the text of each posting, int32 ``(n_postings,)``
+    impacts: Array = field(repr=False)  # the formula above, float32 ``(n_postings,)``
     n_texts: int
 
     def of(self, stem: str) -> slice:
@@ -55,16 +43,10 @@ class Postings:
 
 
 class Bm25:
-    """An index of texts by their words.
+    """An index of texts by their words; a text without words is never found.
 
-    Parameters
-    ----------
-    texts
-        The chunks' texts; a text without words is never found.
-    k1
-        How much more a word counts that occurs several times in a chunk; 0 for not at all.
-    b
-        How much longer chunks are penalised, 0 to 1.
+    ``k1`` says how much more a word counts that occurs several times in a chunk, 0 for not at all; ``b`` how
+    much longer chunks are penalised, 0 to 1.
     """
 
     def __init__(self, texts: Sequence[str], k1: float = 1.5, b: float = 0.75) -> None:

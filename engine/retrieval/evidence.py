@@ -83,22 +83,12 @@ class CandidateSentence:
 
 @dataclass(frozen=True)
 class Quote(CandidateSentence):
-    """A sentence with its score.
+    """A sentence with its score."""
 
-    Attributes
-    ----------
-    cosine
-        Of its vector and the question's, without subtracting a mean.
-    features
-        The values of `FEATURES`.
-    score, probability
-        The weighted sum of these, and its softmax over all candidates.
-    """
-
-    cosine: float
-    features: tuple[float, ...] = field(repr=False)
-    score: float
-    probability: float
+    cosine: float  # of its vector and the question's, without subtracting a mean
+    features: tuple[float, ...] = field(repr=False)  # the values of `FEATURES`
+    score: float  # the weighted sum of these
+    probability: float  # the softmax of the scores of all candidates
 
 
 @dataclass(frozen=True)
@@ -264,16 +254,16 @@ def sentence_features(
     [asked, *stems] = words([question, *(each.text for each in sentences)], "english_plus")
     passages = words([hit.chunk.text for hit in hits], "english_plus")
     idf = {stem: index.words.idf(stem) for stem in asked}
-    held = [set(each) for each in stems]
-    rare = {stem: idf[stem] * rarity(sum(stem in each for each in held), len(held)) for stem in idf}
+    present = [set(each) for each in stems]
+    rare = {stem: idf[stem] * rarity(sum(stem in each for each in present), len(present)) for stem in idf}
     return np.stack(
         [
             cosines(own - mean, query - mean),
             cosines(own - around, query - around),
-            [share_of(rare, each) for each in held],
+            [share_of(rare, each) for each in present],
             [share_of(idf, set(passages[each.place])) for each in sentences],
             [kind_match(question, each.text, set(asked)) for each in sentences],
-            [np.log1p(len(each - set(asked))) for each in held],
+            [np.log1p(len(each - set(asked))) for each in present],
         ],
         axis=1,
     )
@@ -289,10 +279,10 @@ def rarity(n_with: int, n: int) -> float:
     return word_idf(n_with, n) if n_with else 0.0
 
 
-def share_of(weights: dict[str, float], held: set[str]) -> float:
-    """Return the share of the weight of words that is held; 0 without words."""
+def share_of(weights: dict[str, float], present: set[str]) -> float:
+    """Return the weight of the words that are present, as a share of all; 0 without words."""
     total = sum(weights.values())
-    return sum(weight for word, weight in weights.items() if word in held) / total if total else 0.0
+    return sum(weight for word, weight in weights.items() if word in present) / total if total else 0.0
 
 
 def kind_match(question: str, sentence: str, asked: set[str]) -> float:

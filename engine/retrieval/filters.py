@@ -9,20 +9,15 @@ from engine.documents.document import Document
 from engine.errors import InputError
 from engine.wording import counted, some_of
 
-LISTED = 20  # tags in a message
+MAX_TAGS_SHOWN = 20  # tags in a message
 
 
 @dataclass(frozen=True)
 class DocumentFilter:
-    """The tags and dates of the documents to search.
+    """The tags of which a document to search has one or more, whatever their case, and the days of its date.
 
-    Attributes
-    ----------
-    tags
-        Tags of which a document has one or more, whatever their case; none for all documents.
-    since, until
-        First and last day of a document's date, as ``2026-05-01``; empty for no limit. A document without a
-        date is left out where there is a limit.
+    Without tags all documents fit. A day is written as ``2026-05-01``, and empty for no limit; a document
+    without a date is left out where there is a limit.
     """
 
     tags: tuple[str, ...] = ()
@@ -58,7 +53,7 @@ class DocumentFilter:
         ]
         if not tagged:
             known = sorted(set(chain.from_iterable(each.tags for each in documents)))
-            there = f"their tags are {some_of(known, LISTED)}" if known else "they have no tags"
+            there = f"their tags are {some_of(known, MAX_TAGS_SHOWN)}" if known else "they have no tags"
             raise InputError(f"no document has the tag {' or '.join(self.tags)}: {there}")
         found = [each.name for each in tagged if self._is_dated(each.date)]
         if not found:

@@ -63,12 +63,8 @@ class Index:
 
     Attributes
     ----------
-    chunks
-        The chunks.
     source
-        Their vectors, float32 ``(n_chunks, d_model)``, rows of length 1, or the store that holds them.
-    spec
-        How the vectors were made.
+        Vectors of the chunks, float32 ``(n_chunks, d_model)``, rows of length 1, or the store that has them.
     idf
         The word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings.
     ann
@@ -179,7 +175,7 @@ class Index:
         return self.vectors[rows] if store is None else store.fetch(rows)
 
     def only(self, names: Collection[str]) -> "Index":
-        """Return the index of some documents alone, by their names.
+        """Return the index of some documents, by their names.
 
         Up to `EXACT_CHUNKS` chunks, or any number without ``ann``, are copied to an index with exact search.
         More are filtered while the whole index is searched; BM25 then counts the words of all documents.
@@ -223,10 +219,10 @@ class Index:
         """Return the encoder as the index was made: its word weights if it has any, prompts and precision."""
         if self.idf is not None and (weighted := encoder.as_encoder) is not None:
             encoder = replace(weighted, idf=self.idf)
-        return next((each for each in model_variants(encoder) if self._is_made_by(each)), encoder)
-
-    def _is_made_by(self, encoder: Model) -> bool:
-        return self.spec == embedding_spec(encoder, self.spec.pooling, self.spec.max_tokens)
+        for each in model_variants(encoder):
+            if embedding_spec(each, self.spec.pooling, self.spec.max_tokens) == self.spec:
+                return each
+        return encoder
 
 
 def place_of(chunk: Chunk) -> Place:
@@ -255,21 +251,11 @@ def build_index(
     cache: VectorCache | None = None,
     documents: Iterable[Document] = (),
 ) -> Index:
-    """Embed chunks and put them into an exact inner-product index.
+    """Embed chunks, at least one, and put them into an exact inner-product index.
 
-    Parameters
-    ----------
-    chunks
-        The chunks; at least one.
-    encoder, pooling, max_tokens
-        How they are embedded, as in `embedding_spec`; ``"idf"`` weighs words by these chunks, unless the
-        encoder already has word weights. Vectors have length 1.
-    on_progress
-        Called with chunks done and chunks in all.
-    cache
-        Cache of vectors; the index is the same without.
-    documents
-        The documents of the chunks, whose sentences an answer quotes; search needs none.
+    They are embedded as in `embedding_spec`; ``"idf"`` weighs words by these chunks, unless the encoder
+    already has word weights. With a cache the index is the same. ``on_progress`` is called with chunks done
+    and in all. A search needs no documents; an answer quotes their sentences.
     """
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")

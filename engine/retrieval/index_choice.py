@@ -20,7 +20,7 @@ from engine.retrieval.index_kinds import (
 )
 from engine.wording import counted
 
-K = 10  # of the recall
+NEAREST = 10  # of the recall
 SAMPLE = 200  # chunks that are searched for
 TRUSTED = 0.95  # the least recall@10 of an index that is used
 EXACT_CHUNKS = 50_000  # up to which every vector is read: 10 to 60 ms, with 384 numbers each
@@ -45,32 +45,16 @@ class Lost:
 
 @dataclass(frozen=True)
 class Measured:
-    """Recall and time of an index on a sample of its own chunks, each a query for the other chunks.
-
-    Attributes
-    ----------
-    kind, effort
-        As in `AnnIndex`; effort 0 for exact search.
-    recall
-        Mean share of the 10 nearest that it finds.
-    median_ms, p99_ms
-        Milliseconds of one search.
-    n_bytes
-        Bytes of the index, those of vectors that it scores again aside.
-    build_s
-        Seconds that building it took.
-    lost
-        What it did not find.
-    """
+    """Recall and time of an index on a sample of its own chunks, each a query for the other chunks."""
 
     kind: str
-    effort: int
-    recall: float
-    median_ms: float
+    effort: int  # as in `AnnIndex`; 0 for exact search
+    recall: float  # mean share of the 10 nearest that it finds
+    median_ms: float  # of one search
     p99_ms: float
-    n_bytes: int
+    n_bytes: int  # without those of vectors that it scores again
     build_s: float
-    lost: tuple[Lost, ...] = field(default=(), repr=False)
+    lost: tuple[Lost, ...] = field(default=(), repr=False)  # what it did not find
 
     @property
     def words(self) -> str:
@@ -78,29 +62,19 @@ class Measured:
         kind = INDEX_KINDS[self.kind]
         effort = f" ({kind.effort} {self.effort})" if kind.effort else ""
         return (
-            f"{kind.label}{effort}: recall@{K} {share(self.recall)}, {self.median_ms:.2f} ms a search (p99 "
-            f"{self.p99_ms:.2f}), {self.n_bytes / 1e6:,.1f} MB"
+            f"{kind.label}{effort}: recall@{NEAREST} {share(self.recall)}, {self.median_ms:.2f} ms a search "
+            f"(p99 {self.p99_ms:.2f}), {self.n_bytes / 1e6:,.1f} MB"
         )
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The kind of index that is used, and why.
+    """The kind of index that is used, and why."""
 
-    Attributes
-    ----------
-    asked, kind
-        What was asked for, one of `INDEX_KINDS` or `AUTO`, and what is used.
-    reason
-        Why, in a sentence.
-    measured
-        Exact search, and the other kind if one was tried.
-    """
-
-    asked: str
+    asked: str  # one of `INDEX_KINDS` or `AUTO`
     kind: str
-    reason: str
-    measured: tuple[Measured, ...]
+    reason: str  # a sentence
+    measured: tuple[Measured, ...]  # exact search, and the other kind if one was tried
 
 
 def choose_index(
@@ -121,9 +95,8 @@ def choose_index(
     say(f"Building the index: {INDEX_KINDS[kind].label}")
     ann, measured = tuned(vectors, kind)
     is_trusted = measured.recall >= TRUSTED
-    found = (
-        f"{share(measured.recall)} of the {K} nearest in a sample of {counted(n_sampled(vectors), 'chunk')}"
-    )
+    sample = counted(n_sampled(vectors), "chunk")
+    found = f"{share(measured.recall)} of the {NEAREST} nearest in a sample of {sample}"
     label = INDEX_KINDS[kind].label
     if is_trusted:
         return Choice(asked, kind, f"{label}, {why}: it finds {found}", (exact, measured)), ann
@@ -185,7 +158,7 @@ def n_sampled(vectors: Array) -> int:
 def measure(vectors: Array, ann: AnnIndex | None, seed: int = 0) -> Measured:
     """Measure the recall of an index, or exact search (None), with a sample of the vectors as queries."""
     queries = np.random.default_rng(seed).permutation(len(vectors))[: n_sampled(vectors)]
-    k = min(K, len(vectors) - 1)
+    k = min(NEAREST, len(vectors) - 1)
     if not k:
         return Measured(FLAT, 0, 1.0, 0.0, 0.0, vectors.nbytes, 0.0)
     exact = without_self(queries, *exact_nearest(vectors, vectors[queries], k + 1))
@@ -222,8 +195,8 @@ def without_self(queries: Sequence[int] | Array, scores: Array, rows: Array) -> 
 
 
 def lost_passages(vectors: Array, ann: AnnIndex, question: Array) -> list[tuple[int, int, float]]:
-    """Return those of a question's `K` nearest that an index loses: rank from 1, row and cosine of each."""
-    [scores], [rows] = exact_nearest(vectors, question[None], min(K, len(vectors)))
+    """Return those of a question's nearest that an index loses: rank from 1, row and cosine of each."""
+    [scores], [rows] = exact_nearest(vectors, question[None], min(NEAREST, len(vectors)))
     found = set(ann.nearest(vectors, question[None], len(rows))[1][0].tolist())
     pairs = enumerate(zip(rows.tolist(), scores.tolist(), strict=True), 1)
     return [(rank, row, score) for rank, (row, score) in pairs if row not in found]

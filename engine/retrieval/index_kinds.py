@@ -29,26 +29,17 @@ EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A kind of index.
+    """A kind of index, with its name and description for people.
 
-    Attributes
-    ----------
-    label, help
-        Name and description for people.
-    factory
-        The kind in FAISS's words for ``index_factory``, with the number of ``lists`` and of ``halves``, half
-        the length of a vector; empty for exact search, which reads the vectors where they are.
-    effort
-        The search parameter that trades time for recall: ``efSearch`` or ``nprobe``.
-    candidates
-        Vectors to find for each that is asked for; the best of them by exact products are returned.
+    ``factory`` is the kind in FAISS's words for ``index_factory``, with the number of ``lists`` and of
+    ``halves``, half the length of a vector; empty for exact search, which reads the vectors where they are.
     """
 
     label: str
     help: str
     factory: str = ""
-    effort: str = ""
-    candidates: int = 1
+    effort: str = ""  # the search parameter that trades time for recall: ``efSearch`` or ``nprobe``
+    candidates: int = 1  # to find for each that is asked for; the best by exact products are returned
 
 
 # To add a kind, add an entry: the app and the command line take names and descriptions from here.
@@ -89,18 +80,10 @@ def check_index_kind(name: str) -> None:
 
 @dataclass(frozen=True)
 class AnnIndex:
-    """An index for approximate nearest neighbours, of vectors that are kept beside it.
+    """An index for approximate nearest neighbours; the vectors are kept elsewhere."""
 
-    Attributes
-    ----------
-    kind
-        One of `INDEX_KINDS` but `FLAT`.
-    effort
-        How thoroughly it searches, the value of the kind's parameter.
-    """
-
-    kind: str
-    effort: int
+    kind: str  # one of `INDEX_KINDS` but `FLAT`
+    effort: int  # how thoroughly it searches: the value of the kind's parameter
     _faiss: "faiss.Index" = field(repr=False, compare=False)
 
     def nearest(
@@ -204,8 +187,8 @@ def exact_nearest(
     """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
 
     ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.
-    FAISS reads the vectors where they are, without a copy; but those of rows that alone are ``allowed``
-    ``(n_allowed,)``, at least ``k``, are copied.
+    FAISS reads the vectors where they are, without a copy. If only some rows are ``allowed``, at least ``k``,
+    these are copied ``(n_allowed,)``.
     """
     import faiss
 

@@ -27,18 +27,10 @@ LOW = 0.1  # the quantile that the spread is fitted to, beside the median
 
 @dataclass(frozen=True)
 class NullScores:
-    """Scores of questions that are unrelated to an index.
+    """Scores of questions that are unrelated to an index, both ascending."""
 
-    Attributes
-    ----------
-    pairs
-        Cosines of random pairs of a question and a chunk, ascending ``(n_pairs,)``.
-    bests
-        The best cosine of each question with any chunk, ascending ``(n_questions,)``.
-    """
-
-    pairs: Array = field(repr=False)
-    bests: Array = field(repr=False)
+    pairs: Array = field(repr=False)  # cosines of random pairs of a question and a chunk ``(n_pairs,)``
+    bests: Array = field(repr=False)  # best cosine of each question with any chunk ``(n_questions,)``
 
     def percentile(self, score: float) -> float:
         """Share of random pairs that score less, in percent."""

@@ -44,27 +44,16 @@ def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
 
 @dataclass(frozen=True)
 class SearchTexts:
-    """Texts of questions and chunks, and the scores that depend on texts alone, each computed on demand.
+    """Texts of questions and chunks, and the scores that depend only on texts, each computed on demand.
 
-    Attributes
-    ----------
-    questions, chunks
-        Their texts.
-    encoder
-        The encoder that embeds tokens for MaxSim, and its reranker; the other retrievers do not need it.
-    max_tokens
-        Token limit of each text; None for the encoder's own.
-    words, tokens
-        BM25's index of the chunks and their token vectors, if computed before: both are the same for all
-        questions.
-    known_bm25
-        BM25 of every question with every chunk, if it was computed before, as for some chunks of many.
+    BM25's index of the chunks (``words``) and their token vectors are given if they were computed before, and
+    so is BM25 of every question with every chunk, as for some chunks of many.
     """
 
     questions: tuple[str, ...] = field(repr=False)
     chunks: tuple[str, ...] = field(repr=False)
-    encoder: Encoder | None = None
-    max_tokens: int | None = None
+    encoder: Encoder | None = None  # for MaxSim, and its reranker; other retrievers do not need it
+    max_tokens: int | None = None  # of each text; None for the encoder's own limit
     words: Bm25 | None = field(default=None, repr=False, compare=False)
     tokens: TokenVectors | None = field(default=None, repr=False, compare=False)
     known_bm25: Array | None = field(default=None, repr=False, compare=False)
@@ -92,19 +81,11 @@ class SearchTexts:
 
 @dataclass(frozen=True)
 class SearchInputs:
-    """Input of every retriever: texts, which several inputs may share, and their vectors, rows of length 1.
-
-    Attributes
-    ----------
-    texts
-        Questions and chunks.
-    question_vectors, chunk_vectors
-        ``(n_questions, d_model)`` and ``(n_chunks, d_model)``.
-    """
+    """Input of every retriever: texts, which inputs may share, and their vectors, rows of length 1."""
 
     texts: SearchTexts
-    question_vectors: Array = field(repr=False)
-    chunk_vectors: Array = field(repr=False)
+    question_vectors: Array = field(repr=False)  # ``(n_questions, d_model)``
+    chunk_vectors: Array = field(repr=False)  # ``(n_chunks, d_model)``
 
     def __post_init__(self) -> None:
         n_texts = (len(self.texts.questions), len(self.texts.chunks))
@@ -123,24 +104,12 @@ class SearchInputs:
 
 @dataclass(frozen=True)
 class RetrieverOptions:
-    """Settings of single retrievers.
+    """Settings of single retrievers."""
 
-    Attributes
-    ----------
-    weight
-        Weight of the dense scores in ``"weighted"``, 0 to 1; BM25 has the rest.
-    constant
-        Constant of reciprocal rank fusion in ``"hybrid"``.
-    diversity
-        As in `mmr_scores`, for ``"mmr"``.
-    depth
-        How many chunks ``"mmr"``, ``"maxsim"`` and ``"cross-encoder"`` reorder.
-    """
-
-    weight: float = DENSE_WEIGHT
-    constant: float = RRF_CONSTANT
-    diversity: float = MMR_DIVERSITY
-    depth: int = RERANK_DEPTH
+    weight: float = DENSE_WEIGHT  # of the dense scores in ``"weighted"``, 0 to 1; BM25 has the rest
+    constant: float = RRF_CONSTANT  # of reciprocal rank fusion in ``"hybrid"``
+    diversity: float = MMR_DIVERSITY  # as in `mmr_scores`, for ``"mmr"``
+    depth: int = RERANK_DEPTH  # chunks that ``"mmr"``, ``"maxsim"`` and ``"cross-encoder"`` reorder
 
 
 DEFAULTS = RetrieverOptions()
@@ -190,31 +159,15 @@ def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: 
 
 @dataclass(frozen=True)
 class Retriever:
-    """One way to score chunks.
+    """One way to score chunks, its name and description for people, and what it needs."""
 
-    Attributes
-    ----------
-    scores
-        The scores ``(n_questions, n_chunks)`` of the inputs, as described in `retriever_scores`.
-    label, help
-        Name and description for people.
-    uses_bm25
-        Whether it needs BM25's index of the chunks.
-    uses_vectors
-        Whether it needs the vectors of chunks.
-    needs_reranker
-        Whether it needs a cross-encoder.
-    needs_tokens
-        Whether it reads the vectors of tokens, which a model without an inside does not give.
-    """
-
-    scores: Callable[[SearchInputs, RetrieverOptions, Progress | None], Array]
+    scores: Callable[[SearchInputs, RetrieverOptions, Progress | None], Array]  # as `retriever_scores`
     label: str
     help: str
-    uses_bm25: bool = False
-    uses_vectors: bool = True
-    needs_reranker: bool = False
-    needs_tokens: bool = False
+    uses_bm25: bool = False  # BM25's index of the chunks
+    uses_vectors: bool = True  # of the chunks
+    needs_reranker: bool = False  # a cross-encoder
+    needs_tokens: bool = False  # the vectors of tokens, which some models do not give
 
 
 # To add a retriever, add an entry: the app and the command line take names and descriptions from here.

@@ -42,13 +42,8 @@ class VectorCache:
     program, not writable, or locked for too long) is left unchanged: the cache continues in memory, and
     ``notice``, empty otherwise, reports it in a line for the user. Only hashes of the texts are stored.
 
-    Parameters
-    ----------
-    path
-        The SQLite file, created if missing; it may be a workspace's. None keeps vectors in memory, as long as
-        the cache exists.
-    max_bytes
-        Bytes of vectors to keep; the file is about a third larger.
+    The SQLite file is created if missing, and may be a workspace's; without a path vectors are in memory, as
+    long as the cache exists. The file is about a third larger than ``max_bytes`` of vectors.
     """
 
     def __init__(self, path: Path | None = None, max_bytes: int = MAX_BYTES) -> None:

@@ -51,7 +51,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is known of a document beside its name, title and text."""
+    """Sections, date and tags of a document."""
 
     sections: tuple[Section, ...]
     date: str = ""
@@ -74,21 +74,9 @@ class SavedRun:
 class Workspace:
     """Everything that a user works with.
 
-    Attributes
-    ----------
-    documents
-        The documents, each with a name of its own.
-    settings
-        Any JSON object.
-    index
-        Chunks of those documents and their vectors, if they were indexed.
-    question_sets
-        Under each name a list of questions, each any JSON object.
-    runs
-        Results of experiments.
-    saved_as
-        Digest of the file that this was read from or written to, with which `save_workspace` detects
-        writes of others; empty for a new workspace.
+    Documents have different names; settings, and the questions of a set, are any JSON objects. ``saved_as``
+    is the digest of the file that this was read from or written to, by which `save_workspace` detects writes
+    of others; empty for a new workspace.
     """
 
     documents: tuple[Document, ...] = ()
@@ -103,12 +91,7 @@ def save_workspace(path: Path, workspace: Workspace) -> Workspace:
     """Write a workspace to a new file, or over an older state of it; cached embeddings there are kept.
 
     Only changed tables are written, in one transaction. While another session writes, this one waits, and
-    raises after a timeout.
-
-    Returns
-    -------
-    Workspace
-        The same workspace with the ``saved_as`` of the file.
+    raises after a timeout. Returns the same workspace with the ``saved_as`` of the file.
 
     Raises
     ------

@@ -9,8 +9,8 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.index_choice import (
     FEWEST_CHUNKS,
+    NEAREST,
     SAMPLE,
-    K,
     Measured,
     compare_kinds,
     lost_passages,
@@ -81,7 +81,7 @@ def show_measured(measured: Sequence[Measured]) -> None:
         {
             "Kind": INDEX_KINDS[each.kind].label,
             "Effort": f"{INDEX_KINDS[each.kind].effort} {each.effort}" if each.effort else "",
-            f"Recall@{K}": share(each.recall),
+            f"Recall@{NEAREST}": share(each.recall),
             "Median ms": each.median_ms,
             "p99 ms": each.p99_ms,
             "MB": each.n_bytes / 1e6,
@@ -97,9 +97,9 @@ def show_measured(measured: Sequence[Measured]) -> None:
             "Effort": st.column_config.TextColumn(
                 help="How thoroughly it searches: raised until the recall is enough."
             ),
-            f"Recall@{K}": st.column_config.TextColumn(
-                help=f"Share of the {K} nearest by exact search that it finds, for up to {SAMPLE} of your "
-                "chunks, each searched for by its own vector and left out itself."
+            f"Recall@{NEAREST}": st.column_config.TextColumn(
+                help=f"Share of the {NEAREST} nearest by exact search that it finds, for up to {SAMPLE} of "
+                "your chunks, each searched for by its own vector and left out itself."
             ),
             "Median ms": st.column_config.NumberColumn(format="%.3f", help="Milliseconds of one search."),
             "p99 ms": st.column_config.NumberColumn(format="%.3f", help="99 of 100 searches take less."),
@@ -134,7 +134,7 @@ def show_lost(compared: Sequence[tuple[Measured, AnnIndex | None]], index: Index
     if check_typed(question, MOST_QUESTION).strip():
         lost = lost_passages(index.vectors, ann, query_of(question, index, model).vector)
         of_question = [lost_row(index.chunks[row], rank, score) for rank, row, score in lost]
-        nothing = f"{label} finds the {K} nearest passages of this question."
+        nothing = f"{label} finds the {NEAREST} nearest passages of this question."
         show_lost_passages(of_question, nothing, "lost-of-question")
 
 

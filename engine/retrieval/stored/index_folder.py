@@ -1,8 +1,8 @@
 """An index in a folder: documents, chunks, vectors, and how they were made; the vectors may be in Milvus.
 
 Each state of the index is a folder in it, which the file `MANIFEST` names with the SHA-256 of its files. A
-new state is written beside the old one and counts once the manifest is replaced; then the old one is removed.
-So a crash at any time leaves the last whole state, and a reader finds one or the other.
+new state is written next to the old one and counts once the manifest is replaced; then the old one is
+removed. So a crash at any time leaves the last whole state, and a reader finds one or the other.
 """
 
 import json
@@ -115,26 +115,17 @@ class Build:
 class StoredIndex:
     """The content of a folder.
 
-    Attributes
-    ----------
-    settings, corpus
-        How and of which path it was made.
-    files
-        The files of the corpus, in order; their chunks one after the other are those of the index.
-    index
-        The vectors, which are mapped from the disk when read.
-    unrelated
-        Vectors of unrelated questions for `null_scores_by`, so that a search embeds its question alone.
-    choice
-        The kind of the index and how it was chosen.
+    The chunks of its files one after the other are those of the index, whose vectors are mapped from the
+    disk. ``unrelated`` are the vectors of unrelated questions for `null_scores_by`, so that a search embeds
+    nothing but its question.
     """
 
     settings: IndexSettings
-    corpus: str
+    corpus: str  # the path that it was made of
     files: tuple[IndexedFile, ...] = field(repr=False)
     index: Index
     unrelated: Array = field(repr=False)
-    choice: Choice
+    choice: Choice  # the kind of the index
 
     @property
     def documents(self) -> tuple[Document, ...]:

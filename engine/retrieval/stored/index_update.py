@@ -221,7 +221,7 @@ def read_files(
 
 
 def key_of(file: IndexedFile) -> Key:
-    """Return what the chunks of a file depend on beside the settings."""
+    """Return what the chunks of a file depend on, with the settings."""
     return file.name, file.sha256
 
 
