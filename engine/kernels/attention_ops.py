@@ -73,54 +73,23 @@ def attend_to_split(op: Array, task: int) -> None:
     scores' exponentials, and a `SUMMARY`. A token's result is the same, to the last bit, whichever tokens
     follow it.
     """
-    n_tasks, query, stride, n_tokens, n_heads, n_kv_heads, d_head = op[1:8]
-    keys, values, key_scales, value_scales, capacity, length, scores, splits, window, scale = op[8:18]
+    n_tasks, n_tokens, n_kv_heads = op[1], op[4], op[6]
     n_splits = n_tasks // n_kv_heads
-    past = load(length)
     for token in range(n_tokens):
-        unseen = max(past + token + 1 - window, 0)
-        attend_token_to_split(
-            query + token * stride,
-            n_heads,
-            n_kv_heads,
-            d_head,
-            keys,
-            values,
-            key_scales,
-            value_scales,
-            capacity,
-            unseen,
-            past + token + 1 - unseen,
-            floats_at(scale, 1)[0],
-            scores + 4 * token * n_heads * capacity,
-            splits + 4 * token * n_heads * n_splits * (d_head + SUMMARY),
-            task // n_splits,
-            task % n_splits,
-            n_splits,
-        )
+        attend_token_to_split(op, token, task // n_splits, task % n_splits, n_splits)
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def attend_token_to_split(
-    query: int,
-    n_heads: int,
-    n_kv_heads: int,
-    d_head: int,
-    keys: int,
-    values: int,
-    key_scales: int,
-    value_scales: int,
-    capacity: int,
-    unseen: int,
-    n_seen: int,
-    scale: np.float32,
-    scores: int,
-    splits: int,
-    kv_head: int,
-    split: int,
-    n_splits: int,
-) -> None:
-    """`attend_to_split` of one token and the ``n_seen`` keys it sees; heads that share keys are batched."""
+def attend_token_to_split(op: Array, token: int, kv_head: int, split: int, n_splits: int) -> None:
+    """`attend_to_split` of one token; heads that share keys are batched."""
+    query, stride, _, n_heads, n_kv_heads, d_head = op[2:8]
+    keys, values, key_scales, value_scales, capacity, length, scores, splits, window, factor = op[8:18]
+    n_before = load(length) + token + 1  # keys up to its own
+    unseen = max(n_before - window, 0)
+    n_seen, scale = n_before - unseen, floats_at(factor, 1)[0]
+    query += token * stride
+    scores += 4 * token * n_heads * capacity
+    splits += 4 * token * n_heads * n_splits * (d_head + SUMMARY)
     first, last = split_range(-(-n_seen // LANES), split, n_splits)
     first, last = LANES * first, min(LANES * last, n_seen)
     n_keys, group = last - first, n_heads // n_kv_heads

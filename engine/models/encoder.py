@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError, ModelFileError, check_several
+from engine.errors import InputError, ModelFileError, check_several
 from engine.kernels.primitives import best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
@@ -25,21 +25,20 @@ from engine.models.prompts import Prompts, Role
 from engine.models.reranker import Reranker
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import BLOCK_TEXTS, VectorSpool, each_once
+from engine.models.token_reader import TokenReader
 from engine.models.token_states import pooled, token_states
-from engine.tokenizers.encoding import Encoding, check_vocab_size
+from engine.tokenizers.encoding import check_vocab_size
 from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import damaged_files
 
-T = TypeVar("T")
-
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
 
 
 @dataclass(frozen=True)
-class Encoder:
+class Encoder(TokenReader):
     """An encoder, which turns each text into one vector.
 
     Attributes
@@ -204,33 +203,6 @@ class Encoder:
             frequency[np.unique(ids)] += 1
         return replace(self, idf=idf(frequency, len(texts)).astype(self.dtype))
 
-    def token_limit(self, max_tokens: int | None) -> int:
-        """Return ``max_tokens``, or this encoder's own limit for None, checked against its positions."""
-        limit = self.max_tokens if max_tokens is None else max_tokens
-        shortest = self.tokenizer.n_special + 1
-        if not shortest <= limit <= self.config.max_positions:
-            raise InputError(
-                f"max_tokens is {limit}: {self.name} takes {shortest} to {self.config.max_positions}"
-            )
-        return limit
-
-    def truncate(self, tokens: Sequence[T], max_tokens: int | None = None) -> list[T]:
-        """Cut a text's ids (or tokens, or offsets) at the token limit, with [SEP] kept at the end.
-
-        Raises
-        ------
-        InputError
-            There are none: the text is empty, and the model adds no special tokens.
-        """
-        if not tokens:
-            raise InputError(
-                f"a text has no tokens, and {self.name} adds none: leave out texts that are empty"
-            )
-        limit, n_after = self.token_limit(max_tokens), self.tokenizer.n_after
-        if len(tokens) <= limit:
-            return list(tokens)
-        return [*tokens[: limit - n_after], *tokens[len(tokens) - n_after :]]
-
     @overload
     def encode(
         self,
@@ -343,17 +315,6 @@ class Encoder:
         if self.reranker is None or encoder is self:
             return encoder
         return replace(encoder, reranker=self.reranker.with_precision(precision))
-
-    def text_limit(self, max_tokens: int | None = None) -> int:
-        """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.
-
-        Raises
-        ------
-        InputError
-            The limit is out of its range, or the prompt leaves no room for a text.
-        """
-        limit, prompt = self.token_limit(max_tokens), self.prompts.of("document")
-        return limit - len(self._prompt_ids(prompt, limit)) + self.tokenizer.n_special if prompt else limit
 
     def encode_as(self, role: Role, texts: Sequence[str], *args: Any, **options: Any) -> Any:
         """Embed the questions or the documents of a search; the rest is as in `encode`."""
@@ -477,29 +438,6 @@ class Encoder:
         cut = vectors[:, : dimensions or own_cut]
         return l2_normalize(cut) if (self.head.normalize if length_1 is None else length_1) else cut
 
-    def prompt_length(self, prompt: str, limit: int) -> int:
-        """Return the number of a prompt's tokens that are not pooled: 0 unless the model leaves them out.
-
-        Raises
-        ------
-        InputError
-            The prompt leaves no room for a text.
-        """
-        if not prompt:
-            return 0
-        ids = self._prompt_ids(prompt, limit)
-        return 0 if self.head.include_prompt else len(ids) - (ids[-1] in self.tokenizer.special_ids)
-
-    def _prompt_ids(self, prompt: str, limit: int) -> list[int]:
-        """Return the tokens of a prompt, special ones included; errors are those of `prompt_length`."""
-        ids: list[int] = self.tokenizer.ids_batch([prompt])[0]
-        if len(ids) >= limit:
-            raise InputError(
-                f"the prompt has {len(ids)} tokens, which leaves no room for a text under the limit of "
-                f"{limit}: raise max_tokens (up to {self.config.max_positions})"
-            )
-        return ids
-
     def token_states(
         self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
     ) -> list[TokenStates]:
@@ -552,33 +490,6 @@ class Encoder:
                     f"pooling {strategy!r} weighs tokens by a corpus: make an encoder with with_idf(texts)"
                 )
         return strategies
-
-    def read(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Encoding:
-        """Return the tokens of a text, or of a pair of texts, cut at ``max_tokens``.
-
-        Raises
-        ------
-        ContextLengthError
-            A pair has more tokens than the limit.
-        """
-        if pair is None:
-            return self.cut(self.tokenizer.encode(text), max_tokens)
-        limit = self.token_limit(max_tokens)
-        both = self.tokenizer.encode_pair(text, pair)
-        if len(both) > limit:
-            raise ContextLengthError(
-                f"the two texts have {len(both)} tokens together, over the limit of {limit}: shorten one"
-            )
-        return both
-
-    def cut(self, whole: Encoding, max_tokens: int | None = None) -> Encoding:
-        """Cut the tokens of a whole text at ``max_tokens``."""
-        return Encoding(
-            self.truncate(whole.ids, max_tokens),
-            self.truncate(whole.tokens, max_tokens),
-            self.truncate(whole.offsets, max_tokens),
-            self.truncate(whole.type_ids, max_tokens),
-        )
 
     def trace_shapes(self, n_tokens: int, pooling: str | None = None) -> Shapes:
         """Name and shape of every array in the trace of a text, besides its tokens and ids."""
