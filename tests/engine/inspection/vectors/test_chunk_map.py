@@ -59,27 +59,20 @@ def test_no_map_of_too_few_or_broken_vectors(vectors):
         umap_projection(vectors)
 
 
-def test_umap_keeps_neighbours_that_pca_does_not():
+def test_umap_keeps_neighbours_that_pca_does_not_and_gives_the_same_map_for_a_seed():
+    """All of it in one test, as each process compiles umap-learn for seconds."""
     vectors = blobs(12, 12)
     plane = umap_projection(vectors)
     assert trustworthiness(vectors, plane.points, n_neighbors=10, metric="cosine") > 0.998
     assert trustworthiness(vectors, pca_projection(vectors).points, n_neighbors=10, metric="cosine") < 0.90
     assert plane.explained is None
     assert plane.project(vectors[0]) is None
-
-
-def test_the_same_seed_gives_the_same_map():
-    vectors = blobs(3, 10)
-    first = umap_projection(vectors, seed=4).points
-    np.testing.assert_array_equal(first, umap_projection(vectors, seed=4).points)
-    assert not np.allclose(first, umap_projection(vectors, seed=5).points)
-
-
-@pytest.mark.parametrize("n_distinct", [1, 2, 3])
-def test_the_map_of_equal_chunks_is_finite(n_distinct):
-    vectors = np.tile(np.eye(8, dtype=np.float32)[:n_distinct], (10, 1))
-    assert np.isfinite(umap_projection(vectors).points).all()
-    assert np.isfinite(umap_projection(vectors[:3]).points).all()
+    np.testing.assert_array_equal(plane.points, umap_projection(vectors).points)
+    assert not np.allclose(plane.points, umap_projection(vectors, seed=5).points)
+    for n_distinct in (1, 2, 3):
+        copies = np.tile(np.eye(8, dtype=np.float32)[:n_distinct], (10, 1))
+        assert np.isfinite(umap_projection(copies).points).all()
+        assert np.isfinite(umap_projection(copies[:3]).points).all()
 
 
 def test_each_vector_is_its_own_first_neighbour_among_copies():
