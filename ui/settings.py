@@ -109,7 +109,7 @@ def settings_values(settings: Settings) -> dict[str, Any]:
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
     """Draw the sidebar of a page that looks inside a model; return the documents, and how to cut them.
 
-    Uploaded vectors, which have no inside, raise `NoDocumentError`.
+    Uploaded vectors, which come without token vectors, raise `NoDocumentError`.
     """
     with st.sidebar:
         documents = document_picker()
@@ -161,7 +161,7 @@ def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
 def retriever_setting(model: Model) -> str:
     """Draw the choice of retriever, and of a cross-encoder for one of them."""
     names, state = usable_retrievers(model), st.session_state
-    if state.get("retriever", names[0]) not in names:  # its cross-encoder is gone, or the model has no inside
+    if state.get("retriever", names[0]) not in names:  # its cross-encoder is gone, or the model does not suit it
         state["retriever"] = SETTINGS["retriever"].default
     chosen = setting_widget("retriever", names=names)
     reranker_picker()

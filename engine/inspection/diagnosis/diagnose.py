@@ -105,7 +105,7 @@ def diagnose(
     """Rank a passage now, and with one condition changed at a time.
 
     ``place`` is the passage in its ``document``, ``encoder`` the model of the vectors of ``index``; the first
-    ``k`` chunks count as found. For a model without an inside, `Diagnosis.tail_read` is not known.
+    ``k`` chunks count as found. Without token vectors, `Diagnosis.tail_read` is not known.
     """
     if k < 1:
         raise InputError(f"k is {k}: look at 1 chunk or more")

@@ -297,7 +297,7 @@ def cut(documents, encoder, n_tokens):
     return [chunk for each in documents for chunk in split(each, encoder.tokenizer, splitting)]
 
 
-def test_an_index_of_it_is_searched_by_every_retriever_without_an_inside(model, encoder, documents):
+def test_an_index_of_it_is_searched_by_every_retriever_without_token_vectors(model, encoder, documents):
     chunks, question = cut(documents, encoder, 24), "Who had bees?"
     theirs, ours = build_index(chunks, model), build_index(chunks, encoder)
     by_chance = null_scores_of(theirs, model)

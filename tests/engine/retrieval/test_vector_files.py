@@ -110,7 +110,7 @@ def test_questions_may_be_embedded_by_sentence_transformers(table, index, encode
     assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in expected.hits], abs=1e-5)
 
 
-def test_brought_vectors_are_mapped_checked_and_diagnosed_without_an_inside(table, index, encoder):
+def test_uploaded_vectors_are_mapped_checked_and_diagnosed(table, index, encoder):
     question, passage = "Who sold honey?", "He sold the honey in Vardholm."
     place = Location("light.md", TEXT.index(passage), TEXT.index(passage) + len(passage))
     with embedding_server(encoder.encode) as server:
