@@ -161,7 +161,7 @@ def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
 def retriever_setting(model: Model) -> str:
     """Draw the choice of retriever, and of a cross-encoder for one of them."""
     names, state = usable_retrievers(model), st.session_state
-    if state.get("retriever", names[0]) not in names:  # its cross-encoder is gone, or the model does not suit it
+    if state.get("retriever", names[0]) not in names:  # its cross-encoder or model is gone
         state["retriever"] = SETTINGS["retriever"].default
     chosen = setting_widget("retriever", names=names)
     reranker_picker()
