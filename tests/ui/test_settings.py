@@ -39,28 +39,16 @@ def greyed_out(app):
     return {widget.key for widget in (*app.slider, *app.number_input) if widget.disabled}
 
 
-def test_everything_is_off_at_first():
+def test_sampling_is_what_was_set_where_it_has_an_effect():
     app = sidebar()
-    assert chosen(app) == Sampling(0.8)
-    assert greyed_out(app) == set()
-
-
-@pytest.mark.parametrize("setting", EVERYTHING)
-def test_each_setting_is_what_was_set(setting):
-    value = EVERYTHING[setting]
-    assert chosen(sidebar(**{setting: value})) == Sampling(0.8, **{setting: value})
-
-
-def test_at_temperature_0_only_the_repetition_penalty_counts():
+    assert (chosen(app), greyed_out(app)) == (Sampling(0.8), set())
+    for key, value in EVERYTHING.items():
+        assert chosen(sidebar(**{key: value})) == Sampling(0.8, **{key: value})
     app = sidebar(**EVERYTHING).slider(key="temperature").set_value(0.0).run()
     assert chosen(app) == Sampling(repetition_penalty=1.2)
     assert greyed_out(app) == {"top_k", "top_p", "min_p", "seed"}
-    back = app.slider(key="temperature").set_value(0.8).run()
-    assert chosen(back) == Sampling(0.8, 5, 0.5, 0.1, 1.2, seed=7)
-
-
-def test_a_server_gets_its_own_settings_alone():
-    app = sidebar(**EVERYTHING)
+    app = app.slider(key="temperature").set_value(0.8).run()
+    assert chosen(app) == Sampling(0.8, 5, 0.5, 0.1, 1.2, seed=7)
     app.session_state["on_server"] = True
     assert chosen(app.run()) == Sampling(0.8, top_p=0.5, seed=7)
     assert greyed_out(app) == {"top_k", "min_p", "repetition_penalty"}
@@ -78,23 +66,18 @@ def whole_page():
     st.session_state["kept"] = kept_settings()
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, (90, "weighted")),
-        ({"min_relevance": 75}, (75, "weighted")),
-        ({"min_relevance": 101}, (90, "weighted")),
-        ({"threshold": 0.3}, (90, "weighted")),
-        ({"retriever": "hybrid"}, (90, "hybrid")),
-    ],
-)
-def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
+def test_values_of_a_workspace_are_taken_where_the_app_has_them():
+    given = {"min_relevance": 75, "retriever": "hybrid", "k": 11, "threshold": 0.3, "think": 1}
     app = app_of(whole_page, given=given).run()
     search, kept = app.session_state["settings"].answer.search, app.session_state["kept"]
-    assert (search.min_relevance, search.retriever) == expected
-    assert (kept["min_relevance"], kept["retriever"]) == expected
-    [*left_out] = app.toast
-    assert bool(left_out) == (given.get("retriever") == "best")
+    assert (search.min_relevance, search.retriever, search.k) == (75, "hybrid", 4)
+    assert {key: kept[key] for key in ("min_relevance", "retriever", "k", "think")} == {
+        "min_relevance": 75,
+        "retriever": "hybrid",
+        "k": 4,
+        "think": False,
+    }
+    assert not app.toast
 
 
 def test_settings_of_an_earlier_version_are_left_out_in_a_line():
@@ -142,25 +125,11 @@ def test_a_sampling_rule_of_the_table_has_a_slider_and_is_kept(monkeypatch):
     assert chosen(app.run()) == MoreSampling(0.8)
 
 
-def test_sizes_in_tokens_say_which_model_counts_them(encoder):
-    def page():
-        from ui.models import load_encoder
-        from ui.settings import settings_sidebar
-
-        settings_sidebar(load_encoder(), on_server=False)
-
-    app = app_of(page).run()
-    in_tokens = {slider.key: slider.help for slider in app.slider if "(tokens)" in slider.label}
-    assert set(in_tokens) == {
-        "chunk_tokens",
-        "overlap",
-        "parent_tokens",
-        "max_prompt_tokens",
-        "max_new_tokens",
-    }
-    for key, counts in in_tokens.items():
-        model = "decoder" if key in ("max_prompt_tokens", "max_new_tokens") else "embedding model"
-        assert f"as the {model} counts them" in counts
+def test_sizes_in_tokens_say_which_model_counts_them():
+    for key, setting in SETTINGS.items():
+        if setting.unit == "tokens":
+            model = "decoder" if setting.stage == "answer" else "embedding model"
+            assert f"as the {model} counts them" in setting.help, key
 
 
 @pytest.mark.parametrize(
