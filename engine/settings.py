@@ -40,49 +40,25 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setting:
-    """The names of a setting, its values, and where it applies.
+    """The names of a setting, its values, and where it applies."""
 
-    Attributes
-    ----------
-    label
-        Its name.
-    stage
-        What it applies to.
-    default
-        Its value at first; for settings that a model has a value of its own for, that of the default model.
-    help, details
-        One line, and what the app says after it.
-    unit
-        What its numbers count.
-    choices, own
-        Its values by name, each with a label and a help text, none for numbers and switches; and the name
-        of the model's own value, if there is one.
-    low, high, step
-        The range of its numbers.
-    plural
-        What several values are called; empty for settings that no sweep varies.
-    tried
-        The numbers that a sweep offers.
-    none
-        What None is called.
-    has_widget
-        Whether the app has a widget for it, so that links and saved files hold its value.
-    """
-
-    label: str
-    stage: Stage
+    label: str  # its name
+    stage: Stage  # what it applies to
+    # its value at first; for settings that a model has a value of its own for, that of the default model
     default: Any
-    help: str
-    details: str = ""
-    unit: str = ""
+    help: str  # what it does, in one line
+    details: str = ""  # what the app says after it
+    unit: str = ""  # what its numbers count
+    # its values by name, each with a label and a help text; none for numbers and switches
     choices: Mapping[str, Any] = field(default_factory=dict)
-    own: str = ""
-    low: float = 0
-    high: float | None = None
+    own: str = ""  # the name of the model's own value beside them, if there is one
+    low: float = 0  # the least of its numbers
+    high: float | None = None  # the greatest; None for numbers that no slider sets
     step: float = 1
-    plural: str = ""
-    tried: Sequence[int] = ()
-    none: str = "none"
+    plural: str = ""  # what several values are called; empty for settings that no sweep varies
+    tried: Sequence[int] = ()  # the numbers that a sweep offers
+    none: str = "none"  # what None is called
+    # whether the app has a widget for it, so that links and saved files hold its value
     has_widget: bool = True
 
     @property

@@ -97,25 +97,13 @@ def word_f1(wanted: str, text: str) -> float:
 
 @dataclass(frozen=True)
 class AnswerQuestion:
-    """A question and its short answer.
+    """A question and its short answer."""
 
-    Attributes
-    ----------
-    text, answer
-        The question, and its answer: false where the documents hold none.
-    document
-        Name of the document that answers it; empty if it is not said.
-    spans
-        Where it does, ``(start, end)`` each; none if it is not said.
-    kind, half
-        Labels of the file, to report questions apart; empty if it has none.
-    """
-
-    text: str
+    text: str  # the question, and its answer: false where the documents hold none
     answer: ShortAnswer
-    document: str = ""
-    spans: tuple[tuple[int, int], ...] = ()
-    kind: str = ""
+    document: str = ""  # name of the document that answers it; empty if it is not said
+    spans: tuple[tuple[int, int], ...] = ()  # where it does, ``(start, end)`` each; none if it is not said
+    kind: str = ""  # labels of the file, to report questions apart; empty if it has none
     half: str = ""
 
     @property
@@ -225,35 +213,18 @@ def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Docum
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """The answer shown for a question, and its scores.
-
-    Attributes
-    ----------
-    question
-        The question.
-    status, confidence
-        As in `Answer`.
-    quotes, text
-        The sentences quoted, and the text that the model wrote, without what was struck out.
-    found
-        Whether the passages hold the answer.
-    right
-        Whether what is shown as answered or unsure holds every part of the answer.
-    f1
-        Of the words of the text, or of the first quote where there is none.
-    until_quotes_s, seconds
-        Time to the quotes, and to the end of the answer.
-    """
+    """The answer shown for a question, and its scores."""
 
     question: AnswerQuestion
-    status: AnswerStatus
+    status: AnswerStatus  # as in `Answer`
     confidence: float
+    # the sentences quoted, and the text that the model wrote, without what was struck out
     quotes: tuple[str, ...]
     text: str
-    found: bool
-    right: bool
-    f1: float
-    until_quotes_s: float
+    found: bool  # whether the passages hold the answer
+    right: bool  # whether what is shown as answered or unsure holds every part of the answer
+    f1: float  # of the words of the text, or of the first quote where there is none
+    until_quotes_s: float  # time to the quotes, and to the end of the answer
     seconds: float
 
     @property
@@ -288,25 +259,13 @@ def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> An
 
 @dataclass(frozen=True)
 class AnswerMetric:
-    """A share of the questions.
+    """A share of the questions."""
 
-    Attributes
-    ----------
-    value
-        Its value for a row.
-    of
-        The questions that count: "answerable", "unanswerable" or "all".
-    label, help
-        Name and description for people.
-    higher_is_better
-        Its direction.
-    """
-
-    value: Callable[[AnswerRow], float]
-    of: str
-    label: str
+    value: Callable[[AnswerRow], float]  # its value for a row
+    of: str  # the questions that count: "answerable", "unanswerable" or "all"
+    label: str  # name and description for people
     help: str
-    higher_is_better: bool = True
+    higher_is_better: bool = True  # its direction
 
     def counts(self, question: AnswerQuestion) -> bool:
         """Whether a question counts for this share."""

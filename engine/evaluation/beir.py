@@ -23,21 +23,14 @@ QRELS_HEADER = ("query-id", "corpus-id", "score")
 
 @dataclass(frozen=True)
 class BeirSet:
-    """Documents, the questions with judgements, and the judgements.
+    """Documents, the questions with judgements, and the judgements."""
 
-    Attributes
-    ----------
-    documents
-        Named by their ids; the text of each is its title, a blank line and its text.
-    query_ids, questions
-        Ids and texts of the questions in ``qrels``, in the order of queries.jsonl.
-    qrels
-        Relevance by question id and document id; 0 and below is not relevant.
-    """
-
+    # named by their ids; the text of each is its title, a blank line and its text
     documents: tuple[Document, ...] = field(repr=False)
+    # ids and texts of the questions in ``qrels``, in the order of queries.jsonl
     query_ids: tuple[str, ...] = field(repr=False)
     questions: tuple[str, ...] = field(repr=False)
+    # relevance by question id and document id; 0 and below is not relevant
     qrels: dict[str, dict[str, int]] = field(repr=False)
 
     def relevance(self, names: Sequence[str]) -> Array:

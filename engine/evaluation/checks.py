@@ -23,23 +23,13 @@ Texts = dict[str, list[SearchableText]]
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of one or several questions.
+    """A problem of one or several questions."""
 
-    Attributes
-    ----------
-    questions
-        Their numbers, from 0.
-    text
-        The problem and its solution, in one line; it counts from 1.
-    reference
-        The number of the reference with the problem, from 0; None if it is not about a reference.
-    suggestion
-        A replacement for that reference, if its passage, or one like it, was found.
-    """
-
-    questions: tuple[int, ...]
-    text: str
+    questions: tuple[int, ...]  # their numbers, from 0
+    text: str  # the problem and its solution, in one line; it counts from 1
+    # the number of the reference with the problem, from 0; None if it is not about a reference
     reference: int | None = None
+    # a replacement for that reference, if its passage, or one like it, was found
     suggestion: Reference | None = None
 
 

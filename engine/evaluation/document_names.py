@@ -33,25 +33,13 @@ Asked = TypeVar("Asked", bound=AboutDocument)
 
 @dataclass(frozen=True)
 class Proposal:
-    """Documents that an unknown name may mean.
+    """Documents that an unknown name may mean."""
 
-    Attributes
-    ----------
-    name
-        The unknown name.
-    n_questions, n_quoting
-        How many questions give it, and how many of them quote a text at a place.
-    fitting
-        Of these, how many fit each loaded document, by its name.
-    best
-        The document proposed: the one that most fit, of several the most similar in its name.
-    """
-
-    name: str
-    n_questions: int
+    name: str  # the unknown name
+    n_questions: int  # how many questions give it, and how many of them quote a text at a place
     n_quoting: int
-    fitting: Mapping[str, int]
-    best: str
+    fitting: Mapping[str, int]  # of these, how many fit each loaded document, by its name
+    best: str  # the document proposed: the one that most fit, of several the most similar in its name
 
 
 def matched_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> dict[str, str]:

@@ -12,24 +12,14 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True)
 class MainEffect:
-    """A value of a setting, and the metric on average over all configurations with it.
+    """A value of a setting, and the metric on average over all configurations with it."""
 
-    Attributes
-    ----------
-    value
-        The value.
-    n_configurations
-        How many configurations have it.
-    mean
-        Of the metric over these configurations and all questions, with its 95 % interval over the questions.
-    difference
-        That mean minus that of the reference value, with an interval from the same resamples; None for the
-        reference itself.
-    """
-
-    value: Hashable
-    n_configurations: int
+    value: Hashable  # the value
+    n_configurations: int  # how many configurations have it
+    # of the metric over these configurations and all questions, with its 95 % interval over the questions
     mean: Interval
+    # that mean minus that of the reference value, with an interval from the same resamples; None for the
+    # reference itself
     difference: Interval | None
 
 

@@ -73,24 +73,13 @@ def check_places(k: int | None) -> None:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The first ``k`` chunks of every question: the argument of every metric's function.
+    """The first ``k`` chunks of every question: the argument of every metric's function."""
 
-    Attributes
-    ----------
-    scores, relevant
-        ``(n_questions, n_chunks)``, of which the first ``k`` by score count.
-    k
-        Number of chunks retrieved.
-    reciprocal_ranks
-        1 over the rank of the first relevant chunk, ``(n_questions,)``.
-    spans
-        For each question the shares of characters found, where chunks and answers are spans of text.
-    """
-
-    scores: Array
+    scores: Array  # ``(n_questions, n_chunks)``, of which the first ``k`` by score count
     relevant: Array
-    k: int
-    reciprocal_ranks: Array
+    k: int  # number of chunks retrieved
+    reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``
+    # for each question the shares of characters found, where chunks and answers are spans of text
     spans: Sequence[SpanMetrics] = ()
 
     @classmethod
@@ -101,28 +90,15 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric of a search.
+    """One metric of a search."""
 
-    Attributes
-    ----------
-    function
-        From `Retrieved` to the value of each question, ``(n_questions,)``.
-    label, help
-        How the app shows it, and one sentence on what it is.
-    unit
-        What it counts.
-    at_k
-        Whether it depends on ``k``, so that values at different ``k`` are not compared.
-    greater_is_better
-        Its direction.
-    """
-
+    # from `Retrieved` to the value of each question, ``(n_questions,)``
     function: Callable[[Retrieved], Array]
-    label: str
+    label: str  # how the app shows it, and one sentence on what it is
     help: str
-    unit: str = "chunks"
-    at_k: bool = True
-    greater_is_better: bool = True
+    unit: str = "chunks"  # what it counts
+    at_k: bool = True  # whether it depends on ``k``, so that values at different ``k`` are not compared
+    greater_is_better: bool = True  # its direction
 
     @property
     def sign(self) -> int:

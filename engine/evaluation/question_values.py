@@ -14,20 +14,11 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True, eq=False)  # equal if the values are equal, like any mapping
 class QuestionValues(Mapping[str, tuple[float, ...]]):
-    """A mapping from metrics to their values ``(n_questions,)``, which keep every bit.
+    """A mapping from metrics to their values ``(n_questions,)``, which keep every bit."""
 
-    Attributes
-    ----------
-    names
-        The metrics' names.
-    distinct
-        The distinct values, float64 ``(n_distinct,)``.
-    places
-        Index of each value in these, ``(n_metrics, n_questions)`` of the smallest unsigned type.
-    """
-
-    names: tuple[str, ...]
-    distinct: Array = field(repr=False)
+    names: tuple[str, ...]  # the metrics' names
+    distinct: Array = field(repr=False)  # the distinct values, float64 ``(n_distinct,)``
+    # index of each value in these, ``(n_metrics, n_questions)`` of the smallest unsigned type
     places: Array = field(repr=False)
 
     @classmethod

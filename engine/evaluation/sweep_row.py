@@ -21,57 +21,30 @@ SEED = 0  # of the resamples, the same for all configurations
 
 @dataclass(frozen=True)
 class SweepRow:
-    """A configuration and its results.
+    """A configuration and its results."""
 
-    Attributes
-    ----------
-    configuration
-        The settings, with the ``k`` of the metrics' names.
-    n_chunks, n_questions
-        Number of chunks and questions.
-    metrics
-        Mean over the questions, by the names of `METRICS`.
-    intervals
-        Ends of the 95 % bootstrap interval of each mean.
-    values
-        Values of every question, ``(n_questions,)``, by metric; `QuestionValues` in a sweep.
-    seconds
-        Time of this row, without work shared with earlier rows.
-    index_bytes
-        Bytes of the index: 32-bit vectors of the chunks, entries of BM25's index, or both.
-    search_seconds
-        Time to score all chunks for one question, on average and without embedding it; None in rows of
-        earlier versions.
-    """
-
-    configuration: Configuration
-    n_chunks: int
+    configuration: Configuration  # the settings, with the ``k`` of the metrics' names
+    n_chunks: int  # number of chunks and questions
     n_questions: int
-    metrics: Mapping[str, float]
+    metrics: Mapping[str, float]  # mean over the questions, by the names of `METRICS`
+    # ends of the 95 % bootstrap interval of each mean
     intervals: Mapping[str, tuple[float, float]] = field(repr=False)
+    # values of every question, ``(n_questions,)``, by metric; `QuestionValues` in a sweep
     values: Mapping[str, tuple[float, ...]] = field(repr=False)
-    seconds: float
-    index_bytes: int
+    seconds: float  # time of this row, without work shared with earlier rows
+    index_bytes: int  # bytes of the index: 32-bit vectors of the chunks, entries of BM25's index, or both
+    # time to score all chunks for one question, on average and without embedding it; None in rows of earlier
+    # versions
     search_seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A retriever's best chunks for each question, and the reciprocal rank of the first relevant one.
+    """A retriever's best chunks for each question, and the reciprocal rank of the first relevant one."""
 
-    Attributes
-    ----------
-    best
-        Numbers of the best chunks of each question, best first, up to the largest k.
-    relevant
-        Relevance of all chunks, bool ``(n_questions, n_chunks)``.
-    reciprocal_ranks
-        1 over the rank of the first relevant chunk, ``(n_questions,)``.
-    """
-
-    best: Sequence[Array]
-    relevant: Array
-    reciprocal_ranks: Array
+    best: Sequence[Array]  # numbers of the best chunks of each question, best first, up to the largest k
+    relevant: Array  # relevance of all chunks, bool ``(n_questions, n_chunks)``
+    reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``
 
     @classmethod
     def of(cls, scores: Array, relevant: Array, depth: int) -> "Ranked":

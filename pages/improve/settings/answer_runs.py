@@ -39,30 +39,14 @@ QUOTES_S, WORDS_S = 0.2, 1.0  # a question takes about this long on two cores: q
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """Questions asked with one choice of settings.
+    """Questions asked with one choice of settings."""
 
-    Attributes
-    ----------
-    time
-        When it began (ISO 8601), unique in the session.
-    asked
-        Name of the question set.
-    settings
-        All settings in words, by their labels.
-    answers
-        The settings of the answers among them.
-    n_questions
-        How many questions were to be asked.
-    rows
-        The scored answers; fewer if the run was stopped.
-    """
-
-    time: str
-    asked: str
-    settings: Mapping[str, str]
-    answers: AnswerSettings
-    n_questions: int
-    rows: tuple[AnswerRow, ...] = field(repr=False)
+    time: str  # when it began (ISO 8601), unique in the session
+    asked: str  # name of the question set
+    settings: Mapping[str, str]  # all settings in words, by their labels
+    answers: AnswerSettings  # the settings of the answers among them
+    n_questions: int  # how many questions were to be asked
+    rows: tuple[AnswerRow, ...] = field(repr=False)  # the scored answers; fewer if the run was stopped
 
     @property
     def title(self) -> str:

@@ -149,21 +149,13 @@ def won_and_lost(before: Sequence[float], after: Sequence[float], metric: str) -
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The setting that an experiment speaks for.
+    """The setting that an experiment speaks for."""
 
-    Attributes
-    ----------
-    place
-        The best row of those better than the baseline beyond chance, else of those that are better in this
-        run; 0, the baseline, where none is.
-    is_sure
-        Whether it is better beyond chance.
-    n_more
-        About how many more questions would show its difference; None where that is not open.
-    """
-
+    # the best row of those better than the baseline beyond chance, else of those that are better in this run;
+    # 0, the baseline, where none is
     place: int
-    is_sure: bool = False
+    is_sure: bool = False  # whether it is better beyond chance
+    # about how many more questions would show its difference; None where that is not open
     n_more: int | None = None
 
     @property

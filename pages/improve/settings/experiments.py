@@ -34,34 +34,16 @@ SUFFIX = ".jsonl"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A grid over documents and questions, and its rows so far.
+    """A grid over documents and questions, and its rows so far."""
 
-    Attributes
-    ----------
-    name, time
-        Its name, given by the user, and when it began (ISO 8601).
-    documents
-        Names of the documents.
-    corpus
-        The `digest` of their texts, which identifies them.
-    questions
-        The questions asked in every configuration.
-    configurations
-        The settings, the baseline first.
-    rows
-        The measured rows, the baseline first.
-    n_removed
-        Configurations of settings that this version does not have: they are left out.
-    """
-
-    name: str
+    name: str  # its name, given by the user, and when it began (ISO 8601)
     time: str
-    documents: tuple[str, ...]
-    corpus: str
-    questions: tuple[Question, ...] = field(repr=False)
-    configurations: tuple[Configuration, ...] = field(repr=False)
-    rows: tuple[SweepRow, ...] = field(default=(), repr=False)
-    n_removed: int = 0
+    documents: tuple[str, ...]  # names of the documents
+    corpus: str  # the `digest` of their texts, which identifies them
+    questions: tuple[Question, ...] = field(repr=False)  # the questions asked in every configuration
+    configurations: tuple[Configuration, ...] = field(repr=False)  # the settings, the baseline first
+    rows: tuple[SweepRow, ...] = field(default=(), repr=False)  # the measured rows, the baseline first
+    n_removed: int = 0  # configurations of settings that this version does not have: they are left out
 
     @property
     def is_whole(self) -> bool:
