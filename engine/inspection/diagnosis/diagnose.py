@@ -41,9 +41,8 @@ CauseKind = Literal[
 class Cause:
     """A reason why a passage is not found."""
 
-    # what it is, and that in a sentence
     kind: CauseKind
-    headline: str
+    headline: str  # the cause in a sentence
     advice: str  # what may help, to be measured
     rank: int | None = None  # rank of the passage without it, where that can be computed
 

@@ -29,7 +29,7 @@ MIN_LETTERS, MIN_LETTER_SHARE = 20, 0.4
 class Finding:
     """A problem of one or more chunks."""
 
-    kind: FindingKind  # which problem
+    kind: FindingKind
     rows: tuple[int, ...]  # the chunks concerned; of duplicates, the original comes first
     removable: tuple[int, ...]  # those that can be removed without losing text
     magnitude: float  # the number of copies, lists, letters, tokens or documents, or the cosine, by ``kind``
@@ -41,7 +41,7 @@ class HealthReport:
     """The findings in a corpus."""
 
     findings: tuple[Finding, ...]  # all findings, kind by kind, the worst first
-    n_chunks: int  # number of chunks
+    n_chunks: int
     # k-occurrence N_k of each chunk: how often it is among the nearest of another, ``(n_chunks,)``
     occurrence: Array
     skewness: float  # skewness of ``occurrence``: 0 where it is symmetric

@@ -64,11 +64,9 @@ def align_prompts(clean: Sequence[int], corrupted: Sequence[int], answer: Sequen
 class PairRuns:
     """The runs of both prompts, followed by the answer, over the last ``n`` of their aligned positions."""
 
-    # the model and the prompts
     decoder: Decoder
     pair: PromptPair
     ids: tuple[int, ...]  # the corrupted run's tokens at these positions, ``n`` of them
-    # the arrays of both runs
     clean: LastPositions
     corrupted: LastPositions
     # log-probability of the answer after each prompt, in nats

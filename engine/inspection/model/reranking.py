@@ -23,8 +23,7 @@ WORD = re.compile(r"\w+")
 class ReadPair:
     """A pair in a cross-encoder: its tokens, attention and score."""
 
-    encoding: Encoding  # all tokens of the pair
-    # the places of their tokens
+    encoding: Encoding
     question: slice
     passage: slice
     # the score, and its value before the last function

@@ -14,7 +14,7 @@ from engine.models.encoder import Encoder
 class StageError:
     """The difference of a stage from float32."""
 
-    stage: str  # its name in a trace
+    stage: str  # the name in a trace
     relative: float  # ``|x' - x| / |x|``, with the Euclidean norm over all numbers of the stage
     # mean over the tokens of the cosine between a token's two vectors; of a single vector its cosine
     cosine: float

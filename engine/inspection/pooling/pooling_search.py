@@ -14,7 +14,7 @@ from engine.layers.tracing import Array
 class PoolingRankings:
     """The ranks under each strategy of all chunks that any strategy has among its first ``k``."""
 
-    strategies: tuple[str, ...]  # their names
+    strategies: tuple[str, ...]
     k: int  # ranks that count as found; at most the number of chunks
     # the chunks, ``(n_rows,)``: in the first strategy's order, then those added by the second, and so on
     rows: Array
@@ -33,7 +33,7 @@ class PoolingRankings:
 class PoolingQuality:
     """Search quality for questions with known answers."""
 
-    strategies: tuple[str, ...]  # their names
+    strategies: tuple[str, ...]
     # 1 over the rank of the first relevant chunk, ``(n_strategies, n_strategies, n_questions)``: the index
     # pooled by the first, the questions by the second
     reciprocal_ranks: Array

@@ -32,7 +32,7 @@ UnitLevel = Literal["tokens", "words", "sentences"]
 class TokenizedText:
     """A text and the tokens that the model reads of it."""
 
-    text: str  # the whole text
+    text: str
     encoding: Encoding  # the tokens that the model reads
     begins_word: Array = field(repr=False)  # whether each token begins a word, ``(n_tokens,)``
     tokens_lost: int  # tokens beyond the limit, which are not read
@@ -59,7 +59,6 @@ class TextUnit:
 class Decomposition:
     """The contributions of pairs of tokens to the similarity of two texts."""
 
-    # the texts as read
     first: TokenizedText
     second: TokenizedText
     strategy: str  # a pooling, or `MAXSIM`
