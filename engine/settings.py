@@ -51,7 +51,7 @@ class Setting:
     unit: str = ""  # what its numbers count
     # its values by name, each with a label and a help text; none for numbers and switches
     choices: Mapping[str, Any] = field(default_factory=dict)
-    own: str = ""  # the name of the model's own value beside them, if there is one
+    own: str = ""  # the name of the model's own value, if there is one
     low: float = 0  # the least of its numbers
     high: float | None = None  # the greatest; None for numbers that no slider sets
     step: float = 1

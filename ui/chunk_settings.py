@@ -16,7 +16,7 @@ from engine.wording import counted
 from ui.setting_values import default_settings, setting_widget, settings_in_use
 from ui.text import escape_markdown
 
-# Keys of the settings; the pooling is chosen for a search, beside the same chunks.
+# Keys of the settings; the pooling is chosen for a search of the same chunks.
 CHUNK_SETTINGS = tuple(
     key
     for key, setting in SETTINGS.items()

@@ -94,7 +94,7 @@ def setting_widget(
     Parameters
     ----------
     key, suffix
-        The setting, and what is added to its key for a widget beside that of the app.
+        The setting, and what is added to its key for a second widget.
     names
         Some of its choices; all if empty.
     default

@@ -123,7 +123,7 @@ def sweep_command(
     vectors: Annotated[
         Path | None,
         typer.Option(
-            help="Chunks of the documents with their vectors, measured beside the grid: .npz as `embed` "
+            help="Chunks of the documents with their vectors, measured next to the grid: .npz as `embed` "
             "writes it, or .parquet. One of --model, --pooling and --prompts made them."
         ),
     ] = None,

@@ -189,7 +189,7 @@ def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Stored
 
 
 def check_agrees(options: SearchedOptions, stored: StoredIndex) -> None:
-    """Raise `InputError` for an option beside --index that contradicts the settings of the index."""
+    """Raise `InputError` for an option that contradicts the settings of the index."""
     known = stored.settings.options
     for each in fields(SearchedOptions):
         value = getattr(options, each.name)

@@ -25,7 +25,7 @@ def sources(
     Parameters
     ----------
     corpus
-        A file or a folder; None for the bundled documents, or for none beside collections.
+        A file or a folder; None for the bundled documents, or for none where collections are given.
     beir
         BEIR folders, packed or not, each one more document.
     names
@@ -54,10 +54,10 @@ def sources(
 def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
     """Take names of documents that differ only in ending and capitals, and report each."""
     names = [document.name for document in documents]
-    taken = matched_names(questions, names)
-    for name, document in taken.items():
+    matched = matched_names(questions, names)
+    for name, document in matched.items():
         say(f"the questions' document {name!r} is taken to be {document}")
-    found = renamed(questions, taken)
+    found = renamed(questions, matched)
     unknown = unknown_names(found, names)
     if unknown and all(each.about in unknown for each in found):
         said = [f"{name!r} ({did_you_mean(name, names) or 'none is similar'})" for name in unknown[:LISTED]]

@@ -1,7 +1,7 @@
 """Documents named in files of questions: exactly, up to ending and case, or by the most similar name.
 
-Questions name a document by its stem, the name without its ending. An unknown name is taken for that of the
-only document that it can mean; otherwise the passages quoted in the file identify the document.
+Questions name a document by its stem, the name without its ending. An unknown name stands for the only
+document that it can mean; otherwise the passages quoted in the file identify the document.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ class Proposal:
 def matched_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> dict[str, str]:
     """Return the document of each unknown name that differs from it, and only it, in ending and capitals."""
     names = list(documents)
-    taken = {}
+    matched = {}
     for name in unknown_names(questions, names):
         # "a.doc" and "a.pages" are no files that are read, but "LGPL-2.1" has no ending.
         path = PurePath(name)
@@ -53,8 +53,8 @@ def matched_names(questions: Iterable[AboutDocument], documents: Iterable[str]) 
         spellings = {name.casefold(), without.casefold()}
         found = [document for document in names if stem(document).casefold() in spellings]
         if len(found) == 1:
-            taken[name] = found[0]
-    return taken
+            matched[name] = found[0]
+    return matched
 
 
 def renamed(questions: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:

@@ -1,4 +1,4 @@
-"""Chunks with given vectors: their documents, and their search beside the configurations of a sweep."""
+"""Chunks with given vectors: their documents, and their search next to the configurations of a sweep."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -75,7 +75,7 @@ def check_places(k: int | None) -> None:
 class Retrieved:
     """The first ``k`` chunks of every question: the argument of every metric's function."""
 
-    scores: Array  # ``(n_questions, n_chunks)``, of which the first ``k`` by score count
+    scores: Array  # ``(n_questions, n_chunks)``; the first ``k`` by score count
     relevant: Array
     k: int  # number of chunks retrieved
     reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``

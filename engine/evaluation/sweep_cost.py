@@ -59,16 +59,18 @@ def sweep_seconds(
         if name not in row_rates:
             row_rates[name] = row_seconds(of_cut[0], chunks, questions, model)
         seconds += row_rates[name] * len(of_cut)
-        for (prompts, precision, limit), alike in grouped(of_cut, embedding_key).items():
+        for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
             if key not in token_rates:
                 token_rates[key] = token_seconds(embedder, chunks, limit)
             most = model.token_limit(limit)
             n_tokens = sum(min(chunk.n_tokens, most) for chunk in chunks) / share
-            poolings = [one.pooling for one in alike if one.retriever != BM25]
-            n_reads = n_passes(poolings) + any(RETRIEVERS[one.retriever].needs_tokens for one in alike)
+            poolings = [one.pooling for one in same_embedding if one.retriever != BM25]
+            n_reads = n_passes(poolings) + any(
+                RETRIEVERS[one.retriever].needs_tokens for one in same_embedding
+            )
             seconds += token_rates[key] * n_tokens * n_reads
-            reranked = {one.pooling for one in alike if RETRIEVERS[one.retriever].needs_reranker}
+            reranked = {one.pooling for one in same_embedding if RETRIEVERS[one.retriever].needs_reranker}
             encoder = embedder.as_encoder
             if reranked and encoder is not None and encoder.reranker is not None:
                 n_pairs = len(questions) * len(reranked) * min(RERANK_DEPTH, round(len(chunks) / share))

@@ -27,8 +27,8 @@ from ui.tables import show_csv, show_table
 from ui.text import escape_markdown, show_text
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
-CARD_WIDTH = 156  # pixels: six beside each other on a wide screen, two on a phone
-FEW = 15  # questions; with fewer, the figures show chance alone
+CARD_WIDTH = 156  # pixels: six in a row on a wide screen, two on a phone
+FEW = 15  # questions; with fewer, the figures show chance only
 TABLE_HEIGHT = 420
 FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
     "All": lambda row: True,
@@ -180,7 +180,7 @@ def show_charts(run: AnswerRun) -> None:
         chance = 1 / np.sqrt(min(each.n for each in bins))  # two standard errors of a share, at most
         st.caption(
             f"Each point is about {bins[-1].n:,} answers. Above the diagonal the app is right more often "
-            f"than sure, below it less often; up to {percent(min(1.0, chance))} beside it may be chance."
+            f"than sure, below it less often; up to {percent(min(1.0, chance))} off it may be chance."
         )
     with right:
         st.markdown("**How many are answered, and how many of those are right?**")

@@ -21,7 +21,7 @@ from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_i
 HITS = "hit_rate@k"
 MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
-SHORTEST = 1e-4  # seconds of a search that are told apart
+SHORTEST = 1e-4  # the shortest time of a search that is shown
 ALPHA = 0.05
 ACROSS_K = (
     "The number of passages (k) differs. With more of them, any search finds more, and less of it is right: "
@@ -137,7 +137,7 @@ def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str])
 
 
 def won_and_lost(before: Sequence[float], after: Sequence[float], metric: str) -> dict[str, list[int]]:
-    """Return the places of the questions won, lost and alike, the largest changes first."""
+    """Return the places of the questions won, lost and unchanged, the largest changes first."""
     gains = METRICS[metric].sign * np.subtract(after, before)
     order = np.argsort(-np.abs(gains), kind="stable").tolist()
     return {

@@ -1,6 +1,6 @@
 """Experiments: a grid over documents and questions with its rows, in the session's workspace and on disk.
 
-On disk, beside the session's work, they are written row by row, so that no crash and no reload loses them. A
+On disk, next to the session's work, they are written row by row, so that no crash and no reload loses them. A
 file's first line describes the experiment, each further line is a row; one that a crash cut off is ignored.
 """
 
@@ -169,7 +169,7 @@ def begin(experiment: Experiment) -> Path | None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(file.parent, f"*{SUFFIX}")
-        # Written beside and renamed: a crash keeps the rows of the run that is resumed.
+        # Written to another name and renamed: a crash keeps the rows of the run that is resumed.
         write_atomically(file, head + b"".join(map(row_line, experiment.rows)))
     except OSError as error:
         raise InputError(

@@ -140,7 +140,7 @@ def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
 def values_of(configurations: Sequence[Configuration]) -> dict[str, list[object]]:
     """Return the distinct values of each setting, in the order of the configurations.
 
-    No limit beside others is that of a model which takes none, and `fitting` gives it that again.
+    Among other limits, None is that of a model which takes none, and `fitting` gives it that again.
     """
     values = {key: list(dict.fromkeys(getattr(one, key) for one in configurations)) for key in SWEPT}
     limits = [limit for limit in values["max_tokens"] if limit is not None]

@@ -166,7 +166,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             try:
                 models |= models_named([name])
             except GlassboxError as error:
-                st.error(f"{escape_markdown(str(error))}. The grid uses {escape_markdown(ENCODER)} alone.")
+                st.error(f"{escape_markdown(str(error))}. The grid uses only {escape_markdown(ENCODER)}.")
     return models
 
 
@@ -288,7 +288,7 @@ def show_start(
 
 
 def default_name(configurations: Sequence[Configuration]) -> str:
-    """``"3 chunk sizes × 2 poolings"``, without values of the baseline alone, or a model's own."""
+    """``"3 chunk sizes × 2 poolings"``, without values that only the baseline has, or a model's own."""
     counts = {key: len({getattr(one, key) for one in configurations[1:]} - {OWN, None}) for key in SWEPT}
     return " × ".join(f"{n} {SETTINGS[key].plural}" for key, n in counts.items() if n > 1) or "one setting"
 

@@ -37,7 +37,7 @@ def check_documents(documents: Sequence[Document]) -> None:
         raise NoDocumentError
     if (uploaded := uploaded_vectors(documents)) is not None:
         why = reason_unavailable(uploaded, "Settings are compared by cutting and embedding documents anew")
-        raise NoDocumentError(f"{why} On the command line, sweep --vectors measures it beside a grid.")
+        raise NoDocumentError(f"{why} On the command line, sweep --vectors measures it next to a grid.")
 
 
 def main() -> None:

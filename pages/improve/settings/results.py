@@ -214,7 +214,7 @@ def show_table_of_rows(experiment: Experiment, judged: Sequence[Verdict], metric
             "Difference": st.column_config.TextColumn(
                 width="medium",
                 help="To the app's settings, with its 95 % interval over the questions. The interval is for "
-                "this row alone, so it may exclude 0 where the verdict, which is corrected for the number of "
+                "only this row, so it may exclude 0 where the verdict, which is corrected for the number of "
                 "rows, is “not sure”.",
             ),
             "p": st.column_config.TextColumn(
