@@ -11,7 +11,7 @@ from ui.text import escape_html
 from ui.tokens import AS_ENCODER_COUNTS
 
 # Text that is never read is struck through and tinted.
-LOST = f"text-decoration:line-through 1px;background:{NEVER_READ};color:inherit"
+STRUCK = f"text-decoration:line-through 1px;background:{NEVER_READ};color:inherit"
 
 
 def painted(
@@ -57,7 +57,7 @@ def piece(text: str, covering: Sequence[int], is_lost: bool) -> str:
     if not covering:
         return text
     if is_lost:
-        return f'<del style="{LOST}">{text}</del>'
+        return f'<del style="{STRUCK}">{text}</del>'
     tints = [CHUNK_TINTS[number % len(CHUNK_TINTS)] for number in covering]
     background = tints[0]
     if len(tints) > 1:

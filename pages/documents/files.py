@@ -52,13 +52,13 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
 
 
 def show_headline(documents: Sequence[Document], chunks: Sequence[Chunk], limit: int) -> None:
-    """Say into how many chunks the documents are cut, and how many of them lose their end."""
+    """Say into how many chunks the documents are cut, and how many are not read whole."""
     cut = sum(chunk.n_tokens > limit for chunk in chunks)
     title = f"{counted(len(documents), 'document')} in {counted(len(chunks), 'chunk')}"
     if cut:
         st.warning(
-            f"**{title}: {cut:,} lose their end.** They have more than the {limit} tokens that the encoder "
-            "reads; the tab “Never read” shows what is lost, and remedies.",
+            f"**{title}: {cut:,} are not read to the end.** They have more than the {limit} tokens that the "
+            "encoder reads; the tab “Never read” shows the rest, and remedies.",
             icon=":material/content_cut:",
         )
     elif limit == NO_LIMIT:

@@ -161,7 +161,7 @@ def show_truncated(report: TruncationReport) -> None:
             }
             for each in shown
         ],
-        "lost",
+        "truncated",
         f"The {len(shown)} chunks with most tokens never read",
         {"Text never read": st.column_config.TextColumn(width="large")},
     )

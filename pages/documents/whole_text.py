@@ -14,7 +14,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.truncation import TruncationReport, over_limit, truncation_reports
 from engine.inspection.model.limit_effects import LimitEffect, limit_effects
 from engine.wording import counted
-from ui.chunk_paint import LOST
+from ui.chunk_paint import STRUCK
 from ui.chunk_settings import Cut
 from ui.colours import FAINT, GREEN, GREY, ink
 from ui.corpus import split_documents
@@ -228,7 +228,7 @@ def truncated_html(text: str, ends: Mapping[int, int], chosen: int, before: int,
     for left, right in pairwise(sorted(borders)):
         html += "".join(divider(limit, limit == chosen) for limit, place in ends.items() if place == left)
         part = escape(text[left:right])
-        html += part if right <= stop else f'<del style="{LOST}">{part}</del>'
+        html += part if right <= stop else f'<del style="{STRUCK}">{part}</del>'
     return html + (note(f"… {len(text) - end:,} characters more, never read") if end < len(text) else "")
 
 

@@ -52,7 +52,7 @@ def test_any_text_is_painted_once_and_what_is_not_read_is_shown_as_such(encoder,
     of_text = text_units(read, "tokens")
     html = painted(read, of_text, np.zeros(len(of_text)), "share")
     assert text_of(html) == text
-    assert ('title="not read"' in html) == bool(read.tokens_lost)
+    assert ('title="not read"' in html) == bool(read.tokens_truncated)
 
 
 def test_what_adds_is_blue_and_what_takes_is_orange_the_darker_the_farther(encoder):

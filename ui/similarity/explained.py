@@ -125,9 +125,9 @@ def show_sum(found: Decomposition) -> None:
         f"{found.score:.6f}; the difference is {abs(found.matrix.sum() - found.score):.1g}, by rounding."
     )
     for read, side in ((found.first, "first"), (found.second, "second")):
-        if read.tokens_lost:
+        if read.tokens_truncated:
             st.caption(
-                f"The {side} text is cut: its last {read.tokens_lost:,} tokens are beyond the limit of "
+                f"The {side} text is cut: its last {read.tokens_truncated:,} tokens are beyond the limit of "
                 f"{len(read.encoding):,} and do not count. They are struck through below."
             )
 

@@ -11,7 +11,7 @@ from engine.inspection.pooling.occlusion import Occlusion
 from engine.inspection.pooling.similarity_decomposition import TextUnit, TokenizedText
 from engine.layers.tracing import Array
 from engine.wording import shortened
-from ui.chunk_paint import LOST
+from ui.chunk_paint import STRUCK
 from ui.colours import BLUE, GREY, ORANGE, faded, paint
 from ui.figures import numbered_bars, styled
 from ui.text import escape_plotly
@@ -134,8 +134,8 @@ def painted(read: TokenizedText, of_text: Sequence[TextUnit], values: Array, nam
             html.append(f'<span {title} style="{style}">{escape(read.text[start : each.end])}</span>')
             done = each.end
     rest = escape(read.text[done:])
-    if read.tokens_lost:
-        rest = f'<del style="{LOST}" title="not read">{rest}</del>'
+    if read.tokens_truncated:
+        rest = f'<del style="{STRUCK}" title="not read">{rest}</del>'
     return "".join(html) + rest
 
 

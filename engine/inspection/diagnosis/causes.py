@@ -12,7 +12,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from engine.settings import Configuration
 
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
-MOSTLY = 0.5  # from this share on, a lost part of a passage, or a passage within its chunk, is decisive
+MOSTLY = 0.5  # from this share on, an unread part of a passage, or a passage within its chunk, is decisive
 
 OWN_WORDS = "Ask in the words of the text."
 NOT_THERE = Cause(
@@ -87,8 +87,8 @@ def own_causes(diagnosis: Diagnosis, used: InUse) -> tuple[Cause, ...]:
     """Return the causes in cutting, reading and ranking."""
     found: tuple[Cause, ...] = ()
     if used.reads_vectors:
-        lost = (*truncated(diagnosis, used), *split(diagnosis, used)) or tuple(pooled_away(diagnosis, used))
-        found = (*lost, *near_duplicates(diagnosis, used), *word_mismatch(diagnosis, used))
+        cut = (*truncated(diagnosis, used), *split(diagnosis, used)) or tuple(pooled_away(diagnosis, used))
+        found = (*cut, *near_duplicates(diagnosis, used), *word_mismatch(diagnosis, used))
     return found or tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
 
 

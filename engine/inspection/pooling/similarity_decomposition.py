@@ -35,7 +35,7 @@ class TokenizedText:
     text: str
     encoding: Encoding  # the tokens that the model reads
     begins_word: Array = field(repr=False)  # whether each token begins a word, ``(n_tokens,)``
-    tokens_lost: int  # tokens beyond the limit, which are not read
+    tokens_truncated: int  # tokens beyond the limit, which are not read
 
     @property
     def special(self) -> Array:

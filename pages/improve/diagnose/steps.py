@@ -21,7 +21,7 @@ from ui.text import Strong
 IN_SHORT = "In short"
 IN_A_DOCUMENT = "1 · Is the text in a document?"
 CHUNKS = "2 · Into which chunks was it cut?"
-LOST = "3 · Was any of it lost to the token limit?"
+UNREAD = "3 · Is any of it never read?"
 PAINTED = "The passage is underlined; each chunk has its tint and its number in the document."
 READS_ALL = "The limit is the encoder's: BM25, which is in use, reads the words of whole chunks."
 MEASURED = "Measured below:"
@@ -145,7 +145,7 @@ def passage_html(place: Location, search: Search) -> str:
 
 def show_lost(report: Report, place: Location, search: Search, found: Diagnosis) -> None:
     """Draw the part of the passage beyond the token limit."""
-    report.header(LOST)
+    report.header(UNREAD)
     limit, text = search.text_limit, search.document(place.document).text
     if limit == NO_LIMIT:
         report.sentence(Strong("Not known:"), f" {search.model.name} does not state its token limit.")

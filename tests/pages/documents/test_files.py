@@ -14,7 +14,7 @@ TEXT = "The tide turns twice a day. " * 100
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        (64, "**1 document in 8 chunks: 8 lose their end.**"),
+        (64, "**1 document in 8 chunks: 8 are not read to the end.**"),
         (256, "**1 document in 8 chunks, each read whole:**"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_labelled_question_that_misses_is_explained_at_once(labelled):
         "In short",
         "1 · Is the text in a document?",
         "2 · Into which chunks was it cut?",
-        "3 · Was any of it lost to the token limit?",
+        "3 · Is any of it never read?",
         "4 · Where does it rank, and what outranks it?",
     ]
     assert labelled.warning

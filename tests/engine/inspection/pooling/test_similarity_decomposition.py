@@ -129,7 +129,7 @@ def test_what_is_beyond_the_limit_has_no_part_and_is_counted(encoder):
     found = decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=8)
     whole = len(encoder.tokenizer.encode(PASSAGE))
     assert found.matrix.shape == (7, 8)
-    assert (found.first.tokens_lost, found.second.tokens_lost) == (0, whole - 8)
+    assert (found.first.tokens_truncated, found.second.tokens_truncated) == (0, whole - 8)
     u, v = encoder.encode([QUESTION, PASSAGE], max_tokens=8)
     assert found.score == pytest.approx(float(u @ v), abs=1e-6)
     assert [each.label for each in text_units(found.second, "sentences")][0::2] == ["[CLS]", "[SEP]"]
