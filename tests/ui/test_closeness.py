@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from engine.documents.document import Chunk
 from engine.generation.answer import NOTHING_FOUND, Retrieval, SearchTimes
@@ -18,17 +17,16 @@ def found(min_relevance=90):
 
 
 def test_a_score_stands_beside_its_percentile_and_margin():
-    assert score_words(found(), 0) == "cosine 0.610 · closer than all random pairs · 0.200 ahead of the next"
-    assert (
-        score_words(found(), 1)
-        == "cosine 0.410 · closer than 76.25 % of random pairs · 0.360 ahead of the next"
-    )
-    assert score_words(found(), 2) == "cosine 0.050 · closer than 31.25 % of random pairs"
+    assert [score_words(found(), rank) for rank in range(3)] == [
+        "cosine 0.610 · closer than all random pairs · 0.200 ahead of the next",
+        "cosine 0.410 · closer than 76.25 % of random pairs · 0.360 ahead of the next",
+        "cosine 0.050 · closer than 31.25 % of random pairs",
+    ]
 
 
-@pytest.mark.parametrize(("relevance", "n"), [(0, 100), (28.3, 72), (89.99, 11), (90, 10), (99.99, 1)])
-def test_questions_that_find_as_much_are_never_counted_too_few(relevance, n):
-    assert chance_words(relevance) == f"of 100 unrelated questions, {n} find a passage as close"
+def test_questions_that_find_as_much_are_never_counted_too_few():
+    for relevance, n in ((0, 100), (28.3, 72), (89.99, 11), (90, 10), (99.99, 1)):
+        assert chance_words(relevance) == f"of 100 unrelated questions, {n} find a passage as close"
 
 
 def test_the_figure_has_every_pair_and_a_line_for_every_hit():
@@ -37,13 +35,10 @@ def test_the_figure_has_every_pair_and_a_line_for_every_hit():
     assert (pairs.customdata.sum(), bests.customdata.sum()) == (10_000, 100)
     assert list(hits.x[::3]) == [hit.score for hit in HITS]
     assert limit.x[0] == NULL_SCORES.score_of(90)
-
-
-@pytest.mark.parametrize("min_relevance", [0, 100])
-def test_where_all_or_nothing_is_relevant_no_limit_is_drawn(min_relevance):
-    figure = closeness_figure(found(min_relevance))
-    assert len(figure.data[3].x) == 0
-    assert all(np.isfinite(figure.layout.xaxis.range))
+    for min_relevance in (0, 100):  # where all or nothing is relevant, no limit is drawn
+        figure = closeness_figure(found(min_relevance))
+        assert len(figure.data[3].x) == 0
+        assert all(np.isfinite(figure.layout.xaxis.range))
 
 
 def page(shown):

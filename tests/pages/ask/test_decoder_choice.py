@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
-from transformers import LlamaConfig
 
 from engine.errors import GlassboxError
 from engine.weights import download
@@ -21,7 +20,6 @@ from engine.weights.catalog import (
 )
 from engine.weights.fetch import known_model_path
 from tests.apps import app_of, said, tables
-from tests.engine.models.test_decoder_families import random_model, write_gguf
 from tests.hub_server import cache, hub  # noqa: F401 (fixtures)
 from tests.tokenizer_files import small_byte_level
 
@@ -36,8 +34,12 @@ def picker():
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory):
+def weights(tmp_path_factory, torch):
     """The bytes of a .gguf file of a random decoder."""
+    from transformers import LlamaConfig
+
+    from tests.engine.models.test_decoder_families import random_model, write_gguf
+
     path = tmp_path_factory.mktemp("models") / "tiny.gguf"
     write_gguf(path, random_model(small_byte_level(), LlamaConfig), small_byte_level())
     return path.read_bytes()

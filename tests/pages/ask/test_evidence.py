@@ -76,7 +76,7 @@ def test_a_row_of_a_table_stands_below_the_names_of_its_columns():
     assert f"{row}</mark>" in marked
 
 
-def test_unknown_words_are_underlined_and_sentences_that_do_not_hold_struck_through():
+def test_unknown_words_are_underlined_and_unsupported_sentences_struck_through():
     text = "It cost <5> euros. It is old."
     unknown = (UnknownWord(9, 10, "number"),)
     sentences = (CheckedSentence(0, 19, unknown), CheckedSentence(19, 29, ()))
@@ -87,38 +87,24 @@ def test_unknown_words_are_underlined_and_sentences_that_do_not_hold_struck_thro
     assert "cost &lt;" in html
 
 
+CUT = {"finish_reason": "content_filter"}
+KEPT, UNSUPPORTED = CheckedSentence(0, 5, ()), CheckedSentence(0, 5, (), log_prob_drop=0.0)
+
+
 @pytest.mark.parametrize(
-    ("status", "said", "has_text"),
+    ("changed", "said", "has_text"),
     [
-        ("answered", "Answered · 80% sure", True),
-        ("unsure", "They may not answer the question", True),
-        ("refused", "No sentence of these documents is likely to answer", False),
+        ({"status": "answered"}, "Answered · 80% sure", True),
+        ({"status": "unsure"}, "They may not answer the question", True),
+        ({"status": "refused"}, "No sentence of these documents is likely to answer", False),
+        ({"sentences": (UNSUPPORTED,)}, "All of it is unsupported (it would be as probable", True),
+        ({"text": "", "sentences": ()}, "The quotes above are the answer", False),
+        (CUT, "The server's content filter ended it here.", True),
+        (CUT | {"text": "", "sentences": ()}, "content filter let no word through", False),
     ],
 )
-def test_each_status_is_told_with_its_quotes(status, said, has_text):
-    sentences = (CheckedSentence(0, 5, ()),)
-    shown = answer(status=status, confidence=0.8, evidence=(QUOTE,), sentences=sentences)
-    words = words_of(shown)
+def test_an_answer_is_drawn_with_its_quotes_and_says_what_it_is_worth(changed, said, has_text):
+    words = words_of(answer(**{"confidence": 0.8, "evidence": (QUOTE,), "sentences": (KEPT,), **changed}))
     assert said in words
     assert "It was finished in 1891." in words
     assert ("This." in words) == has_text
-
-
-def test_a_text_without_support_gives_way_to_the_quotes():
-    sentences = (CheckedSentence(0, 5, (), log_prob_drop=0.0),)
-    words = words_of(answer(evidence=(QUOTE,), sentences=sentences))
-    assert "All of it is unsupported" in words
-    assert "as probable without the sources" in words
-
-
-def test_a_model_that_writes_nothing_leaves_the_quotes():
-    words = words_of(answer(text="", evidence=(QUOTE,)))
-    assert "The quotes above are the answer" in words
-
-
-def test_a_text_that_a_filter_ended_says_so():
-    cut = {"finish_reason": "content_filter", "evidence": (QUOTE,)}
-    words = words_of(answer(**cut, sentences=(CheckedSentence(0, 5, ()),)))
-    assert "The server's content filter ended it here." in words
-    words = words_of(answer(**cut, text=""))
-    assert "content filter let no word through" in words

@@ -10,41 +10,35 @@ def source(number, words):
     return Source(number, "d.md", start, start + len(words), words, 0.5, 3, cut=False)
 
 
-def test_markup_of_a_document_is_escaped():
-    assert "<b>one" not in marked(Document("d.md", TEXT), [source(1, "<b>one</b>")])
-    assert "&lt;b&gt;one&lt;/b&gt;" in marked(Document("d.md", TEXT), [])
+DOCUMENT = Document("d.md", TEXT)
 
 
-def test_sources_are_marked_with_their_number():
-    html = marked(Document("d.md", TEXT), [source(1, "two"), source(2, "four")])
+def test_sources_are_marked_with_their_number_and_all_is_escaped():
+    html = marked(DOCUMENT, [source(1, "two"), source(2, "four")])
     assert html.count("<mark") == 2
     assert html.index("[1]") < html.index("two") < html.index("[2]") < html.index("four")
+    for sources in ([], [source(1, "<b>one</b>")]):
+        assert "<b>one" not in marked(DOCUMENT, sources)
+        assert "&lt;b&gt;one&lt;/b&gt;" in marked(DOCUMENT, sources)
 
 
 def test_of_overlapping_sources_the_better_one_keeps_what_they_share():
-    html = marked(Document("d.md", TEXT), [source(1, "two three"), source(2, "three four")])
+    html = marked(DOCUMENT, [source(1, "two three"), source(2, "three four")])
     first, second = html.split("<mark")[1:]
     assert "two three" in first
     assert "three" not in second
     assert " four" in second
 
 
-def test_a_source_is_shown_with_what_stands_around_it():
-    html = in_context(Document("d.md", TEXT), [source(1, "two")], characters=4)
+def test_a_part_of_a_document_begins_and_ends_with_an_ellipsis_unless_the_document_does():
+    html = in_context(DOCUMENT, [source(1, "two")], characters=4)
     assert html.startswith("…")
-    assert html.endswith("thr…") or html.endswith(" thr…")
-
-
-def test_no_ellipsis_where_the_document_ends():
-    html = in_context(Document("d.md", TEXT), [source(1, "two")], characters=1000)
-    assert not html.startswith("…")
-    assert not html.endswith("…")
-
-
-def test_a_document_is_shown_from_a_place_on_with_all_its_sources():
-    document, sources = Document("d.md", TEXT), [source(1, "two"), source(2, "four")]
-    html = from_place(document, sources, TEXT.index("three"), 1000)
+    assert html.endswith("thr…")
+    whole = in_context(DOCUMENT, [source(1, "two")], characters=1000)
+    assert "…" not in (whole[0], whole[-1])
+    sources = [source(1, "two"), source(2, "four")]
+    html = from_place(DOCUMENT, sources, TEXT.index("three"), 1000)
     assert html.startswith("…three <mark")
     assert html.count("<mark") == 1
-    assert from_place(document, sources, -5, 1000) == marked(document, sources)
-    assert from_place(document, sources, 0, 4) == "zero…"
+    assert from_place(DOCUMENT, sources, -5, 1000) == marked(DOCUMENT, sources)
+    assert from_place(DOCUMENT, sources, 0, 4) == "zero…"

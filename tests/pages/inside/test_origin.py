@@ -141,10 +141,11 @@ def test_prompts_that_cannot_be_compared_are_explained_and_the_example_comes_bac
     assert not app.error
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [(0, "from the embeddings on"), (2, "from layer 1 on"), (4, "not even in the last layer")],
-)
-def test_where_the_token_settles_is_said(row, words):
-    lens = SimpleNamespace(ids=np.zeros((4, 1, 1)), settled=lambda: np.array([row]))
-    assert settled_words(lens, 0) == words
+def test_where_the_token_settles_is_said():
+    for row, words in (
+        (0, "from the embeddings on"),
+        (2, "from layer 1 on"),
+        (4, "not even in the last layer"),
+    ):
+        lens = SimpleNamespace(ids=np.zeros((4, 1, 1)), settled=lambda row=row: np.array([row]))
+        assert settled_words(lens, 0) == words
