@@ -133,3 +133,8 @@ def test_a_corpus_without_words_has_nothing_to_find(texts):
 def test_what_cannot_be_indexed_is_said(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_nothing_is_printed(capfd):
+    Bm25(TEXTS).scores(["bridge"])
+    assert capfd.readouterr() == ("", "")

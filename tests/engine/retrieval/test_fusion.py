@@ -113,3 +113,19 @@ def test_ordered_scores_are_in_the_order_they_were_made_of(scores):
 def test_what_cannot_be_fused_is_said(fuse, message):
     with pytest.raises(InputError, match=message):
         fuse()
+
+
+def test_a_ranking_that_finds_nothing_changes_no_order():
+    dense, nothing = np.array([[0.1, 0.9, 0.5]]), np.zeros((1, 3))
+    for fused in (
+        reciprocal_rank_fusion([dense, nothing]),
+        weighted_fusion([dense, nothing], [0.5, 0.5]),
+    ):
+        assert best_first(fused).tolist() == [[1, 2, 0]]
+
+
+def test_weighted_fusion_by_hand():
+    dense, bm25 = np.array([[0.2, 0.4, 0.6]]), np.array([[8.0, 0.0, 4.0]])
+    fused = weighted_fusion([dense, bm25], [0.75, 0.25])
+    np.testing.assert_allclose(fused, [[0.25, 0.375, 0.875]], rtol=1e-6)
+    assert fused.dtype == np.float32

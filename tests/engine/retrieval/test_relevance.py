@@ -146,3 +146,10 @@ def test_one_default_tells_answerable_from_unanswerable_under_every_pooling(bund
 
     assert share_relevant(labelled) >= 0.85
     assert share_relevant(unanswerable) <= 0.25
+
+
+def test_where_all_scores_are_one_everything_above_is_relevant_and_nothing_below():
+    null_scores = random_null_scores([0.5] * 10)
+    assert null_scores.relevance(0.501) == pytest.approx(100)
+    assert null_scores.relevance(0.499) == 0
+    assert (null_scores.score_of(0), null_scores.score_of(100)) == (-np.inf, np.inf)

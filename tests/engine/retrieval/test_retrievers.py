@@ -160,6 +160,11 @@ def test_vectors_that_are_not_of_the_texts_are_refused(inputs):
         retriever_scores("maxsim", without)
 
 
+def test_a_question_embedded_in_another_way_is_refused(index, encoder):
+    with pytest.raises(InputError, match="embed both"):
+        index_scores("bm25", "cats", embed_query("cats", encoder, "cls"), index, encoder)
+
+
 @pytest.fixture(scope="module")
 def index(encoder):
     return build_index([Chunk("d.md", n, n + 1, text, 9) for n, text in enumerate(CHUNKS)], encoder)
@@ -228,3 +233,12 @@ def test_maxsim_is_the_same_with_vectors_that_are_kept(inputs, encoder):
     kept = MaxSim(QUESTIONS, CHUNKS, encoder, tokens=TokenVectors(CHUNKS))
     for chunks in ([2, 0], [0, 5, 4]):
         np.testing.assert_allclose(kept.scores(chunks), inputs.texts.maxsim.scores(chunks), atol=1e-6)
+
+
+def test_what_the_first_stage_did_not_find_is_not_read_and_stays_unfound(inputs, encoder):
+    scores, read = inputs.dense.copy(), []
+    scores[:, [0, 3]] = -np.inf
+    maxsim = MaxSim(QUESTIONS, CHUNKS, encoder)
+    found = rerank(scores, maxsim, on_progress=lambda done, total: read.append(total))
+    assert set(read) == {len(CHUNKS) - 2}
+    np.testing.assert_array_equal(np.isneginf(found), np.isneginf(scores))

@@ -1,4 +1,6 @@
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -280,3 +282,39 @@ def test_a_fingerprint_is_worked_out_once_and_forgotten_with_its_weights(encoder
     assert len([found for found in _digests if found[0] == key[0]]) == 1
     del other
     assert key not in _digests
+
+
+def test_a_model_is_known_by_its_weights_and_not_by_its_name(encoder):
+    same = replace(encoder, name="another name", max_tokens=64)
+    assert same.fingerprint == encoder.fingerprint
+    table = encoder.weights.position_table.copy()
+    table[-1, -1] = np.nextafter(table[-1, -1], np.float32(1))
+    others = [
+        replace(encoder, weights=replace(encoder.weights, position_table=table)),
+        replace(encoder, weights=replace(encoder.weights, pooler=None)),
+        replace(encoder, config=replace(encoder.config, norm_first=True)),
+        replace(encoder, compiled=not encoder.compiled),
+    ]
+    assert len({each.fingerprint for each in (encoder, *others)}) == 5
+
+
+@pytest.mark.nightly
+def test_processes_share_a_file(tmp_path):
+    path = tmp_path / "cache.db"
+    code = (
+        "import sys; from pathlib import Path; import numpy as np\n"
+        "from engine.retrieval.vector_cache import VectorCache\n"
+        "from engine.retrieval.embedding_spec import EmbeddingSpec\n"
+        "spec, start = EmbeddingSpec('model', 'mean', 256, 4), int(sys.argv[2])\n"
+        "cache = VectorCache(Path(sys.argv[1]))\n"
+        "for n in range(start, start + 50):\n"
+        "    cache.put_many([f'text {n}'], np.full((1, 4), n, np.float32), spec)\n"
+        "assert not cache.notice, cache.notice\n"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), str(start)], cwd=ROOT) for start in (0, 50)
+    ]
+    assert [process.wait() for process in processes] == [0, 0]
+    found, known = VectorCache(path).get_many(names(100), SPEC)
+    assert known.all()
+    assert found[:, 0].tolist() == list(range(100))

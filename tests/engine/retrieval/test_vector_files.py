@@ -229,3 +229,10 @@ def test_parquet_without_its_library_says_what_to_do(table, encoder, monkeypatch
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(DocumentError, match=r"pip install pyarrow, or give an \.npz file"):
         read_index(table, encoder)
+
+
+def test_pooling_by_idf_takes_the_words_of_the_file(encoder, index, tmp_path):
+    weighed = build_index(index.chunks, encoder, "idf")
+    again = read_index(write(tmp_path / "idf.parquet", **columns(weighed)), encoder, "idf")
+    assert again.spec == weighed.spec
+    assert again.idf == pytest.approx(weighed.idf)

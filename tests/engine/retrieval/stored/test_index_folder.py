@@ -251,3 +251,12 @@ def test_a_corpus_without_text_is_refused(tmp_path, folder, encoder):
     write(tmp_path / "corpus", "blank.csv", "who,what\n")
     with pytest.raises((InputError, DocumentError), match=r"no chunks|no text|no row"):
         update_index(tmp_path / "corpus", folder, encoder, settings_of())
+
+
+def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, folder, encoder):
+    """A heading of Markdown is none in plain text."""
+    write(tmp_path / "corpus", "a.md", TEXTS["bees.md"])
+    update_index(tmp_path / "corpus", folder, encoder, settings_of())
+    write(tmp_path / "corpus", "b.txt", TEXTS["bees.md"])
+    update_index(tmp_path / "corpus", folder, encoder, settings_of())
+    assert_equal(open_index(folder).index, in_memory(tmp_path / "corpus", encoder, settings_of()))

@@ -279,3 +279,16 @@ def test_a_folder_names_its_collection_and_holds_no_token(stored, uri, monkeypat
     [name] = stored.glob("*/store.json")
     assert json.loads(name.read_text()) == asdict(open_index(stored).index.source)
     assert not any(b"secret" in path.read_bytes() for path in stored.rglob("*.*"))
+
+
+def test_dense_search_fetches_no_vectors_but_those_of_the_sample(stored, encoder, monkeypatch):
+    opened = open_index(stored)
+    scores = null_scores_by(opened.index, opened.unrelated)
+    monkeypatch.setattr(MilvusVectors, "fetch", None)
+    assert retrieve("honey?", opened.index, encoder, SearchSettings(2, retriever="dense"), scores).hits
+
+
+def test_documents_alone_are_searched(stored, encoder):
+    opened = open_index(stored)
+    only = opened.index.only(["b.txt"])
+    np.testing.assert_array_equal(only.vectors, opened.index.vectors[1:])
