@@ -20,7 +20,7 @@ from engine.settings import SETTINGS
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
 from ui.reranker import reranker_picker, show_reranking_time
-from ui.setting_values import setting_widget, settings_in_use
+from ui.setting_values import setting_widget, settings_in_use, widget_keys
 from ui.settings_card import show_settings_card
 from ui.text import joined
 from ui.uploaded_vectors import reason_unavailable, search_model, upload_button, uploaded_vectors
@@ -85,25 +85,15 @@ def answer_settings(
 
 def settings_values(settings: Settings) -> dict[str, Any]:
     """Return the values of the widgets that give these settings, by their keys."""
-    answer, sampling = settings.answer, settings.answer.sampling
-    drawn = {name: getattr(sampling, name) for name in RULES}
-    return {
-        **cut_values(settings.cut),
-        "pooling": settings.pooling,
-        "k": answer.search.k,
-        "min_relevance": answer.search.min_relevance,
-        "retriever": answer.search.retriever,
-        "index_kind": settings.index_kind,
-        "max_prompt_tokens": answer.max_prompt_tokens,
-        "max_new_tokens": answer.max_new_tokens,
-        "think": answer.think,
-        "follow_ups": settings.follow_ups,
-        "context": answer.context,
-        "answer_threshold": 100 * answer.answer_threshold,  # the widgets are in percent
-        "refuse_threshold": 100 * answer.refuse_threshold,
-        **{name: RULES[name].off if value is None else value for name, value in drawn.items()},
-        "seed": sampling.seed,
-    }
+    answer = settings.answer
+    found = vars(settings) | vars(answer) | vars(answer.search) | vars(answer.sampling)
+    values = cut_values(settings.cut) | {key: found[key] for key in widget_keys() if key in found}
+    for key, value in values.items():
+        if SETTINGS[key].unit == "% sure":
+            values[key] = 100 * value
+        elif value is None and key in RULES:
+            values[key] = RULES[key].off
+    return values
 
 
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:

@@ -37,6 +37,11 @@ FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
     "Refused wrongly": lambda row: outcome(row) == "refused wrongly",
     "Unanswerable, not refused": lambda row: not row.question.answer and row.status != "refused",
 }
+COUNTED = {  # questions, by what a metric is of
+    "all": "all questions",
+    "answerable": "questions whose answers are in the documents",
+    "unanswerable": "questions whose answers are not in the documents",
+}
 HEIGHT = 360
 SHARES = {"tickformat": ".0%", "fixedrange": True, "zeroline": False}
 
@@ -83,7 +88,7 @@ def show_metrics(run: AnswerRun, earlier: AnswerRun | None) -> None:
                     None if change is None else f"{100 * change.estimate:+.1f} points",
                     "off" if change is None else delta_colour(change, metric.higher_is_better),
                     delta_arrow="off" if change is None or not change.estimate else "auto",
-                    help=f"{metric.help} Counted: {questions_counted(metric.of)}.",
+                    help=f"{metric.help} Counted: {COUNTED[metric.of]}.",
                 )
                 st.caption(f"95 %: {100 * value.low:.0f} to {percent(value.high)}")
     if earlier is not None:
@@ -120,15 +125,6 @@ def label_of(name: str) -> str:
     return label[0].upper() + label[1:]
 
 
-def questions_counted(of: str) -> str:
-    """Say which questions a metric counts."""
-    return {
-        "all": "all questions",
-        "answerable": "questions whose answers are in the documents",
-        "unanswerable": "questions whose answers are not in the documents",
-    }[of]
-
-
 def percent(share: float) -> str:
     """``0.637 -> "64 %"``."""
     return f"{100 * share:.0f} %"
@@ -162,11 +158,8 @@ def show_charts(run: AnswerRun) -> None:
     if len(run.rows) < FEW:
         st.caption(f"How often it is right by how sure it is, is drawn from {FEW} questions on.")
         return
-    bins, curve, threshold = (
-        reliability(run.rows),
-        coverage_curve(run.rows),
-        run.answers.answer_threshold,
-    )
+    bins, curve = reliability(run.rows), coverage_curve(run.rows)
+    threshold = run.answers.answer_threshold
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Is it as often right as it is sure?**")
@@ -204,22 +197,22 @@ def show_charts(run: AnswerRun) -> None:
             "the left; “Answered from” on the page “Ask your documents” sets it."
         )
     with st.expander("The numbers of both figures", icon=":material/table:", key="answers-numbers"):
-        show_numbers("Answers by how sure the app is", bins, ("confidence", "right", "n"))
-        show_numbers("Every threshold", curve, ("confidence", "answered", "right"))
-
-
-def show_numbers(title: str, records: Sequence[object], names: Sequence[str]) -> None:
-    """Draw the numbers of a figure as a table."""
-    labels = {"confidence": "Sure", "answered": "Answered", "right": "Right", "n": "Answers"}
-    st.caption(title)
-    show_table(
-        [
-            {labels[name]: getattr(record, name) * (1 if name == "n" else 100) for name in names}
-            for record in records
-        ],
-        title,
-        {labels[name]: st.column_config.NumberColumn(format="%.1f %%") for name in names if name != "n"},
-    )
+        labels = {"confidence": "Sure", "answered": "Answered", "right": "Right", "n": "Answers"}
+        percents = st.column_config.NumberColumn(format="%.1f %%")
+        figures: dict[str, Sequence[ReliabilityBin] | Sequence[Coverage]] = {
+            "Answers by how sure the app is": bins,
+            "Every threshold": curve,
+        }
+        for title, records in figures.items():
+            st.caption(title)
+            show_table(
+                [
+                    {labels[name]: value if name == "n" else 100 * value for name, value in vars(one).items()}
+                    for one in records
+                ],
+                title,
+                {label: percents for name, label in labels.items() if name != "n"},
+            )
 
 
 def show_answers(run: AnswerRun) -> None:
