@@ -35,24 +35,9 @@ SECONDS = 600  # of computing, for `BLOCK_TEXTS` texts
 class LibraryModel(BlackBoxModel):
     """A model of sentence-transformers, with the pooling defined in its files: a black box.
 
-    Attributes
-    ----------
-    name
-        The folder or the Hugging Face id from which it was loaded.
-    process
-        The process that holds the library and its ``SentenceTransformer``.
-    tokenizer
-        The engine's tokenizer, by which documents are cut.
-    d_model
-        Length of a vector.
-    fingerprint
-        A SHA-256 over all weights and the modules' settings.
-    most_tokens
-        Its own token limit, None if it has none.
-    prompts
-        The prompts in its files.
-    in_use
-        Lock held while texts are embedded: texts at once would start a second process.
+    ``process`` holds the library and its ``SentenceTransformer``; ``fingerprint`` is a SHA-256 over all
+    weights and the modules' settings; ``most_tokens`` is its own limit, None if it has none. ``in_use`` is
+    locked while texts are embedded: texts at once would start a second process.
     """
 
     sets_limit: ClassVar[bool] = True
