@@ -85,17 +85,13 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
 
 
 def test_what_is_of_the_first_k_is_not_compared_across_k(encoder):
-    one = with_k(experiment(), 1, 8)
+    one = with_k(experiment(), 1, 8)  # the best, which is chosen as B
     assert one.configurations[0] == Configuration()
     across = configuration(one, 1, "hit_rate@k")
     assert informed(across) == [ACROSS_K]
     assert not across.segmented_control
     assert ACROSS_K not in informed(configuration(one, 1, "mrr"))
     assert ACROSS_K not in informed(configuration(one, 2, "hit_rate@k"))
-
-
-def test_two_runs_are_not_compared_across_k_either(encoder):
-    one = with_k(experiment(), 1, 8)  # the best, which is chosen as B
     app = app_of(runs_page, workspace=Workspace(runs=(to_run(one),))).run()
     assert ACROSS_K not in informed(app)
     app.segmented_control(key="compare-measure").set_value("recall@k").run()

@@ -30,27 +30,18 @@ def test_what_was_measured_before_a_crash_is_there_again(folder, n_rows):
     assert known_experiments(but=one.key) == {}  # it runs
 
 
-def test_a_line_that_was_cut_off_is_measured_again(folder):
+def test_what_a_crash_or_a_second_session_left_counts_once(folder):
     one = begun(experiment(), 3)
     [path] = folder.iterdir()
+    append(path, one.rows[1])
+    assert known_experiments() == {one.key: one}
+    begun(one, 3)
     path.write_bytes(path.read_bytes()[:-20])
     assert known_experiments() == {one.key: replace(one, rows=one.rows[:2])}
-    whole = replace(one, rows=experiment().rows[:2])
-    begin(whole)  # goes on with it
+    begin(replace(one, rows=experiment().rows[:2]))  # goes on with it
     assert path.read_bytes().endswith(b"\n")
-
-
-def test_of_a_cell_that_two_sessions_measured_one_row_stays(folder):
-    one = begun(experiment(), 3)
-    [file] = folder.iterdir()
-    append(file, one.rows[1])
-    assert known_experiments() == {one.key: one}
-
-
-def test_nothing_is_shown_of_an_experiment_without_its_baseline(folder):
-    one = experiment()
-    append(begin(replace(one, rows=())), one.rows[2])
-    assert known_experiments() == {}
+    append(begin(replace(one, rows=())), experiment().rows[2])
+    assert known_experiments() == {}  # without the baseline there is nothing to compare with
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}\n", b"[1]\n", b'{"time": 1}\nnot a row\n'])
@@ -68,15 +59,12 @@ def test_the_newest_comes_first_and_a_deleted_one_is_gone(folder):
     assert len(list(folder.iterdir())) == 1
 
 
-def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
+def test_without_a_folder_nothing_is_written_and_one_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(WORKSPACES, OFF)
     begun(experiment(), 2)
     assert known_experiments() == {}
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_is_told_before_the_run(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv(WORKSPACES, str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"experiments cannot be kept in .*: make it writable"):

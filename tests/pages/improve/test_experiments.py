@@ -22,7 +22,6 @@ from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_store import to_csv
 from engine.settings import SWEPT, Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from engine.wording import readable_bytes, readable_time
 from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
 from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
@@ -37,23 +36,15 @@ from ui.configurations import configuration_words, values_in_order, varied
 EVIL = '<script>alert("1")</script>'
 
 
-@pytest.mark.parametrize(
-    ("difference", "low", "high", "p_value", "expected"),
-    [
-        (0.1, 0.05, 0.15, 0.01, "better"),
-        (-0.1, -0.15, -0.05, 0.01, "worse"),
-        (0.1, 0.01, 0.2, 0.06, "not sure"),
-        (0.0, -0.1, 0.1, 0.01, "worse"),
-        (0.0, 0.0, 0.0, 1.0, "the same"),
-    ],
-)
-def test_a_verdict_goes_by_the_corrected_p_value(difference, low, high, p_value, expected):
-    if difference == 0 and low < 0:
-        expected, p_value = "not sure", 1.0
-    assert word(Comparison(difference, low, high, p_value), "mrr") == expected
-
-
-def test_rows_are_judged_against_the_first():
+def test_rows_are_judged_against_the_first_by_the_corrected_p_value():
+    for difference, p_value, expected in (
+        (0.1, 0.01, "better"),
+        (-0.1, 0.01, "worse"),
+        (0.1, 0.06, "not sure"),
+        (0.0, 1.0, "the same"),
+    ):
+        ends = difference - abs(difference) / 2, difference + abs(difference) / 2
+        assert word(Comparison(difference, *ends, p_value), "mrr") == expected
     judged = verdicts(experiment().rows, "mrr")
     assert [one.word for one in judged] == ["baseline", "better", "worse", "the same", "not sure"]
     assert summary(judged).startswith("Of 4 other settings 1 is better than the app's and 1 is worse")
@@ -85,26 +76,21 @@ def test_the_front_is_what_nothing_dominates(points):
     assert ordered == sorted(ordered)
 
 
-def test_a_map_shows_the_best_of_all_cells_with_two_values():
+def test_figures_have_every_row_and_a_click_selects_it():
     best = best_over([0, 0, 1, 0], [0, 0, 1, 1], np.array([0.2, 0.7, 0.5, 0.1]))
-    assert best.tolist() == [[1, 3], [-1, 2]]
-
-
-def test_a_click_on_a_figure_finds_its_cell():
+    assert best.tolist() == [[1, 3], [-1, 2]]  # the best of all with both values
     one = experiment()
     quality = [each.metrics["mrr"] for each in one.rows]
-    for figure in (heat_of(one, "mrr", "chunk_tokens", "pooling"), cost_of(one, "mrr", "Index size")):
+    costs = cost_of(one, "mrr", "Index size")
+    for figure in (heat_of(one, "mrr", "chunk_tokens", "pooling"), costs):
         for curve, trace in enumerate(figure.data):
             for point, place in enumerate(trace.customdata if trace.customdata is not None else []):
                 assert picked_row(figure, [{"curve_number": curve, "point_index": point}]) == place
                 assert f"MRR {quality[place]:.3f}" in trace.hovertext[point]
-    assert picked_row(figure, []) is None
-
-
-def test_every_cell_is_on_the_figure_of_costs_once_and_the_baseline_apart():
-    traces = cost_of(experiment(), "mrr", "Index size").data[1:]
+    assert picked_row(costs, []) is None
+    traces = costs.data[1:]
     assert sorted(place for trace in traces for place in trace.customdata) == [0, 1, 2, 3, 4]
-    assert traces[-1].customdata.tolist() == [0]
+    assert traces[-1].customdata.tolist() == [0]  # the baseline
     assert sorted(traces[1].customdata) == [1, 2]  # none is better for less
 
 
@@ -125,17 +111,13 @@ def test_a_report_escapes_all_text_and_needs_no_network():
     assert "<td>better</td>" in html
 
 
-def test_exports_hold_every_row():
-    one = experiment()
+def test_exports_hold_every_row_and_a_run_comes_back_from_a_workspace_file():
+    one = experiment("a run \N{BUTTERFLY}")
     lines = list(csv.DictReader(io.StringIO(to_csv(one.rows))))
     assert [float(line["mrr"]) for line in lines] == [each.metrics["mrr"] for each in one.rows]
     content = json.loads(as_json(one))
     assert [tuple(each["mrr"]) for each in content["values"]] == [each.values["mrr"] for each in one.rows]
     assert len(content["questions"]) == 60
-
-
-def test_a_run_comes_back_from_a_workspace_file():
-    one = experiment("a run \N{BUTTERFLY}")
     [run] = import_workspace("mine", export_workspace(Workspace(runs=(to_run(one),)))).runs
     assert opened.__wrapped__(run.time, run.name, 5, run.content) == one
 
@@ -319,39 +301,36 @@ def resuming(documents, kept):
     running.show_running()
 
 
-@pytest.mark.parametrize(("order", "said"), [(1, None), (-1, "in the order of their upload")])
-def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, order, said):
+def test_an_experiment_goes_on_with_documents_in_the_same_order_only(encoder):
     documents = [Document("a.md", "The moon pulls the sea."), Document("b.md", "Bread is kneaded.")]
-    first = documents[::order]
-    configurations = (Configuration(retriever="bm25"), Configuration(chunk_tokens=64, retriever="bm25"))
-    kept = experiment(
-        documents=tuple(one.name for one in first),
-        corpus=digest(first),
-        questions=(about("a", "moon", "What pulls?"),),
-        configurations=configurations,
-        rows=(),
-    )
-    given = {"documents": documents[::-1], "kept": kept}
-    app = app_of(resuming, kwargs=given).run()
-    assert ("jobs" in app.session_state and "experiment" in app.session_state["jobs"]) == (said is None)
-    assert said is None or said in app.error[0].value
+    for first, said in ((documents, None), (documents[::-1], "in the order of their upload")):
+        kept = experiment(
+            documents=tuple(one.name for one in first),
+            corpus=digest(first),
+            questions=(about("a", "moon", "What pulls?"),),
+            configurations=(
+                Configuration(retriever="bm25"),
+                Configuration(chunk_tokens=64, retriever="bm25"),
+            ),
+            rows=(),
+        )
+        app = app_of(resuming, kwargs={"documents": documents[::-1], "kept": kept}).run()
+        assert ("jobs" in app.session_state and "experiment" in app.session_state["jobs"]) == (said is None)
+        assert said is None or said in app.error[0].value
 
 
-@pytest.mark.parametrize(
-    ("chosen", "said"),
-    [
-        (["b.md"], "now: add a.v1.md in the sidebar"),
+def test_what_keeps_an_experiment_from_going_on_is_said_once(encoder):
+    kept = experiment(documents=("a.v1.md", "b.md"), corpus="of other texts", rows=())
+    for names, said in (
         (["b.md", "c.md"], "now: add a.v1.md and leave out c.md in the sidebar"),
         (["a.v1.md", "b.md"], "searched documents of these names with other texts"),
-    ],
-)
-def test_what_keeps_an_experiment_from_going_on_is_said_once(encoder, chosen, said):
-    kept = experiment(documents=("a.v1.md", "b.md"), corpus="of other texts", rows=())
-    app = app_of(resuming, kwargs={"documents": [Document(name, "New.") for name in chosen], "kept": kept})
-    [error] = app.run().error
-    assert said in error.value.replace("\\", "")
-    assert "\\\\" not in error.value  # escaped once
-    assert not app.run().error
+    ):
+        documents = [Document(name, "New.") for name in names]
+        app = app_of(resuming, kwargs={"documents": documents, "kept": kept}).run()
+        [error] = app.error
+        assert said in error.value.replace("\\", "")
+        assert "\\\\" not in error.value  # escaped once
+        assert not app.run().error
 
 
 def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
@@ -361,18 +340,8 @@ def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     chosen = configurations_of(values, models, Configuration(max_tokens=256)).configurations
     [line] = unmeasured(chosen, models)
     assert line.startswith("small is not measured at all: “Token limit” is 256: small takes 3 to 128")
-    assert (
-        unmeasured(
-            configurations_of(values | {"max_tokens": [128]}, models, Configuration()).configurations, models
-        )
-        == []
-    )
-
-
-def test_the_pooling_that_a_model_brings_is_none_of_those_chosen():
-    configurations = (Configuration(), Configuration(), Configuration(model="other", pooling="own"))
-    assert default_name(configurations) == "2 models"
-    assert values_in_order(configurations, "pooling") == ["mean", "the model's own"]
+    fitting_all = configurations_of(values | {"max_tokens": [128]}, models, Configuration())
+    assert unmeasured(fitting_all.configurations, models) == []
 
 
 def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
@@ -409,23 +378,18 @@ def test_a_grid_of_nothing_or_of_too_much_is_refused(encoder):
         configurations_of(values | {"k": list(range(1, 1001))}, models, Configuration())
 
 
-def test_words():
+def test_configurations_are_put_into_words():
     configurations = [Configuration(), Configuration(chunk_tokens=64), Configuration(retriever="bm25")]
-    assert varied(configurations) == ["chunk_tokens", "retriever"]
-    assert (
-        configuration_words(configurations[1], varied(configurations))
-        == "Chunk size 64 · Retriever hybrid (scores weighted)"
-    )
+    keys = varied(configurations)
+    assert keys == ["chunk_tokens", "retriever"]
+    words = "Chunk size 64 · Retriever hybrid (scores weighted)"
+    assert configuration_words(configurations[1], keys) == words
     assert values_in_order(configurations, "chunk_tokens") == ["64", "192"]
-    assert [readable_time(s) for s in (0.2, 59, 400, 9000)] == ["1 s", "59 s", "6 min 40 s", "2 h 30 min"]
-    assert [readable_bytes(n) for n in (12, 1234, 2_500_000)] == ["12 B", "1.2 kB", "2.5 MB"]
-
-
-def test_what_the_app_cannot_take_is_said():
-    assert not_of_the_app(Configuration()) == ""
+    theirs = Configuration(k=20, model="other", pooling="own")
+    assert default_name((Configuration(), Configuration(), theirs)) == "2 models × 2 numbers of passages"
+    assert values_in_order((Configuration(), theirs), "pooling") == ["mean", "the model's own"]
     assert not_of_the_app(Configuration(retriever="hybrid")) == ""
-    said = not_of_the_app(Configuration(k=20, model="other"))
-    assert all(part in said for part in ("20 passages", "GLASSBOX_ENCODER"))
+    assert all(part in not_of_the_app(theirs) for part in ("20 passages", "GLASSBOX_ENCODER"))
 
 
 def page():
