@@ -249,7 +249,7 @@ def last_answer() -> Answer | None:
     return st.session_state.get("answer")
 
 
-def take_answer(job: Job[Answer]) -> Answer:
+def store_answer(job: Job[Answer]) -> Answer:
     """Wait for an answer, keep it as the session's last, with its first quote as the passage of all pages."""
     answer = job.result()
     if answer is not last_answer():

@@ -52,7 +52,7 @@ def ask(
     """Answer a question from the best passages of an index; without a relevant one no model runs.
 
     If one passage is relevant, the sentences of all passages that answer best are quoted: the words of a
-    passage can answer although its cosine is low. The model writes a text beside the quotes, and each of its
+    passage can answer although its cosine is low. The model adds a text to the quotes, and each of its
     sentences is checked against the passages.
 
     Parameters

@@ -104,7 +104,7 @@ def measure_precision(
 
 
 def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> float:
-    """Seconds to the logits after ``ids``, of which the cache holds the first ``keep``."""
+    """Seconds to the logits after ``ids``; the first ``keep`` are in the cache."""
     fit_length(cache, decoder.config, len(ids))
     cache.rollback(keep)
     start = perf_counter()

@@ -28,12 +28,12 @@ DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD = 0.6, 0.1
 def confidence_figures(question: str, quotes: Sequence[Quote], text: str, n_quotes: int) -> dict[str, float]:
     """Return the three figures for the quotes, best first, and the text that the model wrote."""
     quoted = " ".join(quote.text for quote in quotes[:n_quotes])
-    asked, written, held = (set(each) for each in words([question, text, quoted], "english_plus"))
+    asked, written, in_quotes = (set(each) for each in words([question, text, quoted], "english_plus"))
     added = written - asked
     return {
         "lead": quotes[0].probability if quotes else 0.0,
         "cosine": quotes[0].cosine if quotes else 0.0,
-        "agreement": len(added & held) / len(added) if added else 0.0,
+        "agreement": len(added & in_quotes) / len(added) if added else 0.0,
     }
 
 

@@ -89,12 +89,12 @@ def topic_of(turns: Sequence[Turn], question: str) -> list[str]:
     The first opened the topic. A question with a number of its own, such as a year, takes none over.
     """
     earlier = dict.fromkeys(turn.question for turn in (*turns[:1], *turns[-1:]))
-    held = question.lower()
+    asked = question.lower()
     has_number = any(map(str.isdigit, question))
     return [
         phrase
         for phrase in dict.fromkeys(phrase for text in earlier for phrase in phrases(text))
-        if phrase.lower() not in held and not (has_number and any(map(str.isdigit, phrase)))
+        if phrase.lower() not in asked and not (has_number and any(map(str.isdigit, phrase)))
     ]
 
 

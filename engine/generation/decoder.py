@@ -45,7 +45,7 @@ from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import Progress, model_path
 
-# Hidden states are turned into logits this many at a time: (64, vocab_size) are held at once.
+# Hidden states are turned into logits this many at a time: (64, vocab_size) are in memory at once.
 LOGIT_TOKENS = 64
 # The cache has room for this many tokens of an answer from the start, and grows for more.
 ROOM_TOKENS = 256
@@ -374,7 +374,7 @@ class Decoder:
             yield cache
 
     def prefill(self, ids: Sequence[int], cache: KVCache) -> None:
-        """Read into the cache the rest of ``ids``, of which it holds the beginning."""
+        """Read the rest of ``ids`` into the cache, which has their beginning."""
         for _ in self.read(ids[cache.length :], cache):
             pass
 
@@ -390,7 +390,7 @@ class Decoder:
         return self.check_length(len(ids))
 
     def check_length(self, n_tokens: int) -> int:
-        """Return ``n_tokens``, or raise where the model has not as many positions."""
+        """Return ``n_tokens``, or raise where the model has fewer positions."""
         if n_tokens > self.max_tokens:
             raise ContextLengthError(
                 f"{n_tokens} tokens exceed the {self.max_tokens} positions of {self.name} by "

@@ -28,7 +28,7 @@ def retrieve(
     parent where it has one.
 
     The retriever decides which passages are found, and their order; whether a passage counts as relevant
-    depends on its cosine with the question alone. So a passage with the words of the question and another
+    depends only on its cosine with the question. So a passage with the words of the question and another
     subject is found by BM25, and still is not relevant.
 
     Parameters

@@ -13,7 +13,7 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True)
 class PassageSpan:
-    """Span of a passage in the prompt's last message, with label and quotes, and of its text alone."""
+    """Span of a passage in the prompt's last message, with label and quotes, and of only its text."""
 
     start: int
     text_start: int

@@ -29,7 +29,7 @@ class PrefixCache:
         self._weights: ReferenceType[DecoderWeights] | None = None
 
     def __len__(self) -> int:
-        """Return the number of tokens whose keys and values are held."""
+        """Return the number of tokens whose keys and values are kept."""
         return len(self._ids)
 
     @property
@@ -38,7 +38,7 @@ class PrefixCache:
         return 0 if self._cache is None else self._cache.n_bytes
 
     def clear(self) -> None:
-        """Drop the keys and values that are held; a generation under way still puts back its own."""
+        """Drop the keys and values; a generation under way still puts back its own."""
         with self._lock:
             self._ids, self._cache, self._weights = [], None, None
 

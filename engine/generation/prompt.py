@@ -100,13 +100,13 @@ def assemble_prompt(
     question = question.strip()
     if not question:
         raise InputError("the question is empty: ask something")
-    alone = draft(question, [], decoder)
-    if len(alone.encoding) > max_prompt_tokens:
+    bare = draft(question, [], decoder)
+    if len(bare.encoding) > max_prompt_tokens:
         raise ContextLengthError(
-            f"the question alone makes a prompt of {len(alone.encoding)} tokens, {max_prompt_tokens} are "
+            f"the question alone makes a prompt of {len(bare.encoding)} tokens, {max_prompt_tokens} are "
             f"allowed: shorten it or allow more prompt tokens"
         )
-    kept = fitting_turns(question, turns, decoder, len(alone.encoding), max_prompt_tokens)
+    kept = fitting_turns(question, turns, decoder, len(bare.encoding), max_prompt_tokens)
     passages: list[str] = []
     for hit in hits:
         passage = fitting_part(question, passages, hit.chunk.text, decoder, max_prompt_tokens, kept)
@@ -144,15 +144,15 @@ def assemble_prompt(
 
 
 def fitting_turns(
-    question: str, turns: Sequence[Turn], decoder: Decoder, alone: int, max_prompt_tokens: int
+    question: str, turns: Sequence[Turn], decoder: Decoder, n_bare: int, max_prompt_tokens: int
 ) -> tuple[Turn, ...]:
     """Return the last turns with an answer that fit in their share of the budget.
 
-    ``alone`` is the number of tokens of the prompt without any.
+    ``n_bare`` is the number of tokens of the prompt without any.
     """
-    room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - alone)
+    room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - n_bare)
     kept = tuple(turn for turn in turns if turn.answer)
-    while kept and len(draft(question, [], decoder, kept).encoding) - alone > room:
+    while kept and len(draft(question, [], decoder, kept).encoding) - n_bare > room:
         kept = kept[1:]
     return kept
 

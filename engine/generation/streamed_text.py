@@ -19,7 +19,7 @@ class StreamedText:
     """A text and the thought before it, without the white space around them.
 
     ``ids`` are the text's tokens, ``log_probabilities`` theirs in nats; both are empty for a server.
-    ``first_at`` is when the first came, by `perf_counter`, None where there is none; ``n_guessed`` tokens of
+    ``first_at`` is when the first came, by `perf_counter`, or None; ``n_guessed`` tokens of
     text and thought were guessed.
     """
 

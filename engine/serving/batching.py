@@ -1,8 +1,8 @@
 """Dynamic batching: texts of several requests go through the model in one pass.
 
 While a batch is computed, requests gather; the next batch takes from each of them in turn, so that a request
-of many texts does not make small ones wait for its end. Nothing waits for a batch to fill: a request that
-comes alone is computed at once.
+of many texts does not make small ones wait for its end. Nothing waits for a batch to fill: a single
+request is computed at once.
 """
 
 import asyncio

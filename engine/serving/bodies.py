@@ -33,7 +33,7 @@ class EmbeddingBody(Body):
 
 
 class DocumentBody(BaseModel):
-    """A document as an object, of which the text is read."""
+    """A document as an object; only its text is read."""
 
     text: str
 

@@ -29,7 +29,7 @@ from ui.asking import (
     queued_question,
     show_writing,
     start_answer,
-    take_answer,
+    store_answer,
     waiting_until_done,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
@@ -58,7 +58,7 @@ READ_AS_HELP = (
 )
 TOPIC_HELP = (
     "A question that needs the topic of the conversation, such as “And in 2016?”, is read with it. One that "
-    "is complete stands alone."
+    "is complete is read as it is."
 )
 
 
@@ -84,7 +84,7 @@ def show_examples(documents: Sequence[Document]) -> None:
         reason = "Made of the documents' headings, or of the names in them."
         example_choice(questions, "example", ask_example, "Try one about your documents", reason)
     else:
-        st.caption("None: these documents have no headings or names of which to make a question.")
+        st.caption("None: these documents have no headings or names to make a question of.")
 
 
 def ask_example(question: str) -> None:
@@ -112,7 +112,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
         show_follow_up(asked)
         show_changed(asked, settings, documents)
         try:
-            answer = take_answer(job)
+            answer = store_answer(job)
         except GlassboxError as error:
             show_text(escape(job.text))
             show_error(error)
@@ -127,14 +127,14 @@ def show_follow_up(asked: Asked) -> None:
     if asked.question == asked.typed:
         return
     with st.form("follow-up-form", border=True):
-        box, change, alone = st.columns([4, 1, 1], vertical_alignment="bottom")
+        box, change, as_typed = st.columns([4, 1, 1], vertical_alignment="bottom")
         read_as = box.text_input(
             "Read as a follow-up:", asked.question, key=f"read-as-{asked.question}", help=READ_AS_HELP
         )
         if change.form_submit_button("Ask this", width="stretch") and read_as.strip():
             queue_question(read_as, asked.turns)
             st.rerun()
-        if alone.form_submit_button("As typed", width="stretch"):
+        if as_typed.form_submit_button("As typed", width="stretch"):
             queue_question(asked.typed, ())
             st.rerun()
 

@@ -64,7 +64,7 @@ SHOWN = {
     "questions": {"Label questions": "Mark the passage", "Sentence check": "Searched as the app is now"},
     "answer": {
         "Tokens": "■ end",
-        "What it rests on": "Attention alone is not an explanation",
+        "What it rests on": "Attention is no explanation by itself",
         "Passages off": "All passages are on",
         "Where it comes from": "aligned from the end",
     },

@@ -29,11 +29,11 @@ def answered():
 
     import streamlit as st
 
-    from ui.asking import take_answer
+    from ui.asking import store_answer
 
     quotes = (SimpleNamespace(document="a.md", start=20, end=30),)
     answer = st.session_state.setdefault("given", SimpleNamespace(quotes=quotes))
-    take_answer(SimpleNamespace(result=lambda: answer))
+    store_answer(SimpleNamespace(result=lambda: answer))
 
 
 def test_the_chunk_of_a_passage_is_the_one_that_shares_most_of_it():

@@ -1,4 +1,4 @@
-"""The passages that each sentence of an answer rests on: attention beside leave-one-out."""
+"""The passages that each sentence of an answer rests on: attention and leave-one-out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -221,10 +221,10 @@ def show_correlation(shares: Array, drops: Array) -> None:
             f"{agreement.pearson:+.2f}",
             help="Correlation of the values: whether they grow in proportion.",
         )
-        few = "; so few agree or disagree by chance alone" if drops.size < FEW_PAIRS else ""
+        few = "; so few agree or disagree by chance" if drops.size < FEW_PAIRS else ""
         st.caption(f"Over {drops.size} pairs of sentence and passage; 1 is full agreement, 0 none{few}.")
     st.caption(
-        "Attention alone is not an explanation: it says where the model looks, and much of that changes "
+        "Attention is no explanation by itself: it says where the model looks, and much of that changes "
         "nothing in what it writes (Jain & Wallace 2019). Leaving a passage out shows its effect on the "
         "answer."
     )

@@ -62,7 +62,7 @@ def branch_html(before: str, at: str, after: str) -> str:
 
 
 def show_without(written: Written, settings: Settings) -> None:
-    """Draw a switch for each passage, and the answer without the switched-off ones beside the original."""
+    """Draw a switch for each passage, and the answer without the switched-off ones next to the original."""
     if not written.prompt.sources:
         st.info(NO_PASSAGES)
         return

@@ -55,7 +55,7 @@ def show_lens(named: NamedPair, runs: PairRuns) -> None:
     st.caption(
         "The last layer is on top. After each layer a token's vector goes through the final norm and the "
         "unembedding, as if it were the last one: which token would come next? They are trained for the last "
-        "layer alone, so early layers may know more than they say."
+        "layer only, so early layers may know more than they say."
     )
     st.markdown(f"**Rank of “{words}” among all tokens, by layer**")
     ranks = clean.target_ranks[:, at], corrupted.target_ranks[:, at]

@@ -254,7 +254,7 @@ def show_positions(named: NamedPair, read: Reading) -> None:
             {"share": st.column_config.NumberColumn(format="percent")},
         )
     st.caption(
-        f"Share of {gap_words(named, runs)} that comes back when one cell is patched. Attention alone moves "
+        f"Share of {gap_words(named, runs)} that comes back when one cell is patched. Only attention moves "
         "anything from one position to another."
     )
 

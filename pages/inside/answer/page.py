@@ -25,7 +25,7 @@ from ui.asking import (
     session_prefix_cache,
     show_writing,
     start_answer,
-    take_answer,
+    store_answer,
     waiting_until_done,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
@@ -71,7 +71,7 @@ def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
         writing.empty()
     with area.container() if is_running else area:
         try:
-            show_answer(take_answer(job), settings)
+            show_answer(store_answer(job), settings)
         except ContextLengthError as error:
             show_error(error)
             offer_less(question, settings)
@@ -155,12 +155,12 @@ def offer_less(question: str, settings: Settings) -> None:
         f"Ask again with {counted(fewer, 'passage')} in {budget:,} tokens",
         key="fewer-passages",
         icon=":material/content_cut:",
-        on_click=take_less,
+        on_click=ask_with_less,
         args=(question, fewer, budget),
     )
 
 
-def take_less(question: str, k: int, max_prompt_tokens: int) -> None:
+def ask_with_less(question: str, k: int, max_prompt_tokens: int) -> None:
     """Set the sidebar to fewer passages and a smaller prompt, and request the answer to a question."""
     st.session_state["k"], st.session_state["max_prompt_tokens"] = k, max_prompt_tokens
     queue_question(question)

@@ -65,7 +65,7 @@ def start_sweep(pair: PromptPair, what: What) -> None:
 
 
 def sweep_of(pair: PromptPair, what: What) -> Job[Measured] | None:
-    """Return the session's job that measures a pair, None where there is none."""
+    """Return the session's job that measures a pair, if any."""
     return current_job(f"patches-{what}", request_of(pair))
 
 

@@ -207,7 +207,7 @@ def code(candidate: Candidate) -> str:
 
 
 def show_branch(written: Written) -> None:
-    """Draw the last branch of this answer, if any, beside the original."""
+    """Draw the last branch of this answer, if any, next to the original."""
     if (job := current_job("branch")) is None or job.request.prompt_ids != written.read_ids:
         return
     request: Request = job.request

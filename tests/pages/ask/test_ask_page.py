@@ -17,7 +17,7 @@ def test_the_box_of_the_question_is_there_while_kernels_are_compiled(monkeypatch
 
 def test_without_a_subject_to_ask_about_the_examples_say_so():
     own = own_documents(Document("tide.md", "The tide turns."))
-    assert "None: these documents have no headings or names of which" in said(app_file(**own).run())
+    assert "None: these documents have no headings or names" in said(app_file(**own).run())
 
 
 def asked(app, question):
