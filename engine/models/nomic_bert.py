@@ -4,7 +4,7 @@ Norms follow each part of a layer, as in BERT. config.json has the names of the 
 ``n_head``) or those of transformers; the tensors have the names of the first files in both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,7 @@ def read_config(folder: Path) -> NomicBertConfig:
         return config_size(raw, name, default) if name in raw else config_size(raw, first, default)
 
     d_model = size("hidden_size", "n_embd")
+    norm_eps = "layer_norm_eps" if "layer_norm_eps" in raw else "layer_norm_epsilon"
     rope = raw.get("rope_parameters") or {}
     if rope.get("rope_type", "default") != "default":
         raise ModelFileError(f"{folder} scales its rotary positions, which is not read for encoders")
@@ -126,17 +127,11 @@ def read_config(folder: Path) -> NomicBertConfig:
         d_ff=size("intermediate_size", "n_inner", 4 * d_model),
         max_positions=size("max_position_embeddings", "n_positions"),
         n_types=config_size(raw, "type_vocab_size"),
-        norm_eps=read_norm_eps(raw),
+        norm_eps=config_float(raw, norm_eps, most=MAX_EPS),
         activation="silu",
         rope_theta=config_float(rope, "rope_theta", config_float(raw, "rotary_emb_base", 1000.0)),
     )
     return checked_config(config, folder)
-
-
-def read_norm_eps(raw: Mapping[str, Any]) -> float:
-    """Return the constant of the norms, by its name in either form."""
-    name = "layer_norm_eps" if "layer_norm_eps" in raw else "layer_norm_epsilon"
-    return config_float(raw, name, most=MAX_EPS)
 
 
 def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.dtype) -> EncoderWeights:

@@ -181,13 +181,6 @@ def with_shape(stored: StoredTensor, name: str, shape: Iterable[int]) -> StoredT
     return stored
 
 
-def shaped(array: Array, name: str, shape: Iterable[int], dtype: np.dtype) -> Array:
-    """Return a tensor in ``dtype`` after checking its shape, and that its numbers are finite."""
-    check_shape(array.shape, name, shape)
-    check_finite(bool(np.isfinite(array).all()), name)
-    return np.ascontiguousarray(array, dtype)
-
-
 @dataclass(frozen=True)
 class TensorReader:
     """Reads the parameters of layers from a file's tensors, in ``dtype``, after checking their shapes."""
@@ -197,7 +190,10 @@ class TensorReader:
 
     def tensor(self, name: str, *shape: int) -> Array:
         """Return a tensor by its full name."""
-        return shaped(require(self.tensors, name), name, shape, self.dtype)
+        array = require(self.tensors, name)
+        check_shape(array.shape, name, shape)
+        check_finite(bool(np.isfinite(array).all()), name)
+        return np.ascontiguousarray(array, self.dtype)
 
     def vector(self, tensor: Array) -> Array:
         """Return the numbers of a tensor."""

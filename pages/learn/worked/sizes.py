@@ -8,8 +8,7 @@ import streamlit as st
 
 from engine.layers.tracing import Array
 from engine.models.seq2seq import BASE_2017, decode, encode
-from engine.models.seq2seq_params import RandomParams, n_parameters
-from engine.models.seq2seq_sizes import part_sizes
+from engine.models.seq2seq_params import RandomParams, n_parameters, part_sizes
 from ui.tables import show_table
 from ui.text import readable_seconds
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.models.seq2seq import BASE_2017, Seq2SeqConfig, decode, encode
-from engine.models.seq2seq_params import RandomParams, n_parameters, parameter_shapes
-from engine.models.seq2seq_sizes import part_sizes
+from engine.models.seq2seq_params import RandomParams, n_parameters, parameter_shapes, part_sizes
 from engine.trace import Trace
 
 SMALL = Seq2SeqConfig(
