@@ -268,13 +268,7 @@ def decoder_forward(
     The new tokens are added to the cache. Compiled operations need a `new_cache` of packed weights and no
     tracer; otherwise NumPy runs.
     """
-    family, ops = forward_module(config), NUMPY_DECODER
-    if is_compiled(weights, cache) and trace is no_trace:
-        ops = new_op_tape(cache.length)
-    inputs = family.embed(ids, weights, config, cache, trace)
-    hidden = family.layers(inputs, weights, config, cache, ops, trace)
-    cache.length += len(ids)
-    return trace("norm", family.final_norm(hidden, weights, config, ops))
+    return resume_forward(ids, weights, config, cache, trace, compiled=trace is no_trace)
 
 
 def resume_forward(
@@ -285,6 +279,7 @@ def resume_forward(
     trace: Tracer = no_trace,
     first: int = 0,
     states: Array | None = None,
+    compiled: bool = True,
 ) -> Array:
     """Run `decoder_forward` from layer ``first`` on, with compiled operations also under a tracer.
 
@@ -298,9 +293,11 @@ def resume_forward(
         The layer to begin with, ``n_layers`` for the final norm alone.
     states
         The residual stream of ``ids`` before that layer, ``(n_new, d_model)``; embeddings where it is None.
+    compiled
+        Whether compiled operations run where they read the cache.
     """
     family = forward_module(config)
-    ops = new_op_tape(cache.length) if is_compiled(weights, cache) else NUMPY_DECODER
+    ops = new_op_tape(cache.length) if compiled and is_compiled(weights, cache) else NUMPY_DECODER
     embedded, *rotations = family.embed(ids, weights, config, cache, trace if states is None else no_trace)
     inputs = (embedded if states is None else states, *rotations)
     hidden = family.layers(inputs, weights, config, cache, ops, trace, first)
