@@ -28,20 +28,13 @@ def test_rollout_multiplies_layers_of_half_attention_and_half_residual():
     np.testing.assert_allclose(attention_rollout(np.stack([first, second])), mixed[1] @ mixed[0])
 
 
-def test_a_head_that_looks_at_itself_has_distance_0_and_at_its_neighbour_1():
-    heads = np.stack([np.eye(6), np.roll(np.eye(6), 1, axis=1)])
+def test_distances_shares_and_weights_without_some_tokens_are_those_of_known_heads():
+    heads = np.stack([np.eye(6), np.roll(np.eye(6), 1, axis=1)])  # attend to themselves, to the next
     heads[1, -1] = np.eye(6)[-2]
     np.testing.assert_allclose(attention_distance(heads), [0, 1])
-
-
-def test_the_share_of_all_keys_is_everything():
     weights = random_attention(2, 3, 5, 5)
     keys = np.array([True, False, False, True, False])
-    np.testing.assert_allclose(attention_share(weights, keys) + attention_share(weights, ~keys), 1)
     np.testing.assert_allclose(attention_share(weights, keys), weights[..., [0, 3]].sum(-1).mean(-1))
-
-
-def test_leaving_tokens_out_shares_what_is_left():
     weights = random_attention(2, 4, 4)
     left_out = np.array([True, False, False, True])
     kept = without_tokens(weights, left_out)
@@ -69,15 +62,12 @@ def test_a_look_holds_one_layer_whole_and_all_in_outline(encoder):
     np.testing.assert_array_equal(seen.states(3)[-1], trace["layers.5.output"][3])
 
 
-def test_without_special_tokens_only_the_words_are_left(encoder):
+def test_a_view_leaves_out_special_tokens_and_takes_a_pair_or_a_long_text(encoder):
     seen = view_encoder(encoder, TEXT, layer=0, without_special=True)
     assert seen.attention.rollout().shape == (7, 7)
     weights = encoder.trace(TEXT)["layers.4.attention.weights"][:, 1:-1, 1:-1]
     weights = weights / weights.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(seen.attention.distances[4], attention_distance(weights), rtol=1e-5)
-
-
-def test_a_look_at_a_pair_and_at_a_long_text(encoder):
     pair = view_encoder(encoder, "How do cats sleep?", 0, pair="Curled up.")
     assert pair.encoding.type_ids[-1] == 1
     assert pair.special.sum() == 3
@@ -93,15 +83,6 @@ def test_a_decoder_is_cut_at_the_limit_and_reads_causally(decoder):
     assert (np.triu(seen.attention.rollout(), 1) == 0).all()
 
 
-def test_a_word_is_nearest_to_its_own_embedding(encoder):
-    table = encoder.weights.token_table
-    number = encoder.tokenizer.encode("river").ids[1]
-    nearest = nearest_tokens(table[number][None] * 3, table, 5)
-    assert nearest.ids[0, 0] == number
-    assert nearest.scores[0, 0] == pytest.approx(1, abs=1e-5)
-    assert (np.diff(nearest.scores[0]) <= 0).all()
-
-
 @given(st.integers(1, 5), st.integers(0, 9))
 def test_the_best_are_the_largest_in_order(k, seed):
     scores = np.random.default_rng(seed).normal(size=(3, 5))
@@ -110,7 +91,12 @@ def test_the_best_are_the_largest_in_order(k, seed):
     np.testing.assert_array_equal(np.take_along_axis(scores, found.ids, -1), found.scores)
 
 
-def test_similarity_is_the_cosine():
+def test_nearest_tokens_and_similarities_are_by_cosine(encoder):
+    table = encoder.weights.token_table
+    number = encoder.tokenizer.encode("river").ids[1]
+    nearest = nearest_tokens(table[number][None] * 3, table, 5)
+    assert nearest.ids[0, 0] == number
+    assert nearest.scores[0, 0] == pytest.approx(1, abs=1e-5)
     x = np.random.default_rng(0).normal(size=(3, 4))
     np.testing.assert_allclose(np.diag(pairwise_cosines(x)), 1)
     expected = x[0] @ x[1] / np.linalg.norm(x[0]) / np.linalg.norm(x[1])

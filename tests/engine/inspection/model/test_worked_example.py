@@ -93,6 +93,11 @@ def test_so_are_the_embeddings_the_statistics_of_the_norm_and_the_positions(prin
     # The file cuts its last digits off where it might have rounded them.
     np.testing.assert_allclose(formula, np.array(printed["positions_d_model_4"], float), atol=1e-6)
     np.testing.assert_array_equal(formula, sinusoidal(np.arange(2), 4, np.dtype(float)))
+    # The example rounds a cosine of another frequency.
+    assert ROUNDED_POSITIONS[1, 1] == np.floor(100 * np.cos(0.01)) / 100
+    assert abs(formula[1, 1] - np.cos(1)) < 1e-12
+    others = np.arange(4) != 1
+    np.testing.assert_allclose(formula[:, others], ROUNDED_POSITIONS[:, others], atol=0.011)
 
 
 def test_the_matrices_and_the_sizes_of_the_paper_are_those_of_the_file(printed):
@@ -105,14 +110,6 @@ def test_the_matrices_and_the_sizes_of_the_paper_are_those_of_the_file(printed):
     sizes = {name: int(size) for name, size in printed["original_sizes"].items()}
     sizes = {f"n_{name[2:-1]}_layers" if name.endswith("coders") else name: n for name, n in sizes.items()}
     assert sizes == {name: getattr(BASE_2017, name) for name in sizes}
-
-
-def test_the_example_rounds_a_cosine_of_another_frequency():
-    formula = positions(2, replace(EXAMPLE, positions="formula"))
-    assert ROUNDED_POSITIONS[1, 1] == np.floor(100 * np.cos(0.01)) / 100
-    assert abs(formula[1, 1] - np.cos(1)) < 1e-12
-    others = np.arange(4) != 1
-    np.testing.assert_allclose(formula[:, others], ROUNDED_POSITIONS[:, others], atol=0.011)
 
 
 def test_the_two_forms_of_the_norm_differ_only_in_where_their_small_number_stands():
