@@ -1,6 +1,5 @@
 """Figures on a page, each with buttons to save it and its numbers."""
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
@@ -10,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.layers.tracing import Array
-from engine.wording import csv_cell
+from ui.tables import rows_csv
 
 
 def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: str) -> None:
@@ -72,8 +71,5 @@ def table(arrays: Mapping[str, Array]) -> str:
         else:
             parts = array.reshape(-1, array.shape[-1]).T
             columns |= {f"{name}.{number}": part for number, part in enumerate(parts)}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(csv_cell, columns))
-    writer.writerows(map(csv_cell, row) for row in zip_longest(*columns.values(), fillvalue=""))
-    return text.getvalue()
+    rows = zip_longest(*columns.values(), fillvalue="")
+    return rows_csv([dict(zip(columns, row, strict=True)) for row in rows])
