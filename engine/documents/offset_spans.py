@@ -14,9 +14,9 @@ from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.unicode import CHINESE, NONSPACING_MARK, PUNCTUATION, character_class
 
 # As in `word_tokens`: punctuation marks and Chinese characters are words of their own, with their marks.
-ALONE = character_class(PUNCTUATION, CHINESE)
+SINGLE = character_class(PUNCTUATION, CHINESE)
 MARKS = character_class(NONSPACING_MARK)
-WORD = re.compile(f"[{ALONE}][{MARKS}]*|[^{ALONE}{re.escape(BLANKS)}]+")
+WORD = re.compile(f"[{SINGLE}][{MARKS}]*|[^{SINGLE}{re.escape(BLANKS)}]+")
 
 
 def counted_words(

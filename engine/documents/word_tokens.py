@@ -22,13 +22,13 @@ Ints = NDArray[np.int32]
 # White space according to Python; the last such character is U+3000.
 BLANKS = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 # Punctuation marks and Chinese characters are words of their own, together with their combining marks.
-ALONE = f"[{character_class(PUNCTUATION, CHINESE)}]"
-WORD = re.compile(f"{ALONE}[{character_class(NONSPACING_MARK)}]*|[^{ALONE[1:]}+")
+SINGLE = f"[{character_class(PUNCTUATION, CHINESE)}]"
+WORD = re.compile(f"{SINGLE}[{character_class(NONSPACING_MARK)}]*|[^{SINGLE[1:]}+")
 # Latin letters, digits and punctuation, one character each after normalization. Without the underscore, next
 # to which some added tokens are not found.
 PLAIN = re.compile("[!-^`-~\u00c0-\u024f\u2010-\u2027]+")
 # Whether each plain character, or the blank, is a word of its own.
-IS_ALONE = np.array([re.match(f"{ALONE}| ", chr(code)) is not None for code in range(0x2028)])
+IS_SINGLE = np.array([re.match(f"{SINGLE}| ", chr(code)) is not None for code in range(0x2028)])
 # Runs and characters cut at a time, plain runs joined to one text, and words of a run compared at a time:
 # bounds of memory.
 BATCH_RUNS, BATCH_CHARACTERS, TEXT_RUNS, GROUP_WORDS = 1 << 14, 1 << 20, 128, 256
@@ -145,8 +145,8 @@ def plain_words(runs: Sequence[str]) -> tuple[Ints, Ints]:
     The words are spans in their run, ``(n_words, 2)``, the first words ``(n_runs + 1,)``.
     """
     codes = np.frombuffer(" ".join(runs).encode("utf-32-le"), np.uint32)
-    blank, is_word = codes == ord(" "), IS_ALONE[codes]
-    borders = np.flatnonzero(np.append(True, is_word[1:] | is_word[:-1]))  # of words and blanks
+    blank, single = codes == ord(" "), IS_SINGLE[codes]
+    borders = np.flatnonzero(np.append(True, single[1:] | single[:-1]))  # of words and blanks
     spans = np.column_stack([borders, np.append(borders[1:], len(codes))])[~blank[borders]]
     origins = np.append(0, np.flatnonzero(blank) + 1)  # (run,)
     first = np.append(np.searchsorted(spans[:, 0], origins), len(spans))
