@@ -19,27 +19,16 @@ from engine.weights.fetch import Progress
 
 @dataclass(frozen=True)
 class TailVectors:
-    """Vectors of the truncated chunks of an index with their tails read, for any question.
-
-    Attributes
-    ----------
-    index, limit
-        The index, and how many tokens of a chunk are read.
-    rows
-        The truncated chunks, as rows of ``index.chunks``.
-    whole
-        Each chunk read in one pass, up to the length of the position table: ``(n_rows, d_model)``.
-    windows
-        The windows that the tails are cut into, chunk after chunk: ``(n_windows, d_model)``.
-    owners
-        The number, among ``rows``, of the chunk of each window: ``(n_windows,)``, ascending.
-    """
+    """Vectors of the truncated chunks of an index with their tails read, for any question."""
 
     index: Index = field(repr=False)
-    limit: int
-    rows: tuple[int, ...]
+    limit: int  # tokens of a chunk that are read
+    rows: tuple[int, ...]  # the truncated chunks, as rows of ``index.chunks``
+    # each chunk read in one pass, up to the length of the position table: ``(n_rows, d_model)``
     whole: Array = field(repr=False)
+    # the windows that the tails are cut into, chunk after chunk: ``(n_windows, d_model)``
     windows: Array = field(repr=False)
+    # the number, among ``rows``, of the chunk of each window: ``(n_windows,)``, ascending
     owners: Array = field(repr=False)
 
 

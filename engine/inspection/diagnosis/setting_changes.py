@@ -27,21 +27,13 @@ OVERLAP_STEP = 32  # tokens of overlap that count as much as twice the chunk siz
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a change of settings on other questions.
+    """The effect of a change of settings on other questions."""
 
-    Attributes
-    ----------
-    mrr
-        Their reciprocal ranks before and after, compared question by question.
-    hits_before, hits_after
-        Share of them that find an answer among the first k.
-    won, lost
-        Indices of the questions that find one only after the change, or only before.
-    """
-
-    mrr: Comparison
+    mrr: Comparison  # their reciprocal ranks before and after, compared question by question
+    # share of them that find an answer among the first k
     hits_before: float
     hits_after: float
+    # indices of the questions that find one only after the change, or only before
     won: tuple[int, ...] = field(repr=False)
     lost: tuple[int, ...] = field(repr=False)
 
