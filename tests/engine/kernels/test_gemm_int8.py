@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from engine.layers.linear import linear as numpy_linear
-from engine.layers.quantization import Int8Matrix
+from engine.layers.quantization import Int8Matrix, hadamard
 
 gemm_int8 = pytest.importorskip("engine.kernels.gemm_int8")
 needs_instruction = pytest.mark.skipif(
@@ -35,12 +35,9 @@ def test_the_compiled_product_equals_the_readable_one(n_tokens, d_in, d_out):
 @needs_instruction
 def test_every_code_is_multiplied():
     """Rows of the Hadamard matrix rotate to a single component, whose code is 127 or -127."""
-    from engine.layers.quantization import hadamard
-
-    x, weight = hadamard(128), Int8Matrix.of(hadamard(128)[:64])
-    found = gemm_int8.int8_linear(x, weight)
-    np.testing.assert_allclose(found, np.eye(128, 64), atol=1e-6)
-    np.testing.assert_allclose(gemm_int8.int8_linear(-x, weight), -np.eye(128, 64), atol=1e-6)
+    for sign in (1, -1):
+        found = gemm_int8.int8_linear(sign * hadamard(128), Int8Matrix.of(hadamard(128)[:64]))
+        np.testing.assert_allclose(found, sign * np.eye(128, 64), atol=1e-6)
 
 
 @needs_instruction

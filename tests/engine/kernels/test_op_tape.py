@@ -524,22 +524,14 @@ def test_a_cache_that_grows_gives_what_one_with_room_gives(compiled):
         ours.append(next_logits([token], weights, config, grown)[0])
         capacities.append(grown.capacity)
         records.append(grown.recorded)
+    assert len({logits.tobytes() for logits in ours}) == len(IDS)  # no pass overwrites earlier logits
     assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
     moved = np.diff(capacities) > 0
     assert [b is not a for a, b in pairwise(records)] == moved.tolist()
     np.testing.assert_array_equal(ours, read_singly(compiled, IDS, compiled.new_cache(len(IDS))))
 
 
-def test_logits_of_a_step_stay_what_they_were(models):
-    decoder, _ = models
-    cache = new_cache(decoder.weights, decoder.config, 10)
-    first = next_logits(IDS[:1], decoder.weights, decoder.config, cache)
-    copy = first.copy()
-    read_singly(decoder, IDS[1:10], cache)
-    np.testing.assert_array_equal(first, copy)
-
-
-@pytest.mark.parametrize("n_kept", [0, 1, 40, 99])
+@pytest.mark.parametrize("n_kept", [0, 40, 99])
 def test_after_a_rollback_it_is_as_if_no_more_had_been_read(models, n_kept):
     decoder, _ = models
     other = IDS[::-1][:30]

@@ -70,8 +70,10 @@ def test_the_weights_are_rounded_once(encoder, rounded):
     assert rounded.with_precision("int8") is rounded
 
 
-def test_auto_is_the_faster_one(encoder, rounded):
+def test_auto_is_the_faster_one_and_leaves_float64_as_it_is(encoder):
     assert encoder.with_precision("auto").precision == chosen_precision("auto")
+    double = Encoder.load(dtype=np.float64)
+    assert double.with_precision("auto") is double
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +127,7 @@ def test_on_one_core_the_vectors_are_the_same(rounded, monkeypatch):
     np.testing.assert_allclose(rounded.encode(texts), vectors, atol=1e-6)
 
 
-def test_auto_leaves_float64_as_it_is():
-    encoder = Encoder.load(dtype=np.float64)
-    assert encoder.with_precision("auto") is encoder
-
-
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize(("number", "precision"), [(np.nan, "float32"), (-np.inf, "int8")])
 def test_weights_that_are_no_numbers_are_refused(tmp_path, number, precision):
     save(tmp_path, "distilbert", dim=BLOCK, n_heads=2)
     edit_tensors(tmp_path, lambda tensors: spoil(tensors["transformer.layer.1.ffn.lin1.weight"], number))
