@@ -28,6 +28,7 @@ from engine.models.kv_cache import KVCache
 MIN_GAP = 0.5
 Part = Literal["residual", "attention", "ffn"]
 Head = tuple[int, int]  # layer and head
+GoOn = Callable[[int, int], bool]  # receives patches done and in all; whether to go on
 
 
 @dataclass(frozen=True)
@@ -138,14 +139,13 @@ def answer_log_probability(decoder: Decoder, final: Array, answer: Sequence[int]
 def patch_positions(
     runs: PairRuns,
     part: Part,
-    on_progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    go_on: GoOn = lambda done, total: True,
 ) -> Array:
     """Log-probability of the answer with one position of one layer patched, for all of them.
 
     Parts are the ``residual`` stream before the first and after every layer, ``(n_layers + 1, n)``, and the
-    outputs of ``attention`` and ``ffn`` of each layer, ``(n_layers, n)``. ``on_progress`` is called with
-    patches done and patches in all; ``stop`` tells whether to end early, which leaves NaN.
+    outputs of ``attention`` and ``ffn`` of each layer, ``(n_layers, n)``. ``go_on`` is called with
+    patches done and patches in all; where it returns False the rest stays NaN.
     """
     if part not in get_args(Part):
         raise InputError(f"part is {part!r}: give one of {', '.join(get_args(Part))}")
@@ -162,7 +162,7 @@ def patch_positions(
             return runs.patched(first=row, states=states)
         return runs.patched(replacing({f"layers.{row}.{part}.output": (place, value)}), row)
 
-    return sweep(patch, clean.shape[0], clean.shape[1], on_progress, stop)
+    return sweep(patch, clean.shape[0], clean.shape[1], go_on)
 
 
 def patch_heads(runs: PairRuns, heads: Iterable[Head]) -> float:
@@ -182,8 +182,7 @@ def patch_heads(runs: PairRuns, heads: Iterable[Head]) -> float:
 
 def patch_each_head(
     runs: PairRuns,
-    on_progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    go_on: GoOn = lambda done, total: True,
 ) -> Array:
     """`patch_heads` for every single head: ``(n_layers, n_heads)``, NaN for what was not measured.
 
@@ -193,7 +192,7 @@ def patch_each_head(
     def patch(layer: int, head: int) -> float:
         return patch_heads(runs, [(layer, head)])
 
-    return sweep(patch, runs.n_layers, runs.decoder.config.n_heads, on_progress, stop)
+    return sweep(patch, runs.n_layers, runs.decoder.config.n_heads, go_on)
 
 
 def strongest(effects: Array, n: int) -> list[tuple[int, int]]:
@@ -217,17 +216,14 @@ def sweep(
     patch: Callable[[int, int], float],
     n_rows: int,
     n_columns: int,
-    on_progress: Callable[[int, int], None] | None,
-    stop: Callable[[], bool],
+    go_on: GoOn,
 ) -> Array:
     """Return ``patch(row, column)`` for all cells, from the last row on: ``(n_rows, n_columns)``."""
     found = np.full((n_rows, n_columns), np.nan)
     for n_done, (row, column) in enumerate(product(reversed(range(n_rows)), range(n_columns)), start=1):
-        if stop():
-            break
         found[row, column] = patch(row, column)
-        if on_progress is not None:
-            on_progress(n_done, found.size)
+        if not go_on(n_done, found.size):
+            break
     return found
 
 

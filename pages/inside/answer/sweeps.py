@@ -47,17 +47,15 @@ def start_sweep(pair: PromptPair, what: What) -> None:
     def work(job: Job[Measured]) -> Measured:
         job.words = "Reading both prompts…"
 
-        def count(done: int, total: int) -> None:
+        def go_on(done: int, total: int) -> bool:
             job.report(done, total, f"{done:,} of {total:,} patches")
-
-        def stop() -> bool:
-            return not job.take_turn()
+            return job.take_turn()
 
         if what != "heads":
             runs = read_pair(decoder, pair, positions_of(pair))
-            return Measured(runs.effects(patch_positions(runs, what, count, stop)))
+            return Measured(runs.effects(patch_positions(runs, what, go_on)))
         runs = read_pair(decoder, pair, len(pair.answer))
-        effects = runs.effects(patch_each_head(runs, count, stop))
+        effects = runs.effects(patch_each_head(runs, go_on))
         together = patch_heads(runs, strongest(effects, TOGETHER))
         return Measured(effects, float(runs.effects(np.array(together))))
 

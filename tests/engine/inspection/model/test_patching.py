@@ -193,10 +193,11 @@ def test_a_cache_of_8_bits_is_that_of_the_model_and_changes_little(decoder, read
 def test_a_sweep_can_be_stopped_and_shows_its_progress(family):
     runs, seen = read_pair(family, align_prompts(*prompts(family), ANSWER)), []
 
-    def progress(done, total):
+    def go_on(done, total):
         seen.append((done, total))
+        return done < 3
 
-    found = patch_each_head(runs, progress, stop=lambda: len(seen) == 3)
+    found = patch_each_head(runs, go_on)
     assert seen == [(done, found.size) for done in (1, 2, 3)]
     assert np.isnan(found).sum() == found.size - 3
 
