@@ -252,17 +252,23 @@ def index_here(
     known = {} if old is None or old.index.spec != spec else vectors_of_files(old.files, old.index.vectors)
     missing = [file for file in files if key_of(file) not in known]
     texts = [chunk.text for file in missing for chunk in file.chunks]
+    counts = [0]  # of texts that have a vector: at first those in the cache
+
+    def show(n_done: int, n_texts: int) -> None:
+        counts.append(n_done)
+        if build.on_progress is not None:
+            build.on_progress(n_done, n_texts)
+
     if texts:
         build.say(f"Embedding {counted(len(texts), 'chunk')}")
         with ExitStack() as stack:
             if cache is None:
                 cache = stack.enter_context(closing(VectorCache(build.folder / CACHE, sys.maxsize)))
-            known |= vectors_of_files(
-                missing, embed_chunks(texts, build.model, spec, build.on_progress, cache)
-            )
+            known |= vectors_of_files(missing, embed_chunks(texts, build.model, spec, show, cache))
     vectors = np.concatenate([known[key_of(file)] for file in files])
     documents = chain.from_iterable(file.documents for file in files)
-    return files, index_vectors(chunks, vectors, spec, idf, documents), len(texts)
+    n_embedded = len(texts) - (counts[1] if texts else 0)
+    return files, index_vectors(chunks, vectors, spec, idf, documents), n_embedded
 
 
 def index_by_cluster(

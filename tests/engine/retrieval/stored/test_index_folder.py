@@ -180,8 +180,9 @@ def test_what_a_stopped_run_embedded_is_not_embedded_again(corpus, folder, encod
     with pytest.raises(DocumentError, match="holds no index"):
         open_index(folder)
     shown = []
-    update_index(corpus, folder, encoder, settings_of(), on_progress=lambda *step: shown.append(step))
+    made = update_index(corpus, folder, encoder, settings_of(), on_progress=lambda *step: shown.append(step))
     assert shown[0] == (2, len(expected.chunks))
+    assert made.embedded_chunks == len(expected.chunks) - 2
     assert_equal(open_index(folder).index, expected)
     assert {path.name for path in folder.iterdir()} == {LOCK, MANIFEST, read_manifest(folder)["state"]}
 
