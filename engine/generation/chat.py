@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from engine.errors import InputError, ModelFileError
 from engine.limited_process import Limits, Program, ask
@@ -54,7 +53,9 @@ def render_chat(
         for filled in (contents, marks)
     ]
     tokens = {"bos_token": bos_token, "eos_token": eos_token}
-    answer = run_template({"template": template, "chats": chats, "tokens": tokens, "think": think})
+    request = {"template": template, "chats": chats, "tokens": tokens, "think": think}
+    replied = ask(RENDERER, json.dumps(request).encode(), LIMITS)
+    answer: dict[str, Any] = {"broken": f"it takes over {LIMITS}"} if replied is None else json.loads(replied)
     if "refused" in answer:
         roles = ", ".join(message["role"] for message in messages)
         raise InputError(
@@ -67,15 +68,6 @@ def render_chat(
     text, skeleton = answer["texts"]
     spans = content_spans(text, contents, skeleton)
     return RenderedChat(text, tuple(spans.values()), len(contents) - 1 in spans)
-
-
-def run_template(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a request, or why there are none: see `engine.generation.chat_program`."""
-    answer = ask(RENDERER, json.dumps(request).encode(), LIMITS)
-    if answer is None:
-        return {"broken": f"it takes over {LIMITS}"}
-    found: dict[str, Any] = json.loads(answer)
-    return found
 
 
 def content_spans(text: str, contents: Sequence[str], skeleton: str) -> dict[int, tuple[int, int]]:

@@ -53,7 +53,8 @@ def follow_up(
     if not topic or not question.strip():
         return question, ()
     named = f"{question.strip()} ({', '.join(topic)})"
-    if not is_fragment(question):
+    # A few words that continue another question: "And Canada?".
+    if not FRAGMENT.match(question) or len(question.split()) > FRAGMENT_WORDS:
         least = LEAST_RISE * null_scores.gumbel[1]
         if has_new_name(question, turns) or rise(question, named, index, encoder) < least:
             return question, ()
@@ -65,11 +66,6 @@ def rise(question: str, named: str, index: Index, encoder: Model) -> float:
     vectors = encode_by(index.spec, "query", [question, named], index.encoder(encoder))  # (2, d_model)
     [[own], [with_topic]] = index.nearest(vectors, 1)[0]
     return float(with_topic - own)
-
-
-def is_fragment(question: str) -> bool:
-    """Whether a question is a few words that continue another: "And Canada?"."""
-    return FRAGMENT.match(question) is not None and len(question.split()) <= FRAGMENT_WORDS
 
 
 def has_new_name(question: str, turns: Sequence[Turn]) -> bool:

@@ -209,7 +209,11 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder, turns: Seque
     content += f"{question} {REQUEST}"
     messages: tuple[Message, ...] = (
         {"role": "system", "content": SYSTEM},
-        *(message for turn in turns for message in messages_of(turn)),
+        *(
+            {"role": role, "content": content}
+            for turn in turns
+            for role, content in (("user", turn.question), ("assistant", turn.answer))
+        ),
         {"role": "user", "content": content},
     )
     chat, encoding = decoder.chat_encoding(messages)
@@ -226,8 +230,3 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder, turns: Seque
         question_tokens=count(question_start + offset, question_start + len(question) + offset),
         turn_tokens=sum(count(*span) for span in chat.contents[-1 - 2 * len(turns) : -1]),
     )
-
-
-def messages_of(turn: Turn) -> tuple[Message, Message]:
-    """Return a turn as messages of user and assistant."""
-    return {"role": "user", "content": turn.question}, {"role": "assistant", "content": turn.answer}

@@ -111,7 +111,10 @@ def written_by(answer: Answer) -> str:
 def show_next_steps(report: Report, answer: Answer, question: str) -> None:
     """Draw the buttons that follow an answer; the last one saves the report, titled by the question."""
     with st.container(horizontal=True):
-        if can_be_kept(answer):
+        # A label names its document: an answer can be kept if the name is that of one document.
+        names = [stem(quote.document) for quote in answer.quotes[:1]]
+        is_given = answer.judged.status != "refused"
+        if is_given and any(len(documents_called(name)) == 1 for name in names):
             st.button(
                 "It is right",
                 icon=":material/thumb_up:",
@@ -128,12 +131,6 @@ def show_next_steps(report: Report, answer: Answer, question: str) -> None:
         if st.button("Find better settings", icon=":material/science:"):
             st.switch_page("pages/improve/settings/page.py")
         report.button("answer", question)
-
-
-def can_be_kept(answer: Answer) -> bool:
-    """Whether an answer was given, from a document that a label can name."""
-    names = [stem(quote.document) for quote in answer.quotes[:1]]
-    return answer.judged.status != "refused" and any(len(documents_called(name)) == 1 for name in names)
 
 
 def keep(question: str, quote: Quote) -> None:

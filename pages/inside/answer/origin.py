@@ -227,7 +227,9 @@ def show_positions(named: NamedPair, read: Reading) -> None:
         return
     names = [f"layer {number}" for number in range(runs.n_layers)]
     rows = ["embeddings", *names] if part == "residual" else names
-    tokens = read_tokens(named.pair, len(runs.ids))
+    # The last ones that the model reads of the first prompt and the answer.
+    read_ids = [*named.pair.clean, *named.pair.answer[:-1]][-len(runs.ids) :]
+    tokens = [token_name(runs.decoder, number) for number in read_ids]
     say = residual_words if part == "residual" else largest_words
     st.markdown(f"**{say(found.effects, rows, [spoken(token) for token in tokens], kind)}**")
     left, right = st.columns([3, 2], gap="medium")
@@ -257,12 +259,6 @@ def show_positions(named: NamedPair, read: Reading) -> None:
         f"Share of {gap_words(named, runs)} that comes back when one cell is patched. Only attention moves "
         "anything from one position to another."
     )
-
-
-def read_tokens(pair: PromptPair, n: int) -> list[str]:
-    """Return the last ``n`` tokens that the model reads of the first prompt and the answer."""
-    decoder = load_decoder()
-    return [token_name(decoder, number) for number in [*pair.clean, *pair.answer[:-1]][-n:]]
 
 
 def residual_words(effects: Array, rows: list[str], tokens: list[str], kind: str) -> str:
