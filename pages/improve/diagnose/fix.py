@@ -29,11 +29,6 @@ LOSES = "It loses more questions than it wins: try another change."
 MAX_FIXES = 5  # listed
 
 
-def changed_names(current: Configuration, configuration: Configuration) -> list[str]:
-    """Return the names of the settings that differ."""
-    return [SETTINGS[key].name for key in changed_settings(current, configuration)]
-
-
 def change_words(current: Configuration, configuration: Configuration) -> str:
     """``"chunk size 128 → 64 and retriever …"``."""
     return joined(
@@ -106,20 +101,8 @@ def show_effect(report: Report, effect: Effect | None, others: Sequence[Question
         report.note(st.info, "", f"{NO_OTHERS} To see it, {LABEL_SOME}.")
         return
     report.sentence(Strong(f"Its effect on the other {len(others):,} labelled questions:"))
-    report.metrics(effect_figures(effect, k), "The effect of the change on the other labelled questions")
-    if len(effect.lost) > len(effect.won):
-        report.note(st.warning, ":material/warning:", LOSES)
-    for name, numbers in {"won": effect.won, "lost": effect.lost}.items():
-        if numbers:
-            with report.expander(f"Questions {name}: {len(numbers):,}"):
-                for number in numbers:
-                    report.text(escape(others[number].text))
-
-
-def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, str]]:
-    """Return the figures of an effect by their labels: the value, its change, and its meaning."""
     mrr = effect.mrr
-    return {
+    figures: dict[str, tuple[str, str | None, str]] = {
         f"Found in the first {k}": (
             f"{effect.hits_after:.1%}",
             f"{100 * (effect.hits_after - effect.hits_before):+.1f} points",
@@ -134,6 +117,14 @@ def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, s
         "Won": (f"{len(effect.won):,}", None, "Found only after the change."),
         "Lost": (f"{len(effect.lost):,}", None, "Found only before the change."),
     }
+    report.metrics(figures, "The effect of the change on the other labelled questions")
+    if len(effect.lost) > len(effect.won):
+        report.note(st.warning, ":material/warning:", LOSES)
+    for name, numbers in {"won": effect.won, "lost": effect.lost}.items():
+        if numbers:
+            with report.expander(f"Questions {name}: {len(numbers):,}"):
+                for number in numbers:
+                    report.text(escape(others[number].text))
 
 
 def use_settings(configuration: Configuration) -> None:

@@ -16,6 +16,7 @@ from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.setting_changes import (
     TRIED,
+    changed_settings,
     nearby_configurations,
     other_questions,
     passage_question,
@@ -23,10 +24,10 @@ from engine.inspection.diagnosis.setting_changes import (
     values_to_try,
 )
 from engine.retrieval.retrievers import RETRIEVERS
-from engine.settings import Configuration
+from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_time
 from pages.improve.diagnose.ask import Asked, Search
-from pages.improve.diagnose.fix import changed_names, finds, show_fixes
+from pages.improve.diagnose.fix import finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.configurations import choose_values, value_words
 from ui.models import token_seconds_here
@@ -69,11 +70,8 @@ def show_other_settings(
     current = current_configuration(search)
     configurations = wanted_configurations(current, encoder)
     rows = kept_rows((target, *others), (place.document, search.documents, search.model.name))
-    missing = [
-        configuration
-        for configuration in configurations
-        if configuration not in {row.configuration for row in rows}
-    ]
+    known = {row.configuration for row in rows}
+    missing = [each for each in configurations if each not in known]
     show_cost(missing, configurations, search)
     if st.button(
         "Try other settings",
@@ -117,8 +115,7 @@ def measure_configurations(
     Those that read tokens or pairs again come last, as each takes long; none is begun after `BUDGET_S`.
     """
     bar, stop, left = st.progress(0.0, "Measuring…"), st.empty(), TimeLeft()
-    slow = [configuration for configuration in configurations if reads_again(configuration)]
-    quick = [configuration for configuration in configurations if not reads_again(configuration)]
+    quick = [each for each in configurations if not reads_again(each)]
     end = monotonic() + BUDGET_S
     stop.button("Stop", icon=":material/stop_circle:", help="Keeps the combinations measured so far.")
 
@@ -133,7 +130,7 @@ def measure_configurations(
     cache = vector_cache(questions, search.documents)
     models = {search.model.name: search.model}
     try:
-        for wanted in (quick, [*quick, *slow]):
+        for wanted in (quick, configurations):
             for row in sweep(search.documents, questions, wanted, models, cache, show, done=tuple(rows)):
                 rows.append(row)
                 if monotonic() > end:
@@ -187,15 +184,7 @@ def show_cost(
         st.caption(f"All {len(configurations):,} combinations are measured.")
         return
     n_tokens = sum(len(document.text) for document in search.documents) / CHARACTERS_PER_TOKEN
-    cuts = {
-        (
-            configuration.splitting,
-            configuration.max_tokens,
-            configuration.prompts,
-            configuration.pooling == "idf",
-        )
-        for configuration in missing
-    }
+    cuts = {(each.splitting, each.max_tokens, each.prompts, each.pooling == "idf") for each in missing}
     index = search.index
     a_token = token_seconds_here(index.encoder(search.model), index.chunks)
     seconds = n_tokens * len(cuts) * a_token + 0.1 * len(missing)
@@ -212,8 +201,18 @@ def show_ranks(report: Report, rows: Sequence[SweepRow], now: SweepRow) -> None:
     n_others, k = now.n_questions - 1, now.configuration.k
     n_found = Strong(f"{sum(map(finds, rows)):,} of {len(rows):,}")
     report.sentence("Under ", n_found, f" settings it is among the first {k}.")
+    table = []
+    for row in sorted(rows, key=lambda row: passage_rank(row) or row.n_chunks + 1):
+        changed = changed_settings(now.configuration, row.configuration)
+        names = joined([SETTINGS[key].name for key in changed], "and") if changed else "nothing (now)"
+        entry: dict[str, object] = {"Rank": passage_rank(row), "Changed": names}
+        entry |= {SETTINGS[key].label: value_words(row.configuration, key) for key in TRIED}
+        entry["Chunks"] = row.n_chunks
+        if row.n_questions > 1:
+            entry[OTHERS_HIT] = 100 * float(np.mean(row.values["hit_rate@k"][1:]))
+        table.append(entry)
     report.table(
-        setting_rows(rows, now),
+        table,
         "The passage's rank under every setting that was measured, the best first",
         {
             "Rank": st.column_config.NumberColumn(
@@ -225,27 +224,3 @@ def show_ranks(report: Report, rows: Sequence[SweepRow], now: SweepRow) -> None:
             ),
         },
     )
-
-
-def setting_rows(rows: Sequence[SweepRow], now: SweepRow) -> list[dict[str, object]]:
-    """Return the table of the rank under every setting that was measured, the best first."""
-    table = []
-    for row in sorted(rows, key=lambda row: passage_rank(row) or row.n_chunks + 1):
-        configuration = row.configuration
-        entry: dict[str, object] = {
-            "Rank": passage_rank(row),
-            "Changed": "nothing (now)"
-            if row is now
-            else joined(changed_names(now.configuration, configuration), "and"),
-            "Splitter": value_words(configuration, "splitter"),
-            "Size": configuration.chunk_tokens,
-            "Overlap": configuration.overlap,
-            "Limit": configuration.max_tokens,
-            "Pooling": value_words(configuration, "pooling"),
-            "Retriever": value_words(configuration, "retriever"),
-            "Chunks": row.n_chunks,
-        }
-        if row.n_questions > 1:
-            entry[OTHERS_HIT] = 100 * float(np.mean(row.values["hit_rate@k"][1:]))
-        table.append(entry)
-    return table

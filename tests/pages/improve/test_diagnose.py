@@ -4,7 +4,7 @@ from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.questions import load_questions, questions_about
 from engine.settings import Configuration
-from pages.improve.diagnose.fix import change_words, changed_names
+from pages.improve.diagnose.fix import change_words
 from tests.apps import app_page, by_label, plain, said, tables
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_reranker
@@ -162,7 +162,6 @@ def test_changes_are_told_change_words():
     assert change_words(current, configuration) == (
         "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
     )
-    assert changed_names(current, configuration) == ["splitter", "chunk size", "retriever"]
 
 
 def test_another_cross_encoder_ranks_anew(tmp_path):
