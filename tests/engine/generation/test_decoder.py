@@ -66,7 +66,9 @@ GREEDY = [
 ]
 
 
-@pytest.mark.parametrize(("prompt", "expected"), zip(PROMPTS, GREEDY, strict=False), ids=range(len(GREEDY)))
+@pytest.mark.parametrize(
+    ("prompt", "expected"), list(zip(PROMPTS, GREEDY, strict=False)), ids=range(len(GREEDY))
+)
 def test_greedy_tokens_are_those_of_transformers(decoder, prompt, expected):
     assert tokens(decoder.generate(prompt, max_new_tokens=16)) == expected
 

@@ -153,7 +153,7 @@ def test_a_filter_by_document_loses_nothing(vectors, built):
         index.only(["8.md"])
 
 
-@pytest.mark.parametrize(("kind", "n_documents"), zip(APPROXIMATE, (4, 2, 1, 2), strict=True))
+@pytest.mark.parametrize(("kind", "n_documents"), list(zip(APPROXIMATE, (4, 2, 1, 2), strict=True)))
 def test_a_filter_of_many_chunks_keeps_the_recall(vectors, built, kind, n_documents, monkeypatch):
     monkeypatch.setattr(searching, "EXACT_CHUNKS", 100)
     chunks = [Chunk(f"{row % 8}.md", row, row + 1, "x", 1) for row in range(2000)]
