@@ -454,10 +454,8 @@ def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(enco
     written = StreamedText(raw.strip(), (0, 1, 2, 3), (-1.0,) * 4, "stop", 0.0, 0, "", ())
     prompt = Prompt(({"role": "user", "content": "Which?"},), "Which?", (7,), 1, (), (), 100)
     sentences = check_sentences(written.text, (), "", encoder.tokenizer)
-    assert [each.log_prob_drop for each in with_log_prob_drop(sentences, written, prompt, decoder)] == [
-        2.0,
-        1.0,
-    ]
+    found = with_log_prob_drop(sentences, written, prompt, decoder)
+    assert [each.log_prob_drop for each in found] == [2.0, 1.0]
 
 
 def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
@@ -469,38 +467,34 @@ def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
         server = Server(running.url, "mason")
         answer = reply(QUESTION, index, encoder, decoder, server=server, null_scores=null_scores, check=True)
     assert answer.text == "".join(text)
-    assert {each.log_prob_drop for each in answer.judged.sentences} == {None}
-    assert [each.is_supported for each in answer.judged.sentences] == [True, False, True]
-    [number] = [word for word in answer.judged.sentences[1].unknown if word.kind == "number"]
+    sentences = answer.judged.sentences
+    assert {each.log_prob_drop for each in sentences} == {None}
+    assert [each.is_supported for each in sentences] == [True, False, True]
+    [number] = [word for word in sentences[1].unknown if word.kind == "number"]
     assert answer.text[number.start : number.end] == "700"
     assert answer.supported_text == "The tower was finished in 1891. Forty masons built it."
     assert answer.timed.check_s > 0
 
 
-@pytest.mark.parametrize(
-    "question", ["Wann wurde der Turm von Vardholm fertig?", "塔はいつ完成しましたか", "?"]
-)
-def test_a_question_in_another_language_is_answered_from_what_there_is(
-    index, encoder, decoder, null_scores, question
-):
-    settings = {"min_relevance": 0, "max_new_tokens": 4, "null_scores": null_scores}
-    answer = reply(question, index, encoder, decoder, **settings)
-    assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
-    assert 1 <= len(answer.quotes) <= N_QUOTES
-    assert 0 <= answer.judged.confidence <= 1
+def test_a_question_in_another_language_is_answered_from_what_there_is(index, encoder, silent, null_scores):
+    for question in ("Wann wurde der Turm von Vardholm fertig?", "塔はいつ完成しましたか", "?"):
+        settings = {"min_relevance": 0, "write": False, "null_scores": null_scores}
+        answer = reply(question, index, encoder, silent, **settings)
+        assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
+        assert 1 <= len(answer.quotes) <= N_QUOTES
+        assert 0 <= answer.judged.confidence <= 1
 
 
-def test_sentences_in_another_script_are_quoted(encoder, decoder):
-    text = "塔は1891年に完成した。四十人の石工が建てた。"
-    index = index_of_texts([text], encoder)
-    answer = reply("When was the tower finished?", index, encoder, decoder, min_relevance=0, max_new_tokens=4)
+def test_sentences_in_another_script_are_quoted(encoder, silent):
+    index = index_of_texts(["塔は1891年に完成した。四十人の石工が建てた。"], encoder)
+    answer = reply("When was the tower finished?", index, encoder, silent, min_relevance=0, write=False)
     assert {quote.text for quote in answer.quotes} == {"塔は1891年に完成した。", "四十人の石工が建てた。"}
 
 
-@pytest.mark.parametrize("text", ["# The Vardholm tower", "?!", "\u200b"])
-def test_of_passages_without_a_sentence_the_model_reads_the_whole(encoder, decoder, text):
-    index = index_of_texts([text], encoder)
-    answer = reply(QUESTION, index, encoder, decoder, min_relevance=0, max_new_tokens=4)
-    assert answer.evidence == answer.quotes == ()
-    assert [source.text for source in answer.sources] == [text]
-    assert answer.judged.status == "refused"
+def test_of_passages_without_a_sentence_the_model_reads_the_whole(encoder, decoder):
+    for text in ("# The Vardholm tower", "?!", "\u200b"):
+        index = index_of_texts([text], encoder)
+        answer = reply(QUESTION, index, encoder, decoder, min_relevance=0, max_new_tokens=1)
+        assert answer.evidence == answer.quotes == ()
+        assert [source.text for source in answer.sources] == [text]
+        assert answer.judged.status == "refused"
