@@ -181,6 +181,7 @@ def test_a_run_of_an_earlier_version_keeps_its_thresholds():
     now = {"answer_threshold": 0.8, "refuse_threshold": 0.3}
     before = {"answer_at": 0.8, "refuse_below": 0.3}
     answers = {name: value for name, value in saved["answers"].items() if name not in now} | before
+    answers["search"] = {**answers["search"], "expand": False}
     former = {**saved, "answers": answers, "settings": {**saved["settings"], "Question expanded": "no"}}
     read = AS_JSON.validate_python(with_present_names(former))
     assert read == replace(run(row(1)), answers=replace(run(row(1)).answers, **now))
