@@ -70,39 +70,36 @@ def in_precision(model: Model, precision: str) -> Model:
         return model
     if before != "float32":
         raise InputError(f"{name} is rounded to {before} already: load it as {precision}")
-    weights = rounded_weights(model.weights, precision)  # type: ignore[attr-defined]
+    weights = rounded_weights(model.weights)  # type: ignore[attr-defined]
     return replace(model, weights=weights, precision=precision)  # type: ignore[type-var]
 
 
-def rounded_weights(weights: Weights, precision: str) -> Weights:
-    """Return an encoder's weights with the matrices of its layers in a precision, made once for them.
+def rounded_weights(weights: Weights) -> Weights:
+    """Return an encoder's weights with the matrices of its layers in 8 bits, made once for them.
 
-    Embeddings, norms and biases stay as they are, and so do matrices whose rows are not whole blocks in int8.
+    Embeddings, norms and biases stay as they are, and so do matrices whose rows are not whole blocks.
     """
     dtype = weights.token_table.dtype  # type: ignore[attr-defined]
     if dtype != np.float32:
-        raise InputError(
-            f"the weights are {dtype}, which is not rounded to {precision}: load them as float32"
-        )
-    key = id(weights), precision
+        raise InputError(f"the weights are {dtype}, which is not rounded to int8: load them as float32")
+    key = id(weights)
     if key not in _rounded:
-        layers = tuple(rounded(layer, precision) for layer in weights.layers)  # type: ignore[attr-defined]
+        layers = tuple(map(rounded, weights.layers))  # type: ignore[attr-defined]
         _rounded[key] = replace(weights, layers=layers)  # type: ignore[type-var]
         weakref.finalize(weights, _rounded.pop, key, None)
     return _rounded[key]
 
 
-def rounded(part: Any, precision: str) -> Any:
-    """Return a layer, or a part of it, with its matrices in a precision."""
+def rounded(part: Any) -> Any:
+    """Return a layer, or a part of it, with its matrices in 8 bits."""
     if isinstance(part, Linear):
         weight = part.weight
-        if not isinstance(weight, np.ndarray) or not fits_int8(weight):
-            return part
-        return Linear(Int8Matrix.of(weight), part.bias)
+        if isinstance(weight, np.ndarray) and fits_int8(weight):
+            return Linear(Int8Matrix.of(weight), part.bias)
+        return part
     if is_dataclass(part) and not isinstance(part, type):
-        parts = {field.name: rounded(getattr(part, field.name), precision) for field in fields(part)}
-        return replace(part, **parts)
+        return replace(part, **{field.name: rounded(getattr(part, field.name)) for field in fields(part)})
     return part
 
 
-_rounded: dict[tuple[int, str], Any] = {}  # of weights, by their identity
+_rounded: dict[int, Any] = {}  # of weights, by their identity
