@@ -1,5 +1,9 @@
 """Operations on rows: norms, rotations, sums and activations (see `op_loop`)."""
 
+from collections.abc import Callable
+
+import numpy as np
+
 from engine.kernels import rows
 from engine.kernels.jit import njit
 from engine.kernels.memory import floats_at, split_range
@@ -56,32 +60,26 @@ def add_rows(op: Array, task: int) -> None:
             out[j] = a[j] + b[j]
 
 
-@njit(fastmath=FAST, error_model="numpy")
-def swiglu(op: Array, task: int) -> None:
-    """``silu(gate) * up``, some columns of all rows to a task."""
-    n_tasks, gate, gate_stride, n_tokens, d, up, up_stride, y = op[1:9]
-    first, last = split_range(d, task, n_tasks)
-    n = last - first
-    for i in range(n_tokens):
-        a = floats_at(gate + i * gate_stride + 4 * first, n)
-        b = floats_at(up + i * up_stride + 4 * first, n)
-        out = floats_at(y + 4 * (d * i + first), n)
-        for j in range(n):  # from 0: numba does not vectorise a loop whose index could be negative
-            out[j] = rows.silu(a[j]) * b[j]
+def make_gated(function: Callable[[np.float32], np.float32]) -> Callable[[Array, int], None]:
+    """Return the operation ``f(gate) * up``."""
+
+    @njit(fastmath=FAST, error_model="numpy")
+    def gated(op: Array, task: int) -> None:
+        """Some columns of all rows to a task."""
+        n_tasks, gate, gate_stride, n_tokens, d, up, up_stride, y = op[1:9]
+        first, last = split_range(d, task, n_tasks)
+        n = last - first
+        for i in range(n_tokens):
+            a = floats_at(gate + i * gate_stride + 4 * first, n)
+            b = floats_at(up + i * up_stride + 4 * first, n)
+            out = floats_at(y + 4 * (d * i + first), n)
+            for j in range(n):  # from 0: numba does not vectorise a loop whose index could be negative
+                out[j] = function(a[j]) * b[j]
+
+    return gated
 
 
-@njit(fastmath=FAST, error_model="numpy")
-def geglu(op: Array, task: int) -> None:
-    """``gelu_new(gate) * up``, some columns of all rows to a task."""
-    n_tasks, gate, gate_stride, n_tokens, d, up, up_stride, y = op[1:9]
-    first, last = split_range(d, task, n_tasks)
-    n = last - first
-    for i in range(n_tokens):
-        a = floats_at(gate + i * gate_stride + 4 * first, n)
-        b = floats_at(up + i * up_stride + 4 * first, n)
-        out = floats_at(y + 4 * (d * i + first), n)
-        for j in range(n):  # from 0, as in `swiglu`
-            out[j] = rows.gelu_new(a[j]) * b[j]
+swiglu, geglu = make_gated(rows.silu), make_gated(rows.gelu_new)
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -92,5 +90,5 @@ def gelu_new(op: Array, task: int) -> None:
     n = last - first
     for i in range(n_tokens):
         row, out = floats_at(x + i * x_stride + 4 * first, n), floats_at(y + 4 * (d * i + first), n)
-        for j in range(n):  # from 0, as in `swiglu`
+        for j in range(n):  # from 0, as in `gated`
             out[j] = rows.gelu_new(row[j])
