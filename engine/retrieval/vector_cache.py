@@ -86,18 +86,9 @@ class VectorCache:
         self._run(write)
 
     @property
-    def n_bytes(self) -> int:
-        """Bytes of all stored vectors."""
-        return self._run(total_bytes)
-
-    @property
     def n_vectors(self) -> int:
         """Number of stored vectors, of all specs."""
         return self._run(lambda connection: connection.execute("SELECT count(*) FROM vectors").fetchone()[0])
-
-    def clear(self) -> None:
-        """Delete every vector, of every spec."""
-        self._run(lambda connection: connection.execute("DELETE FROM vectors"))
 
     def close(self) -> None:
         """Close the file, which the next use opens again; vectors in memory are lost."""

@@ -43,8 +43,9 @@ MANIFEST, LOCK = "glassbox-index.json", ".lock"
 # What is embedded for the next state, by a cluster or by this process; a run that goes on finds it there.
 SHARDS, CACHE = ".shards", ".vectors"
 STATE = r"state-[0-9a-f]{8}"
-FORMER = r"[a-z]+-[0-9a-f]{8}\.(jsonl|npy|json)"  # files of versions 1 and 2
-OURS = re.compile(rf"{STATE}|{FORMER}|\.?{MANIFEST}(\.\w+)?|\{LOCK}|\{SHARDS}|\{CACHE}(-\w+)?")
+# Files of versions 1 and 2.
+FORMER = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts|store)-[0-9a-f]{8}\.(jsonl|npy|json)"
+OURS = re.compile(rf"{STATE}|{FORMER}|\.?{MANIFEST}(\.\w+)?|\{LOCK}|\{SHARDS}|\{CACHE}(-wal|-shm)?")
 FILES, WORDS, STORE = "files.jsonl", "words.jsonl", "store.json"
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
@@ -299,10 +300,11 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         raise ValueError(f"its manifest names a state {manifest['state']!r:.80}")
     state, arrays = folder / manifest["state"], {}
     for name, digest in manifest["files"].items():
-        if file_sha256(state / Path(name).name) != digest:
-            raise ValueError(f"its file {name} was changed")
-        if name.endswith(".npy"):
-            arrays[name.removesuffix(".npy")] = np.load(state / name, mmap_mode="r")
+        path = state / Path(name).name
+        if file_sha256(path) != digest:
+            raise ValueError(f"its file {path.name} was changed")
+        if path.suffix == ".npy":
+            arrays[path.stem] = np.load(path, mmap_mode="r")
     settings = SETTINGS.validate_python(manifest["settings"])
     choice = CHOICE.validate_python(manifest["choice"])
     spec = EmbeddingSpec(**manifest["spec"])

@@ -38,7 +38,7 @@ from engine.retrieval.stored.index_folder import (
     store_of,
 )
 from engine.retrieval.stored.index_rows import IndexedFile
-from engine.retrieval.stored.milvus_store import check_reachable, is_file, release
+from engine.retrieval.stored.milvus_store import CALL_S, client_of, is_file, release
 from engine.retrieval.stored.ray_shards import Cluster, embed_on_cluster, shard_vectors
 from engine.retrieval.vector_cache import VectorCache
 from engine.weights.fetch import Progress
@@ -140,7 +140,9 @@ def update_index(
         if old is None or not is_same or (settings, stored.corpus) != (old.settings, old.corpus):
             say(f"Writing {folder}" + (f" and Milvus at {settings.uri}" if settings.uri else ""))
             save_index(folder, stored)
-        remove_embedded(folder)
+        shutil.rmtree(folder / SHARDS, ignore_errors=True)
+        for suffix in ("", "-wal", "-shm"):  # of the files of an SQLite database
+            (folder / f"{CACHE}{suffix}").unlink(missing_ok=True)
         return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded, failures)
 
 
@@ -163,7 +165,8 @@ def check_milvus(settings: IndexSettings, corpus: Path) -> None:
         )
     if is_file(settings.uri):
         check_outside(corpus, Path(settings.uri))
-    check_reachable(settings.uri)
+    with client_of(settings.uri) as client:  # a file that is not there is made
+        client.list_collections(timeout=CALL_S)
 
 
 def check_outside(corpus: Path, folder: Path) -> None:
@@ -331,10 +334,3 @@ def array_on_disk(folder: Path, shape: tuple[int, int]) -> Array:
             file.write(bytes(n_bytes))
             file.flush()
         return np.memmap(file, np.float32, "r+", shape=shape)
-
-
-def remove_embedded(folder: Path) -> None:
-    """Remove what was embedded for a state that is written."""
-    shutil.rmtree(folder / SHARDS, ignore_errors=True)
-    for path in folder.glob(f"{CACHE}*"):
-        path.unlink()

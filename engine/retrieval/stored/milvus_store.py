@@ -268,12 +268,6 @@ def token_for(uri: str) -> str:
     return token.strip() if address == uri else ""
 
 
-def check_reachable(uri: str) -> None:
-    """Raise `DocumentError` unless Milvus answers; a file that is not there is made."""
-    with client_of(uri) as client:
-        client.list_collections(timeout=CALL_S)
-
-
 def check_free(path: Path) -> None:
     """Raise `DocumentError` for a file that another process has open."""
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # documented there

@@ -225,10 +225,10 @@ def test_a_manifest_that_is_no_object_is_refused(folder, content):
 
 def test_a_folder_of_other_files_is_left_alone(corpus, encoder, tmp_path):
     (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
-    with pytest.raises(DocumentError, match=r"holds cat\.jpg and no index: give a new folder"):
+    (tmp_path / "photos" / "cat-01234567.json").write_bytes(b"cat")
+    with pytest.raises(DocumentError, match=r"holds cat-01234567\.json and no index: give a new folder"):
         update(corpus, tmp_path / "photos", encoder)
-    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat-01234567.json"]
 
 
 def test_a_first_run_that_fails_leaves_no_folder(encoder, tmp_path):
