@@ -14,9 +14,9 @@ def write_files(folder, texts):
 
 
 def packed(texts):
-    """Return a .zip archive of files of these texts."""
+    """Return a .zip archive of files of these texts or bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in texts.items():
             archive.writestr(path, content)
     return buffer.getvalue()

@@ -114,20 +114,16 @@ def index_documents(
     Sessions share only the index of bundled documents, and their vectors; those of a user's own documents
     stay in the session. Uploaded vectors are indexed as they are.
     """
-    index = exact_index(documents, model, cut, pooling)
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        index = uploaded.index
+    else:
+        encoder = model.as_encoder
+        assert encoder is not None, "the model of documents that the app embeds"
+        are_shared = bundled_names().issuperset(document.name for document in documents)
+        index = (shared_index if are_shared else session_index)(documents, encoder, cut, pooling)
     if kind == FLAT or (kind == AUTO and by_size(index.vectors)[0] == FLAT):
         return index
     return chosen_index(documents, index, cut, pooling, kind)[1]
-
-
-def exact_index(documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None) -> Index:
-    """Index documents for exact search."""
-    if (uploaded := uploaded_vectors(documents)) is not None:
-        return uploaded.index
-    encoder = model.as_encoder
-    assert encoder is not None, "the model of documents that the app embeds"
-    are_shared = bundled_names().issuperset(document.name for document in documents)
-    return (shared_index if are_shared else session_index)(documents, encoder, cut, pooling)
 
 
 def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:

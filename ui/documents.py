@@ -13,7 +13,7 @@ from engine.evaluation.questions import stem
 from engine.wording import counted, without_directions
 from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
-from ui.uploaded_vectors import searched_together, show_uploaded, uploaded_vectors, vector_files
+from ui.uploaded_vectors import searched_together, uploaded_vectors, vector_files
 
 
 class NoDocumentError(Exception):
@@ -103,7 +103,7 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
     note, chosen = st.container(), chosen_documents()
     with note:
         if (uploaded := uploaded_vectors(chosen)) is not None:
-            show_uploaded(uploaded)
+            st.caption(f"{escape_markdown(uploaded.words)}. A file of vectors is searched by itself.")
         elif uploads() and not bundled_names() & {document.name for document in chosen}:
             st.caption("The samples are not searched; they can be added above.")
     return chosen

@@ -25,7 +25,7 @@ from engine.retrieval.vector_files import ARRAYS, COLUMNS, READERS, read_index
 from engine.wording import counted
 from ui.models import load_encoder, model_name
 from ui.server_settings import ENCODER, check_source, limits
-from ui.text import escape_markdown, show_error
+from ui.text import show_error
 
 
 @dataclass(frozen=True)
@@ -164,11 +164,6 @@ def read_vectors(name: str, content: bytes, model: Model, pooling: str) -> None:
     index, documents = given_documents(read_index(Path(name), model, pooling, content=content))
     vector_files()[name] = UploadedVectors(name, index, model, documents)
     st.session_state["searched"] = [name]
-
-
-def show_uploaded(uploaded: UploadedVectors) -> None:
-    """Say what is searched in place of chunks that the app cuts."""
-    st.caption(f"{escape_markdown(uploaded.words)}. A file of vectors is searched by itself.")
 
 
 def reason_unavailable(uploaded: UploadedVectors, what: str) -> str:

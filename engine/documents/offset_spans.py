@@ -5,11 +5,11 @@ may have other tokens than in its text. The text is therefore tokenized whole.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
-from engine.documents.word_tokens import BLANKS, Ints
+from engine.documents.word_tokens import BLANKS
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.unicode import CHINESE, NONSPACING_MARK, PUNCTUATION, character_class
 
@@ -55,9 +55,3 @@ def first_letter(text: str, start: int, end: int) -> int:
     while start < end and text[start] in BLANKS:
         start += 1
     return start
-
-
-def as_arrays(words: Iterable[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
-    """Starts and ends of words, ``(n_words,)``, and the tokens before each and of all, ``(n_words + 1,)``."""
-    starts, ends, counts = np.array(list(words), np.int32).reshape(-1, 3).T
-    return starts, ends, np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)

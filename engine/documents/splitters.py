@@ -23,23 +23,6 @@ MIN_CHUNK_TOKENS = 8
 Barriers = Callable[[Document, Embed | None], list[int]]
 
 
-def no_barriers(document: Document, embed: Embed | None) -> list[int]:
-    """Let chunks cross any place."""
-    return []
-
-
-def heading_barriers(document: Document, embed: Embed | None) -> list[int]:
-    """Return where sections begin, which chunks do not cross."""
-    return section_starts(document)
-
-
-def topic_barriers(document: Document, embed: Embed | None) -> list[int]:
-    """Return where topics change according to the vectors of sentences, which chunks do not cross."""
-    if embed is None:
-        raise InputError("the splitter 'semantic' compares sentences: give embed, or choose another splitter")
-    return topic_starts(document.text, embed)
-
-
 @dataclass(frozen=True)
 class Splitter:
     """A way to cut documents: as many whole units as fit are packed into a chunk.
@@ -52,7 +35,7 @@ class Splitter:
     label: str
     help: str
     units: tuple[FindStarts, ...] = ()
-    barriers: Barriers = no_barriers
+    barriers: Barriers | None = None
     is_sliding: bool = False
     needs_embed: bool = False
 
@@ -75,13 +58,13 @@ SPLITTERS = {
         "Headings",
         "Sections under different headings are never mixed; long ones are cut on.",
         (paragraph_starts, line_starts, sentence_starts),
-        barriers=heading_barriers,
+        barriers=section_starts,
     ),
     "semantic": Splitter(
         "Semantic",
         "Breaks where the encoder finds neighbouring sentences unlike; reads all of them first.",
         (sentence_starts,),
-        barriers=topic_barriers,
+        barriers=topic_starts,
         needs_embed=True,
     ),
     "sliding": Splitter(
@@ -138,7 +121,8 @@ def split(
     """
     n_special = tokenizer.n_special
     check_splitting(splitting, n_special, parent_tokens)
-    barriers = SPLITTERS[splitting.method].barriers(document, embed)
+    splitter = SPLITTERS[splitting.method]
+    barriers = splitter.barriers(document, embed) if splitter.barriers else []
     tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     large = words_of(document.text, tokens)
     if parent_tokens:
@@ -146,7 +130,10 @@ def split(
     small = with_room(large, tokenizer, splitting.chunk_tokens - n_special)
 
     def small_chunks(first: int, last: int) -> Iterator[Chunk]:
-        spans = spans_of(small, splitting, barriers, first, last)
+        if splitter.is_sliding:
+            spans = slide(small, splitter.units[0], first, last)
+        else:
+            spans = packed_spans(small, splitting, barriers, first, last)
         return chunks_of(document, small, spans, n_special)
 
     if not parent_tokens:
@@ -176,16 +163,6 @@ def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0
             f"parent size {parent_tokens} is smaller than the chunk size {chunk_tokens}: give {chunk_tokens} "
             "tokens or more"
         )
-
-
-def spans_of(
-    words: Words, splitting: Splitting, barriers: list[int], first: int, last: int
-) -> Iterator[tuple[int, int]]:
-    """Cut the words from ``first`` to before ``last`` into chunks."""
-    splitter = SPLITTERS[splitting.method]
-    if splitter.is_sliding:
-        return slide(words, splitter.units[0], first, last)
-    return packed_spans(words, splitting, barriers, first, last)
 
 
 def packed_spans(

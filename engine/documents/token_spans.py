@@ -7,12 +7,14 @@ tokenized once. With other tokenizers a span by itself may have a token more or 
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
-from engine.documents.offset_spans import as_arrays, counted_words
+from engine.documents.offset_spans import counted_words
 from engine.documents.word_tokens import BLANKS, Ints, RunWords, word_cache, words_of_runs
 from engine.tokenizers.encoding import check_text
 from engine.tokenizers.text_tokenizer import TextTokenizer
@@ -60,21 +62,15 @@ def token_spans(text: str, tokenizer: TextTokenizer) -> TokenSpans:
     """Find the words of a text and count the tokens of each; added tokens with white space are ignored."""
     check_text(text, "the text")
     if not isinstance(tokenizer, WordPieceTokenizer):
-        words = (word for block in blocks_of(text, BLANKS) for word in counted_words(text, *block, tokenizer))
-        return TokenSpans(*as_arrays(words), tokenizer.n_special)
+        words = [word for block in blocks_of(text, BLANKS) for word in counted_words(text, *block, tokenizer)]
+        starts, ends, counts = np.array(words, np.int32).reshape(-1, 3).T  # (n_words,) each
+        totals = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return TokenSpans(starts, ends, totals, tokenizer.n_special)
     cache = word_cache(tokenizer)
-    numbers = Numbers()
+    numbers: dict[str, int] = defaultdict(count().__next__)  # of runs, in the order of their first lookup
     blocks = [number_runs(text, *block, cache.blanks, numbers) for block in blocks_of(text, cache.blanks)]
     places, which = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
     return place_words(places, which, words_of_runs(list(numbers), tokenizer, cache), tokenizer.n_special)
-
-
-class Numbers(dict[str, int]):
-    """Numbers of strings, in the order of their first lookup."""
-
-    def __missing__(self, key: str) -> int:
-        self[key] = number = len(self)
-        return number
 
 
 def blocks_of(text: str, blanks: str) -> Iterator[tuple[int, int]]:
@@ -91,7 +87,7 @@ def blocks_of(text: str, blanks: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def number_runs(text: str, start: int, end: int, blanks: str, numbers: Numbers) -> tuple[Ints, Ints]:
+def number_runs(text: str, start: int, end: int, blanks: str, numbers: dict[str, int]) -> tuple[Ints, Ints]:
     """Return the start and the number of each run between blanks of ``text[start:end]``."""
     runs = re.findall(f"[^{re.escape(blanks)}]+", text[start:end])
     codes = np.frombuffer(text[start:end].encode("utf-32-le"), np.uint32)

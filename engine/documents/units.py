@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.documents.document import Document
 from engine.documents.sentences import sentence_spans
+from engine.errors import InputError
 
 # From texts to unit vectors (n_texts, d_model).
 Embed = Callable[[Sequence[str]], NDArray[Any]]
@@ -35,7 +36,7 @@ def sentence_starts(text: str) -> list[int]:
     return [start for start, _ in sentence_spans(text)[1:]]
 
 
-def section_starts(document: Document) -> list[int]:
+def section_starts(document: Document, embed: Embed | None) -> list[int]:
     """Return the starts of sections under headings; a new page under the same headings starts none."""
     before_first = document.section_at(-1)
     return [
@@ -45,13 +46,16 @@ def section_starts(document: Document) -> list[int]:
     ]
 
 
-def topic_starts(text: str, embed: Embed) -> list[int]:
+def topic_starts(document: Document, embed: Embed | None) -> list[int]:
     """Return the starts of sentences that are least similar to the one before.
 
     The distance of neighbouring sentences is 1 minus the cosine of their vectors; a topic starts where it is
     above the `TOPIC_PERCENTILE` of all distances in the text (Kamradt's semantic chunking, as in LangChain's
     SemanticChunker without a buffer).
     """
+    if embed is None:
+        raise InputError("the splitter 'semantic' compares sentences: give embed, or choose another splitter")
+    text = document.text
     spans = [(start, end) for start, end in sentence_spans(text) if text[start:end].strip()]
     if len(spans) < 2:
         return []

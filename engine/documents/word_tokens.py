@@ -166,8 +166,12 @@ def cut_any(runs: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[tupl
     """Cut any runs into words, and count the tokens of each word by itself."""
     special = (re.escape(tokenizer.token(number)) for number in sorted(tokenizer.special_ids))
     pattern = re.compile("|".join([*special, WORD.pattern]))
-    cut = [list(groups_of(run, pattern)) for run in runs]
-    ids = ids_of(cut, tokenizer)
+    cut = []
+    for words in map(pattern.findall, runs):
+        cut.append([words[begin : begin + GROUP_WORDS] for begin in range(0, len(words), GROUP_WORDS)])
+    # Each word by itself, and each group as one text.
+    texts = list({text for groups in cut for group in groups for text in (*group, "".join(group))})
+    ids = dict(zip(texts, plain_ids(texts, tokenizer), strict=True))
     for run, groups in zip(runs, cut, strict=True):
         spans, place = [], 0
         for word in (word for group in groups for word in separable(group, ids)):
@@ -177,19 +181,6 @@ def cut_any(runs: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[tupl
                 spans.append((start, start + len(inner), len(ids[word])))
             place += len(word)
         yield run, np.array(spans, np.int32).tobytes()
-
-
-def groups_of(run: str, pattern: re.Pattern[str]) -> Iterator[list[str]]:
-    """Yield the words of a run in groups of `GROUP_WORDS`."""
-    words = pattern.findall(run)
-    for begin in range(0, len(words), GROUP_WORDS):
-        yield words[begin : begin + GROUP_WORDS]
-
-
-def ids_of(groups: Sequence[Sequence[list[str]]], tokenizer: WordPieceTokenizer) -> dict[str, list[int]]:
-    """Tokenize each word by itself, and each group as one text."""
-    texts = list({word for run in groups for group in run for word in (*group, "".join(group))})
-    return dict(zip(texts, plain_ids(texts, tokenizer), strict=True))
 
 
 def plain_ids(texts: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[list[int]]:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from engine.documents import sentences
 from engine.documents.formats.markdown import closes, fence_of, heading_of
-from engine.documents.splitters import (
-    SPLITTERS,
-    Barriers,
-    check_splitting,
-    heading_barriers,
-    topic_barriers,
+from engine.documents.splitters import SPLITTERS, Barriers, check_splitting
+from engine.documents.units import (
+    LINE_END,
+    PARAGRAPH_END,
+    TOPIC_PERCENTILE,
+    section_starts,
+    topic_starts,
 )
-from engine.documents.units import LINE_END, PARAGRAPH_END, TOPIC_PERCENTILE
 from engine.errors import InputError
 from engine.evaluation.grid import reason_left_out, resolved
 from engine.evaluation.library_model import LibraryModel
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Functions of the script, by the engine's that find the same places.
-BARRIERS: dict[Barriers, str] = {heading_barriers: "section_starts", topic_barriers: "topic_starts"}
+BARRIERS: dict[Barriers, str] = {section_starts: "section_starts", topic_starts: "topic_starts"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
     pooling, prompts = configuration.pooling, model.with_prompts(configuration.prompts).prompts
     dense = retriever.uses_vectors
     bert = dense and pooling not in (OWN, *POOLING_MODES)
-    barriers = BARRIERS.get(splitter.barriers, "")
+    barriers = BARRIERS[splitter.barriers] if splitter.barriers else ""
     topics = barriers == "topic_starts"
     return {
         "label": LIBRARIES[to].label,

@@ -110,11 +110,12 @@ def show_corpus_health(documents: Sequence[Document], model: Model, cut: Cut) ->
 
 def question_lines(documents: Sequence[Document]) -> list[str]:
     """Draw the box of questions whose rankings are previewed; return them."""
-    example = "\n".join(example_questions(documents))
+    labelled = [question.text for question in usable_questions(documents)]
+    examples = labelled[:: max(1, len(labelled) // EXAMPLE_QUESTIONS)][:EXAMPLE_QUESTIONS]
     with st.expander("Questions for the previews", icon=":material/quiz:"):
         text = st.text_area(
             "One a line",
-            example,
+            "\n".join(examples),
             key="health-questions",
             height=180,
             help=f"At most {MAX_QUESTIONS} are used. The first ones here are labelled questions about the "
@@ -122,12 +123,6 @@ def question_lines(documents: Sequence[Document]) -> list[str]:
         )
     lines = check_typed(text, MAX_CHARACTERS).splitlines()
     return [line.strip() for line in lines if line.strip()][:MAX_QUESTIONS]
-
-
-def example_questions(documents: Sequence[Document]) -> list[str]:
-    """Return some of the labelled questions about documents."""
-    questions = [question.text for question in usable_questions(documents)]
-    return questions[:: max(1, len(questions) // EXAMPLE_QUESTIONS)][:EXAMPLE_QUESTIONS]
 
 
 @st.cache_data(show_spinner="Reading the questions…", max_entries=8, scope="session")
@@ -162,7 +157,22 @@ def show_health(
             icon=":material/check_circle:",
         )
     for kind in found:
-        show_kind(kind, report.of_kind(kind), chunks, vectors, questions, question_vectors)
+        findings, advice = report.of_kind(kind), ADVICE[kind]
+        removed = sorted({row for finding in findings for row in finding.removable})
+        with st.container(border=True):
+            name = advice.one if len(findings) == 1 else advice.many
+            st.markdown(f"{advice.icon} **{len(findings):,} {name}**")
+            st.markdown(f"{advice.meaning} {advice.remedy}")
+            with st.expander("Look at them"):
+                for finding in findings[:MAX_LISTED]:
+                    show_text(finding_html(finding, chunks))
+                if len(findings) > MAX_LISTED:
+                    st.caption(f"The worst {MAX_LISTED} of {len(findings):,}.")
+            if removed and questions and question_vectors is not None:
+                few = "it" if len(removed) == 1 else f"these {len(removed):,} chunks"
+                with st.expander(f"What would change without {few}"):
+                    changes = preview_removal(vectors, removed, question_vectors, HITS)
+                    show_preview(chunks, questions, changes)
     if found and missing:
         st.caption(f":material/check: Not found: {joined(missing, 'or')}.")
     show_method(report)
@@ -175,32 +185,6 @@ def report_of(
     """Examine a corpus once, under a progress bar; ``content`` is its hash."""
     with counting("Comparing", "chunks") as show:
         return health_report(_chunks, _vectors, max_tokens, _questions, on_progress=show)
-
-
-def show_kind(
-    kind: FindingKind,
-    findings: Sequence[Finding],
-    chunks: Sequence[Chunk],
-    vectors: Array,
-    questions: Sequence[str],
-    question_vectors: Array | None,
-) -> None:
-    """Draw the findings of one kind: their number, meaning and remedy, the chunks and the preview."""
-    advice = ADVICE[kind]
-    removed = sorted({row for finding in findings for row in finding.removable})
-    with st.container(border=True):
-        name = advice.one if len(findings) == 1 else advice.many
-        st.markdown(f"{advice.icon} **{len(findings):,} {name}**")
-        st.markdown(f"{advice.meaning} {advice.remedy}")
-        with st.expander("Look at them"):
-            for finding in findings[:MAX_LISTED]:
-                show_text(finding_html(finding, chunks))
-            if len(findings) > MAX_LISTED:
-                st.caption(f"The worst {MAX_LISTED} of {len(findings):,}.")
-        if removed and questions and question_vectors is not None:
-            few = "it" if len(removed) == 1 else f"these {len(removed):,} chunks"
-            with st.expander(f"What would change without {few}"):
-                show_preview(chunks, questions, preview_removal(vectors, removed, question_vectors, HITS))
 
 
 def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:

@@ -125,7 +125,7 @@ def show_text_under(text: str, reports: Mapping[int, TruncationReport]) -> None:
     else:
         st.caption(f"All of it is read under {limit}. Marks are the ends of shorter limits.")
     with st.container(border=True):
-        st.html(text_html(truncated_html(text, ends, limit, BEFORE, AFTER), height=420))
+        st.html(text_html(truncated_html(text, ends, limit), height=420))
 
 
 def show_vectors(effects: Sequence[LimitEffect]) -> None:
@@ -138,17 +138,34 @@ def show_vectors(effects: Sequence[LimitEffect]) -> None:
     )
     by_longest = [effect.cosine_longest for effect in effects]
     by_windows = [effect.cosine_windows for effect in effects]
-    parts = [
-        (f"reading up to {max(limits)}", GREY, by_longest),
-        ("the whole text", GREEN, by_windows),
-    ]
     rows = zip(limits, by_longest, by_windows, strict=True)
     words = "; ".join(
         f"limit {limit}: {longest:.3f} with reading up to {max(limits)}, {windows:.3f} with the whole text"
         for limit, longest, windows in rows
     )
+    parts = (
+        (f"reading up to {max(limits)}", GREY, by_longest),
+        ("the whole text", GREEN, by_windows),
+    )
+    figure = go.Figure()
+    for name, colour, cosines in parts:
+        figure.add_bar(
+            x=cosines,
+            y=[f"limit {limit}" for limit in limits],
+            name=name,
+            orientation="h",
+            marker_color=colour,
+            text=[f"{cosine:.3f}" for cosine in cosines],
+            textposition="inside",
+            insidetextanchor="end",
+            textfont={"size": 14, "color": ink(colour)},
+            hovertemplate=f"%{{y}} against {name}: %{{x:.4f}}<extra></extra>",
+        )
+    figure.update_layout(barmode="group", legend=LEGEND_ABOVE)
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title="cosine (1 = the same direction)")
     show_figure(
-        limit_bars(limits, parts, "cosine (1 = the same direction)"),
+        styled(figure, height=240),
         "vector-moved-by-limit",
         {
             "max_tokens": np.array(limits),
@@ -185,63 +202,28 @@ def show_advice() -> None:
         )
 
 
-def limit_bars(
-    limits: Sequence[int], parts: Sequence[tuple[str, str, Sequence[float]]], title: str
-) -> go.Figure:
-    """Draw a group of bars for each limit; ``parts`` are the name, the colour and the values of each."""
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=values,
-                y=[f"limit {limit}" for limit in limits],
-                name=name,
-                orientation="h",
-                marker_color=colour,
-                text=[f"{value:.3f}" for value in values],
-                textposition="inside",
-                insidetextanchor="end",
-                textfont={"size": 14, "color": ink(colour)},
-                hovertemplate=f"%{{y}} against {name}: %{{x:.4f}}<extra></extra>",
-            )
-            for name, colour, values in parts
-        ]
-    )
-    figure.update_layout(barmode="group", legend=LEGEND_ABOVE)
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title=title)
-    return styled(figure, height=240)
-
-
-def truncated_html(text: str, ends: Mapping[int, int], chosen: int, before: int, after: int) -> str:
+def truncated_html(text: str, ends: Mapping[int, int], chosen: int) -> str:
     """Return a text, escaped, around the place where the ``chosen`` limit stops.
 
     ``ends`` are the characters where each limit stops reading. Text that is not read is struck through, and
-    the ends of other limits are marked, from ``before`` characters before that place to ``after`` after it.
+    the ends of other limits are marked.
     """
     stop = ends[chosen]
-    start = max(0, stop - before)
+    start = max(0, stop - BEFORE)
     if blank := re.search(r"\s", text[start:stop]) if start else None:
         start += blank.end()  # at a word
-    end = min(len(text), stop + after)
+    end = min(len(text), stop + AFTER)
     borders = {start, end, *(place for place in ends.values() if start <= place < end)}
-    html = note(f"… {start:,} characters before, which are read") if start else ""
+    note = f'<em style="{FAINT}"> [… {{}}] </em>'  # of the app, set apart from the text
+    html = note.format(f"{start:,} characters before, which are read") if start else ""
     for left, right in pairwise(sorted(borders)):
-        html += "".join(divider(limit, limit == chosen) for limit, place in ends.items() if place == left)
+        for limit in (limit for limit, place in ends.items() if place == left):
+            words = f"✂ {limit}: reading stops here" if limit == chosen else f"{limit}"
+            style = DIVIDER.format(line="solid" if limit == chosen else "dotted")
+            html += f'<span style="{style}">{words}</span>'
         part = escape(text[left:right])
         html += part if right <= stop else f'<del style="{STRUCK}">{part}</del>'
-    return html + (note(f"… {len(text) - end:,} characters more, never read") if end < len(text) else "")
-
-
-def note(words: str) -> str:
-    """Return a remark of the app, set apart from the text around it."""
-    return f'<em style="{FAINT}"> [{words}] </em>'
-
-
-def divider(limit: int, is_chosen: bool) -> str:
-    """Return the mark at the end of a limit; that of the chosen limit is solid and in words."""
-    style = DIVIDER.format(line="solid" if is_chosen else "dotted")
-    label = f"✂ {limit}: reading stops here" if is_chosen else f"{limit}"
-    return f'<span style="{style}">{label}</span>'
+    return html + (note.format(f"{len(text) - end:,} characters more, never read") if end < len(text) else "")
 
 
 def show_limit_cards(

@@ -28,9 +28,9 @@ from engine.storage.workspace_file import TABLES
 from tests.hostile import valid_files
 from tests.hostile.child import in_children
 from tests.hostile.mutations import NESTED, VALUES, changed_bytes, changed_json, changed_template
-from tests.hostile.test_amplification import zipped
 from tests.hostile.test_documents import word
 from tests.hostile.test_gguf import F32, LIST, STRING, U32, U64, listed, text
+from tests.text_files import packed
 
 INT, BOOL, DOUBLE = 5, 7, 12  # types of metadata
 TEXT = "The cat sat, 東京 42\n\u0301!"
@@ -200,7 +200,7 @@ def changed_line(content, rng):
 def of_collection(rng):
     name = rng.choice(list(valid_files.BEIR))
     change = changed_bytes if name.endswith("tsv") else rng.choice((changed_bytes, changed_line))
-    use_collection(zipped(valid_files.BEIR | {name: change(valid_files.BEIR[name], rng)}))
+    use_collection(packed(valid_files.BEIR | {name: change(valid_files.BEIR[name], rng)}))
 
 
 def of_document(name, change=changed_bytes):
@@ -209,7 +209,7 @@ def of_document(name, change=changed_bytes):
 
 def in_zip(content, rng):
     name = rng.choice(["a.md", "a.html", "a.csv", "a.jsonl", "a.pdf", "a.docx"])
-    return zipped({name: changed_bytes(valid_files.DOCUMENTS[name], rng)})
+    return packed({name: changed_bytes(valid_files.DOCUMENTS[name], rng)})
 
 
 def in_word(content, rng):

@@ -15,10 +15,10 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import index_vectors
 from engine.storage.workspace import SavedRun, Workspace, export_workspace
 from engine.tokenizers.bpe_vocabulary import byte_characters
-from tests.hostile.test_amplification import zipped
 from tests.hostile.test_documents import WORD, pdf
 from tests.hostile.test_gguf import F32, LIST, STRING, U32, file_of, key, listed, place, text
 from tests.hostile.test_model_folders import BERT, D_MODEL, N_IDS, write_model
+from tests.text_files import packed
 
 CHAT = (
     "{% for message in messages %}{{ '<|' ~ message['role'] ~ '|>' ~ message.content | trim ~ eos_token }}\n"
@@ -255,7 +255,7 @@ DOCUMENTS = {
     "a.jsonl": b'{"text": "Alpha", "title": "A", "n": [1, 2.5e3]}\n\n{"text": "\\ud83d\\ude00 beta"}\n',
     "a.ipynb": NOTEBOOK,
     "a.py": b"def f(x):\n    return x  # alpha\n",
-    "a.zip": zipped({"b.md": MARKDOWN}),
+    "a.zip": packed({"b.md": MARKDOWN}),
 }
 BEIR = {
     "corpus.jsonl": b'{"_id": "d1", "title": "A", "text": "Alpha"}\n{"_id": "d2", "text": "Beta"}\n',

@@ -4,15 +4,13 @@ from dataclasses import replace
 import pytest
 
 from engine.documents.document import Document
-from engine.documents.splitters import Splitting
 from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions, parse_questions
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.questions.sentence_check import depth_figure, summary
-from tests.apps import app_of, html_of, own_documents, said
+from tests.apps import app_of, app_page, html_of, own_documents, said
 from tests.text_files import packed
-from ui.chunk_settings import Cut
 from ui.questions.kept import BUNDLED, LABELLED, SENTENCE_CHECK, with_label
 from ui.questions.names import NONE
 from ui.text import escape_markdown
@@ -25,7 +23,6 @@ TIDE = Document("tide.md", TEXT)
 MOON = Reference(f"The moon pulls the sea {EVIL}.", 28, 28 + len(f"The moon pulls the sea {EVIL}."))
 ASKED = Question("Who moves the water?", "tide", (MOON,))
 DAYS = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
-CUT = Cut(Splitting("recursive", 32, 0), 0, 256)
 
 
 def picker_page():
@@ -38,29 +35,13 @@ def picker_page():
     st.session_state["picked"] = question_set_picker(documents)
 
 
-def labelling_page():
-    import streamlit as st
-
-    from pages.improve.questions.labelling import show_labelling
-    from ui.models import load_encoder
-
-    state = st.session_state
-    retriever = state.get("by", "dense")
-    show_labelling(state["given"], load_encoder(), state["cut"], "mean", retriever)
+def picker(documents=None, **state):
+    return app_of(picker_page, given=documents, **state).run()
 
 
-def sentence_check_page():
-    import streamlit as st
-
-    from pages.improve.questions.sentence_check import show_sentence_check
-    from ui.models import load_encoder
-
-    state = st.session_state
-    show_sentence_check(state["given"], load_encoder(), state["cut"], "mean", "dense")
-
-
-def page_over(page, documents=None, **state):
-    return app_of(page, given=documents, cut=CUT, **state).run()
+def questions_page(*documents, **state):
+    cut = {"splitter": "recursive", "chunk_tokens": 32}
+    return app_page("improve/questions", **own_documents(*documents), **cut, **state).run()
 
 
 def give(app, name, content, kind="text/csv"):
@@ -73,7 +54,7 @@ def jsonl(*questions):
 
 
 def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_documents_are_used():
-    app = page_over(picker_page)
+    app = picker()
     assert app.selectbox(key="questions").value == BUNDLED
     assert app.session_state["picked"] == load_questions()
     app.session_state["searched"] = ["wikitexts.md"]
@@ -87,10 +68,10 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
 def test_uploaded_passages_are_located_and_a_question_of_a_workspace_that_is_none_is_left_out():
     rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
     odd = Workspace(question_sets={"odd.csv": rows})
-    app = page_over(picker_page, [TIDE], workspace=odd)
+    app = picker([TIDE], workspace=odd)
     assert app.session_state["picked"] == [ASKED]
     assert "Question 2 of the workspace is no labelled question" in said(app)
-    app, passage = page_over(picker_page), "A loader turns a file into plain text."
+    app, passage = picker(), "A loader turns a file into plain text."
     give(app, "mine.csv", f"question,passage\nWhat does a loader do?,{passage}\nWhy?,No such words.".encode())
     [question] = app.session_state["picked"]
     assert (question.corpus_id, question.references[0].content) == ("inside_the_pipeline", passage)
@@ -98,7 +79,7 @@ def test_uploaded_passages_are_located_and_a_question_of_a_workspace_that_is_non
 
 
 def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
-    app = page_over(picker_page, [TIDE])
+    app = picker([TIDE])
     give(app, "mine.jsonl", jsonl(ASKED))
     assert not app.warning
     app.session_state["given"] = [TIDE, Document("tide.html", "The tide of another land.")]
@@ -110,7 +91,7 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
 
 
 def test_without_labels_about_the_documents_the_sentence_check_is_chosen():
-    app = page_over(picker_page, [Document("tide.md", DAYS)])
+    app = picker([Document("tide.md", DAYS)])
     assert app.selectbox(key="questions").value == SENTENCE_CHECK
     assert "A sentence check: " in said(app)
     picked = app.session_state["picked"]
@@ -121,13 +102,13 @@ def test_without_labels_about_the_documents_the_sentence_check_is_chosen():
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert app.session_state["picked"] == []
     assert "No question is labelled yet" in said(app)
-    app = page_over(picker_page, [Document("short.md", "Too short.")])  # for a sentence check
+    app = picker([Document("short.md", "Too short.")])  # for a sentence check
     assert app.session_state["picked"] == []
     assert len(app.error) == 1
 
 
 def test_a_file_is_kept_loses_nothing_by_ones_that_cannot_be_read_and_is_taken_out_again():
-    app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
+    app = give(picker([TIDE]), "mine.jsonl", jsonl(ASKED))
     assert app.selectbox(key="questions").value == "mine.jsonl"
     assert "Uploaded: mine.jsonl" in app.selectbox(key="questions").options
     for name, content, message in (
@@ -154,7 +135,7 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     gone = Question("What?", "tide", (Reference("Nothing like it zyx.", 0, 20),))
     bare = Question("Why?", "tide", ())
     lost = Question(EVIL, "tides", (MOON,))
-    app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED, moved, gone, bare, lost))
+    app = give(picker([TIDE]), "mine.jsonl", jsonl(ASKED, moved, gone, bare, lost))
     assert app.session_state["picked"] == [ASKED]
     assert "1 about documents that are not searched, 3 without a passage at its place" in said(app)
     problems = [caption.value for caption in app.caption if caption.value.startswith("Question")]
@@ -168,7 +149,7 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
 
 
 def test_a_name_is_taken_but_for_its_ending_and_capitals_and_that_is_said():
-    app = page_over(picker_page, **own_documents(TIDE))
+    app = picker(**own_documents(TIDE))
     give(app, "mine.jsonl", jsonl(replace(ASKED, corpus_id="Tide.TXT")))
     assert app.session_state["picked"] == [ASKED]
     assert escape_markdown("“Tide.TXT” as tide.md") in said(app)
@@ -176,7 +157,7 @@ def test_a_name_is_taken_but_for_its_ending_and_capitals_and_that_is_said():
 
 
 def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
-    app = page_over(picker_page, **own_documents(TIDE))
+    app = picker(**own_documents(TIDE))
     moved = Question("Why?", "the_tides", (Reference("The moon", 3, 11),))
     given = [replace(ASKED, corpus_id="the_tides"), moved, replace(ASKED, text="Who?", corpus_id="zebra")]
     give(app, "mine.jsonl", jsonl(*given))
@@ -193,7 +174,7 @@ def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
 
 
 def test_a_set_is_replaced_only_by_one_that_holds_all_of_it():
-    app, more = page_over(picker_page), replace(ASKED, text="Who pulls?")
+    app, more = picker(), replace(ASKED, text="Who pulls?")
     for given, names in (
         ((ASKED,), ["mine.jsonl"]),
         ((more, ASKED), ["mine.jsonl"]),
@@ -214,7 +195,7 @@ def test_a_collection_brings_its_documents():
         "queries.jsonl": json.dumps({"_id": "q", "text": "Cost of wings?"}),
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td2\t1\n",
     }
-    app = give(page_over(picker_page), "wings.zip", packed(files), "application/zip")
+    app = give(picker(), "wings.zip", packed(files), "application/zip")
     assert not app.error
     [document] = app.session_state["uploads"]["wings.zip"]
     assert app.session_state["new_files"] == ("wings.zip",)
@@ -225,7 +206,7 @@ def test_a_collection_brings_its_documents():
 
 
 def test_labels_are_kept_saved_opened_and_deleted():
-    app = page_over(labelling_page, [TIDE])
+    app = questions_page(TIDE)
     assert "Write a question to begin" in said(app)
     app.text_input(key="label-question").set_value(f"Who moves it? {EVIL}").run()
     app.button(key="label-hit-0").click().run()
@@ -238,7 +219,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     opened = import_workspace("mine.glassbox", export_workspace(kept))
     assert opened.question_sets == kept.question_sets
 
-    other = page_over(picker_page, [TIDE], workspace=opened)
+    other = picker([TIDE], workspace=opened)
     assert other.selectbox(key="questions").value == SENTENCE_CHECK  # one label decides nothing
     other.selectbox(key="questions").set_value(LABELLED).run()
     assert other.session_state["picked"] == [expected]
@@ -251,8 +232,8 @@ def test_labels_are_kept_saved_opened_and_deleted():
 
 def test_passages_are_found_by_words_too_and_marked_where_they_stand():
     kept = {"mine.jsonl": [question_fields(ASKED)]}
-    long = [Document("long.md", "Filler goes here. " * 90 + TEXT)]
-    app = page_over(labelling_page, long, by="bm25", workspace=Workspace(question_sets=kept))
+    long = Document("long.md", "Filler goes here. " * 90 + TEXT)
+    app = questions_page(long, retriever="bm25", workspace=Workspace(question_sets=kept))
     app.selectbox(key="label-set").set_value("mine.jsonl").run()
     app.text_input(key="label-question").set_value("sailors").run()
     assert len([button for button in app.button if str(button.key).startswith("label-hit")]) == 1
@@ -275,8 +256,7 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
 
 @pytest.mark.parametrize("names", [("a/tide.md", "b/tide.html"), ("tide.csv#2", "tide.csv#3")])
 def test_documents_that_a_label_cannot_tell_apart_are_not_labelled(names):
-    given = tuple(Document(name, f"The tide is {n} high today.") for n, name in enumerate(names))
-    app = page_over(labelling_page, list(given), uploads={"tides": given})
+    app = questions_page(*(Document(name, f"The tide is {n} high today.") for n, name in enumerate(names)))
     app.text_input(key="label-question").set_value("How high?").run()
     are_alike = "#" not in names[0]  # rows of a file are told apart
     assert app.button(key="label-keep").disabled == are_alike
@@ -306,10 +286,9 @@ def test_the_sentence_check_says_where_least_is_found():
 
 
 def test_the_sentence_check_is_drawn():
-    app = page_over(sentence_check_page, [Document("tide.md", DAYS)])
-    assert "find" in app.markdown[0].value
+    app = questions_page(Document("tide.md", DAYS), **{"questions-tab": "Sentence check"})
     app.slider(key="sentence-check-k").set_value(20).run()
-    assert "Every sentence finds its own chunk among the first 20" in app.markdown[0].value
+    assert "Every sentence finds its own chunk among the first 20" in said(app)
     assert any("9 sentences" in caption.value for caption in app.caption)
 
 

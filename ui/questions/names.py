@@ -32,24 +32,10 @@ def show_names(
         st.caption(
             f"Taken: {escape_markdown(joined(pairs, 'and'))}, which differ only in ending and capitals."
         )
-    if set(unknown_names(questions, names)) - set(taken):
-        unknown = [each for each in proposals_of(questions, documents) if each.name not in taken]
-        show_unknown(unknown[:MAX_NAMES_SHOWN], names, key, apply)
-
-
-@st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", scope="session")
-def proposals_of(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
-    """Return a proposal for each unknown name; cached."""
-    return proposals(questions, documents)
-
-
-def show_unknown(
-    unknown: Sequence[Proposal],
-    documents: Sequence[str],
-    key: str,
-    apply: Callable[[Mapping[str, str]], None],
-) -> None:
-    """Draw the choice of a document for each unknown name, and the button that applies all of them."""
+    if not set(unknown_names(questions, names)) - set(taken):
+        return
+    unknown = [each for each in proposals_of(questions, documents) if each.name not in taken]
+    unknown = unknown[:MAX_NAMES_SHOWN]
     n = sum(each.n_questions for each in unknown)
     with st.container(border=True):
         st.markdown(f"**{counted(n, 'question')} name a document that is not loaded.** Which one is meant?")
@@ -57,8 +43,8 @@ def show_unknown(
         for each in unknown:
             chosen = st.selectbox(
                 f"“{escape_markdown(shortened(each.name, NAME_CHARACTERS))}” in the file is",
-                [NONE, *documents],
-                1 + documents.index(each.best),
+                [NONE, *names],
+                1 + names.index(each.best),
                 key=keys[each.name],
             )
             st.caption(fit_words(each, chosen))
@@ -75,6 +61,12 @@ def show_unknown(
             on_click=use,
             help="Replaces the names in this set of questions, in this session.",
         )
+
+
+@st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", scope="session")
+def proposals_of(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
+    """Return a proposal for each unknown name; cached."""
+    return proposals(questions, documents)
 
 
 def fit_words(proposal: Proposal, document: str) -> str:

@@ -1,18 +1,15 @@
 """The input of a diagnosis: a question, and the passage that should have been found."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.location import Location, locate
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.index import Index
 from engine.wording import beginning
 from pages.improve.diagnose.labelled import ranked_labels
-from ui.chunk_settings import Cut, cut_values
+from pages.improve.diagnose.search import Search
 from ui.current import (
     LABELLED,
     PASTED,
@@ -25,7 +22,6 @@ from ui.current import (
     set_passage,
     set_question,
 )
-from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown
@@ -34,40 +30,6 @@ from ui.widgets import MOST_QUESTION, check_typed
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
 MAX_HITS_SHOWN = 50
 MAX_PASSAGE_CHARACTERS = 5_000
-
-
-@dataclass(frozen=True)
-class Search:
-    """Documents, their index, and how it is searched: the first ``k`` chunks count as found."""
-
-    documents: tuple[Document, ...]
-    model: Model
-    cut: Cut
-    index: Index
-    retriever: str
-    k: int
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The values of the widgets that give this search, by their keys."""
-        own = {"pooling": self.index.spec.pooling, "retriever": self.retriever, "k": self.k}
-        return cut_values(self.cut) | own
-
-    @property
-    def text_limit(self) -> int:
-        """How many tokens of a chunk are read."""
-        return self.cut.text_limit(self.model)
-
-    @property
-    def longest(self) -> int:
-        """The most tokens of a chunk that can be read, or are where vectors are given."""
-        if (encoder := self.model.as_encoder) is not None and not self.cut.uploaded:
-            return encoder.config.max_positions
-        return self.text_limit
-
-    def document(self, name: str) -> Document:
-        """Return the document of a name."""
-        return next(document for document in self.documents if document.name == name)
 
 
 @dataclass(frozen=True)
@@ -118,17 +80,7 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
 
 def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     """Draw the choice of a labelled question; at first, only those whose passage is not found are listed."""
-    pooling = search.index.spec.pooling
-    labelled = ranked_labels(
-        questions,
-        search.documents,
-        search.cut,
-        pooling,
-        search.retriever,
-        reranker_name(),
-        search.model,
-        search.index,
-    )
+    labelled = ranked_labels(questions, search)
     n_missing = sum(not one.is_among(search.k) for one in labelled)
     only_missing = st.toggle(
         f"Only those whose passage is not among the first {search.k}: {n_missing:,} of {len(labelled):,}",

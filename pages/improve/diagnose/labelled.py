@@ -11,11 +11,9 @@ from engine.evaluation.metrics import reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance, stem
 from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.setting_changes import passage_question
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import VectorCache
 from engine.wording import beginning
-from ui.chunk_settings import Cut
+from pages.improve.diagnose.search import Search
 from ui.corpus import session_vectors, shared_vectors
 from ui.documents import bundled_names
 from ui.questions.search import all_scores
@@ -41,18 +39,12 @@ class LabelledPassage:
         return self.rank is not None and self.rank <= k
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def ranked_labels(
-    questions: tuple[Question, ...],
-    documents: tuple[Document, ...],
-    cut: Cut,
-    pooling: str,
-    retriever: str,
-    reranker: str,
-    _model: Model,
-    _index: Index,
-) -> list[LabelledPassage]:
+@st.cache_resource(
+    max_entries=4, show_spinner=False, scope="session", hash_funcs={Search: lambda search: search.ranked}
+)
+def ranked_labels(questions: tuple[Question, ...], search: Search) -> list[LabelledPassage]:
     """Rank the passages of labelled questions in the index; passages that no chunk contains are left out."""
+    documents, index = search.documents, search.index
     pairs = [(question, reference) for question in questions for reference in question.references]
     holding = [holder(reference, question, documents) for question, reference in pairs]
     places = [
@@ -64,14 +56,13 @@ def ranked_labels(
         for (question, _), place, document in zip(pairs, places, holding, strict=True)
     ]
     row_of = {text: row for row, text in enumerate(dict.fromkeys(question.text for question in asked))}
-    scores = all_scores(tuple(row_of), _index, _model, retriever, vector_cache(questions))
+    scores = all_scores(tuple(row_of), index, search.model, search.retriever, vector_cache(questions))
     scores = scores[[row_of[question.text] for question in asked]]  # (n_pairs, n_chunks)
     # A question names its document by its stem, which several may share; the passage is in one of them.
-    names = np.array([chunk.document for chunk in _index.chunks], object)  # (n_chunks,)
-    in_document = (
-        np.array([place.document for place in places], object)[:, None] == names
-    )  # (n_pairs, n_chunks)
-    relevant = relevance(asked, _index.chunks) & in_document
+    names = np.array([chunk.document for chunk in index.chunks], object)  # (n_chunks,)
+    of_places = np.array([place.document for place in places], object)  # (n_pairs,)
+    in_document = of_places[:, None] == names  # (n_pairs, n_chunks)
+    relevant = relevance(asked, index.chunks) & in_document
     reciprocal = reciprocal_rank(scores, relevant).tolist()
     return [
         LabelledPassage(question, reference, place, round(1 / each) if each else None)

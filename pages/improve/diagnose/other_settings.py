@@ -26,9 +26,10 @@ from engine.inspection.diagnosis.setting_changes import (
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_time
-from pages.improve.diagnose.ask import Asked, Search
+from pages.improve.diagnose.ask import Asked
 from pages.improve.diagnose.fix import finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
+from pages.improve.diagnose.search import Search
 from ui.configurations import choose_values, value_words
 from ui.models import token_seconds_here
 from ui.progress import TimeLeft

@@ -4,19 +4,18 @@ from dataclasses import replace
 
 import streamlit as st
 
-from engine.documents.document import Document
 from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.causes import InUse, causes
 from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
 from engine.inspection.diagnosis.location import Location
-from pages.improve.diagnose.ask import Asked, Search, ask
+from pages.improve.diagnose.ask import Asked, ask
 from pages.improve.diagnose.other_settings import current_configuration, show_other_settings
 from pages.improve.diagnose.rank import Ranking, ranking_of, show_rank
+from pages.improve.diagnose.search import Search
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
-from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import NoDocumentError
-from ui.models import load_encoder, reranker_name
+from ui.models import load_encoder
 from ui.questions.sets import usable_questions
 from ui.report import Report, element, facts, paragraph
 from ui.setting_values import settings_in_use, settings_words
@@ -25,19 +24,16 @@ from ui.text import Strong
 from ui.uploaded_vectors import search_model
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
-def diagnosis_of(
-    asked: Asked,
-    place: Location,
-    documents: tuple[Document, ...],
-    cut: Cut,
-    pooling: str,
-    k: int,
-    _search: Search,
-) -> Diagnosis:
-    """Diagnose a question and a passage under some settings; the result is cached."""
-    document = _search.document(place.document)
-    return diagnose(asked.question, place, document, _search.index, _search.model, k)
+@st.cache_resource(
+    max_entries=8,
+    show_spinner="Looking for the cause…",
+    scope="session",
+    hash_funcs={Search: lambda search: (*search.embedded, search.k)},
+)
+def diagnosis_of(question: str, place: Location, search: Search) -> Diagnosis:
+    """Diagnose a question and a passage under the settings in use."""
+    document = search.document(place.document)
+    return diagnose(question, place, document, search.index, search.model, search.k)
 
 
 def relevance_found(search: Search, found: Diagnosis, ranking: Ranking) -> float:
@@ -48,7 +44,7 @@ def relevance_found(search: Search, found: Diagnosis, ranking: Ranking) -> float
     return null_scores.relevance(max(float(found.scores[row]) for row in ranking.order[: search.k]))
 
 
-def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
+def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
     report = Report(paragraph("The passage that should have been found: ", Strong(asked.passage)))
     if asked.place is None:
@@ -56,9 +52,8 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
         show_place(report, asked)
         save(report, asked, search)
         return
-    settings = (search.documents, search.cut, pooling)
-    found = diagnosis_of(asked, asked.place, *settings, search.k, search)
-    ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, reranker_name(), search)
+    found = diagnosis_of(asked.question, asked.place, search)
+    ranking = ranking_of(asked.question, asked.place, search)
     rank = ranking.rank if ranking.is_found else None
     left_out = search.model.prompts.in_search if search.cut.prompts == "none" else {}
     used = InUse(current_configuration(search), search.longest, rank, left_out)
@@ -104,7 +99,7 @@ def main() -> None:
     search = Search(tuple(documents), model, cut, index, retriever, k)
     questions = tuple(usable_questions(documents))
     if asked := ask(search, questions):
-        show(asked, pooling, search, questions)
+        show(asked, search, questions)
 
 
 main()

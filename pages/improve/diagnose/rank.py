@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-from engine.documents.document import Document
 from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location, matching_rows
 from engine.inspection.health.report import NEAR_DUPLICATE
@@ -14,8 +13,7 @@ from engine.retrieval.embedding_model import needs_encoder_message
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
-from pages.improve.diagnose.ask import Search
-from ui.chunk_settings import Cut
+from pages.improve.diagnose.search import Search
 from ui.corpus import query_of
 from ui.look_inside import chunk_table
 from ui.report import Report
@@ -52,21 +50,17 @@ class Ranking:
         return tuple(row for row in self.order[: self.rank - 1] if self.scores[row] > -np.inf)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Ranking the passage…", scope="session")
-def ranking_of(
-    question: str,
-    place: Location,
-    documents: tuple[Document, ...],
-    cut: Cut,
-    pooling: str,
-    retriever: str,
-    reranker: str,
-    _search: Search,
-) -> Ranking:
-    """Rank a passage by a retriever; the result is cached, for each cross-encoder by itself."""
-    index, model = _search.index, _search.model
+@st.cache_resource(
+    max_entries=8,
+    show_spinner="Ranking the passage…",
+    scope="session",
+    hash_funcs={Search: lambda search: search.ranked},
+)
+def ranking_of(question: str, place: Location, search: Search) -> Ranking:
+    """Rank a passage by the retriever in use."""
+    index, model = search.index, search.model
     query, inside = query_of(question, index, model), index.encoder(model).as_encoder
-    scores = index_scores(retriever, question, query, index, inside)  # (n_chunks,)
+    scores = index_scores(search.retriever, question, query, index, inside)  # (n_chunks,)
     order = best_first(scores[None])[0].tolist()
     own = set(matching_rows(place, index.chunks))
     rank = next(rank for rank, row in enumerate(order, 1) if row in own)

@@ -11,8 +11,9 @@ from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.inspection.diagnosis.location import Location
 from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.retrieval.retrievers import RETRIEVERS
-from pages.improve.diagnose.ask import Asked, Search
+from pages.improve.diagnose.ask import Asked
 from pages.improve.diagnose.rank import Ranking
+from pages.improve.diagnose.search import Search
 from ui.chunk_paint import near_to, painted
 from ui.look_inside import chunk_table
 from ui.report import Report

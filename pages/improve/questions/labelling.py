@@ -98,17 +98,14 @@ def show_candidates(
         hits = list(islice(found, CANDIDATES))
         if words.strip() and not hits:
             st.info("No sentence of these documents contains all of these words.")
-    for number, hit in enumerate(hits):
-        show_candidate(number, *hit)
-
-
-def show_candidate(number: int, document: Document, start: int, end: int) -> None:
-    """Draw a passage with a button that marks it."""
-    with st.container(border=True):
-        show_text(escape(" ".join(document.text[start:end].split())), height=CANDIDATE_HEIGHT)
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.caption(escape_markdown(document.name), width="content")
-            st.button(
+    for number, (document, start, end) in enumerate(hits):
+        with st.container(border=True):
+            show_text(escape(" ".join(document.text[start:end].split())), height=CANDIDATE_HEIGHT)
+            row = st.container(
+                horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+            )
+            row.caption(escape_markdown(document.name), width="content")
+            row.button(
                 "Mark it",
                 key=f"label-hit-{number}",
                 on_click=mark,

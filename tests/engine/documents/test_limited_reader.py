@@ -6,8 +6,8 @@ from engine.documents.document import Failure, Loaded
 from engine.documents.limited_reader import parse_limited
 from engine.documents.loaders import parse_file
 from engine.limited_process import Limits
-from tests.hostile.test_amplification import zipped
 from tests.hostile.test_documents import pdf
+from tests.text_files import packed
 
 LIMITS = Limits(seconds=20, megabytes=300)
 FILES = {
@@ -16,7 +16,7 @@ FILES = {
     "a.csv": b"title,text\nA,b\nC,d",
     "a.jsonl": b'{"text": "a"}\n5\n{"text": "b", "title": "T"}',
     "a.pdf": pdf(3, b"BT /F 9 Tf (words) Tj ET", 1),
-    "b.zip": zipped({"b.exe": b"MZ"}),
+    "b.zip": packed({"b.exe": b"MZ"}),
     "a\n.exe": b"MZ",
     "\ud800.txt": b"text",
     "a.txt": b"",

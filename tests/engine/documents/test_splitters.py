@@ -59,13 +59,18 @@ def check_chunks(document, chunks, tokenizer, chunk_tokens):
     assert all(a.start < b.start for a, b in pairwise(chunks))
 
 
-@given(text=TEXTS, data=st.data())
-def test_a_span_between_words_is_counted_as_the_tokenizer_counts_it(encoder, text, data):
-    tokens = token_spans(text, encoder.tokenizer)
+def check_counts(text, data, tokenizer):
+    """Spans between words are counted as the tokenizer counts them."""
+    tokens = token_spans(text, tokenizer)
     borders = st.sampled_from([0, len(text), *tokens.starts.tolist(), *tokens.ends.tolist()])
     spans = [(0, len(text)), *(sorted(data.draw(st.tuples(borders, borders))) for _ in range(4))]
-    ids = encoder.tokenizer.ids_batch([text[start:end] for start, end in spans])
+    ids = tokenizer.ids_batch([text[start:end] for start, end in spans])
     assert [tokens.count(start, end) for start, end in spans] == [len(each) for each in ids]
+
+
+@given(text=TEXTS, data=st.data())
+def test_a_span_between_words_is_counted_as_the_tokenizer_counts_it(encoder, text, data):
+    check_counts(text, data, encoder.tokenizer)
 
 
 def test_a_long_text_is_measured_as_the_tokenizer_reads_it(encoder):
@@ -117,11 +122,7 @@ def test_plain_words_are_counted_as_any_tokenizer_counts_them(tmp_path, changed)
 
     @given(st.lists(st.sampled_from(PLAIN), max_size=30).map("".join), st.data())
     def check(text, data):
-        tokens = token_spans(text, tokenizer)
-        borders = st.sampled_from([0, len(text), *tokens.starts.tolist(), *tokens.ends.tolist()])
-        spans = [(0, len(text)), *(sorted(data.draw(st.tuples(borders, borders))) for _ in range(4))]
-        ids = tokenizer.ids_batch([text[start:end] for start, end in spans])
-        assert [tokens.count(start, end) for start, end in spans] == [len(each) for each in ids]
+        check_counts(text, data, tokenizer)
 
     check()
 
@@ -172,6 +173,8 @@ def test_chunks_keep_their_place_cover_the_text_and_fit(encoder, method, text, d
     chunks = split(document, encoder.tokenizer, splitting, embed)
     check_chunks(document, chunks, encoder.tokenizer, size)
     assert all(a.end <= b.end for a, b in pairwise(chunks))
+    if method != "sliding" and not splitting.overlap:
+        assert all(a.end <= b.start for a, b in pairwise(chunks))
     assert chunks == split(
         document, encoder.tokenizer, splitting, embed, tokens=token_spans(text, encoder.tokenizer)
     )
@@ -206,14 +209,6 @@ def test_a_chunk_is_as_large_as_the_size_lets_it_be(encoder, method):
     for chunk in chunks:
         longer = ends[ends > chunk.end]
         assert len(longer) == 0 or tokens.count(chunk.start, longer[0]) > 64
-
-
-@pytest.mark.parametrize("method", sorted({*SPLITTERS} - {"sliding"}))
-def test_without_overlap_nothing_is_repeated(encoder, method):
-    text = "one two three four five. six seven eight nine ten\n\n" * 20
-    chunks = split(Document("d.md", text), encoder.tokenizer, Splitting(method, 16, 0), embed)
-    assert len(chunks) > 5
-    assert all(a.end <= b.start for a, b in pairwise(chunks))
 
 
 def test_parts_of_a_word_are_not_put_together_again():

@@ -1,12 +1,14 @@
 """The diagnosis and the best settings, on documents and questions of one's own beside the bundled ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, Reference, load_questions
+from engine.evaluation.questions import Question, Reference, load_questions, questions_about
 from engine.evaluation.sentence_check import DEPTHS, own_chunks, sentence_questions
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
@@ -83,7 +85,6 @@ def pasted(question, passage):
 def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
     halves = {LABELLED: QUESTIONS[:5], "mine.jsonl": QUESTIONS[4:]}  # one is in both
     app = page("diagnose", halves, **TRY_WORDS)
-    assert toggle(app).endswith(" of 12")
     box = by_label(app.selectbox, "Question and passage")
     assert len(box.options) == 12
     for question in QUESTIONS:
@@ -149,17 +150,14 @@ def test_ones_own_questions_about_the_documents_are_chosen_before_the_bundled_on
     assert expander(app).label == "Questions: Uploaded\\: mine\\.jsonl, 12 usable"
 
 
-@pytest.mark.parametrize(("n", "is_few"), [(1, True), (6, True), (12, False)])
-def test_a_sentence_check_points_to_the_labels_that_it_leaves_aside(encoder, n, is_few):
-    app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=SENTENCE_CHECK)
-    [words] = [each.value for each in app.info if "You labelled" in each.value]
-    assert f"You labelled {n} question" in words
-    assert ("rom 10 on" in words) is is_few
+def test_a_sentence_check_points_to_the_labels_that_it_leaves_aside(encoder):
+    for n, is_few in ((0, None), (1, True), (12, False)):
+        app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=SENTENCE_CHECK)
+        pointers = [each.value for each in app.info if "You labelled" in each.value]
+        assert ["rom 10 on" in words for words in pointers] == ([] if n == 0 else [is_few])
+        assert all(f"You labelled {n} question" in words for words in pointers)
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert "You labelled" not in said(app)
-    assert not any(
-        "You labelled" in each.value for each in page("settings", {}, questions=SENTENCE_CHECK).info
-    )
 
 
 def test_without_labels_it_is_said_where_to_label(encoder):
@@ -169,24 +167,15 @@ def test_without_labels_it_is_said_where_to_label(encoder):
     assert "label some on the page “Questions”" in said(app)
 
 
-def test_misplaced_passages_and_other_documents_are_left_out_of_a_diagnosis(encoder):
-    moved = [
-        Question(one.text, one.corpus_id, (Reference(one.references[0].content, 3, 9),))
-        for one in QUESTIONS[:2]
-    ]
-    app = page("diagnose", {"mine.jsonl": moved + QUESTIONS[2:]}, ["bees.md", "bread.md"], **TRY_WORDS)
-    assert toggle(app).endswith(" of 6")
-
-
-def test_bundled_and_own_questions_are_diagnosed_together(encoder):
-    n_bundled = sum(
-        len(question.references)
-        for question in load_questions()
-        if question.corpus_id == "inside_the_pipeline"
-    )
-    searched = [*OWN, "inside_the_pipeline.md"]
-    app = page("diagnose", {"mine.jsonl": QUESTIONS}, searched, **{"diagnose-missing": False})
-    assert toggle(app).endswith(f" of {n_bundled + 12}")
+def test_the_usable_questions_of_all_sets_are_diagnosed(encoder):
+    moved = [replace(one, references=(replace(one.references[0], start=3, end=9),)) for one in QUESTIONS[:2]]
+    bundled = questions_about(load_questions(), ["inside_the_pipeline.md"])
+    for asked, searched, n in (
+        (QUESTIONS, [*OWN, "inside_the_pipeline.md"], 12 + sum(len(one.references) for one in bundled)),
+        (moved + QUESTIONS[2:], ["bees.md", "bread.md"], 6),
+    ):
+        app = page("diagnose", {"mine.jsonl": asked}, searched, **TRY_WORDS)
+        assert toggle(app).endswith(f" of {n}")
 
 
 def test_the_question_set_says_what_it_is_and_opens_where_none_is_usable(encoder):

@@ -166,7 +166,7 @@ def told(found, *given, **settings):
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_cause_is_told_and_no_other(encoder, case):
-    found, _ = diagnosed(encoder, case)
+    found, index = diagnosed(encoder, case)
     [cause] = causes(found, used(found))
     assert cause.kind == case
     assert not found.found
@@ -175,6 +175,11 @@ def test_each_cause_is_told_and_no_other(encoder, case):
     else:
         assert cause.rank <= found.k < found.now.rank
         assert f"{cause.rank:,}" in cause.sentence
+    # Ranks and scores are those of a search.
+    vector = encoder.encode([CASES[case][0]], max_tokens=index.spec.max_tokens)[0]
+    order, scores = index.nearest(vector[None], len(index.chunks))[::-1]
+    assert order[0, : found.now.rank].tolist() == [*found.above, found.row]
+    assert scores[0, found.now.rank - 1] == pytest.approx(found.now.score, abs=1e-6)
 
 
 @pytest.mark.parametrize(("relevance", "kinds"), [(75.0, ["not relevant"]), (90.0, []), (99.0, [])])
@@ -255,15 +260,6 @@ def test_what_is_cured_has_no_cause(encoder, case, cure):
     found, _ = diagnosed(encoder, case, **cure)
     assert found.found
     assert causes(found, used(found)) == ()
-
-
-def test_ranks_and_scores_are_those_of_a_search(encoder):
-    for case in CASES:
-        found, index = diagnosed(encoder, case)
-        vector = encoder.encode([CASES[case][0]], max_tokens=index.spec.max_tokens)[0]
-        order, rows = index.nearest(vector[None], len(index.chunks))[::-1]
-        assert order[0, : found.now.rank].tolist() == [*found.above, found.row]
-        assert rows[0, found.now.rank - 1] == pytest.approx(found.now.score, abs=1e-6)
 
 
 def test_the_passage_alone_ranks_as_a_chunk_of_its_own_does(encoder):
