@@ -6,7 +6,7 @@ space is written as ``▁``, so that a token shows whether it begins a word.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -116,11 +116,6 @@ def piece_bytes(token: str) -> bytes:
     return bytes([int(byte[1], 16)]) if byte else token.replace(BLANK, " ").encode()
 
 
-def within_words(tokens: Iterable[str]) -> bool:
-    """Whether no token spans words, so that a text may be split into words before merging."""
-    return not any(BLANK in token.lstrip(BLANK) for token in tokens)
-
-
 def sentencepiece(tokens: Mapping[str, int], path: Path) -> Alphabet:
     """Return the alphabet of a SentencePiece vocabulary, which must have a token for every byte."""
     missing = [token for token in BYTE_TOKENS if token not in tokens]
@@ -133,8 +128,12 @@ def sentencepiece(tokens: Mapping[str, int], path: Path) -> Alphabet:
 
 
 def word_patterns(tokens: Mapping[str, int]) -> list[str]:
-    """Return the pattern that splits a SentencePiece text without changing the result, if there is one."""
-    return [WORD_WITH_BLANKS] if within_words(tokens) else []
+    """Return the pattern that splits a SentencePiece text without changing the result, if there is one.
+
+    A text may be split into words before merging where no token spans words.
+    """
+    spans_words = any(BLANK in token.lstrip(BLANK) for token in tokens)
+    return [] if spans_words else [WORD_WITH_BLANKS]
 
 
 def learnt_order(
