@@ -4,7 +4,6 @@ Source: Zeiler & Fergus 2014; for words, Li et al. 2016. Token vectors are conte
 effect than the share of its own tokens. Encoding the text again without the word shows all of it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -58,25 +57,16 @@ def occlusion(
     words = tuple(word for word in text_units(text, "words") if not word.special)
     ids = text.encoding.ids
     sequences = [ids, *([*ids[: word.first], *ids[word.last :]] for word in words)]
-    firsts = sequences if side == "first" else [found.first.encoding.ids]
-    seconds = [found.second.encoding.ids] if side == "first" else sequences
-    scores = similarity_matrix(encoder, firsts, seconds, found.strategy, on_progress)
-    complete, *without = scores.ravel()
-    falls = complete - np.array(without, np.float64)  # (n_words,)
+    other = found.second.encoding.ids if side == "first" else found.first.encoding.ids
+    firsts, seconds = (sequences, [other]) if side == "first" else ([other], sequences)
+    if found.strategy == MAXSIM:
+        scores = maxsim_of_ids(firsts, seconds, encoder, on_progress)
+    else:
+        vectors = encoder.encode_ids([*firsts, *seconds], found.strategy, on_progress=on_progress)
+        u, v = np.split(vectors.astype(np.float64), [len(firsts)])
+        scores = u @ v.T  # (n_firsts, n_seconds), one of them 1
+    complete, *without = scores.astype(np.float64).ravel()
+    falls = complete - np.array(without)  # (n_words,)
     by_token = found.matrix.sum(axis=1 if side == "first" else 0)  # (n_tokens,)
     shares = np.array([by_token[word.first : word.last].sum() for word in words], np.float64)  # (n_words,)
     return Occlusion(words, shares, falls, correlation(shares, falls))
-
-
-def similarity_matrix(
-    encoder: Encoder,
-    firsts: Sequence[Sequence[int]],
-    seconds: Sequence[Sequence[int]],
-    strategy: str,
-    on_progress: Progress | None = None,
-) -> Array:
-    """Similarity of tokenized texts by a pooling or `MAXSIM`: float64 ``(n_firsts, n_seconds)``."""
-    if strategy == MAXSIM:
-        return maxsim_of_ids(firsts, seconds, encoder, on_progress).astype(np.float64)
-    vectors = encoder.encode_ids([*firsts, *seconds], strategy, on_progress=on_progress).astype(np.float64)
-    return vectors[: len(firsts)] @ vectors[len(firsts) :].T

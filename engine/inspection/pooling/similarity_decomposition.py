@@ -2,8 +2,8 @@
 
 Where the vectors of two texts are sums over tokens, ``u = sum_i a_i x_i`` and ``v = sum_j b_j y_j``, their
 cosine is a sum over pairs of tokens, ``sum_ij (a_i x_i · b_j y_j) / (|u| |v|)``: an identity, no estimate.
-Max pooling is a sum over dimensions, each won by one token of either text, and MaxSim one over matched
-pairs. Token vectors are contextual, so the contribution of a token is not its whole effect: see
+Of max pooling, a token's part has the dimensions that it won; MaxSim is a sum over matched pairs. Token
+vectors are contextual, so the contribution of a token is not its whole effect: see
 `engine.inspection.pooling.occlusion`.
 """
 
@@ -15,12 +15,11 @@ from typing import Literal
 import numpy as np
 
 from engine.documents.sentences import sentence_spans
-from engine.errors import InputError
+from engine.inspection.pooling.token_contributions import pooled_parts
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import TokenStates
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.models.token_states import summed_vectors, token_weights
 from engine.retrieval.maxsim import MAXSIM, best_matches, max_sim
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.text_tokenizer import TextTokenizer
@@ -77,23 +76,20 @@ def decompose_similarity(
     """Decompose the similarity of two texts by pairs of tokens.
 
     An empty text consists of [CLS] and [SEP]. ``strategy`` is a pooling of `Encoder.poolings` other than
-    ``"pooler"``, or `MAXSIM`; ``max_tokens`` is as in `Encoder.encode`.
+    ``"pooler"``, whose tanh around its sum leaves tokens no share, or `MAXSIM`; ``max_tokens`` is as in
+    `Encoder.encode`.
     """
     pooling = "mean" if strategy == MAXSIM else strategy  # MaxSim uses the same token vectors as the mean
     encoder.check_poolings([pooling])
-    if strategy == "pooler":
-        raise InputError("'pooler' puts a tanh around its sum, which no token has a share in: choose another")
     texts = read_text(encoder, first, max_tokens), read_text(encoder, second, max_tokens)
     x, y = encoder.token_states([text.encoding.ids for text in texts], [pooling])
     if strategy == MAXSIM:
         unit_x, unit_y = l2_normalize(x.vectors), l2_normalize(y.vectors)
         return Decomposition(*texts, strategy, max_sim(unit_x, unit_y), maxsim_matrix(unit_x, unit_y))
+    u, v = (unit_parts(states, strategy, encoder.idf) for states in (x, y))  # (n_first, d), (n_second, d)
+    winners = (x.vectors.argmax(axis=0), y.vectors.argmax(axis=0)) if strategy == "max" else None
     score = cosine(encoder.pool(x, strategy), encoder.pool(y, strategy))
-    if strategy == "max":
-        won = x.vectors.argmax(axis=0), y.vectors.argmax(axis=0)
-        return Decomposition(*texts, strategy, score, max_pooling_matrix(x.vectors, y.vectors, *won), won)
-    terms = summands(encoder, x, strategy), summands(encoder, y, strategy)
-    return Decomposition(*texts, strategy, score, terms[0] @ terms[1].T)  # (n_first, n_second)
+    return Decomposition(*texts, strategy, score, u @ v.T, winners)
 
 
 def read_text(encoder: Encoder, text: str, max_tokens: int | None = None) -> TokenizedText:
@@ -119,22 +115,10 @@ def cosine(u: Array, v: Array) -> float:
     return float(l2_normalize(u.astype(np.float64)) @ l2_normalize(v.astype(np.float64)))
 
 
-def summands(encoder: Encoder, states: TokenStates, strategy: str) -> Array:
-    """The summand of each token in the text's unit vector: float64 ``(n_tokens, d_model)``."""
-    shares = token_weights(states, strategy, encoder.idf).astype(np.float64)
-    terms = shares[:, None] * summed_vectors(states, strategy)  # (n_tokens, d_model)
-    return terms / np.maximum(np.linalg.norm(terms.sum(axis=0)), 1e-12)
-
-
-def max_pooling_matrix(first: Array, second: Array, first_won: Array, second_won: Array) -> Array:
-    """``u_d v_d / (|u| |v|)`` of every dimension, added to the pair of tokens that won it.
-
-    Token vectors ``(n, d_model)`` and winners ``(d_model,)`` of both texts to ``(n_first, n_second)``.
-    """
-    u, v = first.max(axis=0).astype(np.float64), second.max(axis=0).astype(np.float64)  # (d_model,) each
-    matrix = np.zeros((len(first), len(second)))
-    np.add.at(matrix, (first_won, second_won), l2_normalize(u) * l2_normalize(v))
-    return matrix
+def unit_parts(states: TokenStates, strategy: str, idf: Array | None) -> Array:
+    """The parts, one a token, whose sum is the text's unit vector: float64 ``(n_tokens, d_model)``."""
+    parts = pooled_parts(states, strategy, idf)
+    return parts / np.maximum(np.linalg.norm(parts.sum(axis=0)), 1e-12)
 
 
 def maxsim_matrix(first: Array, second: Array) -> Array:

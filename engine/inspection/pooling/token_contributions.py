@@ -22,8 +22,7 @@ def token_contributions(states: TokenStates, strategy: str, idf: Array | None = 
     """The projection of each token's part on the pooled vector, normalised to sum to 1: ``(n_tokens,)``.
 
     The pooled vector is a sum of one part a token, ``v = sum_i p_i``, so ``p_i · v / |v|²`` sum to 1. A token
-    that points away from the others contributes less than its share, or below 0. Errors: see
-    `pooling_shares`.
+    that points away from the others contributes less than its share, or below 0.
     """
     parts = pooled_parts(states, strategy, idf)
     vector = parts.sum(axis=0)
@@ -31,15 +30,16 @@ def token_contributions(states: TokenStates, strategy: str, idf: Array | None = 
 
 
 def pooled_parts(states: TokenStates, strategy: str, idf: Array | None = None) -> Array:
-    """Return the parts, one a token, whose sum is the pooled vector: ``(n_tokens, d_model)``.
+    """Return the parts, one a token, whose sum is the pooled vector: float64 ``(n_tokens, d_model)``.
 
     For ``max`` a token's part holds the dimensions in which its value is the largest, else zeros.
     """
     if strategy == "max":
         winners = states.vectors.argmax(axis=0)  # (d_model,)
         own = winners == np.arange(len(states.vectors))[:, None]  # (n_tokens, d_model)
-        return np.where(own, states.vectors, 0)
-    return token_weights(states, strategy, idf)[:, None] * summed_vectors(states, strategy)
+        return np.where(own, states.vectors, 0.0).astype(np.float64)
+    weights = token_weights(states, strategy, idf).astype(np.float64)
+    return weights[:, None] * summed_vectors(states, strategy)
 
 
 def document_frequency(idf: Array) -> tuple[Array, int]:

@@ -157,7 +157,7 @@ def test_units_cover_all_tokens_in_order_with_special_ones_alone(encoder, text):
 
 def test_what_is_no_sum_is_refused(encoder):
     for strategy, message in (
-        ("pooler", "a tanh around its sum"),
+        ("pooler", "no sum over tokens"),
         ("idf", "with_idf"),
         ("median", "is not one of"),
     ):
