@@ -2,21 +2,27 @@
 
 from collections.abc import Sequence
 from html import escape
+from math import log
 from statistics import median
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
+from plotly.subplots import make_subplots
 
 from engine.training.language.small_decoder_loop import UpdateReport
 from engine.wording import readable_time
-from pages.learn.decoder.figures import learning_figure
 from pages.learn.decoder.session import PROMPT, Snapshot, TrainingSession, texts
+from ui.colours import BLUE, GREEN, GREY, ORANGE
 from ui.export import arrays_of, show_figure
-from ui.figures import weights_map
+from ui.figures import LEGEND_ABOVE, add_line, styled, weights_map
 from ui.text import show_text
 
 SAVED = ("loss", "held_out_loss", "grad_norm", "tokens_per_s", "learning_rate")
 RECENT = 20  # steps whose median speed is shown
+SMOOTHED = 0.7  # weight of the previous mean at each step
+DRAWN_POINTS = 400  # most points of a line
+HOVER = "step %{x}<br>%{fullData.name} %{y:.3f}"
 
 
 def show_progress(session: TrainingSession) -> None:
@@ -65,6 +71,37 @@ def _show_learning(session: TrainingSession, reports: Sequence[UpdateReport]) ->
         "tenth of the documents, never trained on: where its loss rises while the other falls, the model "
         "overfits."
     )
+
+
+def learning_figure(reports: Sequence[UpdateReport], vocab_size: int) -> go.Figure:
+    """Lines of the smoothed training loss and the held-out loss; below, the norm of the gradients."""
+    every = max(len(reports) // DRAWN_POINTS, 1)
+    shown = [*reports[::every], reports[-1]]
+    steps = [report.update for report in shown]
+    smooth = smoothed([report.loss for report in reports])
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1, row_heights=[0.68, 0.32])
+    add_line(figure, steps, [*smooth[::every], smooth[-1]], "training", BLUE, HOVER, row=1, col=1)
+    held_out = {report.update: report.held_out_loss for report in reports if report.held_out_loss is not None}
+    look = {"mode": "lines+markers", "row": 1, "col": 1}
+    add_line(figure, held_out, held_out.values(), "held out", ORANGE, HOVER, **look)
+    ends, guessing = [steps[0], steps[-1]], [log(vocab_size)] * 2
+    add_line(figure, ends, guessing, "guessing", GREY, HOVER, line_dash="dot", row=1, col=1)
+    gradients = [report.grad_norm for report in shown]
+    add_line(figure, steps, gradients, "gradient length", GREEN, HOVER, row=2, col=1)
+    figure.update_yaxes(title="loss (nats a token)", row=1, col=1)
+    figure.update_yaxes(title="gradient", rangemode="tozero", row=2, col=1)
+    figure.update_xaxes(title="step", row=2, col=1)
+    figure.update_layout(legend=LEGEND_ABOVE)
+    return styled(figure, height=420)
+
+
+def smoothed(values: Sequence[float]) -> list[float]:
+    """Return the exponential moving mean, bias-corrected as in Adam."""
+    mean, result = 0.0, []
+    for number, value in enumerate(values, start=1):
+        mean = SMOOTHED * mean + (1 - SMOOTHED) * value
+        result.append(mean / (1 - SMOOTHED**number))
+    return result
 
 
 def _choose_snapshot(session: TrainingSession) -> Snapshot:

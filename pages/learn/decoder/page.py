@@ -1,21 +1,34 @@
 """A decoder trained from scratch on the chosen documents."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import streamlit as st
 
 from engine.documents.document import Document
+from engine.errors import GlassboxError, InputError
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
+from engine.training.language.small_decoder_checkpoint import checkpoint_bytes
+from engine.training.language.small_decoder_loop import TrainingSettings
 from engine.wording import counted
-from pages.learn.decoder.buttons import show_training_buttons
 from pages.learn.decoder.live import show_progress
-from pages.learn.decoder.session import Choice, TrainingSession, begin, current, restore, resume
+from pages.learn.decoder.session import (
+    KEPT_NAME,
+    Choice,
+    TrainingSession,
+    begin,
+    current,
+    delete,
+    restore,
+    resume,
+)
 from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
+from ui.data_folder import model_file
 from ui.documents import document_picker
 from ui.models import load_encoder
+from ui.server_settings import limits
 from ui.text import escape_markdown, show_error
 
 REDRAW_S = 2.0  # between two drawings of a training
@@ -32,12 +45,7 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
         return
     session = current()
     choice = choose(made=session is not None, running=session is not None and session.running)
-    show_training_buttons(
-        session,
-        choice.settings,
-        train=lambda: _begin(choice, documents),
-        load=lambda content: restore(content, choice, documents, load_encoder().tokenizer),
-    )
+    show_buttons(session, choice, documents)
     if session is None:
         st.info(
             "Nothing is trained yet. **Train** starts from random weights; losses, samples and attention "
@@ -46,24 +54,126 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
         )
         _show_plan(choice, documents)
         return
-    _show_failure(session)
+    if session.diverged:
+        st.error(f"Training diverged: {escape_markdown(session.diverged)}.", icon=":material/trending_up:")
+    elif session.job is not None and session.job.error:
+        show_error(session.job.error)
     _show_model(session)
     draw_live(session)
     show_writing_on(session)
 
 
-def _begin(choice: Choice, documents: Sequence[Document]) -> None:
-    with st.spinner("Learning the vocabulary and counting tokens…", show_time=True):
-        session = begin(choice, documents, load_encoder().tokenizer)
-    resume(session, choice.settings)
+def show_buttons(session: TrainingSession | None, choice: Choice, documents: Sequence[Document]) -> None:
+    """Draw the buttons of a training, or of none; where there is none, the one that was kept is loaded."""
+    tokenizer = load_encoder().tokenizer
+
+    def load(content: bytes) -> None:
+        restore(content, choice, documents, tokenizer)
+
+    failure = restore_kept(load) if session is None else None
+    with st.container(horizontal=True, vertical_alignment="center", key="lab-decoder-buttons"):
+        if session is None:
+            # Not a callback: it would get the settings of the previous run of the page.
+            if st.button(
+                "Train",
+                key="lab-decoder-train",
+                icon=":material/play_arrow:",
+                type="primary",
+                help="Start from random weights.",
+            ):
+                try:
+                    with st.spinner("Learning the vocabulary and counting tokens…", show_time=True):
+                        resume(begin(choice, documents, tokenizer), choice.settings)
+                    st.rerun()
+                except GlassboxError as error:
+                    failure = error
+        else:
+            show_session_buttons(session, choice.settings)
+        is_running = session is not None and session.running
+        with st.popover("Load a checkpoint", icon=":material/upload:", disabled=is_running):
+            show_upload(load)
+    if failure is not None:
+        show_error(failure)
 
 
-def _show_failure(session: TrainingSession) -> None:
-    """Draw the reason why the training ended early, if it did."""
-    if session.diverged:
-        st.error(f"Training diverged: {escape_markdown(session.diverged)}.", icon=":material/trending_up:")
-    elif session.job is not None and session.job.error:
-        show_error(session.job.error)
+def show_session_buttons(session: TrainingSession, settings: TrainingSettings) -> None:
+    """Draw the buttons of a training, which is resumed with the settings."""
+    if session.running:
+        st.button(
+            "Pausing…" if session.pausing else "Pause",
+            key="lab-decoder-pause",
+            icon=":material/pause:",
+            disabled=session.pausing,
+            on_click=session.pause,
+            help="Nothing is lost.",
+        )
+    else:
+        st.button(
+            "Resume",
+            key="lab-decoder-resume",
+            icon=":material/resume:",
+            type="primary",
+            disabled=session.state.n_updates >= settings.n_steps,
+            on_click=resume,
+            args=(session, settings),
+            help="Continue from the pause, with the steps and the learning rate in the settings.",
+        )
+        st.download_button(
+            "Checkpoint",
+            lambda: checkpoint_bytes(session.checkpoint),
+            file_name=f"small-decoder-step-{session.state.n_updates}.safetensors",
+            mime="application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+            key="lab-decoder-checkpoint",
+            help="Weights, optimiser state, sizes, vocabulary and progress, in one file.",
+        )
+    st.button(
+        "Reset",
+        key="lab-decoder-reset",
+        icon=":material/restart_alt:",
+        on_click=delete,
+        args=(session,),
+        help="Delete this model, so that another can be trained.",
+    )
+
+
+def restore_kept(load: Callable[[bytes], object]) -> GlassboxError | None:
+    """Load the checkpoint kept by an earlier session, once; return the error if it failed."""
+    file = model_file(KEPT_NAME)
+    if "lab-decoder-restored" in st.session_state or file is None or not file.is_file():
+        return None
+    st.session_state["lab-decoder-restored"] = True
+    try:
+        with st.spinner("Opening the model that was trained here…", show_time=True):
+            load(file.read_bytes())
+    except OSError as error:
+        return InputError(f"the model kept in {file} cannot be read ({error.strerror})")
+    except GlassboxError as error:
+        return error
+    return st.rerun()
+
+
+def show_upload(load: Callable[[bytes], object]) -> None:
+    """Draw the box that passes a checkpoint file to ``load``, then reruns the page; show its error."""
+    file = st.file_uploader(
+        "Checkpoint",
+        type="safetensors",
+        key="lab-decoder-file",
+        max_upload_size=limits().workspace_mb,
+        help="A file saved here. It includes the model's sizes and vocabulary; if there is a model "
+        "already, they must be the same.",
+    )
+    reason = "Continue from this checkpoint."
+    pressed = st.button("Load", key="lab-decoder-load", disabled=file is None, help=reason)
+    if pressed and file is not None:
+        try:
+            with st.spinner("Reading the checkpoint…", show_time=True):
+                load(file.getvalue())
+        except GlassboxError as error:
+            show_error(error)
+            return
+        st.rerun()
 
 
 def draw_live(session: TrainingSession) -> None:

@@ -1,20 +1,25 @@
 """Generation with the trained model: its tokens with their attention, and the time the KV cache saves."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from time import perf_counter
 
+import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.errors import GlassboxError, InputError
 from engine.generation.sampling import Sampling
 from engine.generation.small import SmallToken, generate
+from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
-from pages.learn.decoder.figures import step_attention
 from pages.learn.decoder.session import PROMPT, SAMPLING, TrainingSession, texts
 from ui.export import show_figure
+from ui.figures import heat_map, styled
 from ui.tables import show_table
 from ui.text import readable_seconds, show_error, show_text
+from ui.tokens import token_axis, token_labels
 from ui.widgets import check_typed, slider
 
 STOPS = 400  # most tokens in the list of stop tokens
@@ -115,6 +120,20 @@ def _show_written(session: TrainingSession, written: Written) -> None:
     )
     if step.first_seen:
         st.caption(f"The first {step.first_seen} tokens no longer fit into the context, and are dropped.")
+
+
+def step_attention(attention: Array, tokens: Sequence[str]) -> go.Figure:
+    """Heat map of the attention of all heads for one token, ``(n_layers, n_heads, n_seen)``."""
+    n_layers, n_heads, n_seen = attention.shape
+    rows = [f"layer {layer} head {head}" for layer in range(n_layers) for head in range(n_heads)]
+    values, columns = attention.reshape(-1, n_seen), token_labels(tokens)
+    highest = float(np.quantile(attention, 0.99))
+    figure = heat_map(
+        values, rows, columns, "%{y}<br>to %{x}<br>%{z:.4f}", ".2g", zmin=0, zmax=highest, colorbar_nticks=5
+    )
+    figure.update_yaxes(type="category", tickfont_size=11)
+    token_axis(figure.update_xaxes, n_seen, tickangle=-60)
+    return styled(figure, height=160 + 20 * len(rows))
 
 
 def _show_timing(session: TrainingSession) -> None:

@@ -11,8 +11,9 @@ from engine.errors import InputError
 from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingState, UpdateReport
 from engine.training.language.vocabulary import Vocabulary
-from pages.learn.decoder.figures import learning_figure, smoothed, step_attention
+from pages.learn.decoder.live import learning_figure, smoothed
 from pages.learn.decoder.session import Choice, restore
+from pages.learn.decoder.write import step_attention
 from tests.apps import app_page, html_of, own_documents, said, tables
 
 TEXT = next(d.text for d in load_corpus(BUNDLED_CORPUS) if "state" in d.name)[:20_000]
