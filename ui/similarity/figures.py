@@ -13,7 +13,7 @@ from engine.layers.tracing import Array
 from engine.wording import shortened
 from ui.chunk_paint import STRUCK
 from ui.colours import BLUE, GREY, ORANGE, faded, paint
-from ui.figures import numbered_bars, styled
+from ui.figures import heat_map, numbered_bars, styled
 from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis, visible_blanks
 
@@ -43,19 +43,18 @@ def contribution_map(matrix: Array, rows: Sequence[TextUnit], columns: Sequence[
     present = np.abs(matrix[matrix != 0])
     bound = float(np.quantile(present, 0.995)) if present.size else 1.0
     down, across = unit_labels(rows), unit_labels(columns)
-    figure = go.Figure(
-        go.Heatmap(
-            z=matrix.astype(np.float32),
-            x=across,
-            y=down,
-            zmin=-bound,
-            zmax=bound,
-            colorscale=SCALE,
-            colorbar={"thickness": 10, "tickformat": ".2g", "nticks": 5, "orientation": "h", "y": 1.02},
-            hovertemplate="%{y}<br>with %{x}<br>%{z:+.5f}<extra></extra>",
-        )
+    figure = heat_map(
+        matrix.astype(np.float32),
+        down,
+        across,
+        "%{y}<br>with %{x}<br>%{z:+.5f}",
+        ".2g",
+        zmin=-bound,
+        zmax=bound,
+        colorscale=SCALE,
+        colorbar={"thickness": 10, "tickformat": ".2g", "nticks": 5, "orientation": "h", "y": 1.02},
     )
-    token_axis(figure.update_yaxes, len(down), autorange="reversed", showgrid=False)
+    token_axis(figure.update_yaxes, len(down), showgrid=False)
     token_axis(figure.update_xaxes, len(across), tickangle=-60, showgrid=False)
     row_height = 22 if len(down) <= LABELLED_TOKENS else 4
     styled(figure, height=int(np.clip(190 + row_height * len(down), 280, 900)))

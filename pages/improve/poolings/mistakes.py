@@ -17,10 +17,9 @@ from engine.inspection.pooling.mistakes import (
 )
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import embedding_spec
 from engine.wording import counted
 from pages.improve.poolings.examples import sentence_input, show_cut_notes
-from pages.improve.poolings.pooled_chunks import PooledChunks
+from pages.improve.poolings.pooled_chunks import DIGESTS, PooledChunks
 from pages.improve.poolings.sentences import show_matrices, show_numbered
 from pages.improve.poolings.similarity_figures import turned_map
 from ui.export import show_figure
@@ -64,8 +63,7 @@ def show_sentence_mistakes(
     """Draw how far each mistake turns the sentences' vectors, and the matrices of one mistake and of none."""
     show_numbered(sentences)
     show_cut_notes(sentences, encoder, max_tokens)
-    spec = embedding_spec(encoder, "mean", max_tokens)
-    right, *wrong = vectors_of(tuple(sentences), spec.model, max_tokens, encoder)
+    right, *wrong = vectors_of(sentences, encoder, max_tokens)
     turned = np.stack(
         [(l2_normalize(each) * right).sum(axis=1) for each in wrong]
     )  # (n_mistakes, n_sentences)
@@ -93,11 +91,17 @@ def show_sentence_mistakes(
     show_matrices(matrices, "pooling-mistakes")
 
 
-@st.cache_data(max_entries=32, show_spinner="Embedding with every mistake…", show_time=True, scope="session")
-def vectors_of(texts: tuple[str, ...], model: str, max_tokens: int, _encoder: Encoder) -> list[Array]:
-    """Return the vectors of texts done right and with every mistake, in order; cached by ``model``."""
-    mistakes = (None, *possible_mistakes(_encoder))
-    return [mistaken_vectors(_encoder, texts, mistake, max_tokens) for mistake in mistakes]
+@st.cache_data(
+    max_entries=32,
+    show_spinner="Embedding with every mistake…",
+    show_time=True,
+    scope="session",
+    hash_funcs=DIGESTS,
+)
+def vectors_of(texts: Sequence[str], encoder: Encoder, max_tokens: int) -> list[Array]:
+    """Return the vectors of texts done right and with every mistake, in order."""
+    mistakes = (None, *possible_mistakes(encoder))
+    return [mistaken_vectors(encoder, texts, mistake, max_tokens) for mistake in mistakes]
 
 
 def ranking_change(right: Array, wrong: Array) -> str:
@@ -125,18 +129,16 @@ def show_search_cost(pooled: PooledChunks) -> None:
             icon=":material/quiz:",
         )
         return
-    spec = embedding_spec(pooled.encoder, "mean", pooled.max_tokens)
-    texts = tuple((chunk.document, chunk.start, chunk.text) for chunk in pooled.chunks)
-    key = str(hash((spec, texts, questions)))
     st.write(
         f"{counted(len(questions), 'labelled question')}, answered in "
         f"{counted(len(pooled.chunks), 'chunk')}: each mistake embeds all of them again, which takes a "
         "minute or two in all."
     )
+    measured = pooled.digest, questions
     if st.button("Measure", key="pooling-mistakes-measure", icon=":material/speed:"):
-        st.session_state["pooling-mistakes-measured"] = key
-    if st.session_state.get("pooling-mistakes-measured") == key:
-        show_reports(reports_of(key, pooled, questions))
+        st.session_state["pooling-mistakes-measured"] = measured
+    if st.session_state.get("pooling-mistakes-measured") == measured:
+        show_reports(reports_of(pooled, questions))
 
 
 def answerable(pooled: PooledChunks) -> tuple[Question, ...]:
@@ -146,26 +148,26 @@ def answerable(pooled: PooledChunks) -> tuple[Question, ...]:
     return tuple(question for question, yes in zip(questions, is_clear, strict=True) if yes)
 
 
-def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:
+def reports_of(pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:
     """Search without a mistake and with every one; each report is cached."""
     mistakes = (None, *possible_mistakes(pooled.encoder))
     return [
-        report_of(key, mistake, f"{number} of {len(mistakes)}", pooled, questions)
+        report_of(mistake, pooled, questions, f"{number} of {len(mistakes)}")
         for number, mistake in enumerate(mistakes, 1)
     ]
 
 
-@st.cache_data(max_entries=28, show_spinner=False, scope="session")
+@st.cache_data(max_entries=28, show_spinner=False, scope="session", hash_funcs=DIGESTS)
 def report_of(
-    key: str, mistake: str | None, _place: str, _pooled: PooledChunks, _questions: Sequence[Question]
+    mistake: str | None, pooled: PooledChunks, questions: Sequence[Question], _place: str
 ) -> MistakeReport:
-    """Search with a mistake, under a progress bar; cached by ``key``.
+    """Search with a mistake, under a progress bar.
 
     The bar is drawn within, as Streamlit repeats the drawing of a cached result.
     """
-    right, limit = _pooled.vectors["mean"], _pooled.max_tokens
+    right, limit = pooled.vectors["mean"], pooled.max_tokens
     with counting(f"{_place}, {label_of(mistake)}", "texts") as show:
-        return mistake_report(_pooled.encoder, _pooled.chunks, right, _questions, mistake, limit, show)
+        return mistake_report(pooled.encoder, pooled.chunks, right, questions, mistake, limit, show)
 
 
 def show_reports(reports: Sequence[MistakeReport]) -> None:

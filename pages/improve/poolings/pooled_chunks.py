@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index, index_vectors
 from ui.chunk_settings import Cut
-from ui.corpus import all_chunks
+from ui.corpus import all_chunks, content_hash
 from ui.progress import counting
 
 
@@ -29,11 +30,26 @@ class PooledChunks:
     vectors: dict[str, Array]
     max_tokens: int
 
+    @cached_property
+    def digest(self) -> str:
+        """What identifies the chunks, the encoder and the vectors in a cache."""
+        content = content_hash(self.chunks, self.vectors["mean"], None)
+        return f"{encoder_digest(self.encoder)} {content} {self.max_tokens}"
+
     def index(self, strategy: str) -> Index:
         """Return the index of one strategy."""
         spec = embedding_spec(self.encoder, strategy, self.max_tokens)
         words = self.encoder.idf if strategy == "idf" else None
         return index_vectors(self.chunks, self.vectors[strategy], spec, words)
+
+
+def encoder_digest(encoder: Encoder) -> str:
+    """Return what identifies an encoder and its IDF weights in a cache."""
+    return embedding_spec(encoder, "mean" if encoder.idf is None else "idf").model
+
+
+# Hash functions of Streamlit's caches.
+DIGESTS = {Encoder: encoder_digest, PooledChunks: lambda pooled: pooled.digest}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")

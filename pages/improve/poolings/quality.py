@@ -10,7 +10,7 @@ from engine.inspection.pooling.pooling_search import PoolingQuality, pooling_qua
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import embed_query
-from pages.improve.poolings.pooled_chunks import PooledChunks
+from pages.improve.poolings.pooled_chunks import DIGESTS, PooledChunks
 from pages.improve.poolings.rank_flow import matrix_figure
 from ui.export import show_figure
 from ui.questions.sets import LABEL_SOME
@@ -30,17 +30,20 @@ def distinct(pooled: PooledChunks) -> list[str]:
 
 
 @st.cache_resource(
-    max_entries=2, show_spinner="Searching the labelled questions in every way…", scope="session"
+    max_entries=2,
+    show_spinner="Searching the labelled questions in every way…",
+    scope="session",
+    hash_funcs=DIGESTS,
 )
 def labelled_quality(
-    content: str, max_tokens: int, questions: tuple[Question, ...], _pooled: PooledChunks, _relevant: Array
+    pooled: PooledChunks, questions: tuple[Question, ...], _relevant: Array
 ) -> PoolingQuality | None:
-    """Search labelled questions; None if there are none. ``content`` is the hash of the chunks."""
+    """Search labelled questions; None if there are none."""
     if not questions:
         return None
     texts = [question.text for question in questions]
-    vectors = _pooled.encoder.encode_as("query", texts, distinct(_pooled), max_tokens=max_tokens)
-    return pooling_quality(vectors, _pooled.vectors, _relevant, HIT_K)
+    vectors = pooled.encoder.encode_as("query", texts, distinct(pooled), max_tokens=pooled.max_tokens)
+    return pooling_quality(vectors, pooled.vectors, _relevant, HIT_K)
 
 
 def show_quality(quality: PoolingQuality | None) -> None:

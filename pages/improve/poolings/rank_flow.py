@@ -9,7 +9,7 @@ from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import PoolingRankings
 from engine.layers.tracing import Array
 from ui.colours import CATEGORIES, GREY, ink
-from ui.figures import chunk_hover, numbered_cells, styled
+from ui.figures import chunk_hover, heat_map, numbered_cells, styled
 
 # Labels that fit over a column where five share 390 pixels.
 SHORT = {
@@ -143,24 +143,24 @@ def matrix_figure(
 
     ``hovers`` is Plotly's template of a cell; ``rows`` and ``columns`` are the titles of the axes.
     """
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            zmin=lowest,
-            zmax=1,
-            showscale=False,
-            text=[[f"{100 * value:.0f}" for value in row] for row in values],
-            **numbered_cells("%{text}"),
-            xgap=1,
-            ygap=1,
-            hovertemplate=hovers + "<extra></extra>",
-        )
+    figure = heat_map(
+        values,
+        None,
+        None,
+        hovers,
+        ".2f",
+        zmin=lowest,
+        zmax=1,
+        showscale=False,
+        text=[[f"{100 * value:.0f}" for value in row] for row in values],
+        xgap=1,
+        ygap=1,
+        **numbered_cells("%{text}"),
     )
     strategy_axis(figure, strategies, title=columns)
     figure.update_yaxes(
         tickvals=list(range(len(strategies))),
         ticktext=[in_line(strategy) for strategy in strategies],
-        autorange="reversed",
         title=rows,
         fixedrange=True,
     )

@@ -17,7 +17,7 @@ from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
 from engine.wording import beginning, readable_time
-from pages.improve.poolings.pooled_chunks import PooledChunks
+from pages.improve.poolings.pooled_chunks import DIGESTS, PooledChunks
 from pages.improve.poolings.quality import (
     RANKS_AS_MEAN,
     TRUST,
@@ -28,7 +28,6 @@ from pages.improve.poolings.quality import (
 )
 from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
 from pages.improve.poolings.sentences import strategy_pills
-from ui.corpus import content_hash
 from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
 from ui.export import show_figure
@@ -69,11 +68,10 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     if not strategies:
         st.info("Pick a strategy; with two or more there is something to compare.")
         return None
-    content = content_hash(pooled.chunks, pooled.vectors["mean"], None)
     vectors = pooled.encoder.encode_as("query", [question], strategies, max_tokens=pooled.max_tokens)
     scores = {strategy: pooled.vectors[strategy] @ vector for strategy, [vector] in vectors.items()}
     if with_maxsim:
-        scores[MAXSIM] = maxsim_of(question, content, pooled.max_tokens, pooled)
+        scores[MAXSIM] = maxsim_of(question, pooled)
     compared = rankings(scores, k)
     if part == RANKINGS:
         show_flow(compared, pooled.chunks)
@@ -85,7 +83,7 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     if part == WHY:
         return question, pooled.chunks[explained_row(compared, pooled.chunks)].text
     questions, relevant = labelled_questions(pooled.documents, pooled.chunks)
-    quality = labelled_quality(content, pooled.max_tokens, questions, pooled, relevant)
+    quality = labelled_quality(pooled, questions, relevant)
     if part == TRUST:
         show_quality(quality)
     else:
@@ -143,12 +141,12 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
     return picked, k, with_maxsim
 
 
-@st.cache_data(max_entries=8, show_spinner=False, scope="session")
-def maxsim_of(question: str, content: str, max_tokens: int, _pooled: PooledChunks) -> Array:
-    """Score the chunks token by token, with a progress bar: ``(n_chunks,)``; ``content`` is their hash."""
-    texts = [chunk.text for chunk in _pooled.chunks]
+@st.cache_data(max_entries=8, show_spinner=False, scope="session", hash_funcs=DIGESTS)
+def maxsim_of(question: str, pooled: PooledChunks) -> Array:
+    """Score the chunks token by token, with a progress bar: ``(n_chunks,)``."""
+    texts = [chunk.text for chunk in pooled.chunks]
     with counting("Reading every token again", "chunks") as show:
-        return maxsim_scores([question], texts, _pooled.encoder, max_tokens, show)[0]
+        return maxsim_scores([question], texts, pooled.encoder, pooled.max_tokens, show)[0]
 
 
 def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:

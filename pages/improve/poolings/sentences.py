@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import streamlit as st
@@ -11,8 +11,8 @@ from engine import Encoder
 from engine.inspection.pooling.token_contributions import has_no_idf_weight
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import embedding_spec
 from pages.improve.poolings.examples import sentence_input, show_cut_notes
+from pages.improve.poolings.pooled_chunks import DIGESTS
 from pages.improve.poolings.similarity_figures import cosine_matrix
 from ui.export import show_figure
 from ui.text import escape_markdown, help_list, show_text
@@ -40,7 +40,9 @@ def show_sentences(encoder: Encoder, max_tokens: int) -> None:
         return
     show_numbered(sentences)
     show_cut_notes(sentences, encoder, max_tokens)
-    if same := pairs_text([(i, j) for i, j in pairs(len(sentences)) if sentences[i] == sentences[j]]):
+    if same := pairs_text(
+        [(i, j) for i, j in combinations(range(len(sentences)), 2) if sentences[i] == sentences[j]]
+    ):
         st.info(f"The same twice: {same}. Their cosine is 1 under every strategy.")
     show_weightless(sentences, encoder, max_tokens, "sentence")
     if not strategies:
@@ -97,30 +99,21 @@ def show_weightless(texts: Sequence[str], encoder: Encoder, max_tokens: int, nam
         )
 
 
-def pairs(n: int) -> list[tuple[int, int]]:
-    """Every pair of ``n`` sentences, counted from 0."""
-    return list(combinations(range(n), 2))
-
-
 def pairs_text(found: Sequence[tuple[int, int]]) -> str:
     """``[(0, 1), (0, 2)] -> "1 and 2, 1 and 3"``."""
     return ", ".join(f"{i + 1} and {j + 1}" for i, j in found)
 
 
-def cosines_of(texts: Sequence[str], encoder: Encoder, max_tokens: int) -> dict[str, Array]:
-    """Return the cosines between texts under every strategy, ``{name: (n_texts, n_texts)}``; cached."""
-    spec = embedding_spec(encoder, "mean" if encoder.idf is None else "idf", max_tokens)
-    return cached_cosines(tuple(texts), str(spec.model), max_tokens, encoder)
-
-
 @st.cache_data(
-    max_entries=64, show_spinner="Embedding under every strategy…", show_time=True, scope="session"
+    max_entries=64,
+    show_spinner="Embedding under every strategy…",
+    show_time=True,
+    scope="session",
+    hash_funcs=DIGESTS,
 )
-def cached_cosines(
-    texts: tuple[str, ...], model: str, max_tokens: int, _encoder: Encoder
-) -> dict[str, Array]:
-    """Return the cosines; ``model`` identifies the encoder and its IDF weights."""
-    vectors = _encoder.encode(texts, list(_encoder.poolings), max_tokens=max_tokens)
+def cosines_of(texts: Sequence[str], encoder: Encoder, max_tokens: int) -> dict[str, Array]:
+    """Return the cosines between texts under every strategy, ``{name: (n_texts, n_texts)}``."""
+    vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=max_tokens)
     return {strategy: own @ own.T for strategy, own in vectors.items()}
 
 
@@ -154,7 +147,7 @@ def most_alike(cosines: Mapping[str, Array]) -> str:
     """Return the most and the least similar two sentences under each strategy; as Markdown."""
     lines = []
     for strategy, own in cosines.items():
-        order = sorted(pairs(len(own)), key=lambda pair: -own[pair])
+        order = sorted(combinations(range(len(own)), 2), key=lambda pair: -own[pair])
         most, least = order[0], order[-1]
         line = f"- **{escape_markdown(pooling_label(strategy))}**: {pairs_text([most])} at {own[most]:.2f}"
         if len(order) > 1:
@@ -177,7 +170,8 @@ def show_matrices(cosines: Mapping[str, Array], name: str) -> None:
             with column:
                 label = pooling_label(strategy)
                 st.markdown(f"**{escape_markdown(label)}**")
-                cells = "; ".join(f"{i + 1} and {j + 1}: {own[i, j]:.2f}" for i, j in pairs(n_sentences)[:12])
+                pairs = islice(combinations(range(n_sentences), 2), 12)
+                cells = "; ".join(f"{i + 1} and {j + 1}: {own[i, j]:.2f}" for i, j in pairs)
                 show_figure(
                     cosine_matrix(own, lowest),
                     f"{name}-{strategy}",

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL, WHITE
-from ui.figures import LEGEND_ABOVE, numbered_bars, numbered_cells, styled
+from ui.figures import LEGEND_ABOVE, heat_map, numbered_bars, numbered_cells, styled
 from ui.tokens import token_axis, token_labels
 
 LABEL_CHARACTERS = 18  # in a line of an axis' label, so that the figure fits on a phone
@@ -42,23 +42,20 @@ def turned_map(cosines: Array, mistakes: Sequence[str]) -> go.Figure:
 
 def sentence_map(cosines: Array, rows: Sequence[str], lowest: float, hover: str) -> go.Figure:
     """Heat map whose columns are sentences, numbered from 1, coloured from ``lowest`` to 1 or more."""
-    n_columns = cosines.shape[1]
-    figure = go.Figure(
-        go.Heatmap(
-            z=cosines,
-            x=[str(number) for number in range(1, n_columns + 1)],
-            y=list(rows),
-            zmin=lowest,
-            zmax=max(1.0, float(cosines.max())),
-            **numbered_cells("%{z:.2f}"),
-            showscale=False,
-            textfont_size=14 if n_columns <= 6 else 10,
-            hovertemplate=f"{hover}<extra></extra>",
-        )
+    columns = [str(number) for number in range(1, cosines.shape[1] + 1)]
+    figure = heat_map(
+        cosines,
+        rows,
+        columns,
+        hover,
+        ".2f",
+        zmin=lowest,
+        zmax=max(1.0, float(cosines.max())),
+        showscale=False,
+        textfont_size=14 if len(columns) <= 6 else 10,
+        **numbered_cells("%{z:.2f}"),
     )
-    figure.update_xaxes(type="category", side="bottom")
-    figure.update_yaxes(autorange="reversed")
-    return figure
+    return figure.update_xaxes(type="category", side="bottom")
 
 
 def pair_bars(
@@ -103,22 +100,19 @@ def token_heat_map(values: Array, strategies: Sequence[str], tokens: Sequence[st
     spread = values[values.max(axis=1) < 1 - 1e-6]
     bound = float((spread if len(spread) else values).max())
     signed = bool((values < -0.005).any())
-    few = len(tokens) <= NUMBERED_CELLS
     plain = {"colorscale": DIVERGING if signed else SEQUENTIAL}
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            x=token_labels(tokens),
-            y=[in_lines(strategy) for strategy in strategies],
-            zmin=-bound if signed else 0,
-            zmax=bound,
-            reversescale=signed,
-            colorbar={"thickness": 12, "tickformat": ".0%"},
-            **(numbered_cells("%{z:.0%}", signed) if few else plain),
-            textfont_size=11,
-            hovertemplate="%{x}<br>%{y}<br>" + name + " %{z:.1%}<extra></extra>",
-        )
+    figure = heat_map(
+        values,
+        [in_lines(strategy) for strategy in strategies],
+        token_labels(tokens),
+        "%{x}<br>%{y}<br>" + name + " %{z:.1%}",
+        ".0%",
+        zmin=-bound if signed else 0,
+        zmax=bound,
+        reversescale=signed,
+        textfont_size=11,
+        **(numbered_cells("%{z:.0%}", signed) if len(tokens) <= NUMBERED_CELLS else plain),
     )
     token_axis(figure.update_xaxes, len(tokens), tickangle=-60)
-    figure.update_yaxes(autorange="reversed", tickfont_size=11)
+    figure.update_yaxes(tickfont_size=11)
     return styled(figure, height=150 + 36 * len(strategies))

@@ -129,7 +129,7 @@ def reports_app(encoder, document, chunks):
 
     vectors = {"mean": encoder.encode([chunk.text for chunk in chunks])}
     questions = [Question("Who keeps bees?", "bees", (Reference(document.text[:20], 0, 20),))]
-    show_reports(reports_of("one", PooledChunks((document,), chunks, encoder, vectors, 64), questions))
+    show_reports(reports_of(PooledChunks((document,), chunks, encoder, vectors, 64), questions))
 
 
 def test_the_costs_of_mistakes_are_drawn_again_from_the_cache(encoder):
