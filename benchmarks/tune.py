@@ -25,6 +25,7 @@ from engine.retrieval.bm25 import Bm25
 from engine.retrieval.fusion import weighted_fusion
 from engine.retrieval.retrievers import DENSE_WEIGHT
 from engine.training.search.adapter import adapter_trainer
+from engine.training.search.contrastive import TrainingTexts
 from engine.training.search.cross_validation import (
     CrossValidated,
     FoldTrainer,
@@ -63,7 +64,8 @@ def reference_run(folder: Path, depths: list[str], splits: list[str]) -> dict[st
             frozen = [
                 run_frozen_layers(encoder, some, settings.n_last) for some in (labelled.questions, texts)
             ]
-            fit = fine_tuning_trainer(encoder, frozen[0], frozen[1], labelled, negatives, settings)
+            trained_on = TrainingTexts(*frozen, labelled.relevant, negatives)
+            fit = fine_tuning_trainer(encoder, trained_on, settings)
         for split in splits:
             say(f"{depth}, by {split}")
             folds = SPLITS[split](labelled, N_FOLDS)

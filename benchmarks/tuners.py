@@ -21,7 +21,7 @@ from engine.kernels.primitives import prepare_compiled
 from engine.training.backward.encoder import layer_parameters
 from engine.training.losses import SCALE
 from engine.training.optimizers import adamw, clip_gradients, no_moments
-from engine.training.search.contrastive import ContrastiveBatch, loss_and_gradients
+from engine.training.search.contrastive import ContrastiveBatch, TrainingTexts, loss_and_gradients
 from engine.training.search.fine_tune import MAX_NORM
 from engine.training.search.frozen_layers import FrozenStates, run_frozen_layers
 from engine.weights.fetch import model_path
@@ -48,9 +48,10 @@ def ours(encoder: Encoder, questions: FrozenStates, chunks: FrozenStates, batch:
     """Train by the hand-written backward passes."""
     params = layer_parameters(encoder.weights, 1)
     moments = no_moments(params)
+    texts = TrainingTexts(questions, chunks, batch.relevant, ())
 
     def step() -> float:
-        loss, grads = loss_and_gradients(questions, chunks, batch, params, encoder.config)
+        loss, grads = loss_and_gradients(texts, batch, params, encoder.config)
         clip_gradients(grads, MAX_NORM)
         adamw(params, grads, moments, RATE)
         return loss

@@ -24,6 +24,20 @@ from engine.training.search.frozen_layers import PACK_TOKENS, FrozenStates
 
 
 @dataclass(frozen=True)
+class TrainingTexts:
+    """Questions and chunks after the frozen layers, and how they belong together.
+
+    ``relevant`` is bool ``(n_questions, n_chunks)``, ``negatives`` are places of each question's hard
+    negatives.
+    """
+
+    questions: FrozenStates
+    chunks: FrozenStates
+    relevant: Array = field(repr=False)
+    negatives: Sequence[Array] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class ContrastiveBatch:
     """Places of questions and chunks, and their relevance, bool ``(n_questions, n_chunks)``."""
 
@@ -43,23 +57,18 @@ class PackPass:
 
 
 def draw_batch(
-    rows: Array,
-    relevant: Array,
-    seen: Array,
-    negatives: Sequence[Array],
-    n_hard: int,
-    rng: np.random.Generator,
+    rows: Array, texts: TrainingTexts, seen: Array, n_hard: int, rng: np.random.Generator
 ) -> ContrastiveBatch:
     """Draw for each question one relevant chunk and hard negatives, only from the chunks ``seen``."""
     drawn: set[int] = set()
-    allowed = np.zeros(relevant.shape[1], bool)
+    allowed = np.zeros(texts.relevant.shape[1], bool)
     allowed[seen] = True
     for row in rows:
-        drawn.add(int(rng.choice(np.flatnonzero(relevant[row] & allowed))))
-        hard = negatives[row][allowed[negatives[row]]]
+        drawn.add(int(rng.choice(np.flatnonzero(texts.relevant[row] & allowed))))
+        hard = texts.negatives[row][allowed[texts.negatives[row]]]
         drawn.update(rng.choice(hard, min(n_hard, len(hard)), replace=False).tolist())
     chunks = np.array(sorted(drawn))
-    return ContrastiveBatch(rows, chunks, relevant[np.ix_(rows, chunks)])
+    return ContrastiveBatch(rows, chunks, texts.relevant[np.ix_(rows, chunks)])
 
 
 def mean_vectors(
@@ -104,27 +113,21 @@ def mean_vectors_backward(
 
 
 def loss_and_gradients(
-    questions: FrozenStates,
-    chunks: FrozenStates,
-    batch: ContrastiveBatch,
-    params: Parameters,
-    config: EncoderConfig,
+    texts: TrainingTexts, batch: ContrastiveBatch, params: Parameters, config: EncoderConfig
 ) -> tuple[float, Parameters]:
     """Loss of a batch and its gradients by the parameters of the last layers."""
-    loss, d_vectors, passes = batch_loss(questions, chunks, batch, params, config)
+    loss, d_vectors, passes = batch_loss(texts, batch, params, config)
     return loss, mean_vectors_backward(d_vectors, passes, params, config)
 
 
 def batch_loss(
-    questions: FrozenStates,
-    chunks: FrozenStates,
-    batch: ContrastiveBatch,
-    params: Parameters,
-    config: EncoderConfig,
+    texts: TrainingTexts, batch: ContrastiveBatch, params: Parameters, config: EncoderConfig
 ) -> tuple[float, Array, list[PackPass]]:
     """Loss of a batch, its gradient by the mean vectors of questions then chunks, and their passes."""
     dtype = next(iter(params.values())).dtype
-    query_vectors, query_passes = mean_vectors(questions, batch.questions.tolist(), params, config, dtype)
-    key_vectors, key_passes = mean_vectors(chunks, batch.chunks.tolist(), params, config, dtype)
+    query_vectors, query_passes = mean_vectors(
+        texts.questions, batch.questions.tolist(), params, config, dtype
+    )
+    key_vectors, key_passes = mean_vectors(texts.chunks, batch.chunks.tolist(), params, config, dtype)
     loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, batch.relevant)
     return loss, np.concatenate([d_queries, d_keys]), [*query_passes, *key_passes]

@@ -4,7 +4,6 @@ The layers below are frozen, so every text runs through them once (`frozen_layer
 only the last layers.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,10 +13,16 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.training.backward.encoder import layer_parameters, with_parameters
 from engine.training.optimizers import Parameters, adamw, clip_gradients, copied, no_moments, warmup_linear
-from engine.training.search.contrastive import ContrastiveBatch, batch_loss, draw_batch, loss_and_gradients
+from engine.training.search.contrastive import (
+    ContrastiveBatch,
+    TrainingTexts,
+    batch_loss,
+    draw_batch,
+    loss_and_gradients,
+)
 from engine.training.search.cross_validation import FoldResult, FoldTrainer, Losses
-from engine.training.search.folds import Fold, LabelledTexts, inner_folds
-from engine.training.search.frozen_layers import FrozenStates, vectors_from_frozen
+from engine.training.search.folds import Fold, inner_folds
+from engine.training.search.frozen_layers import vectors_from_frozen
 from engine.weights.fetch import Progress
 
 INNER_SHARE = 5  # one in five training questions is held out for early stopping
@@ -39,6 +44,16 @@ class FineTuning:
     patience: int = 2  # epochs without a lower loss on held-out questions after which training ends
     seed: int = 0  # of the order of the questions and of the chunks drawn
 
+    def __post_init__(self) -> None:
+        for name in ("n_epochs", "batch_size", "patience"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
+        if self.n_hard < 0 or not 0 < self.learning_rate < np.inf:
+            raise InputError(
+                f"n_hard is {self.n_hard} and the learning rate {self.learning_rate}: give 0 or more, "
+                "and a number above 0 such as 1e-4"
+            )
+
 
 @dataclass(frozen=True)
 class FineTuned:
@@ -52,31 +67,23 @@ class FineTuned:
 
 def fine_tune(
     encoder: Encoder,
-    questions: FrozenStates,
-    chunks: FrozenStates,
-    relevant: Array,
-    negatives: Sequence[Array],
+    texts: TrainingTexts,
     fold: Fold,
     settings: FineTuning,
     on_progress: Progress | None = None,
 ) -> FineTuned:
-    """Train the last layers on a fold's questions, and return those of the best epoch.
+    """Train the last layers on a fold's questions and chunks, and return those of the best epoch.
 
     The best epoch has the lowest loss on held-out questions, one in five of the fold's training questions;
     epoch 0, before training, counts too.
-
-    ``questions`` and ``chunks`` are outputs of the frozen layers for all texts, ``relevant`` is bool
-    ``(n_questions, n_chunks)``, ``negatives`` are places of each question's hard negatives. The fold's
-    ``train`` questions and ``seen`` chunks are trained on.
     """
-    check(settings)
     rng = np.random.default_rng(settings.seed)
     fitted, held_out = (
         fold.train[part] for part in inner_folds(len(fold.train), INNER_SHARE, settings.seed)[0]
     )
 
     def drawn(rows: Array) -> ContrastiveBatch:
-        return draw_batch(rows, relevant, fold.seen, negatives, settings.n_hard, rng)
+        return draw_batch(rows, texts, fold.seen, settings.n_hard, rng)
 
     config, validation = encoder.config, drawn(held_out)
     params = layer_parameters(encoder.weights, settings.n_last)
@@ -84,11 +91,11 @@ def fine_tune(
     n_batches = -(-len(fitted) // settings.batch_size)
     n_steps = settings.n_epochs * n_batches
     losses = list[tuple[int, float]]()
-    validated = [batch_loss(questions, chunks, validation, params, config)[0]]
+    validated = [batch_loss(texts, validation, params, config)[0]]
     for epoch in range(1, settings.n_epochs + 1):
         batch_losses = []
         for rows in np.array_split(rng.permutation(fitted), n_batches):
-            loss, grads = loss_and_gradients(questions, chunks, drawn(rows), params, config)
+            loss, grads = loss_and_gradients(texts, drawn(rows), params, config)
             clip_gradients(grads, MAX_NORM)
             factor = warmup_linear(moments.n_updates + 1, n_steps // 10 + 1, n_steps + 1)
             adamw(params, grads, moments, settings.learning_rate * factor)
@@ -96,7 +103,7 @@ def fine_tune(
             if on_progress is not None:
                 on_progress(moments.n_updates, n_steps)
         losses.append((epoch, float(np.mean(batch_losses))))
-        validated.append(batch_loss(questions, chunks, validation, params, config)[0])
+        validated.append(batch_loss(texts, validation, params, config)[0])
         n_since = epoch - int(np.argmin(validated))
         if n_since == 0:
             best = copied(params)
@@ -105,42 +112,21 @@ def fine_tune(
     return FineTuned(best, int(np.argmin(validated)), tuple(losses), tuple(enumerate(validated)))
 
 
-def check(settings: FineTuning) -> None:
-    """Raise `InputError` if a setting is out of range."""
-    for name in ("n_epochs", "batch_size", "patience"):
-        if getattr(settings, name) < 1:
-            raise InputError(f"{name} is {getattr(settings, name)}: give 1 or more")
-    if settings.n_hard < 0 or not 0 < settings.learning_rate < np.inf:
-        raise InputError(
-            f"n_hard is {settings.n_hard} and the learning rate {settings.learning_rate}: give 0 or more, "
-            "and a number above 0 such as 1e-4"
-        )
-
-
 def tuned_encoder(encoder: Encoder, params: Parameters) -> Encoder:
     """Return an encoder with its last layers replaced by ``params``."""
     return replace(encoder, weights=with_parameters(encoder.weights, params))
 
 
-def fine_tuning_trainer(
-    encoder: Encoder,
-    questions: FrozenStates,
-    chunks: FrozenStates,
-    labelled: LabelledTexts,
-    negatives: Sequence[Array],
-    settings: FineTuning,
-) -> FoldTrainer:
+def fine_tuning_trainer(encoder: Encoder, texts: TrainingTexts, settings: FineTuning) -> FoldTrainer:
     """Return the function that fine-tunes on a fold, for `cross_validate`."""
 
     def fit(fold: Fold, on_progress: Progress) -> FoldResult:
-        tuned = fine_tune(
-            encoder, questions, chunks, labelled.relevant, negatives, fold, settings, on_progress
-        )
+        tuned = fine_tune(encoder, texts, fold, settings, on_progress)
         weights = with_parameters(encoder.weights, tuned.params)
-        asked = vectors_from_frozen(questions, encoder, weights, settings.n_last)
+        asked = vectors_from_frozen(texts.questions, encoder, weights, settings.n_last)
         return FoldResult(
             asked[fold.test],
-            vectors_from_frozen(chunks, encoder, weights, settings.n_last),
+            vectors_from_frozen(texts.chunks, encoder, weights, settings.n_last),
             tuned.losses,
             tuned.validation_losses,
             f"{tuned.n_epochs} epochs",

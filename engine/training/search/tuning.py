@@ -10,6 +10,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.training.search.adapter import N_EPOCHS, Adapter, adapter_trainer, fit_adapter
+from engine.training.search.contrastive import TrainingTexts
 from engine.training.search.cross_validation import (
     CrossValidated,
     MetricChange,
@@ -92,7 +93,8 @@ def tune(
         )
         rankings = [vectors[0] @ vectors[1].T, Bm25(labelled.chunks).scores(labelled.questions)]
         negatives = hard_negatives(rankings, labelled.relevant, HARD_DEPTH)
-        fit = fine_tuning_trainer(encoder, asked, chunks, labelled, negatives, settings)
+        texts = TrainingTexts(asked, chunks, labelled.relevant, negatives)
+        fit = fine_tuning_trainer(encoder, texts, settings)
     by_question = cross_validate(*vectors, labelled, folds, fit, report("Testing on new questions"))
     question_metrics = metric_changes(by_question.before, by_question.after, labelled.relevant)
     document_metrics: list[MetricChange] = []
@@ -106,7 +108,7 @@ def tune(
         adapter, choice = fitted.adapter, fitted.choice
     else:
         everything = Fold(*(np.arange(n) for n in (len(vectors[0]), 0, len(vectors[1]))))
-        tuned = fine_tune(encoder, asked, chunks, labelled.relevant, negatives, everything, settings, last)
+        tuned = fine_tune(encoder, texts, everything, settings, last)
         encoder, choice = tuned_encoder(encoder, tuned.params), f"{tuned.n_epochs} epochs"
     return Tuned(
         encoder,

@@ -10,7 +10,13 @@ from engine import Encoder
 from engine.errors import InputError
 from engine.training.backward.encoder import layer_parameters
 from engine.training.search.adapter import Adapter
-from engine.training.search.contrastive import ContrastiveBatch, draw_batch, loss_and_gradients, mean_vectors
+from engine.training.search.contrastive import (
+    ContrastiveBatch,
+    TrainingTexts,
+    draw_batch,
+    loss_and_gradients,
+    mean_vectors,
+)
 from engine.training.search.fine_tune import FineTuning, fine_tune, tuned_encoder
 from engine.training.search.folds import Fold, LabelledTexts
 from engine.training.search.frozen_layers import run_frozen_layers, vectors_from_frozen
@@ -29,32 +35,34 @@ ALL = Fold(np.arange(6), np.arange(0), np.arange(6))
 
 @pytest.fixture(scope="module")
 def frozen(encoder):
-    return run_frozen_layers(encoder, QUESTIONS, 1), run_frozen_layers(encoder, CHUNKS, 1)
+    asked, chunks = (run_frozen_layers(encoder, texts, 1) for texts in (QUESTIONS, CHUNKS))
+    return TrainingTexts(asked, chunks, RELEVANT, NEGATIVES)
 
 
 @pytest.fixture(scope="module")
 def tuned(encoder, frozen):
     settings = FineTuning(n_epochs=4, batch_size=3, learning_rate=3e-4, patience=9)
-    return fine_tune(encoder, *frozen, RELEVANT, NEGATIVES, ALL, settings)
+    return fine_tune(encoder, frozen, ALL, settings)
 
 
 def test_texts_go_on_from_where_they_were_frozen(encoder, frozen):
-    ours = vectors_from_frozen(frozen[1], encoder, encoder.weights, 1)
+    ours = vectors_from_frozen(frozen.chunks, encoder, encoder.weights, 1)
     np.testing.assert_allclose(ours, encoder.encode(CHUNKS), atol=1e-3)  # float16 in between
 
 
 def test_gradients_of_a_batch_are_those_of_differences():
     exact = Encoder.load(dtype=np.float64)
     asked, chunks = run_frozen_layers(exact, QUESTIONS[:3], 1), run_frozen_layers(exact, CHUNKS, 1)
+    texts = TrainingTexts(asked, chunks, RELEVANT[:3], NEGATIVES[:3])
     batch = ContrastiveBatch(np.arange(3), np.arange(6), RELEVANT[:3])
     params = layer_parameters(exact.weights, 1)
-    loss, grads = loss_and_gradients(asked, chunks, batch, params, exact.config)
+    loss, grads = loss_and_gradients(texts, batch, params, exact.config)
     rng = np.random.default_rng(0)
     direction = {name: rng.normal(size=array.shape) for name, array in params.items()}
 
     def moved(step):
         there = {name: array + step * direction[name] for name, array in params.items()}
-        return loss_and_gradients(asked, chunks, batch, there, exact.config)[0]
+        return loss_and_gradients(texts, batch, there, exact.config)[0]
 
     slope = (moved(1e-6) - moved(-1e-6)) / 2e-6
     assert sum(np.vdot(grads[name], direction[name]) for name in grads) == pytest.approx(slope, rel=1e-4)
@@ -64,9 +72,9 @@ def test_gradients_of_a_batch_are_those_of_differences():
 def test_the_packs_that_texts_are_read_in_change_nothing(encoder, frozen, monkeypatch):
     batch = ContrastiveBatch(np.arange(6), np.arange(6), RELEVANT)
     params = layer_parameters(encoder.weights, 1)
-    loss, grads = loss_and_gradients(*frozen, batch, params, encoder.config)
+    loss, grads = loss_and_gradients(frozen, batch, params, encoder.config)
     monkeypatch.setattr("engine.training.search.contrastive.PACK_TOKENS", 8)
-    in_small_packs = loss_and_gradients(*frozen, batch, params, encoder.config)
+    in_small_packs = loss_and_gradients(frozen, batch, params, encoder.config)
     assert in_small_packs[0] == pytest.approx(loss, rel=1e-5)
     for name, grad in grads.items():
         np.testing.assert_allclose(in_small_packs[1][name], grad, atol=1e-4 * np.abs(grad).max() + 1e-7)
@@ -86,7 +94,7 @@ def test_labels_are_learnt_but_not_kept_where_they_do_not_help_on_held_out_quest
 
 def test_training_ends_when_patience_does_and_the_best_epoch_is_kept(encoder, frozen):
     settings = FineTuning(n_epochs=5, batch_size=6, learning_rate=0.5, patience=1)
-    first, again = (fine_tune(encoder, *frozen, RELEVANT, NEGATIVES, ALL, settings) for _ in range(2))
+    first, again = (fine_tune(encoder, frozen, ALL, settings) for _ in range(2))
     validated = [loss for _, loss in first.validation_losses]
     assert first.n_epochs == int(np.argmin(validated))
     assert len(validated) - 1 in (first.n_epochs + 1, 5)
@@ -96,15 +104,16 @@ def test_training_ends_when_patience_does_and_the_best_epoch_is_kept(encoder, fr
 def test_batches_hold_what_may_be_seen_and_every_right_chunk_counts_as_right():
     relevant = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 0, 1]], bool)
     seen, negatives = np.array([1, 2, 3]), [np.array([2, 4]), np.array([0, 3])]
-    batch = draw_batch(np.array([0, 1]), relevant, seen, negatives, 2, np.random.default_rng(0))
+    texts = TrainingTexts(None, None, relevant, negatives)
+    batch = draw_batch(np.array([0, 1]), texts, seen, 2, np.random.default_rng(0))
     assert batch.chunks.tolist() == [1, 2, 3]
     assert batch.relevant.tolist() == [[True, False, False], [True, False, False]]
 
 
-def test_settings_out_of_range_are_told(encoder, frozen):
+def test_settings_out_of_range_are_told():
     for change, words in (({"patience": 0}, "patience is 0"), ({"n_hard": -1}, "n_hard is -1")):
         with pytest.raises(InputError, match=words):
-            fine_tune(encoder, *frozen, RELEVANT, NEGATIVES, ALL, FineTuning(**change))
+            FineTuning(**change)
 
 
 def test_layers_that_there_are_not_are_told(encoder):
@@ -160,6 +169,6 @@ def test_tuning_ends_with_a_model_and_a_verdict(encoder, depth):
 
 def test_embedding_keeps_the_order_of_the_texts(encoder, frozen):
     params = layer_parameters(encoder.weights, 1)
-    vectors, _ = mean_vectors(frozen[1], [4, 0, 4], params, encoder.config, encoder.dtype)
+    vectors, _ = mean_vectors(frozen.chunks, [4, 0, 4], params, encoder.config, encoder.dtype)
     np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-2
