@@ -61,10 +61,10 @@ def reference_run(folder: Path, depths: list[str], splits: list[str]) -> dict[st
             fit = adapter_trainer(asked, chunks, labelled)
         else:
             settings = FineTuning(n_last=int(depth))
-            frozen = [
+            frozen_asked, frozen_chunks = (
                 run_frozen_layers(encoder, some, settings.n_last) for some in (labelled.questions, texts)
-            ]
-            trained_on = TrainingTexts(*frozen, labelled.relevant, negatives)
+            )
+            trained_on = TrainingTexts(frozen_asked, frozen_chunks, labelled.relevant, negatives)
             fit = fine_tuning_trainer(encoder, trained_on, settings)
         for split in splits:
             say(f"{depth}, by {split}")

@@ -1,8 +1,9 @@
 """The vectors of the chosen documents' chunks under every pooling, from one pass through the layers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import streamlit as st
 
@@ -49,7 +50,10 @@ def encoder_digest(encoder: Encoder) -> str:
 
 
 # Hash functions of Streamlit's caches.
-DIGESTS = {Encoder: encoder_digest, PooledChunks: lambda pooled: pooled.digest}
+DIGESTS: dict[str | type[Any], Callable[[Any], Any]] = {
+    Encoder: encoder_digest,
+    PooledChunks: lambda pooled: pooled.digest,
+}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")
