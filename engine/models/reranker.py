@@ -101,23 +101,7 @@ class Reranker:
     ) -> "Reranker":
         """Load a cross-encoder from a folder (config.json, model.safetensors, tokenizer.json) or a Hub id.
 
-        Parameters
-        ----------
-        source
-            The folder or Hub id.
-        dtype
-            Precision of the weights and so of every score.
-        compiled
-            As in `Encoder.load`.
-        on_progress
-            Called with bytes done and bytes in all while downloading.
-
-        Raises
-        ------
-        ModelUnavailableError
-            The model cannot be found or downloaded.
-        ModelFileError
-            Its files are damaged, incomplete, of another architecture, or give more than one score.
+        The arguments and errors are those of `Encoder.load`; a model that gives more than one score is refused.
         """
         compiled = compiled and np.dtype(dtype) == np.float32
         if compiled:
