@@ -101,7 +101,7 @@ class Reranker:
     ) -> "Reranker":
         """Load a cross-encoder from a folder (config.json, model.safetensors, tokenizer.json) or a Hub id.
 
-        The arguments and errors are those of `Encoder.load`; a model that gives more than one score is refused.
+        Arguments and errors are those of `Encoder.load`; a model that gives more than one score is refused.
         """
         compiled = compiled and np.dtype(dtype) == np.float32
         if compiled:
