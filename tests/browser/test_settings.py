@@ -39,21 +39,21 @@ def test_a_run_is_stopped_resumed_taken_away_and_its_settings_used(tab, app):
     expect(page.get_by_test_id("stMultiSelect").get_by_text("32", exact=True)).to_be_visible()
     settled(page)
     page.get_by_role("button", name="Run the grid").click()
-    expect(page.get_by_text(re.compile(": [1-9] of 14 configurations"))).to_be_visible()
+    expect(page.get_by_text(re.compile(": [1-9] of 12 configurations"))).to_be_visible()
     stop_button(page).click()
-    expect(page.get_by_text(re.compile(r"^\d+ of 14 configurations are measured"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ of 12 configurations are measured"))).to_be_visible()
     page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_text(re.compile("of 14 configurations are measured"))).to_have_count(0)
+    expect(page.get_by_text(re.compile("of 12 configurations are measured"))).to_have_count(0)
     expect(stop_button(page)).to_have_count(0)
     expect(page.get_by_role("heading", name="Take it away")).to_be_visible()
     settled(page)
 
     rows = list(csv.DictReader(io.StringIO(downloaded(page, "CSV"))))
-    assert len({tuple(row[key] for key in ("chunk_tokens", "overlap")) for row in rows}) == len(rows) == 14
+    assert len({tuple(row[key] for key in ("chunk_tokens", "overlap")) for row in rows}) == len(rows) == 12
     content = json.loads(downloaded(page, "JSON"))
     assert len(content["values"][0]["mrr"]) == len(content["questions"]) == 34
     report = downloaded(page, "Report (HTML)")
-    assert report.count("<tr>") == 15
+    assert report.count("<tr>") == 13
     assert "plotly.js v" in report
     assert downloaded(page, "Questions").count("\n") == 34
 
@@ -77,7 +77,7 @@ def test_a_run_is_stopped_resumed_taken_away_and_its_settings_used(tab, app):
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_text("The app now has Splitter Sentences · Chunk size 256")).to_be_visible()
     open_tab(page, "Runs")
-    expect(page.get_by_text("14 of 14")).to_be_visible()
+    expect(page.get_by_text("12 of 12")).to_be_visible()
 
 
 def test_a_diagnosis_is_saved_as_a_report_and_its_measuring_can_be_stopped(tab, app):

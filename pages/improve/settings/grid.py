@@ -47,14 +47,9 @@ FIRST_LOOK: dict[str, list[Any]] = {
     "precision": [default("precision")],
 }
 ONE_SETTING = FIRST_LOOK | {key: [default(key)] for key in ("chunk_tokens", "pooling", "retriever")}
-SMALL, LARGE = 32, 256  # chunk sizes of the preset
 PRESETS: dict[str, dict[str, list[Any]]] = {
     "A first look": FIRST_LOOK,
-    "Chunk sizes": ONE_SETTING
-    | {
-        "chunk_tokens": [size for size in SETTINGS["chunk_tokens"].tried if SMALL <= size <= LARGE],
-        "overlap": [0, 16],
-    },
+    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlap": [0, 16]},
     **{
         f"Every {SETTINGS[key].name}": ONE_SETTING | {key: list(SETTINGS[key].choices)}
         for key in ("splitter", "pooling", "retriever", "precision")

@@ -19,7 +19,6 @@ from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
 from ui.models import load_encoder
-from ui.progress import TimeLeft
 from ui.server_settings import ENCODER, check_source
 from ui.text import escape_markdown, joined, show_error
 
@@ -33,13 +32,11 @@ def start(experiment: Experiment, documents: Sequence[Document], models: Mapping
     shared = all(document.name in bundled for document in documents)
     cache = shared_vectors() if shared else session_vectors()
     file, every = begin(experiment), experiment.configurations
-    name, left = escape_markdown(experiment.name), TimeLeft()
+    name = escape_markdown(experiment.name)
 
     def work(job: Job[None]) -> None:
         def report(n_done: float, _: int) -> None:
-            job.share = n_done / len(every)
-            counts = f"{len(job.rows):,} of {len(every):,} configurations"
-            job.words = f"{name}: {counts}{left(job.share)}"
+            job.report(n_done, len(every), f"{name}: {len(job.rows):,} of {len(every):,} configurations")
 
         def is_stopped() -> bool:
             return not job.take_turn()
