@@ -20,6 +20,7 @@ from engine.settings import SETTINGS
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
 from ui.reranker import reranker_picker, show_reranking_time
+from ui.search import Search
 from ui.setting_values import setting_widget, settings_in_use, widget_keys
 from ui.settings_card import show_settings_card
 from ui.text import joined
@@ -113,17 +114,18 @@ def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
     return documents, cut
 
 
-def search_sidebar(encoder: Encoder) -> tuple[list[Document], Cut, str, str, int]:
-    """Draw the sidebar of a page that searches; return documents, cut, pooling, retriever, passages."""
+def search_sidebar(encoder: Encoder) -> Search:
+    """Draw the sidebar of a page that searches; return what it searches, and how."""
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut, pooling = cut_settings(encoder, documents), pooling_settings(encoder, documents)
         with st.expander("Search", icon=":material/search:"):
-            retriever = retriever_setting(search_model(documents))
+            model = search_model(documents)
+            retriever = retriever_setting(model)
             k = setting_widget("k")
-    return documents, cut, pooling, retriever, k
+    return Search(documents, model, cut, pooling, retriever, k)
 
 
 def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:

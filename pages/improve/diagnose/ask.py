@@ -9,7 +9,6 @@ from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.location import Location, locate
 from engine.wording import beginning
 from pages.improve.diagnose.labelled import ranked_labels
-from pages.improve.diagnose.search import Search
 from ui.current import (
     LABELLED,
     PASTED,
@@ -24,6 +23,7 @@ from ui.current import (
 )
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
+from ui.search import Search
 from ui.text import escape_markdown
 from ui.widgets import MOST_QUESTION, check_typed
 
@@ -121,7 +121,7 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
     return Asked(one.question.text, one.reference.content, one.place)
 
 
-def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
+def ask_pasted(question: str, documents: list[Document]) -> Asked | None:
     """Draw a box for the passage, and search for it in all chosen documents."""
     key, current = "diagnose-passage", current_passage()
     texts = {document.name: document.text for document in documents}
@@ -145,12 +145,12 @@ def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
 
 
 @st.cache_data(max_entries=32, show_spinner="Looking for the passage…", scope="session")
-def place_of(passage: str, documents: tuple[Document, ...]) -> Location | None:
+def place_of(passage: str, documents: list[Document]) -> Location | None:
     """Find a passage in documents; the result is cached."""
     return locate(passage, documents)
 
 
-def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None:
+def ask_searched(question: str, documents: list[Document]) -> Asked | None:
     """Draw a search for a sentence of one document by some of its words."""
     left, right = st.columns(2)
     reason = "The document that contains the passage."

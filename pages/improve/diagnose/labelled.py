@@ -13,11 +13,11 @@ from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.setting_changes import passage_question
 from engine.retrieval.vector_cache import VectorCache
 from engine.wording import beginning
-from pages.improve.diagnose.search import Search
 from ui.corpus import session_vectors, shared_vectors
 from ui.documents import bundled_names
 from ui.questions.search import all_scores
 from ui.questions.sets import bundled_questions
+from ui.search import Search
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def ranked_labels(questions: tuple[Question, ...], search: Search) -> list[Label
     ]
 
 
-def holder(reference: Reference, question: Question, documents: tuple[Document, ...]) -> Document:
+def holder(reference: Reference, question: Question, documents: Sequence[Document]) -> Document:
     """Return the document that contains a passage, else the first of those that the question names."""
     called = [document for document in documents if stem(document.name) == question.corpus_id]
     there = (one for one in called if one.text[reference.start : reference.end] == reference.content)

@@ -29,11 +29,11 @@ from engine.wording import counted, readable_time
 from pages.improve.diagnose.ask import Asked
 from pages.improve.diagnose.fix import finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
-from pages.improve.diagnose.search import Search
 from ui.configurations import choose_values, value_words
 from ui.models import token_seconds_here
 from ui.progress import TimeLeft
 from ui.report import Report
+from ui.search import Search
 from ui.setting_values import configuration_of
 from ui.text import Strong, joined
 
@@ -147,7 +147,7 @@ def reads_again(configuration: Configuration) -> bool:
     return retriever.needs_tokens or retriever.needs_reranker
 
 
-def kept_rows(questions: tuple[Question, ...], of: tuple[str, tuple[Document, ...], str]) -> list[SweepRow]:
+def kept_rows(questions: tuple[Question, ...], of: tuple[str, list[Document], str]) -> list[SweepRow]:
     """Return the session's rows for these questions, the diagnosed one first; rows of others are dropped."""
     if ROWS not in st.session_state or st.session_state[ROWS][0] != (questions, of):
         st.session_state[ROWS] = ((questions, of), [])

@@ -11,17 +11,16 @@ from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, ask
 from pages.improve.diagnose.other_settings import current_configuration, show_other_settings
 from pages.improve.diagnose.rank import Ranking, ranking_of, show_rank
-from pages.improve.diagnose.search import Search
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
-from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.corpus import null_scores_of_documents
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.questions.sets import usable_questions
 from ui.report import Report, element, facts, paragraph
+from ui.search import Search
 from ui.setting_values import settings_in_use, settings_words
 from ui.settings import search_sidebar
 from ui.text import Strong
-from ui.uploaded_vectors import search_model
 
 
 @st.cache_resource(
@@ -38,9 +37,7 @@ def diagnosis_of(question: str, place: Location, search: Search) -> Diagnosis:
 
 def relevance_found(search: Search, found: Diagnosis, ranking: Ranking) -> float:
     """Return the relevance of the nearest of the passages found; without a near one, no answer is given."""
-    null_scores = null_scores_of_documents(
-        search.documents, search.model, search.cut, search.index.spec.pooling
-    )
+    null_scores = null_scores_of_documents(search.documents, search.model, search.cut, search.pooling)
     return null_scores.relevance(max(float(found.scores[row]) for row in ranking.order[: search.k]))
 
 
@@ -89,15 +86,11 @@ def save(report: Report, asked: Asked, search: Search) -> None:
 
 def main() -> None:
     """Draw the page."""
-    encoder = load_encoder()
-    documents, cut, pooling, retriever, k = search_sidebar(encoder)
-    if not documents:
+    search = search_sidebar(load_encoder())
+    if not search.documents:
         raise NoDocumentError
-    model = search_model(documents)
-    index = index_documents(documents, model, cut, pooling)
-    warm_bm25(index, retriever)
-    search = Search(tuple(documents), model, cut, index, retriever, k)
-    questions = tuple(usable_questions(documents))
+    _ = search.index  # embedded under its own progress bar, before anything is asked
+    questions = tuple(usable_questions(search.documents))
     if asked := ask(search, questions):
         show(asked, search, questions)
 

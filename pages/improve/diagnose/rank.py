@@ -13,10 +13,10 @@ from engine.retrieval.embedding_model import needs_encoder_message
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
-from pages.improve.diagnose.search import Search
 from ui.corpus import query_of
 from ui.look_inside import chunk_table
 from ui.report import Report
+from ui.search import Search
 from ui.similarity.explained import CHAPTERS, show_explained
 from ui.text import escape_markdown, joined
 from ui.widgets import chapters

@@ -13,10 +13,10 @@ from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.retrieval.retrievers import RETRIEVERS
 from pages.improve.diagnose.ask import Asked
 from pages.improve.diagnose.rank import Ranking
-from pages.improve.diagnose.search import Search
 from ui.chunk_paint import near_to, painted
 from ui.look_inside import chunk_table
 from ui.report import Report
+from ui.search import Search
 from ui.text import Strong
 
 IN_SHORT = "In short"

@@ -9,19 +9,18 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
-from engine.retrieval.embedding_model import Model
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from engine.wording import counted
 from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
-from ui.chunk_settings import Cut
-from ui.corpus import index_documents, query_of, warm_bm25
+from ui.corpus import query_of
 from ui.current import follow_question
 from ui.documents import documents_called
 from ui.questions.kept import BUNDLED, keep_label
 from ui.questions.search import sentences_with
 from ui.questions.sets import set_about, usable_questions
+from ui.search import Search
 from ui.text import escape_markdown, joined, show_text
 from ui.widgets import MOST_QUESTION, chapters, check_typed
 
@@ -31,11 +30,9 @@ MAX_NAMED = 3  # documents without questions
 CANDIDATE_HEIGHT = 103  # pixels: four lines
 
 
-def show_labelling(
-    documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
-) -> None:
+def show_labelling(search: Search) -> None:
     """Draw the form that labels questions by spans of documents, and the set they go into."""
-    st.markdown(f"**{escape_markdown(headline(*labelled_counts(documents)))}**")
+    st.markdown(f"**{escape_markdown(headline(*labelled_counts(search.documents)))}**")
     st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")
     name = set_to_extend()
     changed = follow_question("label-question")
@@ -49,39 +46,30 @@ def show_labelling(
         "not show which search is better.",
     ).strip()
     if check_typed(question, MOST_QUESTION):
-        show_candidates(question, documents, model, cut, pooling, retriever)
+        show_candidates(question, search)
         st.markdown("**Mark the passage**")
-        if found := passage_picker(documents):
+        if found := passage_picker(search.documents):
             show_keep_button(name, question, *found)
     else:
         st.info("Write a question to begin.", icon=":material/help:")
     show_set(name)
 
 
-def show_candidates(
-    question: str,
-    documents: Sequence[Document],
-    model: Model,
-    cut: Cut,
-    pooling: str,
-    retriever: str,
-) -> None:
+def show_candidates(question: str, search: Search) -> None:
     """Draw passages that may answer a question, each with a button that marks it."""
     st.markdown("**Find it**")
     how = chapters((SEARCH, WORDS), "label-how", label="Find it")
-    by_name = {document.name: document for document in documents}
     if how == SEARCH:
+        index, retriever = search.index, search.retriever
         st.caption(
             f"The best passages of {RETRIEVERS[retriever].label}. Labels from only one search favour that "
             "search: look by words, too."
         )
-        index = index_documents(documents, model, cut, pooling)
-        warm_bm25(index, retriever)
-        query = query_of(question, index, model)
-        scores = index_scores(retriever, question, query, index, model.as_encoder)  # (n_chunks,)
+        query = query_of(question, index, search.model)
+        scores = index_scores(retriever, question, query, index, search.model.as_encoder)  # (n_chunks,)
         rows = top(scores, CANDIDATES)
         best = [index.chunks[row] for row in rows.tolist()]
-        hits = [(by_name[chunk.document], chunk.start, chunk.end) for chunk in best]
+        hits = [(search.document(chunk.document), chunk.start, chunk.end) for chunk in best]
         if not hits:
             st.info(f"{RETRIEVERS[retriever].label} finds nothing for this question in these documents.")
     else:
@@ -94,7 +82,11 @@ def show_candidates(
             help="Sentences that contain words of your choice. Upper and lower case are the same, and parts "
             "of words count.",
         )
-        found = ((document, *span) for document in documents for span in sentences_with(words, document.text))
+        found = (
+            (document, *span)
+            for document in search.documents
+            for span in sentences_with(words, document.text)
+        )
         hits = list(islice(found, CANDIDATES))
         if words.strip() and not hits:
             st.info("No sentence of these documents contains all of these words.")

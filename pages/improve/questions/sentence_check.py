@@ -7,7 +7,6 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.documents.document import Document
 from engine.evaluation.sentence_check import (
     DEPTHS,
     WORDINGS,
@@ -18,16 +17,14 @@ from engine.evaluation.sentence_check import (
 )
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import RETRIEVERS
-from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
-from ui.corpus import index_documents, session_vectors, warm_bm25
+from ui.corpus import session_vectors
 from ui.export import show_figure
 from ui.figures import legend_below, styled
-from ui.models import reranker_name
 from ui.questions.search import all_scores
 from ui.questions.sets import N_SENTENCES, SENTENCE_CHECK_HELP
+from ui.search import Search
 from ui.widgets import slider
 
 LABELS = {"verbatim": "word by word", "paraphrase": "reworded"}
@@ -61,15 +58,13 @@ class Tested:
         ]
 
 
-def show_sentence_check(
-    documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
-) -> None:
+def show_sentence_check(search: Search) -> None:
     """Draw how often sentences of the documents find their own chunk."""
     result = st.container()
     reason = "The number of chunks among which that of the sentence is expected (containment@k)."
     k = slider("Among the first", range(1, 21), DEFAULT_K, "sentence-check-k", reason)
     st.caption(SENTENCE_CHECK_HELP)
-    tested = checked_sentences(documents, model, cut, pooling, retriever, reranker_name())
+    tested = checked_sentences(search)
     shares, counts = tested.shares(k), tested.counts()
     with result:
         st.markdown(f"**{summary(shares, k)}**")
@@ -87,22 +82,22 @@ def show_sentence_check(
         )
         st.caption(
             f"{sum(counts)} sentences, each word by word and reworded, from thirds of the documents. "
-            f"Searched as the app is now: {RETRIEVERS[retriever].label}, pooling {pooling_label(pooling)}. "
+            f"Searched as the app is now: {RETRIEVERS[search.retriever].label}, pooling "
+            f"{pooling_label(search.pooling)}. "
             f"Bars that fall towards the tail say that the ends of documents or of chunks are lost.{few}"
         )
 
 
-@st.cache_data(max_entries=4, show_spinner=False, scope="session")
-def checked_sentences(
-    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str, retriever: str, reranker: str
-) -> Tested:
-    """Ask the sentence check's questions; cached, for each cross-encoder by itself."""
-    index = index_documents(documents, _model, cut, pooling)
-    warm_bm25(index, retriever)
-    probes = sentence_questions(documents, N_SENTENCES)
-    texts = tuple(probe.question.text for probe in probes)
-    scores = all_scores(texts, index, _model, retriever, session_vectors())
-    return Tested(tuple(probes), scores, own_chunks([probe.question for probe in probes], index.chunks))
+@st.cache_data(
+    max_entries=4, show_spinner=False, scope="session", hash_funcs={Search: lambda search: search.ranked}
+)
+def checked_sentences(search: Search) -> Tested:
+    """Ask the sentence check's questions."""
+    probes = sentence_questions(search.documents, N_SENTENCES)
+    questions = [probe.question for probe in probes]
+    texts = tuple(question.text for question in questions)
+    scores = all_scores(texts, search.index, search.model, search.retriever, session_vectors())
+    return Tested(tuple(probes), scores, own_chunks(questions, search.index.chunks))
 
 
 def summary(shares: dict[str, list[float]], k: int) -> str:

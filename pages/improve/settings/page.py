@@ -43,7 +43,8 @@ def check_documents(documents: Sequence[Document]) -> None:
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
-    documents, cut, *_ = search_sidebar(encoder)
+    search = search_sidebar(encoder)
+    documents, cut = search.documents, search.cut
     show_running()
     grid, results, runs, answers = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
     if grid.open:

@@ -221,20 +221,17 @@ def app_check_page():
     import streamlit as st
 
     from pages.improve.questions.sentence_check import checked_sentences
-    from ui.chunk_settings import Cut
     from ui.models import load_encoder
+    from ui.settings import search_sidebar
 
-    state = st.session_state
-    state["tested"] = checked_sentences(
-        state["given"], load_encoder(), Cut(*state["cut"]), state["pooling"], state["retriever"], ""
-    )
+    st.session_state["tested"] = checked_sentences(search_sidebar(load_encoder()))
 
 
 @pytest.mark.parametrize(("pooling", "retriever"), [("cls", "dense"), ("mean", "bm25")])
 def test_the_sentence_check_searches_as_the_app_does(encoder, pooling, retriever):
     splitting = Splitting("fixed", 32, 0)
-    given = {"given": DOCUMENTS, "cut": (splitting, 0, 256), "pooling": pooling, "retriever": retriever}
-    app = app_of(app_check_page, **given).run()
+    used = {"splitter": "fixed", "chunk_tokens": 32, "pooling": pooling, "retriever": retriever}
+    app = app_of(app_check_page, **own_documents(*DOCUMENTS), **used).run()
     tested = app.session_state["tested"]
     chunks = [chunk for document in DOCUMENTS for chunk in split(document, encoder.tokenizer, splitting)]
     questions = [probe.question for probe in sentence_questions(DOCUMENTS, N_SENTENCES)]

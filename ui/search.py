@@ -1,36 +1,45 @@
-"""What is searched, and how, when a passage is diagnosed."""
+"""What a page searches, and how."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from engine.documents.document import Document
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from ui.chunk_settings import Cut, cut_values
+from ui.corpus import index_documents, warm_bm25
 from ui.models import reranker_name
 
 
 @dataclass(frozen=True)
 class Search:
-    """Documents, their index, and how it is searched: the first ``k`` chunks count as found."""
+    """Documents, and how they are searched: the first ``k`` chunks count as found."""
 
-    documents: tuple[Document, ...]
+    documents: list[Document]
     model: Model
     cut: Cut
-    index: Index
+    pooling: str
     retriever: str
     k: int
+
+    @cached_property
+    def index(self) -> Index:
+        """The index of the documents, with that of their words if the retriever uses it."""
+        index = index_documents(self.documents, self.model, self.cut, self.pooling)
+        warm_bm25(index, self.retriever)
+        return index
 
     @property
     def settings(self) -> dict[str, Any]:
         """The values of the widgets that give this search, by their keys."""
-        own = {"pooling": self.index.spec.pooling, "retriever": self.retriever, "k": self.k}
+        own = {"pooling": self.pooling, "retriever": self.retriever, "k": self.k}
         return cut_values(self.cut) | own
 
     @property
     def embedded(self) -> tuple[object, ...]:
         """What the vectors depend on, as a key of caches."""
-        return self.documents, self.cut, self.index.spec.pooling
+        return self.documents, self.cut, self.pooling
 
     @property
     def ranked(self) -> tuple[object, ...]:
