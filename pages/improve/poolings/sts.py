@@ -54,10 +54,9 @@ FORMAT = (
 
 @dataclass(frozen=True)
 class StsResults:
-    """Pairs with people's scores ``gold (n_pairs,)``, and every strategy's cosines ``(n_pairs,)``."""
+    """Pairs with people's scores, and every strategy's cosines ``(n_pairs,)``."""
 
     pairs: tuple[Pair, ...]
-    gold: Array
     cosines: dict[str, Array]
     found: tuple[StrategyCorrelation, ...]  # best first
 
@@ -116,7 +115,7 @@ def correlated(content: str, max_tokens: int, _pairs: Sequence[Pair], _encoder: 
         cosines = sts_scores(_encoder, _pairs, max_tokens=max_tokens, on_progress=show)
     with st.spinner("Resampling the pairs, for the intervals…"):
         found = correlations(_pairs, cosines, BASELINE)
-    return StsResults(tuple(_pairs), np.array([pair.score for pair in _pairs]), cosines, tuple(found))
+    return StsResults(tuple(_pairs), cosines, tuple(found))
 
 
 def show_correlations(results: StsResults) -> None:
@@ -172,16 +171,16 @@ def show_strategy(results: StsResults, chapter: str) -> None:
         persist_state="session",
         help="The strategy whose cosines are drawn, the best first.",
     )
-    cosines = results.cosines[strategy]
+    cosines, gold = results.cosines[strategy], np.array([pair.score for pair in results.pairs])
     if chapter == PAIRS:
         show_figure(
-            pair_figure(results.pairs, results.gold, cosines),
+            pair_figure(results.pairs, gold, cosines),
             "sts-pairs",
-            {"score": results.gold, "cosine": cosines},
+            {"score": gold, "cosine": cosines},
             alt=f"{len(cosines)} pairs: people's score against the cosine of {strategy}",
         )
         return
-    gold_ranks, ranks = rankdata(-results.gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
+    gold_ranks, ranks = rankdata(-gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
     st.caption("Place 1 is the most alike of all pairs. Pairs that share a score share the middle place.")
     away = np.abs(gold_ranks - ranks)
     for row in np.argsort(-away, kind="stable")[:MAX_PAIRS_SHOWN].tolist():

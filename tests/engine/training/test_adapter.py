@@ -6,7 +6,7 @@ from safetensors.numpy import load_file
 
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
-from engine.training.losses import info_nce, softmax_loss
+from engine.training.losses import softmax_loss
 from engine.training.search import adapter as module
 from engine.training.search.adapter import Adapter, fit_adapter, hardest_chunks, train_adapter
 from engine.training.search.tuned_model import save_adapter
@@ -23,23 +23,6 @@ def turned():
     turn = np.eye(D) + 0.45 * rng.normal(size=(D, D))
     asked = l2_normalize(chunks[:60] @ turn.T).astype(np.float32)
     return asked, chunks, np.eye(60, 120, dtype=bool)
-
-
-def test_gradients_of_several_relevant_keys_are_those_of_autograd(torch):
-    rng = np.random.default_rng(3)
-    queries, keys, relevant = rng.normal(size=(4, D)), rng.normal(size=(7, D)), rng.random((4, 7)) < 0.4
-    relevant[:, 0] = True
-    q, k = (torch.tensor(x, requires_grad=True) for x in (queries, keys))
-    normalize = torch.nn.functional.normalize
-    log_probs = torch.log_softmax(20 * normalize(q, dim=1) @ normalize(k, dim=1).T, dim=1)
-    expected = -torch.stack(
-        [row[torch.tensor(r)].mean() for row, r in zip(log_probs, relevant, strict=True)]
-    ).mean()
-    expected.backward()
-    loss, d_queries, d_keys = info_nce(queries, keys, relevant)
-    assert loss == pytest.approx(float(expected.detach()))
-    np.testing.assert_allclose(d_queries, q.grad.numpy(), atol=1e-12)
-    np.testing.assert_allclose(d_keys, k.grad.numpy(), atol=1e-12)
 
 
 def test_a_question_without_an_answer_is_told():

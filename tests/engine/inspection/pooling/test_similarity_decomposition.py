@@ -14,23 +14,14 @@ from engine.inspection.pooling.similarity_decomposition import (
     text_units,
 )
 from engine.layers.norm import l2_normalize
+from engine.layers.pooling import POOLINGS
 from engine.retrieval.maxsim import MAXSIM
 from tests.engine.models.test_encoder_families import save
 
 CORPUS = ["How do cats sleep?", "A feline rests curled up.", "Interest rates rose again.", "The end."]
 QUESTION = "How do cats sleep?"
 PASSAGE = "A feline rests curled up. It naps through unbelievably warm afternoons, 東京!"
-SUMS = (
-    "mean",
-    "cls",
-    "mean_sqrt_len_tokens",
-    "weightedmean",
-    "lasttoken",
-    "idf",
-    "attention",
-    "last4",
-    "first_last",
-)
+PARTS = [strategy for strategy in POOLINGS if strategy != "pooler"]
 LEVELS = ("tokens", "words", "sentences")
 TEXTS = st.text(st.sampled_from("cat naps unbelievably. É東,'\n-3[]한"), max_size=40)
 
@@ -40,23 +31,18 @@ def weighing(encoder):
     return encoder.with_idf(CORPUS)
 
 
-def test_all_sums_are_covered(weighing):
-    assert {*SUMS, "max", "pooler"} == set(weighing.poolings)
-
-
-@pytest.mark.parametrize("strategy", [*SUMS, "max"])
+@pytest.mark.parametrize("strategy", PARTS)
 def test_contributions_add_up_to_the_cosine(weighing, strategy):
     u, v = weighing.encode([QUESTION, PASSAGE], strategy)
     found = decompose_similarity(weighing, QUESTION, PASSAGE, strategy)
     assert found.matrix.dtype == np.float64
     assert found.matrix.shape == (len(found.first.encoding), len(found.second.encoding))
     assert found.score == pytest.approx(float(u @ v), abs=1e-6)
-    assert found.matrix.sum() == pytest.approx(found.score, abs=1e-6)
     back = decompose_similarity(weighing, PASSAGE, QUESTION, strategy)
     np.testing.assert_allclose(found.matrix, back.matrix.T, rtol=0, atol=1e-6)
 
 
-@given(TEXTS, TEXTS, st.sampled_from([*SUMS, "max", MAXSIM]))
+@given(TEXTS, TEXTS, st.sampled_from([*PARTS, MAXSIM]))
 def test_any_two_texts_add_up_whatever_is_summed_first(weighing, first, second, strategy):
     found = decompose_similarity(weighing, first, second, strategy, max_tokens=24)
     assert found.matrix.sum() == pytest.approx(found.score, abs=1e-6)

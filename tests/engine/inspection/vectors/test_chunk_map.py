@@ -24,25 +24,14 @@ def blobs(n_blobs, n_each, d_model=16, spread=0.1, seed=0):
     return l2_normalize(middles + spread * rng.normal(size=middles.shape)).astype(np.float32)
 
 
-def test_pca_equals_scikit_learn_in_places_signs_and_shares():
-    vectors = blobs(5, 20)
-    official = PCA(2).fit(vectors.astype(np.float64))
+@given(st.integers(4, 30), st.integers(2, 12), st.integers(0, 999))
+def test_pca_equals_scikit_learn_in_places_signs_and_shares(n, d_model, seed):
+    vectors = np.random.default_rng(seed).normal(size=(n, d_model))
+    official = PCA(2, svd_solver="full").fit(vectors)
     plane = pca_projection(vectors)
     np.testing.assert_allclose(plane.points, official.transform(vectors), atol=1e-6)
     np.testing.assert_allclose(plane.explained, official.explained_variance_ratio_, atol=1e-7)
-    np.testing.assert_allclose(plane.project(vectors[7]), plane.points[7], atol=1e-6)
-
-
-@given(st.integers(3, 30), st.integers(2, 12), st.integers(0, 999))
-def test_pca_keeps_no_distance_longer_than_it_is_and_its_shares_add_up(n, d_model, seed):
-    vectors = np.random.default_rng(seed).normal(size=(n, d_model))
-    plane = pca_projection(vectors)
-    gaps = np.linalg.norm(vectors[:, None] - vectors, axis=-1)
-    drawn = np.linalg.norm(plane.points[:, None] - plane.points, axis=-1)
-    assert (drawn <= gaps + 1e-9).all()
-    assert 0 <= plane.explained[1] <= plane.explained[0] <= plane.explained.sum() <= 1 + 1e-9
-    variances = plane.points.var(axis=0) / vectors.var(axis=0).sum()
-    np.testing.assert_allclose(plane.explained, variances, atol=1e-9)
+    np.testing.assert_allclose(plane.project(vectors[3]), plane.points[3], atol=1e-6)
 
 
 def test_chunks_that_are_all_alike_lie_on_one_spot():
