@@ -1,5 +1,6 @@
 """The folder in which the app keeps what outlives a session, if it may."""
 
+from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ import streamlit as st
 from platformdirs import user_data_path
 from streamlit import runtime
 
+from engine.atomic_write import write_atomically
 from ui.server_settings import OFF, WORKSPACES, is_public, server_setting
 
 VECTORS = "vectors.sqlite3"  # a file in it
@@ -46,9 +48,19 @@ def model_file(name: str, suffix: str = ".safetensors") -> Path | None:
     return None if folder is None else folder / MODELS / f"{name}{suffix}"
 
 
-def may_write(model: Path) -> bool:
-    """Whether the user has not switched the keeping of models off since `model_file` returned a file."""
-    return not (model.parents[1] / SWITCHED_OFF).exists()
+def write_model(file: Path | None, content: Callable[[], bytes]) -> str:
+    """Write a model into its `model_file`, whole or not at all; return "cannot be kept in …", or "".
+
+    Nothing is written where it is not kept, or where the user has switched that off since.
+    """
+    if file is None or (file.parents[1] / SWITCHED_OFF).exists():
+        return ""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, content())
+    except OSError as error:
+        return f"cannot be kept in {file.parent} ({error.strerror})"
+    return ""
 
 
 def is_local() -> bool:

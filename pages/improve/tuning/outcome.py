@@ -2,11 +2,9 @@
 
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
-from engine.atomic_write import write_atomically
 from engine.errors import ModelFileError
 from engine.evaluation.significance import Comparison
 from engine.training.search.cross_validation import MAIN, is_better, is_worse
@@ -59,16 +57,6 @@ def interval(found: Comparison) -> str:
 def model_zip(tuned: Tuned) -> bytes:
     """Return the tuned model as a .zip file, with its outcome as its card."""
     return tuned_zip(tuned.encoder, tuned.adapter, f"{outcome(tuned)} {document_outcome(tuned)}")
-
-
-def keep_tuned(tuned: Tuned, file: Path) -> str:
-    """Write the tuned model; return why it could not be kept, empty if it is."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, model_zip(tuned))
-    except OSError as error:
-        return f"The tuned model cannot be kept in {file.parent} ({error.strerror}): download it below."
-    return ""
 
 
 def show_kept() -> None:

@@ -89,7 +89,8 @@ def show_results(found: Outcome) -> None:
         "they had not seen."
     )
     if found.not_kept:
-        st.warning(escape_markdown(found.not_kept), icon=":material/cloud_off:")
+        words = f"The tuned model {found.not_kept}: download it below."
+        st.warning(escape_markdown(words), icon=":material/cloud_off:")
     show_download(lambda: model_zip(tuned), tuned.keep)
 
 

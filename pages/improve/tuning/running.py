@@ -13,10 +13,10 @@ from engine.evaluation.questions import Question, relevance
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import Tuned, TuningData, tune
-from pages.improve.tuning.outcome import KEPT_NAME, keep_tuned
+from pages.improve.tuning.outcome import KEPT_NAME, model_zip
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
-from ui.data_folder import may_write, model_file
+from ui.data_folder import model_file, write_model
 from ui.jobs import Job, start_job
 
 
@@ -73,7 +73,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
         asked = index.encoder(encoder).encode_query(labelled.questions, pooling="mean")
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
         tuned = tune(task, request.settings, request.n_folds, request.n_epochs, report)
-        not_kept = keep_tuned(tuned, file) if file is not None and may_write(file) else ""
+        not_kept = write_model(file, lambda: model_zip(tuned))
         return Outcome(labelled, tuned, not_kept)
 
     start_job("tuning", work, request=request, page="improve/tuning")

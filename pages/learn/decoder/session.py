@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.atomic_write import write_atomically
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.generation.sampling import Sampling
@@ -36,7 +35,7 @@ from engine.training.language.vocabulary import (
     token_texts,
     tokenizer_of,
 )
-from ui.data_folder import may_write, model_file
+from ui.data_folder import model_file, write_model
 from ui.jobs import Job, drop_job, start_job
 from ui.tokens import visible_blanks
 
@@ -128,14 +127,9 @@ class TrainingSession:
             self.job.wait()  # returns at the end, since the job writes no text
 
     def keep(self, file: Path | None) -> None:
-        """Write the checkpoint into a file, whole or not at all, if the session's work is kept."""
-        if file is None or self.deleted or not may_write(file):
-            return
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, checkpoint_bytes(self.checkpoint))
-        except OSError as error:
-            raise InputError(f"the model cannot be kept in {file.parent} ({error.strerror})") from error
+        """Write the checkpoint into a file, if the session's work is kept."""
+        if not self.deleted and (problem := write_model(file, lambda: checkpoint_bytes(self.checkpoint))):
+            raise InputError(f"the model {problem}")
 
 
 def current() -> TrainingSession | None:
@@ -149,7 +143,7 @@ def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTok
     vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece, choice.keep_unknown)
     config = SmallDecoderConfig(vocabulary.size, **choice.sizes)
     checkpoint = Checkpoint(TrainingState.fresh(config, choice.settings.seed), vocabulary)
-    return keep(checkpoint, choice, documents, wordpiece)
+    return store(checkpoint, choice, documents, wordpiece)
 
 
 def restore(
@@ -159,7 +153,7 @@ def restore(
     now = current()
     checkpoint = read_checkpoint(content, None if now is None else now.state.config)
     try:
-        return keep(checkpoint, choice, documents, wordpiece)
+        return store(checkpoint, choice, documents, wordpiece)
     except InputError as error:
         raise InputError(
             f"the checkpoint cannot continue on the chosen documents ({error}): choose those that it was "
@@ -167,7 +161,7 @@ def restore(
         ) from error
 
 
-def keep(
+def store(
     checkpoint: Checkpoint, choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer
 ) -> TrainingSession:
     """Write the corpus's tokens to a file, and store a training on them for the browser session."""

@@ -11,10 +11,11 @@ from engine.evaluation.significance import Comparison
 from engine.training.search.cross_validation import CrossValidated, MetricChange, Spread
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
-from pages.improve.tuning.outcome import document_outcome, keep_tuned, outcome
+from pages.improve.tuning.outcome import document_outcome, outcome
 from pages.improve.tuning.running import Stopped
 from tests.apps import app_of, said, tables
 from ui.chunk_settings import Cut
+from ui.data_folder import write_model
 from ui.server_settings import WORKSPACES
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -110,7 +111,7 @@ def test_an_adapter_is_trained_judged_and_kept(tmp_path, monkeypatch):
 
 def test_a_model_that_cannot_be_kept_is_told(tmp_path):
     (tmp_path / "models").write_text("not a folder")
-    assert "cannot be kept" in keep_tuned(tuned(GAIN, GAIN, True), tmp_path / "models" / "tuned.zip")
+    assert "cannot be kept" in write_model(tmp_path / "models" / "tuned.zip", lambda: b"model")
 
 
 def test_a_failure_is_one_clear_line():
