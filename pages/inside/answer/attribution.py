@@ -26,7 +26,7 @@ from engine.generation.sentences import Sentence, sentences_of
 from engine.layers.tracing import Array
 from engine.wording import beginning
 from pages.inside.answer.compare import NO_PASSAGES
-from pages.inside.answer.figures import drop_map, share_map
+from pages.inside.answer.figures import sentence_map
 from ui.asking import session_prefix_cache
 from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
@@ -43,33 +43,45 @@ UNSUPPORTED = f"{BADGE};border:2px solid {VERMILION}"
 
 @dataclass(frozen=True)
 class Attribution:
-    """An answer's sentences with both measures: attention, and log-probability without each passage."""
+    """What an answer rests on: attention, and the log-probability without each passage.
 
+    ``prompt`` is the answer's, without the thought; ``ids`` are its tokens but for the end.
+    """
+
+    prompt: Prompt
+    ids: tuple[int, ...]
     sentences: tuple[Sentence, ...]
     attention: AttentionShares
     left_out: LeaveOneOut
 
 
+def attribution_of(written: Written) -> Attribution | None:
+    """Measure what an answer rests on; draw why not and return None where it has no words."""
+    decoder, prompt = load_decoder(), written.prompt
+    ids = tuple(number for number in written.ids if number not in decoder.end_ids)
+    if not ids:
+        st.info("The answer has no words, so no passage can support it.")
+        return None
+    if written.thought_ids:
+        prompt = without_thinking(prompt, decoder)
+    return read_again(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids)
+
+
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def attribution(
+def read_again(
     model: str, kv_bits: int, _prompt: Prompt, prompt_ids: tuple[int, ...], ids: tuple[int, ...]
 ) -> Attribution:
-    """Measure attention and leave-one-out for an answer, under a progress bar; cached for the session."""
+    """Read an answer again, under a progress bar; cached for the session."""
     decoder = load_decoder()
     with st.spinner("Reading the answer again, recording attention…"):
         attention = attention_to_passages(decoder, _prompt, ids, session_prefix_cache())
     with counting("Reading the answer again without passages", "readings") as show:
         left_out = leave_one_out(decoder, _prompt, ids, on_progress=show)
-    return Attribution(sentences_of(ids, decoder.tokenizer), attention, left_out)
+    return Attribution(_prompt, ids, sentences_of(ids, decoder.tokenizer), attention, left_out)
 
 
 def show_attribution(written: Written) -> None:
     """Draw the passages that each sentence rests on, and how far attention agrees."""
-    decoder = load_decoder()
-    ids = tuple(number for number in written.ids if number not in decoder.end_ids)
-    if not ids:
-        st.info("The answer has no words, so no passage can support it.")
-        return
     if not written.prompt.sources:
         st.info(NO_PASSAGES)
         return
@@ -77,11 +89,11 @@ def show_attribution(written: Written) -> None:
         "The model reads its own answer again with one passage taken out of the prompt. A sentence that "
         "becomes less probable rested on that passage."
     )
-    prompt = written.prompt
     if written.thought_ids:
-        prompt = without_thinking(prompt, decoder)
         st.caption("It is read without its thought, which may repeat the passages.")
-    found = attribution(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids)
+    found = attribution_of(written)
+    if found is None:
+        return
     supports = support(found.left_out, found.sentences)
     show_sentences(found.sentences, supports)
     show_passages(written, supports)
@@ -155,7 +167,7 @@ def show_maps(written: Written, found: Attribution) -> None:
     with left:
         st.caption("Attention: share of each passage")
         show_figure(
-            share_map(shares[:, :n_passages], rows, passages),
+            sentence_map(shares[:, :n_passages], rows, passages, are_shares=True),
             name="attention-to-passages",
             arrays={"share": shares, "by_layer_and_head": found.attention.shares},
             alt="Share of attention from each sentence to each passage",
@@ -166,7 +178,7 @@ def show_maps(written: Written, found: Attribution) -> None:
     with right:
         st.caption("Leaving it out: fall of log-probability, nats per token")
         show_figure(
-            drop_map(np.hstack([drops, without_any]), rows, [*passages, "all"]),
+            sentence_map(np.hstack([drops, without_any]), rows, [*passages, "all"], are_shares=False),
             name="drops-without-passages",
             arrays={
                 "drop_per_token": drops,

@@ -17,17 +17,16 @@ from engine.generation.sentences import token_texts
 from engine.generation.thinking import without_thought
 from engine.wording import beginning
 from ui.asking import session_prefix_cache, show_writing
-from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
+from ui.colours import ADDED, FAINT, REMOVED, source_colour
 from ui.jobs import Job, current_job, start_job
 from ui.models import load_decoder
 from ui.settings import Settings
-from ui.text import escape_html, faint_html, passage_label, show_error, show_text
+from ui.text import escape_html, passage_label, show_error, show_text
 
 # Removed words are struck through as well, so that more than colour tells them apart.
 GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"
 NEW = f"background:{ADDED};color:inherit;text-decoration:none;border-radius:3px"
 NO_PASSAGES = "No passage fitted into the prompt: allow more prompt tokens under Answer in the sidebar."
-FIRST = f"outline:2px solid {ORANGE};outline-offset:1px;border-radius:3px"
 
 
 def show_side_by_side(titles: tuple[str, str], texts: tuple[str, str]) -> None:
@@ -56,11 +55,6 @@ def words(text: str) -> list[str]:
     return re.findall(r"\s+|\w+|[^\w\s]", text)
 
 
-def branch_html(before: str, at: str, after: str) -> str:
-    """Return an answer as HTML: the shared beginning in grey, the first differing token framed, the rest."""
-    return f'{faint_html(before)}<b style="{FIRST}">{escape(at)}</b>{escape(after)}'
-
-
 def show_without(written: Written, settings: Settings) -> None:
     """Draw a switch for each passage, and the answer without the switched-off ones next to the original."""
     if not written.prompt.sources:
@@ -87,7 +81,7 @@ def show_without(written: Written, settings: Settings) -> None:
     except GlassboxError as error:
         show_error(error)
         return
-    show_difference(written, without_thought(found.text), off)
+    show_difference(written, without_thought("".join(answer_texts(found.ids))), off)
     if written.thought:
         st.caption("The answer without them is written without a thought.")
     if settings.answer.sampling.temperature > 0:
@@ -145,11 +139,6 @@ class Continuation:
 
     ids: tuple[int, ...]
     reused_tokens: int
-
-    @property
-    def text(self) -> str:
-        """The answer's text."""
-        return "".join(answer_texts(self.ids))
 
 
 def answer_texts(ids: Sequence[int]) -> list[str]:

@@ -7,9 +7,9 @@ import streamlit as st
 
 from engine.generation.answer import Written
 from engine.generation.decoder import Decoder
-from engine.generation.passages import ids_without, without_thinking
+from engine.generation.passages import ids_without
 from engine.inspection.model.patching import PromptPair, align_prompts
-from pages.inside.answer.attribution import attribution
+from pages.inside.answer.attribution import attribution_of
 from pages.inside.answer.compare import show_side_by_side, word_differences
 from ui.models import load_decoder
 from ui.text import escape_markdown
@@ -55,16 +55,11 @@ def pair_of_answer(written: Written) -> NamedPair | None:
 
     None where the answer has no words.
     """
-    decoder = load_decoder()
-    ids = tuple(number for number in written.ids if number not in decoder.end_ids)
-    if not ids:
-        st.info("The answer has no words, so nothing can be traced to a passage.")
+    found = attribution_of(written)
+    if found is None:
         return None
-    prompt = written.prompt
-    if written.thought_ids:
-        prompt = without_thinking(prompt, decoder)
-    found = attribution(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids).left_out
-    drops = found.complete - found.without  # (n_passages, n_answer)
+    decoder, prompt, ids = load_decoder(), found.prompt, found.ids
+    drops = found.left_out.complete - found.left_out.without  # (n_passages, n_answer)
     best_passage, best_token = np.unravel_index(drops.argmax(), drops.shape)
     left, right = st.columns(2)
     identity = hash((prompt.ids, ids))

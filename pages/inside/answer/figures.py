@@ -79,28 +79,19 @@ def candidate_bars(candidates: Sequence[Candidate], chosen: int) -> go.Figure:
     return styled(figure, height=120 + 32 * len(labels))
 
 
-def share_map(shares: Array, rows: Sequence[str], columns: Sequence[str]) -> go.Figure:
-    """Heat map of shares of attention, ``(n_sentences, n_columns)``, from 0 to the largest."""
-    look: dict[str, object] = {"zmin": 0, "zmax": float(shares.max()), **numbered_cells("%{z:.1%}")}
-    return sentence_map(shares, rows, columns, "%{z:.2%}", ".0%", look)
+def sentence_map(values: Array, rows: Sequence[str], columns: Sequence[str], are_shares: bool) -> go.Figure:
+    """Heat map of sentences (down) and passages, with a number in each cell.
 
-
-def drop_map(drops: Array, rows: Sequence[str], columns: Sequence[str]) -> go.Figure:
-    """Heat map of drops of log-probability per token, ``(n_sentences, n_columns)``, 0 in the middle."""
-    bound = max(float(np.abs(drops).max()), 0.1)
-    look = {"zmin": -bound, "zmax": bound, "reversescale": True, **numbered_cells("%{z:.2f}", signed=True)}
-    return sentence_map(drops, rows, columns, "%{z:.3f} nats per token", ".2~g", look)
-
-
-def sentence_map(
-    values: Array,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    shown: str,
-    number_format: str,
-    look: dict[str, object],
-) -> go.Figure:
-    """Heat map of sentences (down) and passages; ``shown`` is the number in the text over a cell."""
+    Shares of attention have colours from 0 to the largest, drops of log-probability from 0 in the middle.
+    """
+    if are_shares:
+        shown, number_format = "%{z:.2%}", ".0%"
+        look = {"zmin": 0, "zmax": float(values.max()), **numbered_cells("%{z:.1%}")}
+    else:
+        shown, number_format = "%{z:.3f} nats per token", ".2~g"
+        bound = max(float(np.abs(values).max()), 0.1)
+        look = {"zmin": -bound, "zmax": bound, "reversescale": True}
+        look |= numbered_cells("%{z:.2f}", signed=True)
     down, across = ([escape_plotly(name) for name in names] for names in (rows, columns))
     figure = heat_map(values, down, across, f"%{{y}}<br>%{{x}}: {shown}", number_format, **look)
     figure.update_xaxes(type="category", side="top", tickangle=0)

@@ -1,6 +1,8 @@
 """Where the answer comes from: heads, layers and positions that carry a fact from a passage to the answer."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
 import streamlit as st
@@ -13,6 +15,9 @@ from engine.inspection.model.patching import (
     Part,
     PromptPair,
     expected_seconds,
+    patch_each_head,
+    patch_heads,
+    patch_positions,
     read_pair,
     strongest,
 )
@@ -28,16 +33,8 @@ from pages.inside.answer.fact_pair import (
 )
 from pages.inside.answer.figures import effect_map
 from pages.inside.answer.lens import show_lens
-from pages.inside.answer.sweeps import (
-    TOGETHER,
-    Measured,
-    What,
-    positions_of,
-    start_sweep,
-    sweep_of,
-)
 from ui.export import show_figure
-from ui.jobs import follow_progress
+from ui.jobs import Job, current_job, follow_progress, session_jobs, start_job
 from ui.models import load_decoder
 from ui.tables import show_table
 from ui.text import escape_plotly, show_error
@@ -50,6 +47,15 @@ PARTS: dict[str, Part] = {
     "Attention output": "attention",
     "Feed-forward output": "ffn",
 }
+PAGE = "inside/answer"
+MAX_POSITIONS = 24  # the last ones of both prompts
+TOGETHER = 5  # heads that are patched together, too
+What = Literal["heads"] | Part
+
+
+def positions_of(pair: PromptPair) -> int:
+    """Return how many of a pair's last positions are compared."""
+    return min(max(MAX_POSITIONS, len(pair.answer)), pair.n_aligned)
 
 
 @dataclass(frozen=True)
@@ -137,28 +143,63 @@ def alignment_words(pair: PromptPair) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Effects of all patches, NaN for those left out, and of the strongest heads patched together."""
+
+    effects: Array
+    together: float = 0.0
+
+
 def measured(named: NamedPair, what: What, n_patches: int, seconds: float) -> Measured | None:
-    """Return a sweep's result; until there is one, draw its button or its progress."""
-    sweep = sweep_of(named.pair, what)
-    if sweep is None:
+    """Return the effects of patches; until they are measured, draw the button or the progress."""
+    decoder, name = load_decoder(), f"patches-{what}"
+    request = (decoder.name, decoder.kv_bits, named.pair)
+    measure = partial(start_measuring, name, named.pair, what, request)
+    job: Job[Measured] | None = current_job(name, request)
+    if job is None:
         st.button(
             f"Measure {n_patches:,} patches, about {readable_time(seconds)}",
             key=f"origin-measure-{what}",
             type="primary",
             icon=":material/science:",
-            on_click=start_sweep,
-            args=(named.pair, what),
+            on_click=measure,
             help="It goes on while you are on other pages.",
         )
         return None
-    if not sweep.done:
-        follow_progress(sweep, "origin", "Ends the measurement; what is done is shown.")
+    if not job.done:
+        follow_progress(job, "origin", "Ends the measurement; what is done is shown.")
         return None
-    found = sweep.result()
+    found = job.result()
     if n_missing := int(np.isnan(found.effects).sum()):
         st.warning(f"Stopped: {n_missing:,} of {found.effects.size:,} patches were not measured.")
-        st.button("Measure all again", key="origin-again", on_click=start_sweep, args=(named.pair, what))
+        st.button("Measure all again", key="origin-again", on_click=measure)
     return found if n_missing < found.effects.size else None
+
+
+def start_measuring(name: str, pair: PromptPair, what: What, request: object) -> None:
+    """Patch all heads or positions of a pair in a job; stop the one that is running, if any."""
+    for other in session_jobs().values():
+        if other.page == PAGE:
+            other.stop()
+    decoder = load_decoder()
+
+    def work(job: Job[Measured]) -> Measured:
+        job.words = "Reading both prompts…"
+
+        def go_on(done: int, total: int) -> bool:
+            job.report(done, total, f"{done:,} of {total:,} patches")
+            return job.take_turn()
+
+        if what != "heads":
+            runs = read_pair(decoder, pair, positions_of(pair))
+            return Measured(runs.effects(patch_positions(runs, what, go_on)))
+        runs = read_pair(decoder, pair, len(pair.answer))
+        effects = runs.effects(patch_each_head(runs, go_on))
+        together = patch_heads(runs, strongest(effects, TOGETHER))
+        return Measured(effects, float(runs.effects(np.array(together))))
+
+    start_job(name, work, request=request, page=PAGE)
 
 
 def gap_words(named: NamedPair, runs: PairRuns) -> str:
@@ -177,7 +218,7 @@ def show_heads(named: NamedPair, read: Reading) -> None:
     layer, head = best[0]
     st.markdown(
         f"**Layer {layer}, head {head} moves {found.effects[layer, head]:.0%} of {gap_words(named, runs)}; "
-        f"the {TOGETHER} strongest heads, patched together, {found.together:.0%}.{against(found)}**"
+        f"the {TOGETHER} strongest heads, patched together, {found.together:.0%}.{against(found.effects)}**"
     )
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -209,10 +250,10 @@ def show_heads(named: NamedPair, read: Reading) -> None:
     )
 
 
-def against(found: Measured) -> str:
+def against(effects: Array) -> str:
     """Name the head that works most against the others, if one does clearly."""
-    [(layer, head)] = strongest(-found.effects, 1)
-    effect = found.effects[layer, head]
+    [(layer, head)] = strongest(-effects, 1)
+    effect = effects[layer, head]
     return f" Layer {layer}, head {head} works against them ({effect:.0%})." if effect < -0.1 else ""
 
 
@@ -230,8 +271,7 @@ def show_positions(named: NamedPair, read: Reading) -> None:
     # The last ones that the model reads of the first prompt and the answer.
     read_ids = [*named.pair.clean, *named.pair.answer[:-1]][-len(runs.ids) :]
     tokens = [token_name(runs.decoder, number) for number in read_ids]
-    say = residual_words if part == "residual" else largest_words
-    st.markdown(f"**{say(found.effects, rows, [spoken(token) for token in tokens], kind)}**")
+    st.markdown(f"**{headline(found.effects, rows, [spoken(token) for token in tokens], kind)}**")
     left, right = st.columns([3, 2], gap="medium")
     with left:
         labels = [f"{place} {escape_plotly(token)}" for place, token in enumerate(tokens)]
@@ -261,12 +301,16 @@ def show_positions(named: NamedPair, read: Reading) -> None:
     )
 
 
-def residual_words(effects: Array, rows: list[str], tokens: list[str], kind: str) -> str:
-    """Say at which token the fact lies after the first layers, and from where on at another."""
+def headline(effects: Array, rows: list[str], tokens: list[str], kind: str) -> str:
+    """Say where a patch has the largest effect; of the residual stream, where the fact lies by layers."""
     known = np.where(np.isnan(effects), -np.inf, effects)
     place, half = known.argmax(axis=1), known.max(axis=1) >= 0.5
-    if not half.any():
-        return largest_words(effects, rows, tokens, kind)
+    if PARTS[kind] != "residual" or not half.any():
+        [(row, column)] = strongest(effects, 1)
+        return (
+            f"{kind}: the most is moved by {rows[row]} at “{tokens[column]}”, {effects[row, column]:.0%} of "
+            "the difference."
+        )
     end = int(place[half][-1])
     away = np.flatnonzero(half & (place != end))
     arrived = next(row for row in np.flatnonzero(half) if row > (away[-1] if len(away) else -1))
@@ -274,12 +318,3 @@ def residual_words(effects: Array, rows: list[str], tokens: list[str], kind: str
     if not len(away):
         return f"At first no token that is compared holds the fact; {words}"
     return f"Up to {rows[away[-1]]} the fact is at “{tokens[place[away[-1]]]}”; {words}"
-
-
-def largest_words(effects: Array, rows: list[str], tokens: list[str], kind: str) -> str:
-    """Say where a patch has the largest effect."""
-    [(row, place)] = strongest(effects, 1)
-    return (
-        f"{kind}: the most is moved by {rows[row]} at “{tokens[place]}”, {effects[row, place]:.0%} of the "
-        "difference."
-    )

@@ -128,7 +128,8 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
     excess = settings.answer.max_prompt_tokens + settings.answer.most_tokens - decoder.max_tokens
     if not documents:
         st.info("No document is chosen. Add or pick some on the page “Ask your documents”.")
-    elif excess > 0:
+        return False
+    if excess > 0:
         st.error(
             f"A prompt of {settings.answer.max_prompt_tokens:,} tokens and an answer of "
             f"{settings.answer.most_tokens:,} exceed the {decoder.max_tokens:,} positions of "
@@ -136,14 +137,13 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
             icon=":material/error:",
         )
         offer_less(question, settings)
-    else:
-        model = search_model(documents)
-        chosen = documents, model, settings.cut, settings.pooling
-        index, null_scores = index_documents(*chosen), null_scores_of_documents(*chosen)
-        warm_bm25(index, settings.answer.search.retriever)
-        start_answer(question, index, null_scores, settings, model)
-        return True
-    return False
+        return False
+    model = search_model(documents)
+    chosen = documents, model, settings.cut, settings.pooling
+    index, null_scores = index_documents(*chosen), null_scores_of_documents(*chosen)
+    warm_bm25(index, settings.answer.search.retriever)
+    start_answer(question, index, null_scores, settings, model)
+    return True
 
 
 def offer_less(question: str, settings: Settings) -> None:
@@ -151,19 +151,17 @@ def offer_less(question: str, settings: Settings) -> None:
     room = load_decoder().max_tokens - settings.answer.most_tokens
     budget = max(2 * STEP, min(settings.answer.max_prompt_tokens - STEP, room) // STEP * STEP)
     fewer = max(1, settings.answer.search.k * budget // settings.answer.max_prompt_tokens)
+
+    def ask_with_less() -> None:
+        st.session_state.update(k=fewer, max_prompt_tokens=budget)
+        queue_question(question)
+
     st.button(
         f"Ask again with {counted(fewer, 'passage')} in {budget:,} tokens",
         key="fewer-passages",
         icon=":material/content_cut:",
         on_click=ask_with_less,
-        args=(question, fewer, budget),
     )
-
-
-def ask_with_less(question: str, k: int, max_prompt_tokens: int) -> None:
-    """Set the sidebar to fewer passages and a smaller prompt, and request the answer to a question."""
-    st.session_state["k"], st.session_state["max_prompt_tokens"] = k, max_prompt_tokens
-    queue_question(question)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 import streamlit as st
@@ -12,7 +13,6 @@ from engine.generation.generated_token import Candidate, GeneratedToken
 from pages.inside.answer.compare import (
     Request,
     answer_texts,
-    branch_html,
     continuation,
     show_side_by_side,
     start_continuation,
@@ -22,9 +22,10 @@ from ui.colours import ORANGE, STRONGEST
 from ui.export import arrays_of, show_figure
 from ui.jobs import current_job
 from ui.settings import Settings
-from ui.text import escape_markdown, show_error
+from ui.text import escape_markdown, faint_html, show_error
 from ui.tokens import visible_blanks
 
+FIRST = f"outline:2px solid {ORANGE};outline-offset:1px;border-radius:3px"
 CSS = f"""
 .tokens {{ display: flex; flex-wrap: wrap; gap: 4px; }}
 button {{
@@ -221,7 +222,7 @@ def show_branch(written: Written) -> None:
         return
     show_side_by_side(
         ("The answer", f"The branch at token {start}"),
-        (parted(written.ids, start), parted(found.ids, start)),
+        tuple(branch_html(answer_texts(ids), start) for ids in (written.ids, found.ids)),
     )
     st.caption(
         f"{found.reused_tokens:,} tokens of prompt and answer were not read again: their keys and values "
@@ -229,8 +230,7 @@ def show_branch(written: Written) -> None:
     )
 
 
-def parted(ids: Sequence[int], start: int) -> str:
-    """Return an answer as HTML, with the token at ``start`` framed."""
-    texts = answer_texts(ids)
-    at = "".join(texts[start : start + 1])
-    return branch_html("".join(texts[:start]), at or "■ end", "".join(texts[start + 1 :]))
+def branch_html(texts: Sequence[str], start: int) -> str:
+    """Return the texts of tokens as HTML: in grey up to ``start``, the token there framed, then the rest."""
+    before, at, after = ("".join(part) for part in (texts[:start], texts[start:][:1], texts[start + 1 :]))
+    return f'{faint_html(before)}<b style="{FIRST}">{escape(at or "■ end")}</b>{escape(after)}'

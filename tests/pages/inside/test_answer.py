@@ -10,9 +10,9 @@ from engine.generation.cache_cost import CacheCost
 from engine.generation.generated_token import Candidate, GeneratedToken
 from engine.inspection.model.positions import score_by_distance
 from pages.inside.answer.attribution import badges
-from pages.inside.answer.compare import branch_html, word_differences
-from pages.inside.answer.figures import candidate_bars, certainty_figure, drop_map, share_map
-from pages.inside.answer.tokens import code, token_label
+from pages.inside.answer.compare import word_differences
+from pages.inside.answer.figures import candidate_bars, certainty_figure, sentence_map
+from pages.inside.answer.tokens import branch_html, code, token_label
 from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
 from tests.apps import app_of
@@ -40,7 +40,7 @@ def test_only_the_words_that_differ_are_marked():
 
 
 def test_a_branch_frames_its_first_token_and_escapes_all():
-    html = branch_html("<i>a", " <b>", "& c")
+    html = branch_html(["<i>", "a", " <b>", "& c"], 2)
     assert visible(html) == "<i>a <b>& c"
     assert re.search(r'<b style="outline[^"]*"> &lt;b&gt;</b>', html)
     assert "<i>" not in html
@@ -93,9 +93,9 @@ def test_candidates_show_what_the_model_gives_and_what_the_sampler_makes_of_it()
 
 
 def test_maps_have_0_in_the_middle_and_costs_are_drawn_in_milliseconds():
-    shares = share_map(np.array([[0.1, 0.3]]), ["S1"], ["[1]", "[2]"]).data[0]
+    shares = sentence_map(np.array([[0.1, 0.3]]), ["S1"], ["[1]", "[2]"], are_shares=True).data[0]
     np.testing.assert_array_equal(shares.z, [[0.1, 0.3]])
-    falls = drop_map(np.array([[-0.2, 1.5]]), ["S1"], ["[1]", "all"]).data[0]
+    falls = sentence_map(np.array([[-0.2, 1.5]]), ["S1"], ["[1]", "all"], are_shares=False).data[0]
     assert (falls.zmin, falls.zmax) == (-1.5, 1.5)
     without, cached = cache_figure(CacheCost((16, 64), (0.01, 0.02), (0.1, 0.4))).data
     assert list(without.y) == [100, 400]

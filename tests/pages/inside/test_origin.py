@@ -7,8 +7,7 @@ from engine.inspection.model.patching import align_prompts
 from pages.inside.answer.fact_pair import EXAMPLE, spoken
 from pages.inside.answer.figures import effect_map
 from pages.inside.answer.lens import lens_html, rank_lines, settled_words
-from pages.inside.answer.origin import against, alignment_words, largest_words, residual_words
-from pages.inside.answer.sweeps import MOST_POSITIONS, Measured, positions_of
+from pages.inside.answer.origin import MAX_POSITIONS, against, alignment_words, headline, positions_of
 from tests.apps import Cells, app_page, said, tables
 
 ROWS = ["embeddings", "layer 0", "layer 1", "layer 2"]
@@ -41,16 +40,14 @@ def effects(*rows):
     ],
 )
 def test_the_way_of_the_fact_is_said_in_words(values, words):
-    assert residual_words(values, ROWS, TOKENS, "Residual stream") == words
+    assert headline(values, ROWS, TOKENS, "Residual stream") == words
 
 
 def test_the_largest_effects_are_named_and_a_head_that_works_against_them_if_it_does_clearly():
-    words = largest_words(
-        effects([0, 0.2, 0], [0, 0, 0.7]), ["layer 0", "layer 1"], TOKENS, "Attention output"
-    )
+    words = headline(effects([0, 0.2, 0], [0, 0, 0.7]), ["layer 0", "layer 1"], TOKENS, "Attention output")
     assert words == "Attention output: the most is moved by layer 1 at “now”, 70% of the difference."
-    assert against(Measured(effects([0.5, -0.3]))) == " Layer 0, head 1 works against them (-30%)."
-    assert against(Measured(effects([0.5, -0.05], [np.nan, 0]))) == ""
+    assert against(effects([0.5, -0.3])) == " Layer 0, head 1 works against them (-30%)."
+    assert against(effects([0.5, -0.05], [np.nan, 0])) == ""
 
 
 def test_the_alignment_is_said():
@@ -61,7 +58,7 @@ def test_the_alignment_is_said():
     other = alignment_words(align_prompts([5, 6, 7, 8], [7, 8], [3]))
     assert "4 and 2 tokens, so they are aligned from the end: the last 2 that" in other
     long = [*range(90)]
-    assert positions_of(align_prompts([1, *long], long, [3])) == MOST_POSITIONS
+    assert positions_of(align_prompts([1, *long], long, [3])) == MAX_POSITIONS
     assert positions_of(align_prompts([1, *long], long, [3] * 30)) == 30
 
 
