@@ -35,7 +35,6 @@ def serve_ours(folder: str, precision: str) -> None:
     """Serve Glassbox, as ``python -m engine serve`` does."""
     from engine.kernels.primitives import prepare_compiled
     from engine.models.encoder import Encoder
-    from engine.serving.limits import Limits
     from engine.serving.served import Served
     from engine.serving.server import listening, run
 
@@ -44,7 +43,7 @@ def serve_ours(folder: str, precision: str) -> None:
     encoder.encode(["The first text.", "Two texts, for whatever loads lazily."])
     with listening("127.0.0.1", 0) as listener:
         say_ready(listener.getsockname()[1])
-        run(Served(encoder), Limits(), listener)
+        run(Served(encoder), listener)
 
 
 def serve_theirs(folder: str, batched: bool) -> None:

@@ -4,14 +4,13 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 import uvicorn
 from openai import OpenAI
 
 from engine.serving.app import LOCAL_HOSTS, create_app
-from engine.serving.limits import Limits
 from engine.serving.server import listening
 
 MODEL = "all-MiniLM-L6-v2"
@@ -49,9 +48,11 @@ class EngineServer:
 @contextmanager
 def engine_server(served, limits=None, hosts=LOCAL_HOSTS, key=""):
     listener = listening("127.0.0.1", 0)
-    limits = limits or Limits()
-    app = create_app(served, limits, hosts, key)
-    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=limits.drain_s, ws="none")
+    served = replace(served, limits=limits or served.limits)
+    app = create_app(served, hosts, key)
+    config = uvicorn.Config(
+        app, log_level="critical", timeout_graceful_shutdown=served.limits.drain_s, ws="none"
+    )
     server = uvicorn.Server(config)
 
     def stop():

@@ -24,7 +24,7 @@ from engine.generation.sampling import GREEDY, Sampling
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
-from engine.serving.limits import Limits
+from engine.serving.served import Limits, Searched, Served
 from engine.settings import default
 from engine.wording import counted
 
@@ -115,7 +115,6 @@ def serve_command(
     """
     try:
         from engine.serving.app import LOCAL_HOSTS
-        from engine.serving.served import Searched, Served
         from engine.serving.server import address_of, listening, run
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
@@ -146,12 +145,12 @@ def serve_command(
             encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
             searched = Searched(chunks, null_scores_in(chunks, encoder, unrelated), writer, settings)
         prepare_compiled().join()
-        served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched)
+        served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched, server.limits)
         if server.host not in LOCAL_HOSTS and not api_key:
             say(f"warning: whoever reaches {server.host} may use this server: set {API_KEY} to ask for a key")
         say(f"Serving {served.encoder.name} on {address_of(listener)}")
         hosts = {*LOCAL_HOSTS, *(server.allowed_host or ()), *({server.host} - set(ANY_ADDRESS))}
-        n_left = run(served, server.limits, listener, hosts, api_key)
+        n_left = run(served, listener, hosts, api_key)
     if n_left:
         say(f"warning: {counted(n_left, 'request')} not answered within {server.drain_seconds} s")
     say("Ended" if n_left else "Ended, with every request answered")

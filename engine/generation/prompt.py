@@ -42,7 +42,7 @@ class Prompt:
 
     ``text`` is ``messages`` in the model's chat template. ``max_tokens`` is the budget of the prompt,
     ``left_out`` are the hits that did not fit. ``turns`` are the earlier turns in it, ``turn_tokens`` their
-    tokens without the template's.
+    tokens without the template's. ``spans`` are the places of the sources' texts in the last message.
     """
 
     messages: tuple[Message, ...]
@@ -54,6 +54,7 @@ class Prompt:
     max_tokens: int
     turns: tuple[Turn, ...] = ()
     turn_tokens: int = 0
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def source_tokens(self) -> int:
@@ -68,6 +69,7 @@ class _Draft:
     messages: tuple[Message, ...]
     text: str
     encoding: Encoding
+    spans: list[tuple[int, int]]
     passage_tokens: list[int]
     question_tokens: int
     turn_tokens: int
@@ -140,6 +142,7 @@ def assemble_prompt(
         max_tokens=max_prompt_tokens,
         turns=kept,
         turn_tokens=final.turn_tokens,
+        spans=tuple(final.spans),
     )
 
 
@@ -226,6 +229,7 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder, turns: Seque
         messages,
         chat.text,
         encoding,
+        spans,
         passage_tokens=[count(start + offset, end + offset) for start, end in spans],
         question_tokens=count(question_start + offset, question_start + len(question) + offset),
         turn_tokens=sum(count(*span) for span in chat.contents[-1 - 2 * len(turns) : -1]),

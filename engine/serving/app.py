@@ -25,11 +25,10 @@ from engine.serving.asking import asking_routes
 from engine.serving.batching import Batcher, QueueFullError
 from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody, json_response
 from engine.serving.guard import FAILED, Guard
-from engine.serving.limits import QUEUED_REQUESTS, Limits
 from engine.serving.metrics import Metrics
 from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
 from engine.serving.request_errors import RequestError, error_content, overloaded
-from engine.serving.served import Served
+from engine.serving.served import QUEUED_REQUESTS, Served
 
 T = TypeVar("T")
 Compute = Callable[[Any, Sequence[Any], Sequence[int]], Awaitable[list[Any]]]
@@ -38,14 +37,11 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 INLINE_CHARACTERS = 4_000  # texts of more are tokenized in a thread, so that others are answered meanwhile
 
 
-def create_app(
-    served: Served, limits: Limits, hosts: Collection[str] = LOCAL_HOSTS, api_key: str = ""
-) -> Guard:
+def create_app(served: Served, hosts: Collection[str] = LOCAL_HOSTS, api_key: str = "") -> Guard:
     """Return the ASGI application of a server; ``hosts`` and ``api_key`` are those of `Guard`."""
-    metrics = Metrics()
-    batcher = Batcher(
-        served.work, BATCH_TOKENS * n_cores(), QUEUED_REQUESTS * limits.tokens, on_batch=metrics.count_batch
-    )
+    metrics, limits = Metrics(), served.limits
+    most_tokens = QUEUED_REQUESTS * limits.tokens
+    batcher = Batcher(served.work, BATCH_TOKENS * n_cores(), most_tokens, metrics.count_batch)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,9 +50,9 @@ def create_app(
         batcher.close()
 
     app = FastAPI(title="Glassbox", lifespan=lifespan, docs_url=None, redoc_url=None)
-    routers = [routes(served, limits, batcher, metrics)]
+    routers = [routes(served, batcher, metrics)]
     if served.searched is not None:
-        routers.append(asking_routes(served, served.searched, limits))
+        routers.append(asking_routes(served, served.searched))
     for router in routers:
         app.include_router(router)
     add_error_handlers(app, has_corpus=served.searched is not None)
@@ -68,7 +64,7 @@ def create_app(
     return guard
 
 
-def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -> APIRouter:
+def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
     """Return the routes that need no corpus."""
     router, encoder, started = APIRouter(), served.encoder, int(time.time())
     models = {encoder.name: {"dimensions": encoder.width(), "max_tokens": encoder.max_tokens}}
@@ -84,13 +80,13 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
     @router.post("/v1/embeddings")
     async def embeddings(body: EmbeddingBody) -> Response:
         """Embed texts."""
-        return json_response(await embedded(body, served, limits, compute))
+        return json_response(await embedded(body, served, compute))
 
     @router.post("/rerank")
     @router.post("/v1/rerank")
     async def rerank(body: RerankBody) -> Response:
         """Score documents for a query: by the cross-encoder, or without one by MaxSim of token vectors."""
-        return json_response(await reranked(body, served, limits, compute))
+        return json_response(await reranked(body, served, compute))
 
     @router.get("/v1/models")
     async def list_models() -> Response:
@@ -121,13 +117,12 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
     return router
 
 
-async def embedded(body: EmbeddingBody, served: Served, limits: Limits, compute: Compute) -> dict[str, Any]:
+async def embedded(body: EmbeddingBody, served: Served, compute: Compute) -> dict[str, Any]:
     """Return the vectors of a request's texts."""
     encoder = served.encoder
     check_model(body.model, [encoder.name])
-    truncate = served.truncate if body.truncate is None else body.truncate
     check_dimensions(body.dimensions, served)
-    reading, n_prompt = await read_input(body, served, limits, truncate)
+    reading, n_prompt = await read_input(body, served)
     vectors = await compute(("embed", n_prompt, body.dimensions), reading.items, reading.sizes)
     in_base64 = body.encoding_format == "base64"
     n_tokens = sum(reading.sizes)
@@ -147,23 +142,23 @@ async def embedded(body: EmbeddingBody, served: Served, limits: Limits, compute:
     }
 
 
-async def reranked(body: RerankBody, served: Served, limits: Limits, compute: Compute) -> dict[str, Any]:
+async def reranked(body: RerankBody, served: Served, compute: Compute) -> dict[str, Any]:
     """Return the documents of a request by their scores, the best first."""
     encoder, reranker = served.encoder, served.encoder.reranker
     name = encoder.name if reranker is None else reranker.name
     if body.model is not None:
         check_model(body.model, [name])
-    check_texts(len(body.documents), limits, "documents")
+    check_texts(len(body.documents), served.limits, "documents")
     texts = [each if isinstance(each, str) else each.text for each in body.documents]
-    truncate = served.truncate if body.truncate is None else body.truncate
     n_characters = len(body.query) * len(texts) + sum(map(len, texts))
     key: Any = ("pairs",)
     n_query, query_truncation = 0, {}
     if reranker is not None:
-        read = await in_thread(n_characters, read_pairs, body.query, texts, reranker, limits, truncate)
+        pairs = (body.query, texts, reranker, served, body.truncate)
+        read = await in_thread(n_characters, read_pairs, *pairs)
     else:
-        query = read_texts([body.query], "", encoder, limits, truncate, "query")
-        read = await in_thread(n_characters, read_texts, texts, "", encoder, limits, truncate, "documents")
+        query = read_texts([body.query], served, body.truncate, "query")
+        read = await in_thread(n_characters, read_texts, texts, served, body.truncate, "documents")
         key = ("maxsim", tuple(query.items[0]))
         n_query, query_truncation = sum(query.sizes), query.truncation("truncated_query")
     scores = await compute(key, read.items, read.sizes)
@@ -185,23 +180,21 @@ async def reranked(body: RerankBody, served: Served, limits: Limits, compute: Co
     }
 
 
-async def read_input(
-    body: EmbeddingBody, served: Served, limits: Limits, truncate: bool
-) -> tuple[Reading, int]:
+async def read_input(body: EmbeddingBody, served: Served) -> tuple[Reading, int]:
     """Return the token ids of a request's texts, and how many tokens of a prompt are not pooled."""
     encoder, given = served.encoder, body.input
     several: list[Any] = [given] if isinstance(given, str) else given
     if several and isinstance(several[0], int):
         several = [several]
-    check_texts(len(several), limits, "input")
+    check_texts(len(several), served.limits, "input")
     if not isinstance(several[0], str):
         if body.prompt_name:
             raise RequestError(400, "prompt_name: token ids are read as they are: send texts", "prompt_name")
-        return read_ids(several, encoder, limits, truncate, "input"), 0
+        return read_ids(several, served, body.truncate, "input"), 0
     prompt = encoder.prompts.text(body.prompt_name)
     n_prompt = encoder.prompt_length(prompt, encoder.max_tokens)
     n_characters = sum(map(len, several))
-    reading = await in_thread(n_characters, read_texts, several, prompt, encoder, limits, truncate, "input")
+    reading = await in_thread(n_characters, read_texts, several, served, body.truncate, "input", prompt)
     return reading, n_prompt
 
 

@@ -22,10 +22,9 @@ from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings
 from engine.serving.bodies import AskBody, SearchBody, json_response
 from engine.serving.guard import FAILED, log_failure
-from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits
 from engine.serving.reading import read_texts
 from engine.serving.request_errors import error_content, overloaded
-from engine.serving.served import Searched, Served
+from engine.serving.served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
 
 Event = tuple[str, dict[str, Any]]  # its name, and its content
 LAST_EVENTS = ("answer", "error")
@@ -35,14 +34,12 @@ class AnswerStream:
     """The answer of a question, written in a thread, as a queue of events.
 
     The events are ``quotes``, before the model writes; ``thought`` and ``text``, each a piece; then
-    ``answer`` with the checks of its sentences, or ``error``. The text is cut off after ``seconds``.
+    ``answer`` with the checks of its sentences, or ``error``. The text is cut off at the limit of seconds.
     """
 
-    def __init__(
-        self, body: AskBody, settings: AnswerSettings, served: Served, searched: Searched, seconds: float
-    ) -> None:
+    def __init__(self, body: AskBody, settings: AnswerSettings, served: Served, searched: Searched) -> None:
         self._body, self._settings, self._served, self._searched = body, settings, served, searched
-        self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + seconds
+        self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + served.limits.seconds
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._cancelled = threading.Event()
 
@@ -102,7 +99,7 @@ async def server_sent_events(first: Event, answer: AnswerStream) -> AsyncIterato
         answer.cancel()
 
 
-def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRouter:
+def asking_routes(served: Served, searched: Searched) -> APIRouter:
     """Return the routes of a corpus. Searches run on every core, answers one after the other."""
     router = APIRouter()
     searching = ThreadPoolExecutor(n_cores(), "search")
@@ -114,15 +111,10 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
         search = replace(own, k=k or own.k, retriever=retriever or own.retriever)
         return replace(searched.settings, search=search)
 
-    def check_question(question: str, truncate: bool | None, field: str) -> dict[str, Any]:
-        """Refuse a question beyond the token limit, or return the field that reports the cut."""
-        may_cut = served.truncate if truncate is None else truncate
-        return read_texts([question], "", served.encoder, limits, may_cut, field).truncation()
-
     @router.post("/search")
     async def search(body: SearchBody) -> Response:
         """Find the best passages for a question."""
-        truncation = check_question(body.query, body.truncate, "query")
+        truncation = read_texts([body.query], served, body.truncate, "query").truncation()
         settings = answer_settings(body.k, body.retriever).search
         search_of = (body.query, searched.index, served.encoder, settings, searched.null_scores)
         found = await asyncio.get_running_loop().run_in_executor(searching, retrieve, *search_of)
@@ -131,11 +123,11 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
-        truncation = check_question(body.question, body.truncate, "question")
+        truncation = read_texts([body.question], served, body.truncate, "question").truncation()
         settings = answer_settings(body.k, body.retriever)
         if len(waiting) >= QUEUED_ANSWERS:
             raise overloaded(f"{len(waiting)} questions wait for the language model", ANSWER_S * len(waiting))
-        stream = AnswerStream(body, settings, served, searched, limits.seconds)
+        stream = AnswerStream(body, settings, served, searched)
         run = writing.submit(stream.run)
         waiting.add(run)
         run.add_done_callback(waiting.discard)

@@ -13,9 +13,9 @@ from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.serving.limits import Limits
 from engine.serving.metrics import Metrics
 from engine.serving.request_errors import RequestError, overloaded
+from engine.serving.served import Limits
 from engine.wording import reason_of
 
 OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy

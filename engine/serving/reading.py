@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
-from engine.serving.limits import Limits
 from engine.serving.request_errors import RequestError
+from engine.serving.served import Limits, Served
 
 SHOWN = 3  # texts named in a message
 
@@ -34,20 +33,19 @@ class Reading:
 
 
 def read_texts(
-    texts: Sequence[str], prompt: str, encoder: Encoder, limits: Limits, truncate: bool, field: str
+    texts: Sequence[str], served: Served, truncate: bool | None, field: str, prompt: str = ""
 ) -> Reading:
-    """Tokenize texts behind a prompt."""
+    """Tokenize texts behind a prompt, for a request that says whether to ``truncate`` them."""
     for number, text in enumerate(texts):
         if not text:
             raise RequestError(400, f"{field}: text {number} is empty: leave it out", field)
-    ids = encoder.tokenizer.ids_batch([prompt + text for text in texts])
-    return read_ids(ids, encoder, limits, truncate, field)
+    ids = served.encoder.tokenizer.ids_batch([prompt + text for text in texts])
+    return read_ids(ids, served, truncate, field)
 
 
-def read_ids(
-    ids: Sequence[Sequence[int]], encoder: Encoder, limits: Limits, truncate: bool, field: str
-) -> Reading:
+def read_ids(ids: Sequence[Sequence[int]], served: Served, truncate: bool | None, field: str) -> Reading:
     """Check token ids, and cut them where they may be; errors are those of `read_texts`."""
+    encoder = served.encoder
     limit, vocab_size = encoder.token_limit(None), encoder.config.vocab_size
     for number, each in enumerate(ids):
         if not each:
@@ -60,27 +58,27 @@ def read_ids(
                 field,
             )
     cut = {number: len(each) for number, each in enumerate(ids) if len(each) > limit}
-    if cut and not truncate:
+    if cut and not served.cuts(truncate):
         raise too_long(cut, limit, encoder.name, field)
     read = [encoder.truncate(each, limit) if number in cut else list(each) for number, each in enumerate(ids)]
-    check_tokens(sum(map(len, read)), limits, field)
+    check_tokens(sum(map(len, read)), served.limits, field)
     return Reading(read, cut)
 
 
 def read_pairs(
-    question: str, passages: Sequence[str], reranker: Reranker, limits: Limits, truncate: bool
+    question: str, passages: Sequence[str], reranker: Reranker, served: Served, truncate: bool | None
 ) -> Reading:
     """Tokenize a question with each passage; errors are those of `read_texts`."""
     pairs = [reranker.tokenizer.encode_pair(question, passage) for passage in passages]
     limit = reranker.max_tokens
     cut = {number: len(pair) for number, pair in enumerate(pairs) if len(pair) > limit}
-    if cut and not truncate:
+    if cut and not served.cuts(truncate):
         raise too_long(cut, limit, reranker.name, "documents", "with the query ")
     pairs = [
         reranker.read(question, passages[number]) if number in cut else pair
         for number, pair in enumerate(pairs)
     ]
-    check_tokens(sum(map(len, pairs)), limits, "documents")
+    check_tokens(sum(map(len, pairs)), served.limits, "documents")
     return Reading(pairs, cut)
 
 

@@ -1,4 +1,4 @@
-"""The models and the corpus of a server."""
+"""What a server serves: its models and its corpus, and the most that requests may take."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +13,27 @@ from engine.retrieval.index import Index
 from engine.retrieval.maxsim import maxsim_of_ids
 from engine.retrieval.relevance import NullScores
 
+QUEUED_REQUESTS = 4  # of the largest size, whose tokens may wait together
+QUEUED_ANSWERS = 8  # questions that are answered by the language model or wait for it
+ANSWER_S = 2.0  # that a client is asked to wait for each of them
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that requests may take."""
+
+    body_mb: float = 4.0  # megabytes of a body
+    texts: int = 2048  # of one request, as OpenAI has it
+    tokens: int = 300_000  # of one request, as OpenAI has it
+    requests: int = 128  # at work or waiting, of all clients
+    seconds: float = 120.0  # from a request's first byte to the beginning of its answer; a stream ends then
+    drain_s: int = 30  # seconds in which requests at work are answered after SIGTERM
+
+    @property
+    def body_bytes(self) -> int:
+        """Bytes of a body."""
+        return round(self.body_mb * 1e6)
+
 
 @dataclass(frozen=True)
 class Searched:
@@ -26,13 +47,18 @@ class Searched:
 
 @dataclass(frozen=True)
 class Served:
-    """The models and the corpus of a server."""
+    """What a server serves: its models and its corpus, and the most that requests may take."""
 
     encoder: Encoder  # with its reranker if one is loaded; requests give its name
     pooling: str = OWN  # as in `Encoder.encode`
     truncate: bool = False  # whether texts beyond the token limit are cut where a request does not say so
     matryoshka: bool = False  # whether the model was trained to have its vectors cut, so that requests may
     searched: Searched | None = None  # the corpus, if there is one
+    limits: Limits = Limits()
+
+    def cuts(self, truncate: bool | None) -> bool:
+        """Whether texts beyond the token limit are cut, by what a request says."""
+        return self.truncate if truncate is None else truncate
 
     def work(self, key: Any, items: list[Any]) -> Sequence[Any] | Array:
         """Compute a batch: the result of each item, by the key of its job.

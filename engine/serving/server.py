@@ -8,7 +8,6 @@ import uvicorn
 
 from engine.errors import InputError
 from engine.serving.app import LOCAL_HOSTS, create_app
-from engine.serving.limits import Limits
 from engine.serving.served import Served
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -33,7 +32,6 @@ def address_of(listener: socket.socket) -> str:
 
 def run(
     served: Served,
-    limits: Limits,
     listener: socket.socket,
     hosts: Collection[str] = LOCAL_HOSTS,
     api_key: str = "",
@@ -41,16 +39,16 @@ def run(
     """Serve until SIGTERM or SIGINT; then answer the requests at work, take no others, and return.
 
     ``listener`` is from `listening`; the rest is as in `create_app`. Returns the number of requests that were
-    not answered within ``limits.drain_s``.
+    not answered within ``served.limits.drain_s``.
     """
-    app = create_app(served, limits, hosts, api_key)
+    app = create_app(served, hosts, api_key)
     config = uvicorn.Config(
         app,
         log_level="critical",  # `Guard` reports what fails
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEPT_ALIVE_S,
-        timeout_graceful_shutdown=limits.drain_s,
+        timeout_graceful_shutdown=served.limits.drain_s,
         lifespan="on",
         ws="none",
     )

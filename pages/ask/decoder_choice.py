@@ -208,19 +208,11 @@ def start_download(name: str) -> None:
 def use(name: str) -> None:
     """Change to a decoder that is on this machine; say why if that fails, and offer to try again."""
     state = st.session_state
-    refused, reason = state.get("refused_decoder", ("", ""))
-    if name != refused:
-        reason = try_decoder(name)
-    if name != decoder_name():
-        show_error(f"{reason}. {decoder_name()} stays in use.")
-        st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))
-
-
-def try_decoder(name: str) -> str:
-    """Change to another decoder; return the reason if that fails, and remember it."""
-    try:
-        choose_decoder(name)
-        return ""
-    except GlassboxError as error:
-        st.session_state["refused_decoder"] = (name, str(error))
-        return str(error)
+    if name != state.get("refused_decoder", ("", ""))[0]:
+        try:
+            choose_decoder(name)
+            return
+        except GlassboxError as error:
+            state["refused_decoder"] = (name, str(error))
+    show_error(f"{state['refused_decoder'][1]}. {decoder_name()} stays in use.")
+    st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))

@@ -118,7 +118,9 @@ def excerpts(
     for place, quote in enumerate(quotes):
         document = documents[quote.document]
         for excerpt in found:
-            if document is excerpt.document and are_near(quote, excerpt.quotes[0], document, characters):
+            first, second = sorted((quote, excerpt.quotes[0]), key=lambda each: each.start)
+            is_near = document is excerpt.document and second.start - first.end <= characters
+            if is_near and "\n" not in unwrapped(document.text, first.start, second.end):
                 break
         else:
             excerpt = Excerpt([], [], document)
@@ -126,14 +128,6 @@ def excerpts(
         excerpt.quotes.append(quote)
         excerpt.numbers.append(n_read - place)
     return found
-
-
-def are_near(one: Quote, other: Quote, document: Document, characters: int) -> bool:
-    """Whether quotes stand in one paragraph of a document, with at most ``characters`` between them."""
-    first, second = sorted((one, other), key=lambda quote: quote.start)
-    if second.start - first.end > characters:
-        return False
-    return "\n" not in unwrapped(document.text, first.start, second.end)
 
 
 def excerpt_html(excerpt: Excerpt, characters: int) -> str:

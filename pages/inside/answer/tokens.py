@@ -222,7 +222,7 @@ def show_branch(written: Written) -> None:
         return
     show_side_by_side(
         ("The answer", f"The branch at token {start}"),
-        tuple(branch_html(answer_texts(ids), start) for ids in (written.ids, found.ids)),
+        (branch_html(answer_texts(written.ids), start), branch_html(answer_texts(found.ids), start)),
     )
     st.caption(
         f"{found.reused_tokens:,} tokens of prompt and answer were not read again: their keys and values "

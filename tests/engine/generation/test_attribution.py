@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from engine.generation.attribution import (
     leave_one_out,
     support,
 )
-from engine.generation.passages import ids_without, passage_of_tokens, passage_spans
+from engine.generation.passages import ids_without, passage_of_tokens
 from engine.generation.prompt import assemble_prompt
 from engine.generation.sentences import Sentence, sentences_of
 from engine.retrieval.index import Hit
@@ -56,9 +54,8 @@ def attended(decoder, prompt, answer):
 
 def test_passages_are_found_in_their_prompt(decoder, prompt):
     content = prompt.messages[-1]["content"]
-    for number, (source, span) in enumerate(zip(prompt.sources, passage_spans(prompt), strict=True)):
-        assert content[span.text_start : span.text_end] == source.text
-        assert content[span.start : span.end] == f'Passage {number + 1}: """{source.text}"""\n\n'
+    for number, (source, (start, end)) in enumerate(zip(prompt.sources, prompt.spans, strict=True)):
+        assert content[start:end] == source.text
         of_token = np.flatnonzero(passage_of_tokens(prompt, decoder) == number)
         assert source.text in decoder.tokenizer.decode([prompt.ids[place] for place in of_token])
         assert len(of_token) == source.n_tokens
@@ -67,9 +64,8 @@ def test_passages_are_found_in_their_prompt(decoder, prompt):
 def test_a_passage_that_quotes_another_is_told_apart_from_it(decoder):
     quoting = f'He wrote: Passage 2: """{TOWER}"""'
     prompt = prompt_of(decoder, quoting, TOWER)
-    first, second = passage_spans(prompt)
-    assert prompt.messages[-1]["content"][first.text_start : first.text_end] == quoting
-    assert first.end == second.start
+    assert decoder.tokenizer.decode(ids_without(prompt, [2], decoder)).count(TOWER) == 1
+    assert quoting in decoder.tokenizer.decode(ids_without(prompt, [2], decoder))
 
 
 def test_a_prompt_without_a_passage_lacks_it_alone(decoder, prompt):
@@ -83,13 +79,6 @@ def test_a_prompt_without_a_passage_lacks_it_alone(decoder, prompt):
 def test_removing_a_passage_that_is_not_there_changes_nothing(decoder, prompt):
     for numbers in ([], [4], [0, 99]):
         assert ids_without(prompt, numbers, decoder) == list(prompt.ids)
-
-
-def test_a_prompt_in_another_wording_is_refused(decoder, prompt):
-    content = prompt.messages[-1]["content"].replace("Passage 2", "Text 2")
-    other = replace(prompt, messages=(*prompt.messages[:-1], {"role": "user", "content": content}))
-    with pytest.raises(InputError, match="passage 2 is not in the prompt"):
-        passage_spans(other)
 
 
 def test_each_reading_is_that_of_the_prompt_without_the_passages(decoder, prompt, answer, left_out):

@@ -133,21 +133,13 @@ def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder, chat_steps):
     assert text(decoder.generate(CHAT, 32, stop_ids=[0])) == text(chat_steps)  # the model's own still count
 
 
-# With this beginning the most probable token is always far from the next: rounding changes none.
-@pytest.mark.nightly
-def test_penalized_tokens_equal_transformers(decoder, official, torch):
-    from transformers import RepetitionPenaltyLogitsProcessor
-
-    ids, n_new = decoder.prompt_ids("The dog ran. The dog ran. The dog"), 8
-    ours = tokens(decoder.generate(ids, max_new_tokens=n_new, repetition_penalty=1.3))
-    read, logits = torch.tensor([ids + ours]), official(ids + ours)[None]  # (1, n_prompt + n_new, vocab_size)
-    penalize = RepetitionPenaltyLogitsProcessor(1.3)
-    places = range(len(ids), len(ids) + len(ours))
-    assert ours == [int(penalize(read[:, :place], logits[:, place - 1]).argmax()) for place in places]
-    assert ours != tokens(decoder.generate(ids, max_new_tokens=n_new))
-
-
-@pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"repetition_penalty": 1.3},
+        {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3, "repetition_penalty": 1.3},
+    ],
+)
 def test_a_step_names_the_candidates_with_their_probabilities(readable_decoder, torch, settings):
     ids = readable_decoder.prompt_ids("The capital of France is")
     steps = list(readable_decoder.generate(ids, max_new_tokens=3, n_candidates=4, **settings))
@@ -178,33 +170,28 @@ def test_candidates_are_given_only_where_asked_for_and_show_as_they_are_written(
     assert (step.entropy, step.candidates) == (None, ())
 
 
-def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder, monkeypatch):
-    monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 12)
-    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 3)
-    ids = readable_decoder.prompt_ids(PROMPTS[4])[:20]
-    expected_of_all = log_softmax(readable_decoder.logits(ids))
-    for start in (1, 10, 20):
-        expected = expected_of_all[np.arange(start - 1, 19), ids[start:]]
-        np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
-
-
-def test_no_more_logits_are_held_at_once_than_a_block_of_tokens(decoder, monkeypatch):
+def test_log_probabilities_of_a_text_are_those_of_its_logits_a_few_of_which_are_held_at_once(
+    readable_decoder, monkeypatch
+):
     rows, unembed = [], decoder_module.unembed
 
     def watch(hidden, weights, config):
         rows.append(len(hidden))
         return unembed(hidden, weights, config)
 
+    ids = readable_decoder.prompt_ids(PROMPTS[4])[:20]
+    expected_of_all = log_softmax(readable_decoder.logits(ids))
+    monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 12)
+    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 3)
     monkeypatch.setattr(decoder_module, "unembed", watch)
-    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 7)
-    decoder.log_probabilities(decoder.prompt_ids(PROMPTS[4])[:60], 40)
-    assert rows == [7, 7, 6]
-
-
-def test_log_probabilities_begin_behind_the_first_token(decoder):
-    for start in (0, -1, 4):
-        with pytest.raises(InputError, match=f"start is {start}: give 1 to 3"):
-            decoder.log_probabilities([1, 2, 3], start)
+    for start, blocks in ((1, [3, 3, 3, 3, 3, 3, 1]), (10, [3, 3, 3, 1]), (20, [])):
+        rows.clear()
+        expected = expected_of_all[np.arange(start - 1, 19), ids[start:]]
+        np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
+        assert rows == blocks
+    for start in (0, -1, 21):
+        with pytest.raises(InputError, match=f"start is {start}: give 1 to 20"):
+            readable_decoder.log_probabilities(ids, start)
 
 
 def test_the_same_seed_draws_the_same_tokens(decoder):

@@ -123,13 +123,10 @@ def test_a_generation_given_up_midway_leaves_what_it_read(decoder, alone, n_take
     assert len(cache) == (n_prompt + n_taken - 1 if n_taken else 0)
     assert_same(generate(decoder, FIRST, cache), alone[FIRST])
     assert cache.reused_tokens == (n_prompt - 1 if n_taken else 0)
-
-
-def test_a_forgotten_generation_gives_the_cache_back(decoder):
-    cache = PrefixCache()
-    next(decoder.generate(FIRST, reuse=cache))
+    cache.clear()
+    next(decoder.generate(FIRST, reuse=cache))  # a forgotten one gives the cache back, too
     gc.collect()
-    assert len(cache) == len(decoder.prompt_ids(FIRST))
+    assert len(cache) == n_prompt
 
 
 def test_a_pass_that_fails_leaves_what_was_read_before_it(readable_decoder, alone, monkeypatch):
@@ -199,14 +196,6 @@ def test_without_a_kv_cache_nothing_is_reused(decoder, alone, read):
     assert_same(generate(decoder, FIRST, cache, kv_cache=False), alone[FIRST])
     assert cache.reused_tokens == 0
     assert read == [n_prompt + number for number in range(N_NEW)]
-
-
-def test_draws_are_the_same_with_reuse(decoder):
-    cache, settings = PrefixCache(), {"temperature": 1.0, "seed": 5, "top_k": 20}
-    generate(decoder, SECOND, cache)
-    found = generate(decoder, FIRST, cache, **settings)
-    assert cache.reused_tokens > 0
-    assert_same(found, list(decoder.generate(FIRST, max_new_tokens=N_NEW, **settings)))
 
 
 def test_log_probabilities_reuse_what_comes_before_the_first_token_asked_for(decoder, read):

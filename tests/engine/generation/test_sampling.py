@@ -78,12 +78,6 @@ def test_top_k_min_p_and_the_repetition_penalty_equal_transformers(processed, lo
     np.testing.assert_array_equal(logits, before)
 
 
-@given(logits=SPREAD, p=SHARES)
-def test_top_p_equals_transformers(processed, logits, p):
-    assume(away_from_border(logits, p))
-    np.testing.assert_array_equal(keep_top_p(logits, p), processed("TopPLogitsWarper", p, logits))
-
-
 @given(logits=TIED, p=SHARES)
 def test_top_p_keeps_as_many_of_equal_logits_as_transformers_the_first_ones(processed, logits, p):
     assume(away_from_border(logits, p))
@@ -119,16 +113,6 @@ def test_all_settings_together_equal_those_of_transformers_generate(
     found = chances(logits, Sampling(**settings), seen)
     np.testing.assert_array_equal(found > 0, expected > 0)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
-
-
-def test_the_filters_see_what_the_ones_before_them_left():
-    logits = np.log([0.4, 0.3, 0.2, 0.1])
-    # Of the two best, 0.4 is more than half: with top-p alone the second would stay.
-    assert np.count_nonzero(chances(logits, Sampling(1.0, top_p=0.5), [])) == 2
-    assert np.count_nonzero(chances(logits, Sampling(1.0, top_k=2, top_p=0.5), [])) == 1
-    # At temperature 2 the last is half as probable as the first, not a quarter.
-    assert np.count_nonzero(chances(logits, Sampling(1.0, min_p=0.4), [])) == 3
-    assert np.count_nonzero(chances(logits, Sampling(2.0, min_p=0.4), [])) == 4
 
 
 @given(logits=LOGITS, seen=IDS, penalty=PENALTIES)

@@ -19,14 +19,6 @@ def answer_of(server, **settings):
     return list(Server(server.url, "mason").generate(MESSAGES, **settings))
 
 
-def test_an_answer_comes_in_the_pieces_the_server_sends():
-    with chat_server() as server:
-        pieces = answer_of(server)
-    assert tuple(piece.text for piece in pieces if piece.text) == WORDS
-    assert [piece.finish_reason for piece in pieces][-1] == "stop"
-    assert all(piece.finish_reason is None for piece in pieces[:-1])
-
-
 def test_an_event_loop_that_runs_already_is_left_alone():
     async def in_a_notebook():
         with chat_server() as server:
@@ -37,20 +29,22 @@ def test_an_event_loop_that_runs_already_is_left_alone():
     assert tuple(piece.text for piece in pieces if piece.text) == WORDS
 
 
-def test_pieces_are_there_before_the_answer_is_complete():
-    first, *others = whole_answer()
+def test_pieces_come_as_the_server_sends_them_before_the_answer_is_complete():
+    first, *rest = whole_answer()
     has_come = threading.Event()
 
     def events():
         yield first
         has_come.wait()
-        yield from others
+        yield from rest
 
     with chat_server(events=events()) as server:
         pieces = Server(server.url, "mason").generate(MESSAGES)
         assert next(pieces).text == WORDS[0]
         has_come.set()
-        assert tuple(piece.text for piece in pieces if piece.text) == WORDS[1:]
+        others = list(pieces)
+    assert tuple(piece.text for piece in others if piece.text) == WORDS[1:]
+    assert [piece.finish_reason for piece in others] == [None] * (len(others) - 1) + ["stop"]
 
 
 def test_an_answer_cut_by_the_server_says_so():

@@ -16,8 +16,7 @@ from engine.evaluation.embedding_server import EmbeddingServer
 from engine.models.prompts import Prompts
 from engine.models.reranker import Reranker
 from engine.retrieval.maxsim import maxsim_scores
-from engine.serving.limits import Limits
-from engine.serving.served import Served
+from engine.serving.served import Limits, Served
 from tests.engine_server import MODEL, engine_server
 from tests.sentence_transformer_folders import save_reranker
 

@@ -15,8 +15,7 @@ from engine.generation.writer import Writer
 from engine.kernels.primitives import prepare_compiled
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER
-from engine.serving.limits import Limits
-from engine.serving.served import Searched, Served
+from engine.serving.served import Limits, Searched, Served
 from tests.engine_server import engine_server
 from tests.indexes import index_of_documents
 
