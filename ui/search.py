@@ -46,18 +46,6 @@ class Search:
         """What the ranks depend on, as a key of caches; each cross-encoder ranks in its own way."""
         return *self.embedded, self.retriever, reranker_name()
 
-    @property
-    def text_limit(self) -> int:
-        """How many tokens of a chunk are read."""
-        return self.cut.text_limit(self.model)
-
-    @property
-    def longest(self) -> int:
-        """The most tokens of a chunk that can be read, or are where vectors are given."""
-        if (encoder := self.model.as_encoder) is not None and not self.cut.uploaded:
-            return encoder.config.max_positions
-        return self.text_limit
-
     def document(self, name: str) -> Document:
         """Return the document of a name."""
         return next(document for document in self.documents if document.name == name)

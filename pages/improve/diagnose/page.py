@@ -53,7 +53,10 @@ def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
     ranking = ranking_of(asked.question, asked.place, search)
     rank = ranking.rank if ranking.is_found else None
     left_out = search.model.prompts.in_search if search.cut.prompts == "none" else {}
-    used = InUse(current_configuration(search), search.longest, rank, left_out)
+    longest = search.cut.text_limit(search.model)  # the most tokens of a chunk that can be read
+    if (encoder := search.model.as_encoder) is not None and not search.cut.uploaded:
+        longest = encoder.config.max_positions
+    used = InUse(current_configuration(search), longest, rank, left_out)
     if used.finds:
         used = replace(
             used,

@@ -134,7 +134,7 @@ def passage_html(place: Location, search: Search) -> str:
     start = max(0, place.start - CONTEXT)
     end = min(len(document.text), place.end + CONTEXT)
     near = near_to(chunks, start, end)
-    stops = read_ends([chunks[n] for n in near], search.model.tokenizer, search.text_limit)
+    stops = read_ends([chunks[n] for n in near], search.model.tokenizer, search.cut.text_limit(search.model))
     ends = dict(zip(near, stops, strict=True))
     parts = [(start, place.start), (place.start, place.end), (place.end, end)]
     before, passage, after = (
@@ -147,7 +147,7 @@ def passage_html(place: Location, search: Search) -> str:
 def show_lost(report: Report, place: Location, search: Search, found: Diagnosis) -> None:
     """Draw the part of the passage beyond the token limit."""
     report.header(UNREAD)
-    limit, text = search.text_limit, search.document(place.document).text
+    limit, text = search.cut.text_limit(search.model), search.document(place.document).text
     if limit == NO_LIMIT:
         report.sentence(Strong("Not known:"), f" {search.model.name} does not state its token limit.")
         return
