@@ -102,7 +102,7 @@ def test_every_page_is_drawn_with_new_entries_chosen(folder, encoder, decoder):
 def test_a_pooling_is_drawn_inside_the_model_and_a_metric_in_the_results(encoder):
     pooled = app_page("inside/chunk", **{"inside-tab": "Pipeline", "stage-encoder": 4}).run()
     assert SUM.label in pooled.get("button_group")[2].options
-    runs = {"workspace": Workspace(runs=(to_run(experiment()),)), "experiments-tab": "Results"}
+    runs = {"workspace": Workspace(runs=(to_run(experiment("new metric")),)), "experiments-tab": "Results"}
     measured = app_page("improve/settings", **runs, **{"experiment-measure": "all@k"}).run()
     assert any("All@k" in table for table in tables(measured))
 
