@@ -120,10 +120,9 @@ def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
     assert "Its effect on the other 12 labelled questions" in said(app)
 
 
-@pytest.mark.parametrize("retriever", ["hybrid", "weighted"])
-def test_the_search_in_use_is_not_advised(encoder, retriever):
+def test_the_search_in_use_is_not_advised(encoder):
     asked = pasted("Does Nobody in the village know 32768 bakers?", FACTS["clocks"][3][1])
-    app = page("diagnose", {"mine.jsonl": QUESTIONS}, retriever=retriever, k=1, **asked)
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, retriever="hybrid", k=1, **asked)
     [warning] = app.warning
     assert "Its words match, its vector does not" in warning.value
     assert "search by BM25 only" in warning.value
