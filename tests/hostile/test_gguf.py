@@ -3,7 +3,6 @@
 import os
 import struct
 
-import numpy as np
 import pytest
 
 from engine.weights.gguf_file import GGUF
@@ -42,7 +41,6 @@ def nested(depth):
     return b"".join(listed(LIST, 1) for _ in range(depth)) + listed(U8, 1, b"x")
 
 
-NAN = struct.pack("<32f", *[1.0] * 31, float("nan"))
 MILLION = 10**6
 CASES = {
     "alignment 0": file_of([key("general.alignment", U32, struct.pack("<I", 0))]),
@@ -92,22 +90,12 @@ def test_a_file_that_lies_is_refused_by_one_short_line(tmp_path, case):
 
 def test_weights_that_are_not_finite_are_told_from_others(tmp_path):
     path = tmp_path / "x.gguf"
-    halves = np.array([np.inf, 0], np.float16).tobytes()
-    places = [
-        place("single", (32,), 0),
-        place("brain", (4,), 128, 30),
-        place("scale", (32,), 160, 8),
-        place("good", (32,), 224, 8),
-    ]
-    data = NAN + b"\x80\x7f" * 4 + b"\0" * 24 + halves + b"\xff" * 30 + b"\0" * 32 + b"\0\0" + b"\xff" * 32
-    path.write_bytes(file_of(places=places, data=data))
+    places = [place("single", (32,), 0), place("brain", (4,), 128, 30), place("good", (32,), 160)]
+    nan, infinite = struct.pack("<32f", *[1.0] * 31, float("nan")), b"\x80\x7f" * 4
+    path.write_bytes(file_of(places=places, data=nan + infinite + bytes(24 + 128)))
     file = GGUF(path)
-    assert [file.tensor(name).is_finite() for name in ("single", "brain", "scale", "good")] == [
-        False,
-        False,
-        False,
-        True,
-    ]
+    found = [file.tensor(name).is_finite() for name in ("single", "brain", "good")]
+    assert found == [False, False, True]
 
 
 def read_after_cut(path):
