@@ -88,7 +88,7 @@ def test_a_file_that_lies_is_refused_by_one_short_line(tmp_path, case):
     assert "\n" not in outcome.message
 
 
-def test_weights_that_are_not_finite_are_told_from_others(tmp_path):
+def test_weights_that_are_not_finite_are_found(tmp_path):
     path = tmp_path / "x.gguf"
     places = [place("single", (32,), 0), place("brain", (4,), 128, 30), place("good", (32,), 160)]
     nan, infinite = struct.pack("<32f", *[1.0] * 31, float("nan")), b"\x80\x7f" * 4

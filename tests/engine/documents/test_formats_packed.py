@@ -109,7 +109,7 @@ def test_words_that_lines_of_a_pdf_share_with_a_hyphen_are_joined(page, text):
     assert without_hyphenation([page]) == [text]
 
 
-def test_an_encrypted_pdf_is_told_and_one_without_a_password_for_reading_is_read():
+def test_an_encrypted_pdf_is_refused_and_one_without_a_password_for_reading_is_read():
     for password, algorithm in (("secret", "RC4-128"), ("", "RC4-128")):
         writer = PdfWriter(clone_from=PdfReader(io.BytesIO(make_pdf("hidden text"))))
         writer.encrypt(user_password=password, owner_password="owner", algorithm=algorithm)
@@ -214,7 +214,7 @@ def test_a_zip_gives_the_documents_of_its_members_and_tells_what_it_left():
 
 
 @pytest.mark.parametrize("path", ["../x.txt", "/etc/x.txt", "C:/x.txt", "a/../../x.txt", "a\\..\\x.txt"])
-def test_a_path_out_of_a_zip_is_told_and_nothing_is_written(path, tmp_path, monkeypatch):
+def test_a_path_out_of_a_zip_is_refused_and_nothing_is_written(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loaded = parse_file("z.zip", make_zip([(path, b"x"), ("good.txt", b"good")]))
     assert [document.text for document in loaded.documents] == ["good"]

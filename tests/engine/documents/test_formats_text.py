@@ -59,7 +59,7 @@ def test_windows_1252_comes_before_encodings_that_fit_no_better():
         ("这是一个中文句子,今天天气很好。", "gb18030"),
     ],
 )
-def test_encodings_are_told_by_their_mark_or_their_letters(text, encoding):
+def test_encodings_are_known_by_their_mark_or_their_letters(text, encoding):
     assert parse_document("a.txt", text.encode(encoding)).text == text
 
 

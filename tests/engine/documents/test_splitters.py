@@ -127,7 +127,7 @@ def test_plain_words_are_counted_as_any_tokenizer_counts_them(tmp_path, changed)
     check()
 
 
-def test_a_token_that_is_found_in_a_part_of_a_word_alone_is_not_cut_off(encoder, tmp_path):
+def test_a_token_that_is_found_only_in_a_part_of_a_word_is_not_cut_off(encoder, tmp_path):
     """An added token of single words is not found beside an underscore."""
     tokenizer = tokenizer_with(tmp_path, added=[("wxo", True, False)])
     assert [len(ids) for ids in tokenizer.ids_batch(["_wxo", "wxo"])] == [2 + 4, 2 + 1]

@@ -156,7 +156,7 @@ def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_
     assert app.success[0].value.startswith("It was found")
 
 
-def test_changes_are_told_change_words():
+def test_changes_are_named_with_both_values():
     current = Configuration("fixed", 128, 16, "m", 256, "mean", "dense", 4)
     configuration = Configuration("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
     assert change_words(current, configuration) == (

@@ -103,9 +103,9 @@ def test_cut_into_windows_the_best_of_all_windows_counts(encoder, tails, index, 
 def test_windows_of_a_tail_are_full_and_hold_each_of_its_tokens_once(n_tokens, room):
     windows = [range(n_tokens)[window] for window in tail_windows(n_tokens, room)]
     assert all(len(window) == room for window in windows)
-    held = [token for window in windows for token in window]
-    assert held == sorted(set(held))
-    assert [token for token in held if token >= room] == list(range(room, n_tokens))
+    covered = [token for window in windows for token in window]
+    assert covered == sorted(set(covered))
+    assert [token for token in covered if token >= room] == list(range(room, n_tokens))
 
 
 def test_tails_are_made_once_and_serve_every_question(encoder, index):

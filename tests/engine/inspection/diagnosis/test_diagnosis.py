@@ -159,13 +159,13 @@ def used(found, rank=None, longest=512, **settings):
     return InUse(replace(CURRENT, k=found.k, **settings), longest, rank or found.now.rank)
 
 
-def told(found, *given, **settings):
+def sentences(found, *given, **settings):
     """The causes of a diagnosis by their kinds, each with its sentence."""
     return {cause.kind: cause.sentence for cause in causes(found, used(found, *given, **settings))}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_cause_is_told_and_no_other(encoder, case):
+def test_each_cause_is_found_and_no_other(encoder, case):
     found, index = diagnosed(encoder, case)
     [cause] = causes(found, used(found))
     assert cause.kind == case
@@ -186,11 +186,11 @@ def test_each_cause_is_told_and_no_other(encoder, case):
 def test_a_passage_is_found_and_all_that_is_found_is_too_far_for_an_answer(encoder, relevance, kinds):
     found, _ = diagnosed(encoder, "other words")
     in_use = replace(used(found, rank=1), relevance=relevance, min_relevance=90.0)
-    told = causes(found, in_use)
-    assert [cause.kind for cause in told] == kinds
-    assert all(
-        "25 find a passage as close" in each.headline and "at most 10 may" in each.headline for each in told
-    )
+    found_causes = causes(found, in_use)
+    assert [cause.kind for cause in found_causes] == kinds
+    for cause in found_causes:
+        assert "25 find a passage as close" in cause.headline
+        assert "at most 10 may" in cause.headline
 
 
 @pytest.mark.parametrize(
@@ -213,18 +213,18 @@ def test_a_passage_is_found_and_all_that_is_found_is_too_far_for_an_answer(encod
 )
 def test_what_is_in_use_is_not_advised(encoder, case, settings, advised, not_advised):
     found, _ = diagnosed(encoder, case)
-    sentence = told(found, **settings)[case]
+    sentence = sentences(found, **settings)[case]
     assert advised in sentence
     assert not_advised not in sentence
 
 
-def test_a_search_by_words_alone_has_no_cause_in_vectors(encoder):
+def test_a_search_by_words_only_has_no_cause_in_vectors(encoder):
     for case in ("truncated", "split", "near duplicates", "pooled away"):
         found, _ = diagnosed(encoder, case)
-        assert set(told(found, 7, retriever="bm25")) <= {"outranked", "other words"}
-        assert "vector" not in "".join(told(found, 7, retriever="bm25").values())
+        assert set(sentences(found, 7, retriever="bm25")) <= {"outranked", "other words"}
+        assert "vector" not in "".join(sentences(found, 7, retriever="bm25").values())
     found, _ = diagnosed(encoder, "split")
-    assert "6 other chunks" in told(found, 7, retriever="bm25")["outranked"]
+    assert "6 other chunks" in sentences(found, 7, retriever="bm25")["outranked"]
     found, _ = diagnosed(encoder, "other words")
     [sentence] = [one.sentence for one in causes(found, replace(used(found, retriever="bm25"), rank=None))]
     assert "BM25 finds no chunk without one" in sentence
@@ -233,15 +233,15 @@ def test_a_search_by_words_alone_has_no_cause_in_vectors(encoder):
 def test_a_retriever_that_puts_others_above_a_near_vector_is_the_cause(encoder):
     found, _ = diagnosed(encoder, "other words", k=4)
     assert found.found
-    said = told(found, 9, retriever="hybrid")
+    said = sentences(found, 9, retriever="hybrid")
     assert set(said) == {"retriever"}
     assert f"would rank {found.now.rank}" in said["retriever"]
     assert "ranks it 9" in said["retriever"]
     assert "dense (cosine)" in said["retriever"]
-    assert told(found, 2, retriever="hybrid") == {}
+    assert sentences(found, 2, retriever="hybrid") == {}
 
 
-def test_words_are_compared_by_their_stems_and_told_as_they_are_asked():
+def test_words_are_compared_by_their_stems_and_shown_as_they_are_asked():
     asked, passage = "How is inventory valued, and inventory of what?", "Inventories take the value of costs."
     assert shared_words(asked, passage) == ("inventory", "valued")
     assert shared_words("What is it?", passage) == ()
@@ -262,7 +262,7 @@ def test_what_is_cured_has_no_cause(encoder, case, cure):
     assert causes(found, used(found)) == ()
 
 
-def test_the_passage_alone_ranks_as_a_chunk_of_its_own_does(encoder):
+def test_the_passage_by_itself_ranks_as_a_chunk_of_its_own(encoder):
     question = CASES["pooled away"][0]
     found, index = diagnosed(encoder, "pooled away")
     others = [chunk for chunk in index.chunks if chunk.document != "town.txt"]
@@ -301,9 +301,9 @@ def test_a_lost_end_is_a_cause_only_where_it_would_be_found_or_is_most_of_the_pa
     far = replace(found.tail_read, rank=5)
     end = found.unread[0][1]
     few = ((end - 5, end),)
-    assert "truncated" in told(replace(found, tail_read=far))
-    assert "truncated" in told(replace(found, unread=few))
-    assert "truncated" not in told(replace(found, unread=few, tail_read=far))
+    assert "truncated" in sentences(replace(found, tail_read=far))
+    assert "truncated" in sentences(replace(found, unread=few))
+    assert "truncated" not in sentences(replace(found, unread=few, tail_read=far))
 
 
 def test_nothing_to_look_for_is_refused(encoder):
