@@ -33,8 +33,7 @@ def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: 
     )
     pooling = "mean" if found.strategy == MAXSIM else found.strategy
     spec = embedding_spec(encoder, pooling, max_tokens)
-    texts = found.first.text, found.second.text
-    left_out = words_left_out(texts, found.strategy, side, spec, encoder, found)
+    left_out = words_left_out(found, side, spec, encoder)
     if not left_out.words:
         st.info("This text has no words to leave out.")
         return
@@ -53,18 +52,16 @@ def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: 
     show_disagreements(left_out)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, scope="session")
-def words_left_out(
-    texts: tuple[str, str],
-    strategy: str,
-    side: Side,
-    spec: EmbeddingSpec,
-    _encoder: Encoder,
-    _found: Decomposition,
-) -> Occlusion:
-    """Leave out each word of one text, with a progress bar; cached."""
+@st.cache_resource(
+    max_entries=8,
+    show_spinner=False,
+    scope="session",
+    hash_funcs={Decomposition: lambda found: (found.first.text, found.second.text, found.strategy)},
+)
+def words_left_out(found: Decomposition, side: Side, spec: EmbeddingSpec, _encoder: Encoder) -> Occlusion:
+    """Leave out each word of one text, with a progress bar; ``spec`` is that of the encoder."""
     with counting("Leaving out words", "texts encoded") as show:
-        return occlusion(_encoder, _found, side, show)
+        return occlusion(_encoder, found, side, show)
 
 
 def show_agreement(left_out: Occlusion) -> None:

@@ -110,16 +110,10 @@ def tune(
         everything = Fold(*(np.arange(n) for n in (len(vectors[0]), 0, len(vectors[1]))))
         tuned = fine_tune(encoder, texts, everything, settings, last)
         encoder, choice = tuned_encoder(encoder, tuned.params), f"{tuned.n_epochs} epochs"
+    found_by_document = document_metrics[0].comparison if document_metrics else None
+    keep = should_keep(question_metrics[0].comparison, found_by_document)
     return Tuned(
-        encoder,
-        adapter,
-        choice,
-        by_question,
-        tuple(question_metrics),
-        tuple(document_metrics),
-        should_keep(
-            question_metrics[0].comparison, document_metrics[0].comparison if document_metrics else None
-        ),
+        encoder, adapter, choice, by_question, tuple(question_metrics), tuple(document_metrics), keep
     )
 
 

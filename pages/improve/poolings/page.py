@@ -1,11 +1,10 @@
 """Pooling compared: the effect of each pooling on a text, a pair of texts, and a search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from engine import Encoder
-from engine.documents.document import Document
 from pages.improve.poolings.mistakes import show_mistakes
 from pages.improve.poolings.pair import choose_pair, show_bars
 from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
@@ -41,36 +40,31 @@ def show_question(pooled: PooledChunks) -> None:
         show_explained(pooled.encoder, pooled.max_tokens, *found, "passage", chapter)
 
 
-OF_TEXTS: dict[str, Callable[[Encoder, int], None]] = {
-    "Sentences": show_sentences,
-    "A pair explained": show_two_texts,
-    "Tokens": show_tokens,
-    "Scored pairs": show_sts,
-}
-OF_DOCUMENTS: dict[str, Callable[[PooledChunks], None]] = {
-    "Your question": show_question,
-    "Mistakes": show_mistakes,
-}
-VIEWS = ("Sentences", "A pair explained", "Your question", "Tokens", "Mistakes", "Scored pairs")
-
-
-def show_view(view: str, documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
-    """Draw one view; those of texts take the IDF weights of the documents, where there are any."""
-    if view in OF_TEXTS:
-        weighted = chunks_and_encoder(documents, encoder, cut)[1] if documents else encoder
-        OF_TEXTS[view](weighted, cut.max_tokens)
-    elif documents:
-        without = replace(cut, prompts="none") if view == "Mistakes" else cut  # its texts have no prompts
-        OF_DOCUMENTS[view](pooled_chunks(documents, encoder, without))
-    else:
-        raise NoDocumentError
-
-
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
     documents, cut = chunks_sidebar(encoder)
-    show_tabs({view: partial(show_view, view, documents, encoder, cut) for view in VIEWS}, "pooling-tab")
+
+    def draw_texts(show: Callable[[Encoder, int], None]) -> None:
+        """Draw a view of texts, with the IDF weights of the documents, where there are any."""
+        weighted = chunks_and_encoder(documents, encoder, cut)[1] if documents else encoder
+        show(weighted, cut.max_tokens)
+
+    def draw_documents(show: Callable[[PooledChunks], None], cut: Cut) -> None:
+        if not documents:
+            raise NoDocumentError
+        show(pooled_chunks(documents, encoder, cut))
+
+    without_prompts = replace(cut, prompts="none")  # a mistake's texts have none
+    views = {
+        "Sentences": partial(draw_texts, show_sentences),
+        "A pair explained": partial(draw_texts, show_two_texts),
+        "Your question": partial(draw_documents, show_question, cut),
+        "Tokens": partial(draw_texts, show_tokens),
+        "Mistakes": partial(draw_documents, show_mistakes, without_prompts),
+        "Scored pairs": partial(draw_texts, show_sts),
+    }
+    show_tabs(views, "pooling-tab")
 
 
 main()

@@ -25,7 +25,7 @@ def choose(made: bool, running: bool) -> Choice:
     is_wordpiece = isinstance(load_encoder().tokenizer, WordPieceTokenizer)
     kinds = [name for name, kind in KINDS.items() if is_wordpiece or kind != "wordpiece"]
     left, middle, right = st.columns(3)
-    kind = choice(
+    kind_name = choice(
         "Tokens",
         kinds,
         "lab-decoder-kind",
@@ -54,12 +54,8 @@ def choose(made: bool, running: bool) -> Choice:
         disabled=made,
         place=right,
     )
-    with st.expander("Sizes and pace", icon=":material/tune:"):
-        return _sizes(KINDS[kind], POSITIONS[positions], NORMS[norm], made, running)
-
-
-def _sizes(kind: Kind, positions: Positions, norm_first: bool, made: bool, running: bool) -> Choice:
-    left, middle, right = st.columns(3)
+    kind, sizes_and_pace = KINDS[kind_name], st.expander("Sizes and pace", icon=":material/tune:")
+    left, middle, right = sizes_and_pace.columns(3)
     with left:
         reason = "Number of layers, each with attention and feed-forward."
         n_layers = _slider("Layers", (1, 2, 3, 4, 6), 3, reason, made)
@@ -77,7 +73,7 @@ def _sizes(kind: Kind, positions: Positions, norm_first: bool, made: bool, runni
         rate = _slider("Learning rate", RATES, 0.002, reason, running)
         reason = "Share of numbers set to 0 at random while training, against overfitting."
         dropout = _slider("Dropout", (0.0, 0.1, 0.2, 0.3), 0.0, reason, made)
-    keep_unknown = st.toggle(
+    keep_unknown = sizes_and_pace.toggle(
         "Keep unknown characters",
         key="lab-decoder-keep-unknown",
         persist_state="session",
@@ -91,8 +87,8 @@ def _sizes(kind: Kind, positions: Positions, norm_first: bool, made: bool, runni
         "n_heads": n_heads,
         "d_ff": 4 * d_model,
         "context": context,
-        "positions": positions,
-        "norm_first": norm_first,
+        "positions": POSITIONS[positions],
+        "norm_first": NORMS[norm],
         "dropout": dropout,
     }
     settings = TrainingSettings(n_steps=steps, learning_rate=rate)
