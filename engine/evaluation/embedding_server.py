@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from engine.errors import InputError, ModelUnavailableError
-from engine.generation.server import ADVICE, EMBEDDINGS_S, Ask, Server, translated_errors
+from engine.generation.server import ADVICE, EMBEDDINGS_S, Server, Start, translated_errors
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.prompts import Prompts, Role
@@ -59,8 +59,8 @@ class EmbeddingServer(BlackBoxModel):
         Documents are cut by the tokenizer. The key is sent to this server only, and never stored.
         """
         server = server_at(address, api_key)
-        with server.connection() as ask:
-            vectors = requested(ask, server, [PROBE])
+        with server.connection() as start:
+            vectors = requested(start, server, [PROBE])
         return cls(address, server, tokenizer, vectors.shape[1])
 
     @property
@@ -85,8 +85,8 @@ class EmbeddingServer(BlackBoxModel):
     @contextmanager
     def embedder(self, role: Role, max_tokens: int | None) -> Iterator[Callable[[list[str]], Array]]:
         """Embed over one connection."""
-        with self.server.connection() as ask:
-            yield lambda block: requested(ask, self.server, block, self.d_model)
+        with self.server.connection() as start:
+            yield lambda block: requested(start, self.server, block, self.d_model)
 
 
 def is_server(source: str) -> bool:
@@ -108,14 +108,14 @@ def server_at(address: str, api_key: str = "") -> Server:
     return Server(f"{url.rstrip('/')}/v1" if is_bare else url, model, api_key)
 
 
-def requested(ask: Ask, server: Server, texts: list[str], d_model: int | None = None) -> Array:
+def requested(start: Start, server: Server, texts: list[str], d_model: int | None = None) -> Array:
     """Have the server embed texts in one request: float32 ``(n_texts, d_model)``, rows of length 1."""
 
     async def embedded(client: "AsyncOpenAI") -> "CreateEmbeddingResponse":
         return await client.embeddings.create(model=server.model, input=texts, encoding_format="float")
 
     with translated_errors(server, ADVICE_ON_TEXTS):
-        answer = ask(embedded, EMBEDDINGS_S)
+        answer = start(embedded, EMBEDDINGS_S).result()
         places = [int(each.index) for each in answer.data]
         rows = [np.array(each.embedding, np.float64) for each in answer.data]
     if sorted(places) != list(range(len(texts))):

@@ -1,7 +1,7 @@
 """Answers from an OpenAI-compatible server: Ollama, vLLM, llama-server and the like, by their address."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,36 +65,38 @@ class Server:
             found = (await client.models.list()).data[:MAX_MODELS]
             return sorted(readable(str(model.id)[:MAX_NAME]) for model in found)
 
-        with self.connection() as ask, translated_errors(self):
-            return ask(listed, LIST_S)
+        with self.connection() as start, translated_errors(self):
+            return start(listed, LIST_S).result()
 
     @contextmanager
-    def connection(self) -> Iterator["Ask"]:
+    def connection(self) -> Iterator["Start"]:
         """Open a client of this server; errors in its use are for `translated_errors`.
 
         Yields
         ------
-        Ask
-            A function that sends a request with the client, and waits for so many seconds at most.
+        Start
+            A function that sends a request with the client. What is under way at the end is cancelled, which
+            closes the connection.
         """
         # An asynchronous client, since only that can be stopped between two pieces of a header.
-        client = self._client()
+        client, running = self._client(), set[Future[Any]]()
         with loop_in_a_thread() as loop:
 
-            def ask(request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> T:
+            def start(request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> Future[T]:
                 async def answer() -> T:
                     async with asyncio.timeout(seconds):
                         return await request(client)
 
-                answering = asyncio.run_coroutine_threadsafe(answer(), loop)
-                try:
-                    return answering.result()
-                finally:
-                    answering.cancel()
+                future = asyncio.run_coroutine_threadsafe(answer(), loop)
+                running.add(future)
+                future.add_done_callback(running.discard)
+                return future
 
             try:
-                yield ask
+                yield start
             finally:
+                for future in [*running]:
+                    future.cancel()
                 asyncio.run_coroutine_threadsafe(client.close(), loop).result()
 
     def generate(
@@ -112,52 +114,44 @@ class Server:
         """
         if not self.model:
             raise InputError(f"no model of {self.url} is chosen: give the name of one")
-        request = {"messages": list(messages), "max_tokens": max_new_tokens, **server_settings(sampling)}
+        request: dict[str, Any] = {
+            "messages": list(messages),
+            "max_tokens": max_new_tokens,
+            **server_settings(sampling),
+        }
         request |= {"stop": list(stop)} if stop else {}
         received: SimpleQueue[TextDelta | None] = SimpleQueue()
 
-        async def receive() -> None:
+        async def receive(client: "AsyncOpenAI") -> None:
+            reason = None
             try:
-                async for delta in self._stream(**request):
-                    received.put(delta)
+                sent = await client.chat.completions.create(model=self.model, stream=True, **request)
+                async with sent as chunks:
+                    async for chunk in chunks:
+                        for choice in chunk.choices[:1]:  # the last chunk may have none
+                            reason = choice.finish_reason or reason
+                            if choice.delta.content:
+                                received.put(TextDelta(readable(choice.delta.content), None))
+                if reason is None:
+                    raise ModelUnavailableError(
+                        f"{self.url} ended its answer without saying that it is complete: check that the "
+                        "address is that of an OpenAI-compatible server, and ask again"
+                    )
+                received.put(TextDelta("", reason if reason in ("length", "content_filter") else "stop"))
             finally:
                 received.put(None)
 
-        # The client is asynchronous so that a stop need not wait for the server's next word. Leaving
-        # the loop cancels what is under way, which closes the connection.
-        with loop_in_a_thread() as loop:
-            receiving = asyncio.run_coroutine_threadsafe(receive(), loop)
-            try:
-                while not is_stopped():
-                    try:
-                        delta = received.get(timeout=POLL_S)
-                    except Empty:
-                        continue
-                    if delta is None:
+        with self.connection() as start:
+            receiving = start(receive, ANSWER_S)
+            while not is_stopped():
+                try:
+                    delta = received.get(timeout=POLL_S)
+                except Empty:
+                    continue
+                if delta is None:
+                    with translated_errors(self):
                         return receiving.result()
-                    yield delta
-            finally:
-                receiving.cancel()
-
-    async def _stream(self, **request: Any) -> AsyncIterator[TextDelta]:
-        client, reason = self._client(), None
-        with translated_errors(self):
-            async with (
-                asyncio.timeout(ANSWER_S),
-                client,
-                await client.chat.completions.create(model=self.model, stream=True, **request) as stream,
-            ):
-                async for chunk in stream:
-                    for choice in chunk.choices[:1]:  # the last chunk may have none
-                        reason = choice.finish_reason or reason
-                        if choice.delta.content:
-                            yield TextDelta(readable(choice.delta.content), None)
-        if reason is None:
-            raise ModelUnavailableError(
-                f"{self.url} ended its answer without saying that it is complete: check that the address "
-                "is that of an OpenAI-compatible server, and ask again"
-            )
-        yield TextDelta("", reason if reason in ("length", "content_filter") else "stop")
+                yield delta
 
     def _client(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, Timeout
@@ -190,11 +184,11 @@ def readable(text: Any) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-class Ask(Protocol):
-    """Sends a request with a client, and waits for so many seconds at most."""
+class Start(Protocol):
+    """Sends a request with a client."""
 
-    def __call__(self, request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> T:
-        """Return the result of ``request``; raise ``TimeoutError`` after so many seconds."""
+    def __call__(self, request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> Future[T]:
+        """Return the result to come of ``request``: `TimeoutError` after so many seconds."""
 
 
 @contextmanager

@@ -23,11 +23,18 @@ from engine.models.encoder import BATCH_TOKENS
 from engine.models.parallel import single_threaded_blas
 from engine.serving.asking import asking_routes
 from engine.serving.batching import Batcher, QueueFullError
-from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody, json_response
+from engine.serving.bodies import (
+    FORMS,
+    EmbeddingBody,
+    RequestError,
+    RerankBody,
+    error_content,
+    json_response,
+    overloaded,
+)
 from engine.serving.guard import FAILED, Guard
 from engine.serving.metrics import Metrics
 from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
-from engine.serving.request_errors import RequestError, error_content, overloaded
 from engine.serving.served import QUEUED_REQUESTS, Served
 
 T = TypeVar("T")

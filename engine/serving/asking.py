@@ -20,10 +20,9 @@ from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings
-from engine.serving.bodies import AskBody, SearchBody, json_response
+from engine.serving.bodies import AskBody, SearchBody, error_content, json_response, overloaded
 from engine.serving.guard import FAILED, log_failure
 from engine.serving.reading import read_texts
-from engine.serving.request_errors import error_content, overloaded
 from engine.serving.served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
 
 Event = tuple[str, dict[str, Any]]  # its name, and its content

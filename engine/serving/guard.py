@@ -13,8 +13,8 @@ from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from engine.serving.bodies import RequestError, overloaded
 from engine.serving.metrics import Metrics
-from engine.serving.request_errors import RequestError, overloaded
 from engine.serving.served import Limits
 from engine.wording import reason_of
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.models.reranker import Reranker
-from engine.serving.request_errors import RequestError
+from engine.serving.bodies import RequestError
 from engine.serving.served import Limits, Served
 
 SHOWN = 3  # texts named in a message

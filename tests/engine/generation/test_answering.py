@@ -40,22 +40,6 @@ TRAPS = (
 )
 
 
-def reply(
-    question, index, encoder, decoder, server=None, reuse=None, null_scores=None, check=False, **settings
-):
-    """Ask with settings by their names; the text is read again, which takes long, only where asked for."""
-    callbacks, search, sampling = (
-        {name: settings.pop(name) for name in names if name in settings}
-        for names in (
-            ("on_text", "on_quotes", "stop"),
-            ("k", "min_relevance", "retriever"),
-            ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"),
-        )
-    )
-    chosen = AnswerSettings(SearchSettings(**search), **settings, check=check, sampling=Sampling(**sampling))
-    return ask(question, index, encoder, Writer(decoder, server, reuse), chosen, null_scores, **callbacks)
-
-
 def search(question, index, encoder, k=4, min_relevance=90, null_scores=None, retriever="dense"):
     """Retrieve with settings by their names."""
     return retrieve(question, index, encoder, SearchSettings(k, min_relevance, retriever), null_scores)
@@ -69,6 +53,30 @@ def index(encoder):
 @pytest.fixture(scope="module")
 def null_scores(index, encoder):
     return null_scores_of(index, encoder)
+
+
+@pytest.fixture(scope="module")
+def reply(index, encoder, decoder, null_scores):
+    """A function that asks, with settings by their names; a text is checked only where asked for."""
+
+    def reply(
+        question=QUESTION, model=decoder, index=index, server=None, reuse=None, check=False, **settings
+    ):
+        settings.setdefault("null_scores", null_scores if index is own else None)
+        callbacks, search, sampling = (
+            {name: settings.pop(name) for name in names if name in settings}
+            for names in (
+                ("null_scores", "on_text", "on_quotes", "stop"),
+                ("k", "min_relevance", "retriever"),
+                ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"),
+            )
+        )
+        search, sampling = SearchSettings(**search), Sampling(**sampling)
+        chosen = AnswerSettings(search, **settings, check=check, sampling=sampling)
+        return ask(question, index, encoder, Writer(model, server, reuse), chosen, **callbacks)
+
+    own = index
+    return reply
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +97,11 @@ def silent(decoder):
 
 
 @pytest.fixture(scope="module")
-def answered(index, encoder, decoder, null_scores):
+def answered(reply):
     """An answer, read again without its passages, and the pieces in which its text came."""
     pieces = []
-    settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 24, "null_scores": null_scores}
-    answer = reply(QUESTION, index, encoder, decoder, **settings, check=True, on_text=pieces.append)
+    settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 24}
+    answer = reply(**settings, check=True, on_text=pieces.append)
     return answer, pieces
 
 
@@ -117,24 +125,23 @@ def test_an_answer_lists_what_it_read_and_who_wrote_it(answered, encoder, decode
     assert times.prompt_tokens_per_s > 0
 
 
-def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_still_quote(
-    index, encoder, decoder
-):
+def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_still_quote(reply, decoder):
     plain = replace(decoder, chat_template=None)
     with pytest.raises(InputError, match="has no chat template, so it was not made to answer"):
-        reply(QUESTION, None, encoder, plain)
+        reply(
+            model=plain,
+            index=None,
+        )
     quoting = {"min_relevance": 0, "write": False}
-    assert reply(QUESTION, index, encoder, plain, **quoting, max_prompt_tokens=1_000_000).quotes
+    assert reply(model=plain, **quoting, max_prompt_tokens=1_000_000).quotes
 
 
 @pytest.mark.parametrize(
     ("question", "min_relevance"), [("Who won the chess championship?", 90), (QUESTION, 100)]
 )
-def test_where_nothing_is_relevant_the_decoder_is_not_asked(
-    index, encoder, silent, null_scores, question, min_relevance
-):
-    pieces, settings = [], {"min_relevance": min_relevance, "null_scores": null_scores}
-    answer = reply(question, index, encoder, silent, on_text=pieces.append, **settings)
+def test_where_nothing_is_relevant_the_decoder_is_not_asked(reply, silent, question, min_relevance):
+    pieces, settings = [], {"min_relevance": min_relevance}
+    answer = reply(question, model=silent, on_text=pieces.append, **settings)
     assert (answer.text, pieces, answer.written) == ("", [], None)
     assert (answer.judged.status, answer.judged.confidence) == ("refused", 0)
     assert answer.sources == answer.quotes == answer.judged.sentences == ()
@@ -142,17 +149,17 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(
     assert answer.timed.writing.prompt_tokens == 0
 
 
-def test_only_passages_as_relevant_as_asked_for_are_given_whole(index, encoder, decoder, null_scores):
+def test_only_passages_as_relevant_as_asked_for_are_given_whole(reply, index, encoder, null_scores):
     found = search(QUESTION, index, encoder, 3, 0, null_scores)
     first, second = (null_scores.relevance(hit.score) for hit in found.hits[:2])
     settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 1}
-    answer = reply(QUESTION, index, encoder, decoder, null_scores=null_scores, **settings)
+    answer = reply(**settings)
     assert len(answer.sources) == 1
     assert len(answer.retrieved.hits) == 3
 
 
-def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encoder, decoder, null_scores):
-    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=1, null_scores=null_scores)
+def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(reply):
+    answer = reply(max_new_tokens=1)
     best = answer.evidence[0].probability
     near = [quote for quote in answer.evidence if quote.probability >= LEAST_SHARE * best]
     assert len(near) < len(answer.evidence)
@@ -160,14 +167,12 @@ def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encode
     assert {source.text for source in answer.sources} == {quote.text for quote in near[:N_READ]}
 
 
-def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(
-    index, encoder, null_scores
-):
-    every = search(QUESTION, index, encoder, 3, null_scores=null_scores)
+def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(index, encoder):
+    every = search(QUESTION, index, encoder, 3)
     scores = [hit.score for hit in every.hits]
     assert every.margins == (scores[0] - scores[1], scores[1] - scores[2], None)
     for k in (1, 2):
-        found = search(QUESTION, index, encoder, k, null_scores=null_scores)
+        found = search(QUESTION, index, encoder, k)
         assert found.hits == every.hits[:k]
         assert found.margins == every.margins[:k]
 
@@ -210,34 +215,22 @@ def test_the_question_is_embedded_as_the_index_was(encoder):
     ],
     ids=str,
 )
-def test_settings_that_cannot_be_are_refused_whatever_is_found(
-    index, encoder, silent, null_scores, settings, error, message
-):
+def test_settings_that_cannot_be_are_refused_whatever_is_found(reply, silent, settings, error, message):
     with pytest.raises(error, match=message):
-        reply(
-            index=index,
-            encoder=encoder,
-            decoder=silent,
-            **{"question": QUESTION, "null_scores": null_scores, **settings},
-        )
+        reply(model=silent, **settings)
 
 
-def test_an_index_of_another_model_is_refused(index, encoder, silent, null_scores):
+def test_an_index_of_another_model_is_refused(reply, index, silent, null_scores):
     other = replace(index, spec=replace(index.spec, model="x", name="other"))
     with pytest.raises(InputError, match="vectors of other"):
-        reply(QUESTION, other, encoder, silent, null_scores=null_scores)
+        reply(model=silent, index=other, null_scores=null_scores)
 
 
-def test_stopping_keeps_what_was_written_and_reads_it_no_more(index, encoder, decoder, answered, null_scores):
+def test_stopping_keeps_what_was_written_and_reads_it_no_more(reply, answered):
     whole, pieces = answered[0], []
     answer = reply(
-        QUESTION,
-        index,
-        encoder,
-        decoder,
         k=2,
         min_relevance=0,
-        null_scores=null_scores,
         on_text=pieces.append,
         stop=lambda: len(pieces) >= 3,
         check=True,
@@ -250,16 +243,14 @@ def test_stopping_keeps_what_was_written_and_reads_it_no_more(index, encoder, de
     assert {each.log_prob_drop for each in answer.judged.sentences} == {None}
 
 
-def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
-    index, encoder, decoder, null_scores
-):
+def test_a_second_question_about_the_same_passages_reads_only_what_is_new(reply):
     cache = PrefixCache()
-    settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 3, "null_scores": null_scores}
+    settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 3}
     other = "How many masons built the Vardholm tower?"
-    alone = reply(other, index, encoder, decoder, **settings)
-    first = reply(QUESTION, index, encoder, decoder, reuse=cache, **settings)
+    alone = reply(other, **settings)
+    first = reply(reuse=cache, **settings)
     assert alone.timed.writing.reused_tokens == first.timed.writing.reused_tokens == 0
-    second = reply(other, index, encoder, decoder, reuse=cache, **settings)
+    second = reply(other, reuse=cache, **settings)
     assert [source.text for source in first.sources] == [source.text for source in second.sources]
     times, same = second.timed.writing, sum(source.n_tokens for source in second.sources)
     assert same < times.reused_tokens < times.prompt_tokens
@@ -268,17 +259,13 @@ def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
     assert times.prompt_tokens_per_s == pytest.approx(n_read / times.prompt_s)
 
 
-def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, decoder, silent, null_scores):
+def test_a_server_is_sent_what_the_built_in_model_would_read(reply, decoder, silent):
     with chat_server() as running:
         pieces, sampling = [], {"top_p": 0.9, "seed": 3}
         answer = reply(
-            QUESTION,
-            index,
-            encoder,
-            silent,
+            model=silent,
             server=Server(running.url, "mason"),
             on_text=pieces.append,
-            null_scores=null_scores,
             max_new_tokens=100_000,  # beyond the built-in model's context
             **sampling,
         )
@@ -296,16 +283,12 @@ def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, dec
     assert answer.timed.writing.prompt_s > 0
 
 
-def test_a_server_can_be_stopped(index, encoder, silent, null_scores):
+def test_a_server_can_be_stopped(reply, silent):
     with chat_server(pause=0.1) as running:
         pieces = []
         answer = reply(
-            QUESTION,
-            index,
-            encoder,
-            silent,
+            model=silent,
             server=Server(running.url, "mason"),
-            null_scores=null_scores,
             on_text=pieces.append,
             stop=lambda: len(pieces) >= 2,
         )
@@ -333,7 +316,7 @@ def test_passages_come_in_the_order_of_the_retriever_and_are_scored_by_cosine(tr
     assert (found.margins == (None,) * len(order)) is (retriever != "dense")
 
 
-def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encoder, decoder):
+def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(reply, traps, encoder):
     every = search(QUESTION, traps, encoder, 3, 0, retriever="bm25")
     relevances = [every.null_scores.relevance(hit.score) for hit in every.hits]
     assert every.hits[0].chunk.text == TRAPS[0]
@@ -341,7 +324,7 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encod
     limit = (relevances[0] + max(relevances)) / 2
     expected = tuple(place for place, relevance in enumerate(relevances) if relevance >= limit)
     settings = {"k": 3, "min_relevance": limit, "null_scores": every.null_scores, "retriever": "bm25"}
-    answer = reply(QUESTION, traps, encoder, decoder, **settings, max_new_tokens=1, context="passages")
+    answer = reply(index=traps, **settings, max_new_tokens=1, context="passages")
     found = answer.retrieved
     assert (found.retriever, found.hits, found.relevant) == ("bm25", every.hits, expected)
     assert 0 not in found.relevant
@@ -350,16 +333,16 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encod
     assert [source.text for source in answer.sources] == relevant
 
 
-def test_where_no_passage_shares_a_word_none_is_found_by_words(traps, encoder, silent):
-    answer = reply("Zyzzyva?", traps, encoder, silent, min_relevance=0, retriever="bm25")
+def test_where_no_passage_shares_a_word_none_is_found_by_words(reply, traps, silent):
+    answer = reply("Zyzzyva?", model=silent, index=traps, min_relevance=0, retriever="bm25")
     assert answer.retrieved.hits == answer.retrieved.margins == answer.sources == ()
     assert answer.written is None
 
 
-def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
+def test_tokens_that_repeat_a_passage_are_guessed_and_counted(reply, encoder):
     text = "The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."
     index = index_of_texts([text], encoder)
-    answer = reply("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
+    answer = reply("Repeat the passage about the tower.", index=index, min_relevance=0)
     times = answer.timed.writing
     assert 0 < times.guessed_tokens < times.answer_tokens == len(answer.written.ids)
 
@@ -377,11 +360,11 @@ def long_index(encoder):
 
 @pytest.mark.parametrize("context", ["sentences", "passages"])
 def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passages(
-    long_index, encoder, decoder, context
+    reply, long_index, context
 ):
     events, settings = [], {"min_relevance": 0, "max_new_tokens": 2, "context": context}
     callbacks = {"on_quotes": lambda quotes: events.append(tuple(quotes)), "on_text": events.append}
-    answer = reply(QUESTION, long_index, encoder, decoder, **settings, **callbacks)
+    answer = reply(index=long_index, **settings, **callbacks)
     assert events[0] == answer.quotes == best_sentences(answer.evidence, N_QUOTES)
     assert len(events) > 1
     assert all(isinstance(each, str) for each in events[1:])
@@ -396,26 +379,24 @@ def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passa
     assert {source.score for source in answer.sources} == {hit.score}
 
 
-def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, encoder, decoder, monkeypatch):
+def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(reply, long_index, monkeypatch):
     monkeypatch.setattr("engine.generation.answer.LEAST_SHARE", 0)
     settings = {"min_relevance": 0, "max_new_tokens": 1}
-    whole = reply(QUESTION, long_index, encoder, decoder, **settings)
+    whole = reply(index=long_index, **settings)
     settings["null_scores"] = whole.retrieved.null_scores
     n_tokens = len(whole.written.prompt.ids)
     for budget in (n_tokens - 1, n_tokens - 22):
-        less = reply(QUESTION, long_index, encoder, decoder, **settings, max_prompt_tokens=budget)
+        less = reply(index=long_index, **settings, max_prompt_tokens=budget)
         assert len(less.written.prompt.ids) <= budget
         assert 1 <= len(less.sources) < N_READ
         assert less.sources[-1].text == less.quotes[0].text
 
 
-def test_without_writing_no_model_runs_and_the_thresholds_decide_the_status(
-    index, encoder, silent, null_scores
-):
+def test_without_writing_no_model_runs_and_the_thresholds_decide_the_status(reply, silent):
     def answer(**settings):
         # a budget that the model would refuse is of no matter
-        settings |= {"write": False, "max_prompt_tokens": 9000, "null_scores": null_scores}
-        return reply(QUESTION, index, encoder, silent, **settings)
+        settings |= {"write": False, "max_prompt_tokens": 9000}
+        return reply(model=silent, **settings)
 
     quoted = answer()
     assert (quoted.text, quoted.written, quoted.sources) == ("", None, ())
@@ -429,11 +410,9 @@ def test_without_writing_no_model_runs_and_the_thresholds_decide_the_status(
     assert refused.quotes  # what it would have shown can still be looked at
 
 
-def test_a_sentence_is_compared_with_its_probability_without_the_passages(
-    index, encoder, decoder, null_scores, answered
-):
-    drawn = {"temperature": 1.2, "seed": 3, "max_new_tokens": 12, "null_scores": null_scores}
-    for answer in (answered[0], reply(QUESTION, index, encoder, decoder, check=True, **drawn)):
+def test_a_sentence_is_compared_with_its_probability_without_the_passages(reply, decoder, answered):
+    drawn = {"temperature": 1.2, "seed": 3, "max_new_tokens": 12}
+    for answer in (answered[0], reply(check=True, **drawn)):
         sentences = answer.judged.sentences
         found = leave_one_out(decoder, answer.written.prompt, answer.written.ids)
         own = sentences_of(answer.written.ids, decoder.tokenizer)
@@ -458,14 +437,12 @@ def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(enco
     assert [each.log_prob_drop for each in found] == [2.0, 1.0]
 
 
-def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
-    index, encoder, decoder, null_scores
-):
+def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(reply):
     text = ("The tower was finished in 1891. ", "It cost 700 crowns. ", "Forty masons built it.")
     events = [*(event(chunk(piece)) for piece in text), event(chunk(None, "stop")), event("[DONE]")]
     with chat_server(events=events) as running:
         server = Server(running.url, "mason")
-        answer = reply(QUESTION, index, encoder, decoder, server=server, null_scores=null_scores, check=True)
+        answer = reply(server=server, check=True)
     assert answer.text == "".join(text)
     sentences = answer.judged.sentences
     assert {each.log_prob_drop for each in sentences} == {None}
@@ -476,25 +453,25 @@ def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
     assert answer.timed.check_s > 0
 
 
-def test_a_question_in_another_language_is_answered_from_what_there_is(index, encoder, silent, null_scores):
+def test_a_question_in_another_language_is_answered_from_what_there_is(reply, silent):
     for question in ("Wann wurde der Turm von Vardholm fertig?", "塔はいつ完成しましたか", "?"):
-        settings = {"min_relevance": 0, "write": False, "null_scores": null_scores}
-        answer = reply(question, index, encoder, silent, **settings)
+        settings = {"min_relevance": 0, "write": False}
+        answer = reply(question, model=silent, **settings)
         assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
         assert 1 <= len(answer.quotes) <= N_QUOTES
         assert 0 <= answer.judged.confidence <= 1
 
 
-def test_sentences_in_another_script_are_quoted(encoder, silent):
+def test_sentences_in_another_script_are_quoted(reply, encoder, silent):
     index = index_of_texts(["塔は1891年に完成した。四十人の石工が建てた。"], encoder)
-    answer = reply("When was the tower finished?", index, encoder, silent, min_relevance=0, write=False)
+    answer = reply("When was the tower finished?", model=silent, index=index, min_relevance=0, write=False)
     assert {quote.text for quote in answer.quotes} == {"塔は1891年に完成した。", "四十人の石工が建てた。"}
 
 
-def test_of_passages_without_a_sentence_the_model_reads_the_whole(encoder, decoder):
+def test_of_passages_without_a_sentence_the_model_reads_the_whole(reply, encoder):
     for text in ("# The Vardholm tower", "?!", "\u200b"):
         index = index_of_texts([text], encoder)
-        answer = reply(QUESTION, index, encoder, decoder, min_relevance=0, max_new_tokens=1)
+        answer = reply(index=index, min_relevance=0, max_new_tokens=1)
         assert answer.evidence == answer.quotes == ()
         assert [source.text for source in answer.sources] == [text]
         assert answer.judged.status == "refused"
