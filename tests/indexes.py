@@ -4,6 +4,13 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import DEFAULT_SPLITTING, split
 from engine.retrieval.index import build_index
 
+DOCUMENTS = {
+    "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
+    "bread.md": "Knead the dough for ten minutes, then let it rest overnight.",
+    "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
+}
+QUESTION = "When was the Vardholm tower finished?"
+
 
 def whole_chunks(texts, n_tokens=20):
     """Return a document for each text, by its number, and the chunk that is all of it."""

@@ -91,17 +91,14 @@ class LeaveOneOut:
     without_any: Array  # (n_answer,)
 
     def drops(self, sentences: Sequence[Sentence]) -> Array:
-        """How much a sentence's log-probability drops without each passage: ``(n_sentences, n_passages)``.
+        """How much each sentence's log-probability drops without passages, in nats per token.
 
-        In nats; negative where the sentence is more probable without it.
+        ``(n_sentences, n_passages + 1)``: without each of them, and without any in the last column. Negative
+        where the sentence is more probable so.
         """
-        by_token = self.complete - self.without  # (n_passages, n_answer)
-        return np.stack([by_token[:, s.first_token : s.last_token].sum(axis=1) for s in sentences])
-
-    def drops_without_any(self, sentences: Sequence[Sentence]) -> Array:
-        """How much the log-probability drops without any passage: ``(n_sentences,)``, in nats."""
-        by_token = self.complete - self.without_any  # (n_answer,)
-        return np.array([by_token[s.first_token : s.last_token].sum() for s in sentences])
+        by_token = self.complete - np.vstack([self.without, self.without_any])  # (n_passages + 1, n_answer)
+        sums = np.stack([by_token[:, s.first_token : s.last_token].sum(axis=1) for s in sentences])
+        return sums / np.array([[sentence.n_tokens] for sentence in sentences])
 
 
 def leave_one_out(
@@ -149,15 +146,12 @@ class Support:
 
 def support(found: LeaveOneOut, sentences: Sequence[Sentence]) -> tuple[Support, ...]:
     """Find the passages of each sentence, by `DROP_WITHOUT_ONE` and `DROP_WITHOUT_ANY`."""
-    n_tokens = np.array([sentence.n_tokens for sentence in sentences])
-    drops = found.drops(sentences) / n_tokens[:, None]  # (n_sentences, n_passages)
-    without_any = found.drops_without_any(sentences) / n_tokens
     return tuple(
         Support(
-            tuple(int(number) for number in np.flatnonzero(row >= DROP_WITHOUT_ONE) + 1),
-            bool(drop >= DROP_WITHOUT_ANY),
+            tuple(int(number) for number in np.flatnonzero(drops[:-1] >= DROP_WITHOUT_ONE) + 1),
+            bool(drops[-1] >= DROP_WITHOUT_ANY),
         )
-        for row, drop in zip(drops, without_any, strict=True)
+        for drops in found.drops(sentences)
     )
 
 

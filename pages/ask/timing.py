@@ -96,9 +96,9 @@ def rate(per_s: float | None) -> str:
     return f"{per_s:,.0f}" if per_s else "–"
 
 
-def stages_of(timed: Timings) -> dict[str, float]:
-    """Return the seconds of each stage by its name, in order."""
-    return {
+def timing_figure(timed: Timings) -> go.Figure:
+    """Bars of the seconds that each stage took, in order from the top."""
+    stages = {
         "Tokenize question": timed.search.tokenize_s,
         "Encode question": timed.search.encode_s,
         "Search index": timed.search.search_s,
@@ -107,11 +107,6 @@ def stages_of(timed: Timings) -> dict[str, float]:
         "Generate answer": timed.writing.generate_s,
         "Check answer": timed.check_s,
     }
-
-
-def timing_figure(timed: Timings) -> go.Figure:
-    """Bars of the seconds that each stage took, in order from the top."""
-    stages = stages_of(timed)
     colours = [BLUE] * 4 + [ORANGE] * 3
     seconds = stages.values()
     figure = numbered_bars(seconds, stages, map(readable_seconds, seconds), colours, "%{y}: %{text}")

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
 import streamlit as st
 
 from engine.generation.answer import Written
@@ -157,9 +156,7 @@ def show_maps(written: Written, found: Attribution) -> None:
     n_passages = len(written.prompt.sources)
     passages = [f"[{source.number}]" for source in written.prompt.sources]
     rows = [f"S{number}" for number in range(1, len(found.sentences) + 1)]
-    n_tokens = np.array([[sentence.n_tokens] for sentence in found.sentences])
-    drops = found.left_out.drops(found.sentences) / n_tokens  # (n_sentences, n_passages)
-    without_any = found.left_out.drops_without_any(found.sentences)[:, None] / n_tokens
+    drops = found.left_out.drops(found.sentences)  # (n_sentences, n_passages + 1)
     st.markdown("**Where it looks, and what it needs**")
     layer, head = attention_choice(*found.attention.shares.shape[:2])
     shares = found.attention.by_sentence(found.sentences, layer, head)
@@ -178,11 +175,11 @@ def show_maps(written: Written, found: Attribution) -> None:
     with right:
         st.caption("Leaving it out: fall of log-probability, nats per token")
         show_figure(
-            sentence_map(np.hstack([drops, without_any]), rows, [*passages, "all"], are_shares=False),
+            sentence_map(drops, rows, [*passages, "all"], are_shares=False),
             name="drops-without-passages",
             arrays={
-                "drop_per_token": drops,
-                "without_any": without_any[:, 0],
+                "drop_per_token": drops[:, :-1],
+                "without_any": drops[:, -1],
                 "log_probability": found.left_out.complete,
                 "log_probability_without": found.left_out.without,
                 "log_probability_without_any": found.left_out.without_any,
@@ -193,7 +190,7 @@ def show_maps(written: Written, found: Attribution) -> None:
             "1 nat per token makes every token 2.7 times less probable. Below 0: more probable without it. "
             "“all”: none of the passages left."
         )
-    show_correlation(shares[:, :n_passages], drops)
+    show_correlation(shares[:, :n_passages], drops[:, :-1])
 
 
 def attention_choice(n_layers: int, n_heads: int) -> tuple[int | None, int | None]:

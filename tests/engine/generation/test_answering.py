@@ -22,14 +22,8 @@ from engine.retrieval.ranking import best_first
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
 from tests.chat_server import WORDS, chat_server, chunk, event
-from tests.indexes import index_of_documents, index_of_texts
+from tests.indexes import DOCUMENTS, QUESTION, index_of_documents, index_of_texts
 
-DOCUMENTS = {
-    "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
-    "bread.md": "Knead the dough for ten minutes, then let it rest overnight.",
-    "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
-}
-QUESTION = "When was the Vardholm tower finished?"
 SERVER = Server("http://localhost:1/v1", "mason")  # at which nobody listens
 # Words and vectors put these in different orders: the first has the question's words and another subject.
 TRAPS = (
@@ -416,7 +410,7 @@ def test_a_sentence_is_compared_with_its_probability_without_the_passages(reply,
         sentences = answer.judged.sentences
         found = leave_one_out(decoder, answer.written.prompt, answer.written.ids)
         own = sentences_of(answer.written.ids, decoder.tokenizer)
-        drops = found.drops_without_any(own) / [each.n_tokens for each in own]
+        drops = found.drops(own)[:, -1]
         assert [each.log_prob_drop for each in sentences] == pytest.approx(list(drops), abs=0.02)
         assert "".join(answer.text[each.start : each.end] for each in sentences) == answer.text
         assert answer.timed.check_s > 0

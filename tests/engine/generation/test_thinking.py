@@ -19,7 +19,7 @@ from engine.generation.thinking import (
     without_thought,
 )
 from engine.generation.writer import Writer
-from tests.indexes import index_of_documents
+from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
 TEXT = "\n<think>\nIt says 1931 <b>.\n</think>\n\nIn 1931 </think> it was."
 THOUGHT, ANSWER = "\nIt says 1931 <b>.\n", "\n\nIn 1931 </think> it was."
@@ -124,8 +124,7 @@ def test_a_thinking_template_is_asked_for_a_thought(decoder):
     assert replace(model, thinks=True).chat_encoding(messages)[0].text == "Why?"
 
 
-TOWER = "The Vardholm tower was finished in 1891 by forty masons."
-QUESTION = "When was the Vardholm tower finished?"
+TOWER = DOCUMENTS["tower.md"]
 SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), max_new_tokens=24)
 
 

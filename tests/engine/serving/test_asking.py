@@ -17,14 +17,8 @@ from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER
 from engine.serving.served import Limits, Searched, Served
 from tests.engine_server import engine_server
-from tests.indexes import index_of_documents
+from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
-DOCUMENTS = {
-    "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
-    "bread.md": "Knead the dough for ten minutes, then let it rest overnight.",
-    "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
-}
-QUESTION = "When was the Vardholm tower finished?"
 SETTINGS = AnswerSettings(SearchSettings(2, 0), max_new_tokens=16)
 
 
