@@ -215,7 +215,6 @@ def resume(session: TrainingSession, settings: TrainingSettings) -> None:
     session.settings, step = settings, session.state.n_updates
     session.reports = [report for report in session.reports if report.update <= step]
     session.snapshots = [seen for seen in session.snapshots if seen.update <= step]
-
     file = model_file(KEPT_NAME)
 
     def work(job: Job[None]) -> None:
