@@ -78,7 +78,8 @@ class Server:
             A function that sends a request with the client. What is under way at the end is cancelled, which
             closes the connection.
         """
-        # An asynchronous client, since only that can be stopped between two pieces of a header.
+        # An asynchronous client, since only that can be stopped between two pieces of a header, and without
+        # waiting for the server's next word.
         client, running = self._client(), set[Future[Any]]()
         with loop_in_a_thread() as loop:
 

@@ -122,10 +122,7 @@ def test_an_answer_lists_what_it_read_and_who_wrote_it(answered, encoder, decode
 def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_still_quote(reply, decoder):
     plain = replace(decoder, chat_template=None)
     with pytest.raises(InputError, match="has no chat template, so it was not made to answer"):
-        reply(
-            model=plain,
-            index=None,
-        )
+        reply(model=plain, index=None)
     quoting = {"min_relevance": 0, "write": False}
     assert reply(model=plain, **quoting, max_prompt_tokens=1_000_000).quotes
 
@@ -161,12 +158,14 @@ def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(reply):
     assert {source.text for source in answer.sources} == {quote.text for quote in near[:N_READ]}
 
 
-def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(index, encoder):
-    every = search(QUESTION, index, encoder, 3)
+def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(
+    index, encoder, null_scores
+):
+    every = search(QUESTION, index, encoder, 3, null_scores=null_scores)
     scores = [hit.score for hit in every.hits]
     assert every.margins == (scores[0] - scores[1], scores[1] - scores[2], None)
     for k in (1, 2):
-        found = search(QUESTION, index, encoder, k)
+        found = search(QUESTION, index, encoder, k, null_scores=null_scores)
         assert found.hits == every.hits[:k]
         assert found.margins == every.margins[:k]
 
