@@ -83,9 +83,3 @@ def test_parameters_are_copies_that_come_back_as_the_layers_they_were_taken_from
     for ours, theirs in zip(again.layers, Encoder.load().weights.layers, strict=True):
         for part, original in zip(ours.__dict__.values(), theirs.__dict__.values(), strict=True):
             assert all(np.array_equal(a, b) for a, b in zip(part, original, strict=True))
-
-
-def test_mean_pooling_gives_each_token_its_share():
-    spans = [slice(0, 1), slice(1, 5)]
-    d_tokens = mean_pooling_backward(np.array([[1.0, 2.0], [4.0, 8.0]]), spans)
-    assert d_tokens.tolist() == [[1, 2]] + 4 * [[1, 2]]
