@@ -1,7 +1,7 @@
 """How documents are cut and embedded, and the widgets that set it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -28,17 +28,23 @@ CHUNK_SETTINGS = tuple(
 class Cut:
     """How documents are cut and embedded.
 
-    ``parent_tokens`` is the size of the larger chunk around each that an answer gets in its place, 0 for the
-    chunk itself; ``max_tokens`` is the token limit of the encoder, ``prompts`` one of `PROMPT_USES`, and
-    ``precision`` one of `PRECISIONS`. Of ``uploaded`` chunks the splitting tells the longest size.
+    The fields are those of `CHUNK_SETTINGS`, and whether the chunks are ``uploaded``: then ``chunk_tokens``
+    is their longest size. ``parent_tokens`` is 0 where an answer gets the chunk itself, no larger one.
     """
 
-    splitting: Splitting
+    splitter: str
+    chunk_tokens: int
+    overlap: int
     parent_tokens: int
     max_tokens: int
     prompts: str = default("prompts")
     precision: str = default("precision")
     uploaded: bool = False
+
+    @property
+    def splitting(self) -> Splitting:
+        """How the text of a document is cut."""
+        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
 
     def encoder(self, encoder: Encoder) -> Encoder:
         """Return the encoder with or without its prompts, in the precision."""
@@ -95,21 +101,10 @@ def cut_in_use(encoder: Encoder) -> Cut:
 
 def cut_values(cut: Cut) -> dict[str, Any]:
     """Return the values of the widgets that give this cut, by their keys; none for chunks that are given."""
-    if cut.uploaded:
-        return {}
-    splitting = cut.splitting
-    values = {
-        "splitter": splitting.method,
-        "chunk_tokens": splitting.chunk_tokens,
-        "overlap": splitting.overlap,
-    }
-    return values | {key: getattr(cut, key) for key in CHUNK_SETTINGS if key not in values}
+    return {} if cut.uploaded else {key: getattr(cut, key) for key in CHUNK_SETTINGS}
 
 
 def cut_of(values: Mapping[str, Any]) -> Cut:
     """Return the cut of the values of the widgets, by their keys; most models have no prompts."""
-    values = {key: values.get(key, default(key)) for key in CHUNK_SETTINGS}
-    splitting = Splitting(values.pop("splitter"), values.pop("chunk_tokens"), values.pop("overlap"))
-    if values["parent_tokens"] <= splitting.chunk_tokens:
-        values["parent_tokens"] = 0
-    return Cut(splitting, **values)
+    cut = Cut(**{key: values.get(key, default(key)) for key in CHUNK_SETTINGS})
+    return cut if cut.parent_tokens > cut.chunk_tokens else replace(cut, parent_tokens=0)

@@ -8,7 +8,6 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.documents.splitters import Splitting
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS
@@ -137,7 +136,8 @@ def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:
     st.caption("These chunks and vectors were made elsewhere and stay as they are.")
     upload_button()
     longest = max(chunk.n_tokens for chunk in uploaded.index.chunks)
-    return Cut(Splitting(chunk_tokens=longest), 0, uploaded.index.spec.max_tokens, uploaded=True)
+    splitter, limit = SETTINGS["splitter"].default, uploaded.index.spec.max_tokens
+    return Cut(splitter, longest, overlap=0, parent_tokens=0, max_tokens=limit, uploaded=True)
 
 
 def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:

@@ -1,4 +1,4 @@
-"""The folder ui holds what at least two pages use; pages use nothing of each other."""
+"""The folder ui holds what at least two pages use."""
 
 import re
 from functools import cache
@@ -40,13 +40,3 @@ def test_at_least_two_pages_use_every_shared_module():
     for each in all_imports(ROOT / "streamlit_app.py"):
         users[each] |= {page_of(module) for module in MODULES if module.startswith("pages.")}
     assert [module for module in MODULES if module.startswith("ui.") and len(users[module]) < 2] == []
-
-
-def test_no_page_uses_a_module_of_another():
-    crossing = [
-        (module, used)
-        for module, file in MODULES.items()
-        for used in imports(file)
-        if module.startswith("pages.") and used.startswith("pages.") and page_of(used) != page_of(module)
-    ]
-    assert crossing == []

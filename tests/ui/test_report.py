@@ -1,10 +1,9 @@
 from html import escape
 
 import plotly.graph_objects as go
-import pytest
 
 from tests.apps import app_of
-from ui.report import Report, element, facts, figure_html, file_stem, page_html, paragraph, table
+from ui.report import Report, element, facts, figure_html, file_stem, page_html, paragraph
 from ui.text import Strong, sentence_markdown
 
 EVIL = '<script>alert("1")</script>'
@@ -36,19 +35,11 @@ def test_each_part_is_drawn_and_kept_with_all_its_text_escaped():
     assert not app.exception
     assert app.header[0].value == app.caption[0].value
     assert app.metric[0].delta == "+1"
-    html = "".join(report.parts)
+    html = "".join([*report.parts, facts({EVIL: EVIL})])
     assert "<script" not in html
-    assert html.count(escape(EVIL)) >= 11
+    assert html.count(escape(EVIL)) >= 13
     assert [html.count(tag) for tag in ("<h2>", "<h3>", "<table>", 'class="note"')] == [1, 1, 2, 1]
     assert "1 (+1)" in html
-
-
-@pytest.mark.parametrize(
-    "part", [paragraph(EVIL, Strong(EVIL)), facts({EVIL: EVIL}), table([{EVIL: EVIL}], EVIL)]
-)
-def test_text_is_escaped_in_every_part(part):
-    assert "<script>alert" not in part
-    assert escape(EVIL) in part
 
 
 def test_a_page_needs_no_network_and_has_the_script_of_figures_once():
@@ -61,11 +52,7 @@ def test_a_page_needs_no_network_and_has_the_script_of_figures_once():
     assert drawn.count("Plotly.newPlot(") >= 2
     assert "</script><script>alert" not in drawn
     assert 'src="http' not in drawn
-
-
-def test_a_figure_in_a_report_leaves_that_of_the_page_as_it_is():
-    figure_html(FIGURE)
-    assert FIGURE.layout.paper_bgcolor is None
+    assert FIGURE.layout.paper_bgcolor is None  # the figure of the page stays as it is
 
 
 def test_a_file_is_named_after_its_subject():

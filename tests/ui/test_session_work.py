@@ -49,22 +49,26 @@ def page():
 
     apply_settings(st.session_state["given"], 512)
     st.session_state["taken"] = {
-        key: st.session_state.get(key) for key in ("k", "top_p", "splitter", "chunk_tokens")
+        key: st.session_state[key] for key in st.session_state["asked"] if key in st.session_state
     }
+
+
+FIT = {"k": 7, "top_p": 0.5, "splitter": "sentences", "chunk_tokens": 64, "think": True}
 
 
 @pytest.mark.parametrize(
     ("given", "taken"),
     [
-        ({"k": 7, "top_p": 0.5, "splitter": "sentences", "chunk_tokens": 64}, (7, 0.5, "sentences", 64)),
-        ({"k": 99, "top_p": 2.0, "splitter": "magic", "chunk_tokens": -3}, (None, None, None, None)),
-        ({"k": "7", "top_p": None, "splitter": ["fixed"], "chunk_tokens": True}, (None, None, None, None)),
-        ("no settings at all", (None, None, None, None)),
+        (FIT, FIT),
+        ({"k": 99, "top_p": 2.0, "splitter": "magic", "chunk_tokens": -3, "think": 1, "threshold": 0.3}, {}),
+        ({"k": "7", "top_p": None, "splitter": ["fixed"], "chunk_tokens": True}, {}),
+        ({"answer_at": 70}, {"answer_threshold": 70}),  # by its former name
+        ("no settings at all", {}),
     ],
 )
 def test_only_settings_that_fit_their_widgets_are_taken(given, taken):
-    app = app_of(page, given=given).run()
-    assert tuple(app.session_state["taken"].values()) == taken
+    app = app_of(page, given=given, asked=(*FIT, "answer_threshold")).run()
+    assert app.session_state["taken"] == taken
 
 
 def opened_earlier():

@@ -2,7 +2,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from engine.documents.splitters import Splitting
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.retrievers import RETRIEVERS
@@ -54,41 +53,6 @@ def test_sampling_is_what_was_set_where_it_has_an_effect():
     assert greyed_out(app) == {"top_k", "min_p", "repetition_penalty"}
 
 
-def whole_page():
-    import streamlit as st
-
-    from engine import Encoder
-    from ui.setting_values import apply_settings, kept_settings
-    from ui.settings import settings_sidebar
-
-    apply_settings(st.session_state["given"], 512)
-    st.session_state["settings"] = settings_sidebar(Encoder.load(), on_server=False)
-    st.session_state["kept"] = kept_settings()
-
-
-def test_values_of_a_workspace_are_taken_where_the_app_has_them():
-    given = {"min_relevance": 75, "retriever": "hybrid", "k": 11, "threshold": 0.3, "think": 1}
-    app = app_of(whole_page, given=given).run()
-    search, kept = app.session_state["settings"].answer.search, app.session_state["kept"]
-    assert (search.min_relevance, search.retriever, search.k) == (75, "hybrid", 4)
-    assert {key: kept[key] for key in ("min_relevance", "retriever", "k", "think")} == {
-        "min_relevance": 75,
-        "retriever": "hybrid",
-        "k": 4,
-        "think": False,
-    }
-    assert not app.toast
-
-
-def test_settings_of_an_earlier_version_are_left_out_in_a_line():
-    app = app_of(whole_page, given={"expand": True, "precision": "bfloat16", "answer_at": 70}).run()
-    kept = app.session_state["kept"]
-    assert (kept["precision"], "expand" in kept) == ("float32", False)
-    assert kept["answer_threshold"] == 70  # by its former name
-    [toast] = app.toast
-    assert "Expand the question and Precision bfloat16" in toast.value
-
-
 def retriever_page():
     import streamlit as st
 
@@ -138,9 +102,10 @@ def test_sizes_in_tokens_say_which_model_counts_them():
 def test_the_values_of_settings_give_them_back(sampling):
     search = SearchSettings(k=3, min_relevance=50, retriever="bm25")
     answer = AnswerSettings(search, 512, 64, sampling, "passages", answer_threshold=0.6, refuse_threshold=0.2)
-    values = settings_values(Settings(Cut(Splitting("fixed", 64, 8), 256, 128), "cls", answer, False))
+    cut = Cut("fixed", 64, 8, 256, 128)
+    values = settings_values(Settings(cut, "cls", answer, False))
     assert set(values) == set(widget_keys())
-    assert cut_of(values) == Cut(Splitting("fixed", 64, 8), 256, 128)
+    assert cut_of(values) == cut
     drawn = sampling_of({name: values[name] for name in RULES}, values["seed"])
     assert answer_settings(values, drawn) == answer
     assert settings_words(values)["Retriever"] == "BM25 (words)"

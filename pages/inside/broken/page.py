@@ -7,7 +7,6 @@ import numpy as np
 import streamlit as st
 
 from engine import Encoder
-from engine.documents.splitters import Splitting
 from engine.inspection.model.faults import Faults, broken_trace, broken_vectors, stage_drift
 from engine.retrieval.ranking import ordinal_ranks
 from engine.wording import counted
@@ -26,7 +25,7 @@ from ui.models import is_other_family, load_encoder
 from ui.widgets import MOST_QUESTION, check_typed
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
-CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256, prompts="none")
+CUT = Cut("fixed", 128, 16, parent_tokens=0, max_tokens=256, prompts="none")
 N_SHOWN, OVERLAP_AT = 5, 10
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
@@ -38,8 +37,8 @@ def break_model(encoder: Encoder) -> None:
     question = check_typed(st.text_input("Question", DEFAULT_QUESTION), MOST_QUESTION)
     st.caption(
         "It is asked of the four bundled documents, by the intact and by the broken model, whatever "
-        f"documents and settings the app uses: in windows of {CUT.splitting.chunk_tokens} tokens with an "
-        f"overlap of {CUT.splitting.overlap}, by mean vectors."
+        f"documents and settings the app uses: in windows of {CUT.chunk_tokens} tokens with an "
+        f"overlap of {CUT.overlap}, by mean vectors."
     )
     names = choose_faults()
     if not names:

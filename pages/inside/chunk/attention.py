@@ -9,7 +9,7 @@ from engine.inspection.model.logit_lens import TopTokens, logit_lens, nearest_to
 from engine.inspection.model.model_view import ModelView, without_tokens
 from engine.layers.tracing import Array
 from pages.inside.chunk.figures import arcs, head_grid, layer_head_map, similarity_map
-from pages.inside.chunk.model_pass import Input, longest, token_choice
+from pages.inside.chunk.model_pass import Input, View, longest, token_choice
 from ui.export import show_figure
 from ui.figures import weights_map
 from ui.models import load_decoder, load_encoder
@@ -23,52 +23,43 @@ ALL_HEADS, ONE_HEAD, ONE_TOKEN = "All heads", "One head", "One token"
 EACH_HEAD, ROLLOUT = "Each head", "Rollout"
 
 
-def show_attention(seen: ModelView, layer: int, head: int, causal: bool, without_special: bool) -> None:
+def show_attention(seen: ModelView, view: View) -> None:
     """Draw one layer's attention: all heads small, one large, or one token's arcs."""
-    weights = seen.trace[f"layers.{layer}.attention.weights"]  # (n_heads, n_tokens, n_tokens)
-    kept, tokens = kept_tokens(seen, without_special)
+    layer, head = view.layer, view.head
+    kept, tokens = kept_tokens(seen, view)
     if not tokens:
         return
-    weights = without_tokens(weights, ~kept)
+    weights = without_tokens(seen.trace[f"layers.{layer}.attention.weights"], ~kept)  # (n_heads, n, n)
     chapter = chapters((ALL_HEADS, ONE_HEAD, ONE_TOKEN), "attention-chapter")
     if chapter == ALL_HEADS:
-        show_heads(weights, layer, head, tokens)
+        st.markdown(f"**All heads of layer {layer}**")
+        show_figure(
+            head_grid(weights, head, token_labels(tokens)),
+            name=f"attention-layer{layer}",
+            arrays={"weights": weights},
+            alt=f"Small attention maps of all heads of layer {layer}",
+        )
+        st.caption(
+            "Rows are the tokens that attend, columns those attended to; bright is strong, each head on its "
+            "own scale. A diagonal attends to neighbours; a bright column is one token that all attend to."
+        )
     elif chapter == ONE_HEAD:
-        show_head(weights[head], layer, head, tokens, causal)
+        st.markdown(f"**Head {head} of layer {layer}**")
+        show_figure(
+            weights_map(weights[head], tokens, view.is_causal),
+            name=f"attention-layer{layer}-head{head}",
+            arrays={"weights": weights[head], "tokens": np.array(tokens)},
+            alt=f"Attention map of head {head} of layer {layer}",
+        )
+        if view.is_causal:
+            st.caption("The empty half is the causal mask: no token sees what comes after it.")
     else:
-        show_arcs(weights[head], layer, head, tokens, longest(tokens, seen.special[kept]))
+        show_arcs(weights[head], view, tokens, longest(tokens, seen.special[kept]))
 
 
-def show_heads(weights: Array, layer: int, head: int, tokens: Sequence[str]) -> None:
-    """Draw small maps of all heads of a layer, ``(n_heads, n_tokens, n_tokens)``."""
-    st.markdown(f"**All heads of layer {layer}**")
-    show_figure(
-        head_grid(weights, head, token_labels(tokens)),
-        name=f"attention-layer{layer}",
-        arrays={"weights": weights},
-        alt=f"Small attention maps of all heads of layer {layer}",
-    )
-    st.caption(
-        "Rows are the tokens that attend, columns those attended to; bright is strong, each head on its own "
-        "scale. A diagonal attends to neighbours; a bright column is one token that all attend to."
-    )
-
-
-def show_head(weights: Array, layer: int, head: int, tokens: Sequence[str], causal: bool) -> None:
-    """Draw the map of one head, ``(n_tokens, n_tokens)``."""
-    st.markdown(f"**Head {head} of layer {layer}**")
-    show_figure(
-        weights_map(weights, tokens, causal),
-        name=f"attention-layer{layer}-head{head}",
-        arrays={"weights": weights, "tokens": np.array(tokens)},
-        alt=f"Attention map of head {head} of layer {layer}",
-    )
-    if causal:
-        st.caption("The empty half is the causal mask: no token sees what comes after it.")
-
-
-def show_arcs(weights: Array, layer: int, head: int, tokens: Sequence[str], first: int) -> None:
+def show_arcs(weights: Array, view: View, tokens: Sequence[str], first: int) -> None:
     """Draw one token's weights in a head, ``(n_tokens, n_tokens)``; ``first`` is the token shown at first."""
+    layer, head = view.layer, view.head
     st.markdown(f"**From one token, in head {head} of layer {layer}**")
     token = token_choice(
         "Token",
@@ -86,25 +77,22 @@ def show_arcs(weights: Array, layer: int, head: int, tokens: Sequence[str], firs
     show_text(text_by_weight(tokens, weights[token], token), height=240)
 
 
-def kept_tokens(seen: ModelView, without_special: bool) -> tuple[Array, list[str]]:
+def kept_tokens(seen: ModelView, view: View) -> tuple[Array, list[str]]:
     """Return a mask of the tokens to show, and these tokens; draw a note if there are none."""
-    kept = ~seen.special if without_special else np.ones_like(seen.special)
+    kept = ~seen.special if view.without_special else np.ones_like(seen.special)
     tokens = [token for token, keep in zip(seen.tokens, kept, strict=True) if keep]
     if not tokens:
         st.info("Only special tokens are here: type some text, or switch them on.")
     return kept, tokens
 
 
-def show_layers(seen: ModelView, causal: bool, without_special: bool, special: str) -> None:
-    """Draw attention over all layers: distance and share of special tokens of each head, or rollout.
-
-    ``special`` names these tokens.
-    """
-    _, tokens = kept_tokens(seen, without_special)
+def show_layers(seen: ModelView, view: View) -> None:
+    """Draw attention over all layers: distance and share of special tokens of each head, or rollout."""
+    _, tokens = kept_tokens(seen, view)
     if not tokens:
         return
     if chapters((EACH_HEAD, ROLLOUT), "layers-chapter") == ROLLOUT:
-        show_rollout(seen, tokens, causal)
+        show_rollout(seen, tokens, view.is_causal)
         return
     st.markdown("**Attention distance of each head**")
     distances = np.stack(seen.attention.distances)  # (n_layers, n_heads)
@@ -115,13 +103,13 @@ def show_layers(seen: ModelView, causal: bool, without_special: bool, special: s
         alt="Mean attention distance of each head",
     )
     st.caption("Mean number of tokens between a token and those it attends to.")
-    st.markdown(f"**Share of attention on {escape_markdown(special)}**")
+    st.markdown(f"**Share of attention on {escape_markdown(view.special)}**")
     shares = np.stack(seen.attention.shares)  # (n_layers, n_heads)
     show_figure(
         layer_head_map(shares, "share", ".0%"),
         name="attention-special-share",
         arrays={"share": shares},
-        alt=f"Share of each head's attention that goes to {special}",
+        alt=f"Share of each head's attention that goes to {view.special}",
     )
     st.caption("A head that finds nothing relevant for a token puts its attention there.")
 

@@ -29,6 +29,22 @@ class Input:
     max_tokens: int
 
 
+@dataclass(frozen=True)
+class View:
+    """What is shown of a pass: a layer and a head, with or without the tokens that ``special`` names.
+
+    ``is_causal`` says whether a token sees only those before it, ``is_compared`` whether every stage is
+    compared with the official model's.
+    """
+
+    layer: int
+    head: int
+    special: str
+    without_special: bool
+    is_causal: bool
+    is_compared: bool
+
+
 @st.cache_resource(max_entries=2, show_spinner="Running the model, keeping every step…")
 def run_model(given: Input, name: str, layer: int, without_special: bool) -> ModelView:
     """Run the model of a name and keep all tensors of one layer."""

@@ -10,7 +10,7 @@ from engine.inspection.model.model_view import ModelView
 from engine.models.precision import PRECISIONS
 from engine.trace import trace_bytes
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
-from pages.inside.chunk.model_pass import Input, Model, run_model
+from pages.inside.chunk.model_pass import Input, Model, View, run_model
 from pages.inside.chunk.pipeline import show_pipeline
 from pages.inside.chunk.rounding import show_rounding
 from ui.chunk_settings import cut_in_use
@@ -36,25 +36,6 @@ MAX_CHARACTERS = 20_000
 DECODER_TOKENS = 512
 
 
-def model_choice() -> Model:
-    """Draw the choice of the model."""
-    encoder = load_encoder()
-    names = {
-        "encoder": f"Encoder · {model_name(encoder.name)}",
-        "decoder": f"Decoder · {decoder_name()}",
-    }
-    seen = "only those before it" if encoder.is_causal else "all others"
-    return st.radio(
-        "Model",
-        ("encoder", "decoder"),
-        format_func=lambda model: escape_markdown(names[model]),
-        help=f"The encoder turns texts into vectors for search, and each token sees {seen}. The decoder "
-        "writes answers, and each token sees only those before it.",
-        key="inside-model",
-        persist_state="session",
-    )
-
-
 def decoder_limit() -> int:
     """Return how many tokens of a text the decoder reads here."""
     return min(DECODER_TOKENS, load_decoder().max_tokens)
@@ -62,8 +43,22 @@ def decoder_limit() -> int:
 
 def page_input() -> Input:
     """Draw the choice of the model and of the input, with its boxes; return the input."""
+    encoder = load_encoder()
+    names = {
+        "encoder": f"Encoder · {model_name(encoder.name)}",
+        "decoder": f"Decoder · {decoder_name()}",
+    }
+    read = "only those before it" if encoder.is_causal else "all others"
     with st.sidebar:
-        model = model_choice()
+        model: Model = st.radio(
+            "Model",
+            ("encoder", "decoder"),
+            format_func=lambda model: escape_markdown(names[model]),
+            help=f"The encoder turns texts into vectors for search, and each token sees {read}. The decoder "
+            "writes answers, and each token sees only those before it.",
+            key="inside-model",
+            persist_state="session",
+        )
         sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
         key = f"source-{model}"
         st.session_state.setdefault(key, CHUNK if current_passage() else TYPED)
@@ -72,11 +67,11 @@ def page_input() -> Input:
         return chunk_input(model)
     with st.sidebar:
         if model == "encoder":
-            limits = limits_of(load_encoder())
+            limits = limits_of(encoder)
             max_tokens = st.radio(
                 "Tokens read",
                 list(limits),
-                index=list(limits).index(load_encoder().max_tokens),
+                index=list(limits).index(encoder.max_tokens),
                 format_func=lambda limit: f"{limit} · {limits[limit]}",
                 help="Text beyond this many tokens, special tokens included, never reaches the model.",
                 key="inside-limit",
@@ -130,38 +125,38 @@ def chunk_input(model: Model) -> Input:
     return Input(model, prompt + text, None, cut.max_tokens)
 
 
-def choose(model: Model, config: Any, special: str, comparable: bool) -> tuple[int, int, bool, bool]:
-    """Draw the choice of a layer and a head; return them and the `options`."""
+def view_choice(model: Model) -> View:
+    """Draw the choice of a layer and a head, and behind “More options” the switches of the views."""
+    if model == "encoder":
+        encoder = load_encoder()
+        config: Any = encoder.config
+        special, is_causal = special_words(encoder.tokenizer), encoder.is_causal
+        is_comparable = encoder.model_type == "bert"
+    else:
+        config, special, is_causal = load_decoder().config, "the first token", True
+        is_comparable = False
     left, right, more = st.columns([2, 2, 1], vertical_alignment="bottom")
     reason = "Counted from 0, the first after the embeddings."
     layer = slider("Layer", range(config.n_layers), 0, f"layer-{model}", reason, place=left)
     reason = "Heads attend to different tokens."
     head = slider("Head", range(config.n_heads), 0, f"head-{model}", reason, place=right)
     with more, more_options():
-        return layer, head, *options(model, special, comparable)
-
-
-def options(model: Model, special: str, comparable: bool) -> tuple[bool, bool]:
-    """Draw the switches of the tokens called ``special`` and of the comparison with the official encoder.
-
-    Returns whether attention is shown without these tokens, and whether stages are compared.
-    """
-    shown = st.toggle(
-        "Special tokens" if model == "encoder" else "First token",
-        value=True,
-        key=f"special-{model}",
-        persist_state="session",
-        help=f"Much attention goes to {escape_markdown(special)}. Off, the rest is shown, scaled to 1.",
-    )
-    compared = comparable and st.toggle(
-        "Compare every stage with the official model",
-        key="compare",
-        persist_state="session",
-        help="Runs sentence-transformers on the same input, side by side, and shows the differences under "
-        "“Pipeline”. For each text it runs for some 10 seconds in a process of its own, whose 600 MB of "
-        "memory are given back.",
-    )
-    return not shown, compared
+        with_special = st.toggle(
+            "Special tokens" if model == "encoder" else "First token",
+            value=True,
+            key=f"special-{model}",
+            persist_state="session",
+            help=f"Much attention goes to {escape_markdown(special)}. Off, the rest is shown, scaled to 1.",
+        )
+        is_compared = is_comparable and st.toggle(
+            "Compare every stage with the official model",
+            key="compare",
+            persist_state="session",
+            help="Runs sentence-transformers on the same input, side by side, and shows the differences "
+            "under “Pipeline”. For each text it runs for some 10 seconds in a process of its own, whose "
+            "600 MB of memory are given back.",
+        )
+    return View(layer, head, special, not with_special, is_causal, is_compared)
 
 
 def show_size(given: Input, seen: ModelView, layer: int) -> None:
@@ -193,14 +188,9 @@ def main() -> None:
     if not given.text.strip():
         st.info("Type a text, or take a chunk of the documents.")
         return
-    name, causal, special, comparable = decoder_name(), True, "the first token", False
-    if model == "encoder":
-        encoder = load_encoder()
-        name, causal, special = encoder.name, encoder.is_causal, special_words(encoder.tokenizer)
-        comparable = encoder.model_type == "bert"
-    config = load_encoder().config if model == "encoder" else load_decoder().config
-    layer, head, without_special, compared = choose(model, config, special, comparable)
-    seen = run_model(given, name, layer, without_special)
+    view = view_choice(model)
+    name = load_encoder().name if model == "encoder" else decoder_name()
+    seen = run_model(given, name, view.layer, view.without_special)
     if seen.n_whole > len(seen.encoding):
         st.warning(
             f"Only the first {len(seen.encoding)} of {seen.n_whole:,} tokens are read: the rest never "
@@ -208,16 +198,16 @@ def main() -> None:
             icon=":material/content_cut:",
         )
     views = {
-        "Pipeline": lambda: show_pipeline(given, seen, layer, head, compared),
-        "Attention": lambda: show_attention(seen, layer, head, causal, without_special),
-        "Across layers": lambda: show_layers(seen, causal, without_special, special),
+        "Pipeline": lambda: show_pipeline(given, seen, view),
+        "Attention": lambda: show_attention(seen, view),
+        "Across layers": lambda: show_layers(seen, view),
         "A token's way": lambda: show_way(given, seen),
     }
     precision = cut_in_use(load_encoder()).precision
     if model == "encoder" and precision != "float32":
         views[f"Error in {PRECISIONS[precision].label}"] = lambda: show_rounding(given, precision)
     show_tabs(views, "inside-tab")
-    show_size(given, seen, layer)
+    show_size(given, seen, view.layer)
 
 
 main()

@@ -14,7 +14,7 @@ from engine.wording import shortened
 from pages.inside.chunk.decoder_stages import decoder_stages
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map
-from pages.inside.chunk.model_pass import Input, official_differences, token_choice
+from pages.inside.chunk.model_pass import Input, View, official_differences, token_choice
 from pages.inside.chunk.tensor_equations import Stage
 from pages.inside.chunk.word_rows import word_rows
 from ui.colours import BLUE, FAINT, SECOND_TEXT_TOKEN, SPECIAL_TOKEN, TEXT_TOKEN
@@ -34,9 +34,12 @@ CHIP = (
 )
 
 
-def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared: bool) -> None:
+def show_pipeline(given: Input, seen: ModelView, view: View) -> None:
     """Draw the stages as a flow, and the chosen one in full, compared with the official encoder's."""
-    stages = stages_of(given, layer)
+    if given.model == "encoder":
+        stages = encoder_stages(load_encoder(), view.layer)
+    else:
+        stages = decoder_stages(load_decoder().config, view.layer)
     number = chapters(
         range(len(stages)),
         f"stage-{given.model}",
@@ -47,21 +50,14 @@ def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared
         else "Pipeline, from text to next token",
     )
     stage = stages[number]
-    gaps = official_panel(given, stages, layer) if compared else {}
+    gaps = official_panel(given, stages, view.layer) if view.is_compared else {}
     st.write(stage.description)
     if stage.label == "Tokens":
         show_tokens(given, seen)
     elif stage.label == "Next token":
         show_next_tokens(seen)
     else:
-        show_tensor(stage, seen, layer, head, gaps)
-
-
-def stages_of(given: Input, layer: int) -> Sequence[Stage]:
-    """Return the stages of the model, with the tensors of a layer."""
-    if given.model == "encoder":
-        return encoder_stages(load_encoder(), layer)
-    return decoder_stages(load_decoder().config, layer)
+        show_tensor(stage, seen, view, gaps)
 
 
 def official_panel(given: Input, stages: Sequence[Stage], layer: int) -> dict[str, float]:
@@ -113,11 +109,11 @@ def token_chips(tokens: Sequence[str], encoding: Encoding, special: Array) -> st
     return "".join(chips)
 
 
-def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, gaps: Mapping[str, float]) -> None:
+def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, float]) -> None:
     """Draw one tensor of a stage, with its equation, its shape and its difference, if it is known."""
     by_label = {tensor.label: tensor for tensor in stage.tensors}
     tensor = by_label[choice("Tensor", list(by_label), f"tensor-{stage.tensors[0].name}")]
-    name = tensor.in_layer(layer)
+    name = tensor.in_layer(view.layer)
     array = seen.trace[name]
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.latex(tensor.equation)
@@ -130,7 +126,7 @@ def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, gaps: Mapp
     columns = None
     if array.ndim == 3:
         n_query_heads = len(seen.attention.distances[0])
-        own = head * len(array) // n_query_heads  # several query heads may share a key head
+        own = view.head * len(array) // n_query_heads  # several query heads may share a key head
         st.caption(f"Head {own} of {len(array)}.")
         shown, title = array[own], "dimension of the head"
         if tensor.label in ("weights", "scores"):
@@ -140,7 +136,7 @@ def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, gaps: Mapp
     rows = labels if len(shown) == len(labels) else ["vector"]
     show_figure(
         tensor_map(shown, rows, title, columns),
-        name=f"{name}{f'.head{head}' if array.ndim == 3 else ''}",
+        name=f"{name}{f'.head{view.head}' if array.ndim == 3 else ''}",
         arrays={name: array},
         alt=f"Heat map of {tensor.label}, {shape}",
     )

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 import numpy as np
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import Splitting
 from engine.generation.answer import Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.prompt import Prompt, Source
 from engine.generation.settings import DEFAULT_ANSWER
@@ -38,7 +37,7 @@ def answer(hits=HITS, min_relevance=90, status="answered", confidence=0.0, sente
 
 
 def asked(**changed):
-    settings = Settings(Cut(Splitting("sentences", 64), 0, 256), "cls", DEFAULT_ANSWER, True)
+    settings = Settings(Cut("sentences", 64, 0, 0, 256), "cls", DEFAULT_ANSWER, True)
     time = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     given = {"typed": "Which?", "question": "Which?", "turns": (), "settings": settings}
     given |= {"documents": DOCUMENTS, "encoder": "small-encoder", "time": time}

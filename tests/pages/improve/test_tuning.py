@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from engine.documents.document import Document
-from engine.documents.splitters import Splitting
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import Comparison
@@ -20,7 +19,7 @@ from ui.server_settings import WORKSPACES
 
 EVIL = "<script>alert(1)</script> **bold**"
 TOPICS = [f"craft {letter}" for letter in "abcdefghijk"]
-CUT = Cut(Splitting("recursive", 16, 0), 0, 256)
+CUT = Cut("recursive", 16, 0, 0, 256)
 GAIN, LOSS = Comparison(0.05, 0.01, 0.09, 0.01), Comparison(-0.05, -0.09, -0.01, 0.0001)
 NOTHING = Comparison(0.01, -0.02, 0.04, 0.6)
 
