@@ -27,6 +27,7 @@ from engine.cli.main import answer_settings, app
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
+    DocumentOption,
     EncoderOption,
     JsonOption,
     RerankerOption,
@@ -99,12 +100,7 @@ def sweep_command(
             show_default="bundled corpus, none with --beir",
         ),
     ] = None,
-    document: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A document to search; may be given several times.", show_default="all"
-        ),
-    ] = None,
+    document: DocumentOption = None,
     beir: Annotated[
         list[Path] | None,
         typer.Option(

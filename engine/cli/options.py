@@ -25,6 +25,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a model folder or a Hugging Face id.")
 ]
+DocumentOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME", help="A document to search; may be given several times.", show_default="all"
+    ),
+]
 RerankerOption = Annotated[
     str,
     typer.Option(
@@ -94,12 +100,7 @@ class SearchedOptions(CorpusOptions):
         ),
     ] = None
 
-    document: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A document to search; may be given several times.", show_default="all"
-        ),
-    ] = None
+    document: DocumentOption = None
     tag: Annotated[
         list[str] | None,
         typer.Option(

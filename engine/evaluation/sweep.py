@@ -20,11 +20,11 @@ from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import InputError
 from engine.evaluation.grid import reason_left_out
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep_row import (
     BM25,
     FLOAT_BYTES,
+    QuestionValues,
     Ranked,
     SweepRow,
     bm25_bytes,

@@ -20,10 +20,9 @@ from pydantic import TypeAdapter
 from engine.documents.document import Document
 from engine.errors import UNREADABLE, InputError
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
-from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_row import QuestionValues, SweepRow
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import prompted_digest
 from engine.settings import SWEPT

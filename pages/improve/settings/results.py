@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.evaluation.main_effects import MainEffect, main_effects
+from engine.evaluation.bootstrap import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk

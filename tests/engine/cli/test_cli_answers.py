@@ -58,14 +58,6 @@ def test_the_table_names_each_figure_and_the_questions_it_is_of(answers):
     assert lines[1].split() == ["right", "1.000", "1.000", "to", "1.000", "answerable"]
 
 
-def test_one_half_of_the_questions_is_answered(answers):
-    rows = printed(*answers, "--half", "report")["rows"]
-    assert [row["question"] for row in rows] == [
-        "How long is dough kneaded?",
-        "Who won the chess championship?",
-    ]
-
-
 def test_the_thresholds_are_options(answers):
     strict = printed(*answers, "--answer-threshold", 1, "--refuse-threshold", 1)
     assert {row["status"] for row in strict["rows"]} == {"refused"}
@@ -100,13 +92,8 @@ def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked
     [
         (QUESTIONS, ["--half", "other"], "has 'other' in its column half"),
         (QUESTIONS, ["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),
-        (QUESTIONS, ["--corpus", "nowhere"], "nowhere"),
-        (QUESTIONS, ["--context", "pages"], "context 'pages' is not one of sentences, passages"),
         (QUESTIONS, ["--answer-threshold", "0.1", "--refuse-threshold", "0.2"], "the lower one first"),
-        (QUESTIONS, ["--retriever", "best"], "retriever 'best' is not one of"),
-        (QUESTIONS, ["--k", "0"], "k is 0"),
         ("question,reply\nWhen?,1891\n", [], "own.csv has no column answer"),
-        ("question,answer\nWhen?,1891 &\n", [], "own.csv, row 1: the answer '1891 &' has an empty part"),
     ],
 )
 def test_bad_input_is_one_line(answers, questions, content, arguments, message):

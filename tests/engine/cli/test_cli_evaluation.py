@@ -1,8 +1,6 @@
 import csv
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -210,16 +208,3 @@ def test_a_beir_folder_is_judged(beir, tmp_path):
     assert first.startswith("2 questions, 3 documents")
     assert head.split() == ["retriever", "ndcg@10", "recall@10", "mrr@10"]
     assert len(lines) == 3
-
-
-def test_a_folder_that_is_none_is_one_line(tmp_path):
-    assert "a BEIR folder has" in refusal("evaluate", tmp_path)
-
-
-@pytest.mark.nightly
-def test_the_module_knows_the_commands():
-    done = subprocess.run(
-        [sys.executable, "-m", "engine", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "sweep" in done.stdout
-    assert "evaluate" in done.stdout

@@ -41,12 +41,8 @@ def test_a_file_is_named_in_place_of_the_script(tmp_path):
         (["--to", "lang"], "there is no library 'lang': choose one of sentence-transformers, langchain"),
         (["--to", "langchain", "--retriever", "best"], "retriever 'best' is not one of dense"),
         (["--to", "langchain", "--parent-tokens", 64], "parent size 64 is smaller than the chunk size 192"),
+        (["--to", "langchain", "--out", "."], ". cannot be written (Is a directory)"),
     ],
 )
 def test_bad_options_are_one_line(options, message):
     assert refusal("export", *options).startswith(f"error: {message}")
-
-
-def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
-    line = refusal("export", "--to", "langchain", "--out", tmp_path)
-    assert line.startswith(f"error: {tmp_path} cannot be written (Is a directory)")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from engine.cli.loading import server_key
-from engine.evaluation.embedding_server import REQUEST_TEXTS
 from tests.chat_server import closed_port
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
 from tests.embedding_server import embedding_server
@@ -41,22 +40,18 @@ def test_search_by_a_server_finds_what_the_model_behind_it_does(served, corpus):
     assert f"{served.address} is on a server" in theirs.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (("--retriever", "maxsim"), "retriever maxsim reads the vectors of tokens"),
-        (("--pooling", "mean"), "pools tokens itself, give 'own'"),
-        (("--prompts", "nine"), "prompts 'nine' is not one of own, none"),
-    ],
-)
-def test_what_a_server_cannot_do_is_one_line(served, corpus, options, reason):
-    assert reason in refusal("search", "honey", "--corpus", corpus, "--model", served.address, *options)
-
-
-def test_ask_quotes_by_a_server(served, corpus):
-    asked = ("ask", "Who kept bees?", "--corpus", corpus, "--quotes-only")
-    [quote, *_] = printed(*asked, "--model", served.address)["quotes"]
-    assert quote["text"].startswith("Its keeper kept bees")
+def test_what_a_server_cannot_do_or_be_is_one_line(served, corpus):
+    password = "http://me:s3cret@host#mini"
+    with closed_port() as url:
+        for model, options, reason in (
+            (served.address, ("--retriever", "maxsim"), "retriever maxsim reads the vectors of tokens"),
+            (served.address, ("--pooling", "mean"), "pools tokens itself, give 'own'"),
+            (served.address, ("--prompts", "nine"), "prompts 'nine' is not one of own, none"),
+            (f"{url}#mini", (), f"the connection to {url} failed"),
+            (password, (), "and the key apart"),
+        ):
+            assert reason in refusal("search", "honey", "--corpus", corpus, "--model", model, *options)
+    assert "s3cret" not in run("sweep", "--model", password).stderr
 
 
 def test_embed_by_a_server_writes_its_vectors_and_keeps_them(served, corpus, encoder, tmp_path):
@@ -70,39 +65,6 @@ def test_embed_by_a_server_writes_its_vectors_and_keeps_them(served, corpus, enc
     assert len(served.texts) == n_before + 1  # the text that tells the length of vectors
 
 
-def test_what_was_embedded_before_a_server_failed_is_not_embedded_again(encoder, tmp_path):
-    texts = [f"Fact {number}." for number in range(REQUEST_TEXTS + 2)]
-    (tmp_path / "facts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    embed = ("embed", tmp_path / "facts.jsonl", "--out", tmp_path / "out.npz", "--cache", tmp_path / "kept")
-    full = [2]
-
-    def status(n_before, _):
-        return (503, "out of memory") if n_before in full else (200, "")
-
-    with embedding_server(encoder.encode, status=status) as server:
-        assert "503, 'out of memory'" in refusal(*embed, "--model", server.address)
-        n_before = len(server.texts)
-        assert run(*embed, "--model", server.address).exit_code == 0
-        assert sorted(server.texts[n_before + 1 :]) == sorted(texts[REQUEST_TEXTS:])
-
-
-def test_sweep_compares_a_server_with_the_encoder(served, corpus, questions):
-    models = f"all-MiniLM-L6-v2,{served.address}"
-    options = ("--chunk-tokens", 16, "--pooling", "mean", "--retriever", "dense,maxsim", "--json")
-    result = run("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *options)
-    assert result.exit_code == 0
-    rows = {(row["model"], row["retriever"]): row["mrr"] for row in json.loads(result.stdout)["rows"]}
-    assert rows[served.address, "dense"] == rows["all-MiniLM-L6-v2", "dense"]
-    assert (served.address, "maxsim") not in rows
-    assert "of the grid: retriever maxsim reads the vectors of tokens" in result.stderr
-
-
-def test_a_server_that_is_not_there_is_one_line(corpus):
-    with closed_port() as url:
-        for command in (("search", "x", "--corpus", corpus), ("sweep",)):
-            assert f"the connection to {url} failed" in refusal(*command, "--model", f"{url}#mini")
-
-
 def test_the_key_is_sent_and_never_shown(encoder, corpus, tmp_path):
     out, cache = tmp_path / "vectors.npz", tmp_path / "cache.sqlite3"
     with embedding_server(encoder.encode, key="gl4ss-s3cret") as server:
@@ -113,14 +75,6 @@ def test_the_key_is_sent_and_never_shown(encoder, corpus, tmp_path):
     assert done.exit_code == 0
     assert "gl4ss-s3cret" not in done.stdout + done.stderr + refused.stderr
     assert not any(b"gl4ss-s3cret" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-
-
-def test_an_address_with_a_password_is_not_even_printed(corpus):
-    for command in (("search", "x", "--corpus", corpus), ("sweep",)):
-        result = run(*command, "--model", "http://me:s3cret@host#mini")
-        assert result.exit_code == 2
-        assert "and the key apart" in result.stderr
-        assert "s3cret" not in result.stderr
 
 
 def test_openais_key_is_for_openai_alone(monkeypatch):

@@ -1,7 +1,6 @@
 import pytest
 
 from engine.cli import printing
-from engine.wording import counted
 
 
 @pytest.fixture
@@ -48,7 +47,3 @@ def test_bytes_are_shown_in_megabytes_with_a_total_or_without(clock, capsys):
         "Downloading model: 12.3 of 90.9 MB",
         "Downloading model: 12.3 MB",
     ]
-
-
-def test_counts_have_their_plural():
-    assert [counted(n, "chunk") for n in (0, 1, 2000)] == ["0 chunks", "1 chunk", "2,000 chunks"]

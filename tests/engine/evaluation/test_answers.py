@@ -1,6 +1,7 @@
 import re
 import string
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,20 +62,9 @@ def test_ascii_is_normalized_as_squad_does_it(text):
     assert normalized(text) == squad_normalized(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The  Tower,\nof a Kind!", "tower of kind"),
-        ("theatre and banana", "theatre and banana"),
-        ("$1,000+", "1000"),
-        ("“Co-op” — it’s ‘here’…", "coop its here"),
-        ("€5 and 5 °C", "€5 and 5 °c"),
-        ("The a an", ""),
-        ("", ""),
-    ],
-)
-def test_case_punctuation_and_articles_do_not_count(text, expected):
-    assert normalized(text) == expected
+def test_punctuation_of_unicode_does_not_count_and_its_symbols_do():
+    assert normalized("“Co-op” — it’s ‘here’…") == "coop its here"
+    assert normalized("€5 and 5 °C") == "€5 and 5 °c"
 
 
 @pytest.mark.parametrize(
@@ -93,11 +83,6 @@ def test_case_punctuation_and_articles_do_not_count(text, expected):
 )
 def test_every_part_occurs_as_whole_words_in_one_of_its_forms(answer, text, expected):
     assert ShortAnswer.parse(answer).is_in(text) is expected
-
-
-def test_no_answer_is_false():
-    assert not ShortAnswer.parse("  ")
-    assert ShortAnswer.parse("ten")
 
 
 @given(WORDS.map(" ".join).map(lambda text: text.replace("’", "'")))
@@ -294,11 +279,6 @@ def test_a_malformed_file_is_refused_in_one_line(content, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv cannot be read \(No such file"):
-        load_answer_questions(tmp_path / "none.csv")
-
-
 TOWER = Document("notes/tower.md", "The tower was finished in 1891. Its masons came from Oslo.")
 
 
@@ -340,34 +320,19 @@ def test_reliability_compares_confidence_with_the_share_right():
     assert reliability([]) == []
 
 
-def test_the_curve_says_what_each_threshold_would_answer():
-    figures = [(0.2, False), (0.9, True), (0.5, False), (0.5, True), (0.0, False)]
-    curve = coverage_curve([row(confidence=c, right=r) for c, r in figures])
-    assert [(each.confidence, each.answered, each.right) for each in curve] == [
-        (0.9, 1 / 5, 1.0),
-        (0.5, 3 / 5, pytest.approx(2 / 3)),  # two at once
-        (0.2, 4 / 5, 1 / 2),
-        (0.0, 1.0, 2 / 5),
-    ]
-    assert coverage_curve([]) == []
+FIGURES = st.tuples(
+    st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans(), st.sampled_from(["answered", "unsure", "refused"])
+)
 
 
-def test_what_was_refused_counts_as_if_it_were_shown():
-    shown, refused = (
-        [row(status, confidence=n // 2 / 10, right=n % 2 == 0) for n in range(10)]
-        for status in ("unsure", "refused")
-    )
-    assert reliability(refused) == reliability(shown)
-    assert coverage_curve(refused) == coverage_curve(shown)
-    assert [each.answered for each in coverage_curve(shown)] == [0.2, 0.4, 0.6, 0.8, 1.0]  # ties together
-    assert [each.holds for each in refused] == [True, False] * 5
-    assert not any(each.right for each in refused)
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=8))
-def test_each_point_of_the_curve_is_the_share_at_or_above_it(figures):
-    rows = [row(confidence=confidence, right=right) for confidence, right in figures]
-    for point in coverage_curve(rows):
+@given(st.lists(FIGURES, max_size=8))
+def test_the_curve_has_the_shares_at_or_above_each_confidence_whatever_was_refused(figures):
+    rows = [row(status, confidence=confidence, right=right) for confidence, right, status in figures]
+    assert [each.holds for each in rows] == [right for _, right, _ in figures]
+    curve = coverage_curve(rows)
+    assert [each.confidence for each in curve] == sorted({each.confidence for each in rows}, reverse=True)
+    for point in curve:
         above = [each for each in rows if each.confidence >= point.confidence]
         assert point.answered == pytest.approx(len(above) / len(rows))
         assert point.right == pytest.approx(sum(each.holds for each in above) / len(above))
+    assert reliability(rows) == reliability([replace(each, status="unsure") for each in rows])

@@ -1,24 +1,13 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.documents.splitters import Splitting, split
 from engine.errors import DocumentError, InputError
 from engine.evaluation.beir import load_beir
-from engine.evaluation.question_files import parse_beir_zip, to_jsonl
-from engine.evaluation.questions import Question, Reference, parse_questions, relevance
+from engine.evaluation.question_files import parse_beir_zip
+from engine.evaluation.questions import relevance
 from tests.text_files import packed, write_files
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda text: f"x{text}")
-REFERENCES = st.lists(
-    st.builds(
-        lambda content, start, n: Reference(content, start, start + n), TEXT, st.integers(0, 99), st.just(3)
-    ),
-    max_size=3,
-)
-QUESTIONS = st.lists(st.builds(Question, TEXT, TEXT, REFERENCES.map(tuple)), min_size=1, max_size=4)
 
 CORPUS = [
     {"_id": "d1", "title": "Wings", "text": "Lift is what a wing makes of air."},
@@ -33,11 +22,6 @@ FILES = {
     "queries.jsonl": "\n".join(map(json.dumps, QUERIES)),
     "qrels/test.tsv": QRELS,
 }
-
-
-@given(QUESTIONS)
-def test_what_is_written_is_read_again(questions):
-    assert parse_questions("set.jsonl", to_jsonl(questions).encode()) == questions
 
 
 @pytest.mark.parametrize("root", ["", "wings/"])

@@ -2,7 +2,6 @@ import csv
 import json
 from pathlib import PurePath
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +10,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
 from engine.evaluation.locating import located
+from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.questions import (
     Question,
     Reference,
@@ -31,29 +31,13 @@ REFERENCE = st.builds(lambda content, span: Reference(content, *span), TEXT, SPA
 QUESTION = st.builds(Question, TEXT, TEXT, st.lists(REFERENCE, max_size=3).map(tuple))
 
 
-def fields_of(question):
-    return {
-        "question": question.text,
-        "corpus_id": question.corpus_id,
-        "references": [
-            {"content": one.content, "start_index": one.start, "end_index": one.end}
-            for one in question.references
-        ],
-    }
-
-
 def write_csv(path, questions):
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["question", "references", "corpus_id"])
         writer.writeheader()
         for question in questions:
-            fields = fields_of(question)
+            fields = question_fields(question)
             writer.writerow(fields | {"references": json.dumps(fields["references"], ensure_ascii=False)})
-
-
-def write_jsonl(path, questions):
-    lines = [json.dumps(fields_of(question), ensure_ascii=False) + "\n" for question in questions]
-    path.write_bytes("".join(lines).encode())
 
 
 def test_the_bundled_questions_quote_their_documents():
@@ -70,21 +54,24 @@ def test_the_bundled_questions_quote_their_documents():
 def test_csv_and_jsonl_give_back_what_was_written_whatever_its_characters(tmp_path_factory, questions):
     folder = tmp_path_factory.mktemp("questions")
     write_csv(folder / "set.csv", questions)
-    write_jsonl(folder / "set.JSONL", questions)
+    (folder / "set.JSONL").write_bytes(to_jsonl(questions).encode())
     assert load_questions(folder / "set.csv") == questions
     assert load_questions(folder / "set.JSONL") == questions
 
 
-def test_a_byte_order_mark_and_blank_lines_are_passed_over(tmp_path):
-    question = Question("Who?", "a", (Reference("b", 0, 1),))
-    for name, write in (("set.csv", write_csv), ("set.jsonl", write_jsonl)):
-        path = tmp_path / name
-        write(path, [question])
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
-        assert load_questions(path) == [question]
+def test_a_byte_order_mark_blank_lines_and_any_line_ends_are_passed_over(tmp_path):
+    questions = [Question(text, "a", (Reference("b", 0, 1),)) for text in ("Who?", "When?")]
+    table, lines = tmp_path / "set.csv", tmp_path / "set.jsonl"
+    write_csv(table, questions)
+    lines.write_text(to_jsonl(questions), encoding="utf-8")
+    for path, ends in ((table, (b"\n", b"\r\n", b"\r")), (lines, (b"\n", b"\r\n"))):
+        content = path.read_bytes().replace(b"\r\n", b"\n")
+        for end in ends:
+            path.write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", end) + end)
+            assert load_questions(path) == questions
 
 
-GOOD = json.dumps(fields_of(Question("Who?", "a", (Reference("b", 0, 1),))))
+GOOD = json.dumps(question_fields(Question("Who?", "a", (Reference("b", 0, 1),))))
 
 
 @pytest.mark.parametrize(
@@ -202,21 +189,3 @@ def test_relevant_is_what_shares_a_character_of_the_same_document(questions, chu
     assert found.shape == (len(questions), len(chunks))
     assert found.dtype == bool
     assert found.tolist() == expected
-
-
-def test_every_bundled_question_has_a_relevant_chunk_however_documents_are_cut():
-    for size in (50, 700):
-        chunks = [
-            Chunk(d.name, start, start + size, d.text[start : start + size], 3)
-            for d in load_corpus(BUNDLED_CORPUS)
-            for start in range(0, len(d.text), size)
-        ]
-        assert np.all(relevance(load_questions(), chunks).any(axis=1))
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_rows_of_csv_may_end_in_any_way(tmp_path, end):
-    path, questions = tmp_path / "set.csv", [Question(text, "a", ()) for text in ("Who?", "When?")]
-    write_csv(path, questions)
-    path.write_bytes(path.read_bytes().replace(b"\r\n", end))
-    assert load_questions(path) == questions

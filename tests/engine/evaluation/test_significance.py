@@ -46,13 +46,6 @@ def test_many_questions_have_the_p_value_of_scipy_but_for_chance(gain):
     assert randomisation_test(baseline, other) == pytest.approx(expected, abs=6 * noise)
 
 
-def test_a_case_by_hand():
-    """All of five questions gained: of 32 tosses, all swapped and none are as far apart."""
-    baseline = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert randomisation_test(baseline, baseline + 0.1) == 2 / 32
-    assert randomisation_test(baseline + 0.1, baseline) == 2 / 32
-
-
 def test_questions_on_which_the_systems_agree_change_nothing():
     few = randomisation_test(np.zeros(4), np.array([1, 1, 1, 0.5]))
     many = randomisation_test(np.zeros(1000), np.r_[1, 1, 1, 0.5, np.zeros(996)])
@@ -77,14 +70,6 @@ def test_p_is_uniform_where_the_systems_are_alike():
     ]
     assert kstest(p_values, "uniform").pvalue > 0.01
     assert np.mean(np.array(p_values) <= 0.05) == pytest.approx(0.05, abs=0.03)
-
-
-def test_a_difference_that_is_there_is_found():
-    random = np.random.default_rng(1)
-    baseline = random.random(300)
-    found = compare(baseline, baseline + 0.1 + 0.2 * random.standard_normal(300), seed=5)
-    assert found.p_value < 0.001
-    assert 0 < found.low < found.difference < found.high
 
 
 def test_the_interval_is_the_bootstraps_and_the_seed_decides():

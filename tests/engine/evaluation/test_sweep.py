@@ -418,19 +418,6 @@ class TestStore:
         with pytest.raises(InputError, match="cannot be used"):
             resume(tmp_path, stamp)
 
-    def test_json_and_csv_hold_settings_metrics_and_intervals(self, rows):
-        found = json.loads(json.dumps(to_json(rows)))["rows"]
-        assert len(found) == len(rows)
-        assert found[0]["splitter"] == rows[0].configuration.splitter
-        assert found[0]["mrr"] == rows[0].metrics["mrr"]
-        assert found[0]["intervals"]["mrr"] == list(rows[0].intervals["mrr"])
-        header, first, *_ = to_csv(rows).splitlines()
-        table = dict(zip(header.split(","), first.split(","), strict=True))
-        assert len(to_csv(rows).splitlines()) == len(rows) + 1
-        assert float(table["recall@k"]) == rows[0].metrics["recall@k"]
-        assert float(table["mrr low"]) == rows[0].intervals["mrr"][0]
-        assert table["chunk_tokens"] == str(rows[0].configuration.chunk_tokens)
-
 
 @pytest.fixture(scope="module")
 def library(official, encoder, tmp_path_factory):

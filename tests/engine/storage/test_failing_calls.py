@@ -19,7 +19,8 @@ def test_every_call_that_fails_leaves_the_old_state_or_the_new_and_is_told(tmp_p
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     result = subprocess.run(
         [sys.executable, "-m", "tests.engine.storage.failing_calls", tmp_path / "files"],
-        env={**os.environ, "LD_PRELOAD": str(library)},
+        # The modules of this process, wherever it found them.
+        env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.evaluation.question_values import QuestionValues
+from engine.evaluation.sweep_row import QuestionValues
 
 NAMES = ("mrr", "recall@k", "span_iou@k")
 SHAPE = st.tuples(st.integers(0, 20), st.just(3))
