@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numba.core import caching
 
 from engine import Decoder
@@ -22,7 +21,7 @@ from engine.kernels.op_tape import OpTape
 from engine.kernels.packed import StackedMatrix, pack
 from engine.kernels.panel_layout import KINDS
 from engine.kernels.simd_matrix import FIXED_ONE
-from engine.layers import activation, attention, linear, norm, positions
+from engine.layers import attention, linear
 from engine.layers.attention import split_heads
 from engine.layers.quantization import dequantize
 from engine.models.decoders import (
@@ -41,17 +40,10 @@ from engine.weights.quantized import QUANTIZED, UNIT
 from engine.weights.stored import FLOATS, StoredTensor, held_bytes
 from tests.command_line import ROOT, run_python
 from tests.decoder_folders import make_model
+from tests.engine.kernels.test_elementwise import part_of_wider
 from tests.engine.weights.random_blocks import random_blocks
 
 seeds, few_rows, widths = st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 150)
-
-
-def part_of_wider(rng, n_rows, width, scale=1.0):
-    """Random rows within longer ones, as parts of a stacked matrix are: what reads beside them gets NaN."""
-    wide = np.full((n_rows, width + 5), np.nan, np.float32)
-    x = wide[:, 2 : 2 + width]
-    x[:] = scale * rng.normal(size=x.shape)
-    return x
 
 
 def stored(rng, kind, d_out, d_in):
@@ -179,17 +171,6 @@ def test_a_product_takes_numbers_of_any_size_and_shows_what_is_none_in_its_row(k
         assert not finite[1].any()
 
 
-@given(few_rows, widths, st.integers(1, 3), st.sampled_from([1e-3, 1.0, 1e3]), seeds)
-def test_rms_norm_of_rows_and_of_heads_equals_its_numpy_twin(n_tokens, d, n_heads, scale, seed):
-    rng = np.random.default_rng(seed)
-    heads = split_heads(part_of_wider(rng, n_tokens, (n_heads + 1) * d, scale), n_heads + 1)[1:]
-    weight = rng.normal(size=d).astype(np.float32)
-    for x in (heads, heads[0]):
-        ours = OpTape(0).rms_norm(x, weight, 1e-5)
-        np.testing.assert_allclose(ours, norm.rms_norm(x.astype(np.float64), weight, 1e-5), rtol=2e-6)
-        assert ours.strides[0] == 4 * d  # the heads of a token lie side by side, as rotations need them
-
-
 def test_weights_may_lie_in_memory_in_any_order():
     rng = np.random.default_rng(0)
     x, weight, bias = (rng.normal(size=n).astype(np.float32) for n in ((3, 64), 128, 64))
@@ -203,72 +184,11 @@ def test_weights_may_lie_in_memory_in_any_order():
         )
 
 
-@given(few_rows, widths, st.sampled_from([0.0, 1.0, 100.0]), seeds)
-def test_layer_norm_equals_its_numpy_twin(n_tokens, d_model, mean, seed):
-    rng = np.random.default_rng(seed)
-    x = part_of_wider(rng, n_tokens, d_model)
-    x += np.float32(mean)
-    weight, bias = rng.normal(size=(2, d_model)).astype(np.float32)
-    expected = norm.layer_norm(x.astype(np.float64), weight, bias, 1e-5)
-    # Both divide what is left after subtracting the mean by its size, however small.
-    size = np.sqrt(x.var(axis=1, keepdims=True, dtype=np.float64) + 1e-5)
-    rounding = 2e-6 * (1 + np.abs(x).max() / size) * (1 + np.abs(weight))
-    assert (np.abs(OpTape(0).layer_norm(x, weight, bias, 1e-5) - expected) <= rounding).all()
-
-
 @given(few_rows, widths, seeds)
 def test_add_equals_its_numpy_twin(n_tokens, d_model, seed):
     rng = np.random.default_rng(seed)
     x, y = part_of_wider(rng, n_tokens, d_model), part_of_wider(rng, n_tokens, 2 * d_model)[:, d_model:]
     np.testing.assert_array_equal(OpTape(0).add(x, y), x + y)
-
-
-far, near = st.floats(-(2.0**100), 2.0**100, width=32), st.floats(-110, 110, width=32)
-
-
-@given(arrays(np.float32, (3, 20), elements=far | near), seeds)
-def test_activations_equal_their_numpy_twins(gate, seed):
-    gate_up = part_of_wider(np.random.default_rng(seed), 3, 40)
-    gate_up[:, :20] = gate
-    gate, up = gate_up[:, :20], gate_up[:, 20:]
-    exact, close = gate.astype(np.float64), {"rtol": 1e-6, "atol": 1e-6}
-    with np.errstate(over="ignore"):  # where exp(-gate) is infinite, the 0 meant comes out
-        for function in ("silu", "gelu_new"):
-            expected = activation.gated(exact, up, function)
-            np.testing.assert_allclose(OpTape(0).gated(gate, up, function), expected, **close)
-        np.testing.assert_allclose(OpTape(0).gelu_new(gate), activation.gelu_new(exact), **close)
-
-
-def test_what_is_not_a_number_stays_visible_in_an_activation():
-    x = np.float32([[1, np.nan, -2]])
-    gated = (OpTape(0).gated(x, np.ones_like(x), function) for function in ("silu", "gelu_new"))
-    for y in (OpTape(0).gelu_new(x), *gated):
-        np.testing.assert_array_equal(np.isnan(y), np.isnan(x))
-
-
-@given(
-    few_rows,
-    st.integers(1, 5),
-    st.integers(0, 3),
-    st.sampled_from([2, 6, 64, 128]),
-    st.sampled_from([1, 2, 4]),
-    seeds,
-)
-def test_apply_rope_equals_its_numpy_twin_and_leaves_other_heads_alone(
-    n_tokens, n_rotated, n_values, d_head, part, seed
-):
-    rng = np.random.default_rng(seed)
-    stacked = part_of_wider(rng, n_tokens, (n_rotated + n_values) * d_head)
-    heads = split_heads(stacked, n_rotated + n_values)
-    d_rotary = max(2, d_head // part // 2 * 2)
-    cos, sin = positions.rope_tables(rng.integers(0, 8192, n_tokens), d_rotary, 1e4, np.dtype(np.float32))
-    before = heads.copy()
-    expected = positions.apply_rope(before[:n_rotated].astype(np.float64), cos, sin)
-    rotated = OpTape(0).apply_rope(heads[:n_rotated], cos, sin)
-    np.testing.assert_allclose(rotated, expected, rtol=0, atol=3e-7 * np.abs(before).max())
-    np.testing.assert_array_equal(heads[:n_rotated], rotated)  # in place
-    np.testing.assert_array_equal(heads[n_rotated:], before[n_rotated:])
-    assert np.isnan(stacked.base[:, [0, 1, -3, -2, -1]]).all()
 
 
 class Sizes:
@@ -676,20 +596,30 @@ def test_where_nothing_is_compiled_the_decoder_says_the_same(tmp_path, begin, va
     assert tokens == str([step.token_id for step in decoder.generate([5, 6, 7], max_new_tokens=5)])
 
 
-NARROWER = """
+FEWER_FEATURES = """
 import sys, llvmlite.binding as llvm
 features = llvm.get_host_cpu_features()
-features.update({name: False for name in features if name.startswith("avx512")})
+features.update({name: False for name in features if name.startswith(tuple(sys.argv[2:]))})
 llvm.get_host_cpu_features = lambda: features
 import pytest
 from engine.kernels import gemm
-assert gemm.WIDE == 16
-tests = "packed or unpacked or product or twin or attend or scores"
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/engine/kernels/test_op_tape.py", "-k", tests]))
+assert gemm.WIDE == int(sys.argv[1])
+files = [f"tests/engine/kernels/test_{name}.py" for name in ("op_tape", "elementwise", "gemm_int8")]
+tests = "packed or unpacked or product or twin or attend or scores or code"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *files, "-k", tests]))
 """
 
 
 @pytest.mark.nightly
-def test_narrower_registers_give_the_same(request):
-    kept = request.config.cache.mkdir("narrow-kernels")  # compiled once
-    assert " passed" in run_python(NARROWER, NUMBA_CACHE_DIR=str(kept))[-1]
+@pytest.mark.parametrize(
+    ("width", "missing"),
+    [(16, ["avx512"]), (16, ["avx512", "avxvnni"]), (64, ["avx512vnni", "amx"])],
+    ids=["AVX-VNNI", "AVX2", "AVX-512 alone"],
+)
+def test_older_processors_give_the_same(request, width, missing):
+    """The compiler ends a process where it meets an instruction that the processor lacks."""
+    if width > WIDE:
+        pytest.skip("this processor has no registers so wide")
+    kept = request.config.cache.mkdir("other-kernels")  # compiled once
+    lines = run_python(FEWER_FEATURES, width, *missing, NUMBA_CACHE_DIR=str(kept))
+    assert " passed" in lines[-1]
