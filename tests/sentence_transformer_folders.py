@@ -24,6 +24,7 @@ from tests.tokenizer_files import WORD, small_byte_level
 
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
 TEXTS = ["a", "abc def", "j i h g f e d c b a " * 3, "unknown?", "", "Ab Cd", "bead " * 40]
+BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 SIZES = {
     "hidden_size": 24,
     "num_hidden_layers": 2,
@@ -64,8 +65,7 @@ def save_bert(folder, max_tokens=20, **sizes):
     random_model(BertModel, BertConfig(vocab_size=len(WORDPIECES), **{**SIZES, **sizes})).save_pretrained(
         folder
     )
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    save_tokenizer(wordpiece(), folder, max_tokens, **special)
+    save_tokenizer(wordpiece(), folder, max_tokens, **BERT)
     return folder
 
 
@@ -74,8 +74,7 @@ def save_reranker(folder, n_labels=1):
     folder.mkdir(parents=True, exist_ok=True)
     config = BertConfig(vocab_size=len(WORDPIECES), num_labels=n_labels, **SIZES)
     random_model(BertForSequenceClassification, config).save_pretrained(folder)
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    save_tokenizer(wordpiece(), folder, **special)
+    save_tokenizer(wordpiece(), folder, **BERT)
     edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     return folder
 
@@ -102,10 +101,10 @@ def edit_json(path, **changes):
     path.write_text(json.dumps({**content, **changes}))
 
 
-def roberta_processing(tokenizer, trim=True):
+def roberta_processing(tokenizer, trim=True, prefix=False):
     """Put RoBERTa's special tokens around texts."""
     ids = tokenizer.token_to_id("</s>"), tokenizer.token_to_id("<s>")
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", ids[0]), ("<s>", ids[1]), trim, False)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", ids[0]), ("<s>", ids[1]), trim, prefix)
     return tokenizer
 
 

@@ -12,6 +12,7 @@ from tokenizers.processors import ByteLevel, Sequence, TemplateProcessing
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.weights.gguf_file import GGUF
+from tests.model_files import finish_gguf
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 WORD = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
@@ -156,12 +157,6 @@ def write_gguf(path, metadata):
     """Write a GGUF file with a tokenizer and one tensor."""
     writer = gguf.GGUFWriter(path, "llama")
     for key, value in metadata.items():
-        name = f"tokenizer.ggml.{key}"
-        add = {str: writer.add_string, bool: writer.add_bool, int: writer.add_uint32, list: writer.add_array}
-        add[type(value)](name, value)
-    writer.add_tensor("x", np.zeros((2, 32), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+        writer.add_key_value(f"tokenizer.ggml.{key}", value, gguf.GGUFValueType.get_type(value))
+    finish_gguf(writer, {"x": np.zeros((2, 32), np.float32)})
     return GGUF(path)

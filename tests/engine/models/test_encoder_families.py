@@ -1,8 +1,7 @@
 """Every encoder family against transformers and sentence-transformers, with random weights."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -38,6 +37,7 @@ from engine.retrieval.late import late_vectors
 from engine.training.search.frozen_layers import run_frozen_layers
 from engine.verify import verify_encoder
 from tests.sentence_transformer_folders import (
+    BERT,
     SIZES,
     TEXTS,
     WORDS,
@@ -55,23 +55,13 @@ from tests.sentence_transformer_folders import (
     wordpiece,
 )
 
-BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 ROBERTA = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
 LONG = [*TEXTS, "a bad dad had a jade bee " * 10, "<pad> a <pad>", "x" * 300]
 LENGTH = 40  # tokens at most
 
 
-@dataclass(frozen=True)
-class Family:
-    """How a random model of a family is made."""
-
-    model: Any
-    config: Any
-    sizes: dict[str, Any]
-    tokenizer: Any
-    special: dict[str, str]
-
-
+# How a random model of a family is made.
+Family = namedtuple("Family", "model config sizes tokenizer special")
 FAMILY_CASES = {
     "distilbert": Family(
         DistilBertModel,

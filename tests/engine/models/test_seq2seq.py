@@ -32,10 +32,8 @@ def params():
     return {name: value + noise[name] for name, value in RandomParams(SMALL, 0, np.dtype(float)).items()}
 
 
-def official(params, dtype):
+def official(torch, params, dtype):
     """`torch.nn.Transformer` with the same weights, without the final norms that the paper has not."""
-    import torch
-
     model = torch.nn.Transformer(
         SMALL.d_model,
         SMALL.n_heads,
@@ -51,28 +49,26 @@ def official(params, dtype):
     state = {}
     for side, parts in norms.items():
         for i in range(SMALL.n_encoder_layers if side == "encoder" else SMALL.n_decoder_layers):
-            ours, theirs = f"{side}.layers.{i}", f"{side}.layers.{i}"
+            layer = f"{side}.layers.{i}"
             for kind in ("weight", "bias"):
                 for part, name in (("attention", "self_attn"), ("cross_attention", "multihead_attn")):
                     if part not in parts:
                         continue
-                    packed = [params[f"{ours}.{part}.{of}.{kind}"] for of in ("query", "key", "value")]
-                    state[f"{theirs}.{name}.in_proj_{kind}"] = np.concatenate(packed)
-                    state[f"{theirs}.{name}.out_proj.{kind}"] = params[f"{ours}.{part}.output.{kind}"]
-                state[f"{theirs}.linear1.{kind}"] = params[f"{ours}.ffn.hidden.{kind}"]
-                state[f"{theirs}.linear2.{kind}"] = params[f"{ours}.ffn.output.{kind}"]
+                    packed = [params[f"{layer}.{part}.{of}.{kind}"] for of in ("query", "key", "value")]
+                    state[f"{layer}.{name}.in_proj_{kind}"] = np.concatenate(packed)
+                    state[f"{layer}.{name}.out_proj.{kind}"] = params[f"{layer}.{part}.output.{kind}"]
+                state[f"{layer}.linear1.{kind}"] = params[f"{layer}.ffn.hidden.{kind}"]
+                state[f"{layer}.linear2.{kind}"] = params[f"{layer}.ffn.output.{kind}"]
                 for number, part in enumerate(parts, start=1):
-                    state[f"{theirs}.norm{number}.{kind}"] = params[f"{ours}.{part}.norm.{kind}"]
+                    state[f"{layer}.norm{number}.{kind}"] = params[f"{layer}.{part}.norm.{kind}"]
     model.load_state_dict({name: torch.tensor(value, dtype=dtype) for name, value in state.items()})
     return model.train()  # without dropout this is the plain computation; evaluation takes other kernels
 
 
 @pytest.mark.parametrize(("name", "tolerance"), [("float32", 1e-5), ("float64", 1e-10)])
-def test_a_batch_gives_what_torch_gives(params, name, tolerance):
-    import torch
-
+def test_a_batch_gives_what_torch_gives(torch, params, name, tolerance):
     params = {key: value.astype(name) for key, value in params.items()}
-    model = official(params, getattr(torch, name))
+    model = official(torch, params, getattr(torch, name))
     trace = Trace()
     memory = encode(SOURCE, params, SMALL, trace)
     logits = decode(TARGET, memory, params, SMALL, trace)
@@ -128,9 +124,7 @@ def test_random_parameters_are_the_same_each_time_they_are_read_and_differ_by_se
     assert abs(RandomParams(replace(SMALL, vocab_size=5000), 0)["embedding.weight"].std() - 0.25) < 0.005
 
 
-def test_the_base_model_of_2017_has_its_65_million_parameters():
-    import torch
-
+def test_the_base_model_of_2017_has_its_65_million_parameters(torch):
     with torch.device("meta"):
         layers = torch.nn.Transformer(512, 8, 6, 6, 2048)
     layers.encoder.norm = layers.decoder.norm = None
@@ -142,11 +136,10 @@ def test_the_base_model_of_2017_has_its_65_million_parameters():
         assert sum(part.n_parameters for part in parts) == n_parameters(config)
 
 
-def test_flops_are_those_that_torch_counts(params):
-    import torch
+def test_flops_are_those_that_torch_counts(torch, params):
     from torch.utils.flop_counter import FlopCounterMode
 
-    model = official(params, torch.float32)
+    model = official(torch, params, torch.float32)
     x, y = torch.zeros(1, 5, 16), torch.zeros(1, 4, 16)
     embedding = torch.zeros(11, 16)
     with (

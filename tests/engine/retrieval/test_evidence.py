@@ -15,6 +15,8 @@ from engine.retrieval.evidence import (
     candidates,
     cosines,
     find_evidence,
+    heads_above,
+    is_row_of_heads,
     kind_match,
     rarity,
     sentence_features,
@@ -73,15 +75,6 @@ def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, tex
     # a heading that is cut after its mark is no longer known as one
     kept = [each.text for each in found if each.text[0] != "#" and each.text != "Upkeep"]
     assert " ".join(" ".join(each.split()) for each in kept) == " ".join(wanted)
-
-
-def test_a_sentence_cut_by_a_chunk_is_read_from_both_sides(encoder):
-    chunks = split(Document("bridge.md", BRIDGE), encoder.tokenizer, Splitting("fixed", 16, 0))
-    cut = next(chunk for chunk in chunks if not chunk.text.endswith((".", "Upkeep")))
-    [*_, last] = candidates_of(BRIDGE, [cut], "bridge.md")
-    assert last.text in [BRIDGE[start:end].strip() for start, end in sentence_spans(BRIDGE)]
-    assert BRIDGE[last.start : last.end] == last.text
-    assert last.end > cut.end or last.start < cut.start
 
 
 def test_headings_are_left_out_and_a_sentence_comes_once(index):
@@ -259,3 +252,35 @@ def test_a_line_of_marks_is_no_sentence(encoder):
     index = index_of_texts([text], encoder)
     [quote] = find_evidence("When was the tower finished?", hits_of(index), index, encoder)
     assert quote.text == "The tower was finished."
+
+
+TABLE = "| Years | Days |\n|-------|:----:|\n| 0 to 5 | 25 |\n| over 5 | 27 |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "heads"),
+    [
+        (f"Leave:\n\n{TABLE}\nAll.", "| over 5", "| Years | Days |"),
+        (f"{TABLE}{TABLE.replace('Years', 'Months')}", "| 0 to 5", "| Years | Days |"),
+        ("Years | Days\n--- | ---\nover 5 | 27", "over 5", "Years | Days"),
+        ("|---|---|\n| over 5 | 27 |", "| over 5", ""),
+        ("| 0 to 5 | 25 |\n| over 5 | 27 |", "| over 5", ""),
+        (f"{TABLE}Over 5, all the same.", "Over 5", ""),
+        (f"{TABLE}\n| a choice | of words |", "| a choice", ""),
+    ],
+)
+def test_the_row_above_a_table_names_its_columns(text, row, heads):
+    assert heads_above(text, text.index(row)) == heads
+
+
+@pytest.mark.parametrize("line", ["| Years | Days |", "Years | Days"])
+@pytest.mark.parametrize("below", ["|---|---|", "--- | :-:", "| - |"])
+def test_a_row_of_heads_stands_above_a_line_of_dashes(line, below):
+    assert is_row_of_heads(f"{line}\n{below}", len(line))
+    assert is_row_of_heads(f"{line}\n{below}\n| 1 | 2 |", len(line))
+
+
+@pytest.mark.parametrize("below", ["", "---", "| 1 | 2 |", "|||", "\n|---|"])
+def test_no_other_line_is_one(below):
+    assert not is_row_of_heads(f"| Years | Days |\n{below}", 16)
+    assert not is_row_of_heads("| Years | Days |", 16)

@@ -84,23 +84,6 @@ def test_small_to_big_works_with_every_retriever(index, encoder, retriever):
     assert found.hits[0].chunk.text == TOWER
 
 
-def test_without_parents_it_is_an_ordinary_search(encoder):
-    chunks = [Chunk("d.md", i, i + 9, f"sentence {i}", 5) for i in range(9)]
-    index = build_index(chunks, encoder)
-    query = embed_query("sentence 3", encoder)
-    assert search_parents(index, query, 4) == index.search(query, 4)
-    assert search_parents(index, query, 100) == index.search(query, 100)
-
-
-def test_children_are_searched_and_parents_retrieved(index, encoder):
-    found = retrieve(QUESTION, index, encoder, SearchSettings(2, 0))
-    best = found.hits[0]
-    assert (best.chunk.document, best.chunk.text) == ("tower.md", TOWER)
-    assert len({hit.chunk.document for hit in found.hits}) == 2
-    vectors = encoder.encode([QUESTION, TOWER.split(". ")[1]])
-    assert best.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
-
-
 def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, encoder, decoder):
     settings = AnswerSettings(SearchSettings(1, 0), max_new_tokens=4, context="passages")
     answer = ask(QUESTION, index, encoder, Writer(decoder), settings)

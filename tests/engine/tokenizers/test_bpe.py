@@ -51,17 +51,6 @@ def test_ids_equal_the_official_tokenizer(decoder, official, text):
     assert decoder.tokenizer.encode(text).ids == official.encode(text, add_special_tokens=False)
 
 
-@given(text=st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=60))
-def test_offsets_cover_the_text_in_order(decoder, text):
-    encoding = decoder.tokenizer.encode(text)
-    end = 0
-    for start, stop in encoding.offsets:
-        assert start <= end <= stop > start
-        end = stop
-    if decoder.tokenizer.decode(encoding.ids) == text:  # no byte without a token
-        assert end == len(text)
-
-
 def test_special_tokens_are_one_id_unless_the_text_is_literal(decoder):
     tokenizer, text = decoder.tokenizer, "<|im_end|>a<|im_end|>"
     number = tokenizer.special["<|im_end|>"]
@@ -156,11 +145,3 @@ def test_what_is_not_text_is_refused(decoder, text, reason):
 def test_the_vocabulary_has_the_size_of_the_model(decoder):
     assert isinstance(decoder.tokenizer, BPETokenizer)
     assert decoder.tokenizer.vocab_size == decoder.config.vocab_size == 49152
-
-
-@given(text=UNICODE)
-def test_any_text_whose_bytes_have_tokens_comes_back(decoder, known_bytes, text):
-    tokenizer = decoder.tokenizer
-    text = "".join(character for character in text if set(character.encode()) <= known_bytes)
-    everything = [(0, len(text))]
-    assert tokenizer.decode(tokenizer.encode(text, literal=everything).ids) == text

@@ -205,23 +205,6 @@ def sequence(*steps):
 
 
 @pytest.mark.parametrize(
-    ("pre_tokenizer", "reason"),
-    [
-        ({"type": "Whitespace"}, "only byte-level BPE, and SentencePiece"),
-        (sequence({"type": "Whitespace"}, BYTES), "Whitespace.* cannot be read"),
-        (sequence({**SPLIT, "invert": True}, BYTES), "invert.* cannot be read"),
-        (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "cannot be read"),
-        (sequence(DIGITS, {**BYTES, "add_prefix_space": True}), "add_prefix_space.* cannot be read"),
-        (sequence({**SPLIT, "pattern": {"Regex": "("}}, BYTES), "pattern that cannot be read"),
-    ],
-    ids=str,
-)
-def test_words_that_are_cut_another_way_are_refused(tmp_path, pre_tokenizer, reason):
-    with pytest.raises(ModelFileError, match=reason):
-        read_json(tmp_path, pre_tokenizer)
-
-
-@pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"vocab": None}, "vocab"),
@@ -236,10 +219,22 @@ def test_words_that_are_cut_another_way_are_refused(tmp_path, pre_tokenizer, rea
         ({"normalizer": {"type": "Lowercase"}}, "normalizer .*Lowercase.* cannot be read"),
         ({"post_processor": {"type": "BertProcessing"}}, "post_processor BertProcessing"),
         ({"added": [{"content": "<s>", "id": 3}]}, "single_word"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "only byte-level BPE, and SentencePiece"),
+        ({"pre_tokenizer": sequence({"type": "Whitespace"}, BYTES)}, "Whitespace.* cannot be read"),
+        ({"pre_tokenizer": sequence({**SPLIT, "invert": True}, BYTES)}, "invert.* cannot be read"),
+        ({"pre_tokenizer": sequence({**SPLIT, "behavior": "Removed"}, BYTES)}, "cannot be read"),
+        (
+            {"pre_tokenizer": sequence(DIGITS, {**BYTES, "add_prefix_space": True})},
+            "add_prefix_space.* cannot be read",
+        ),
+        (
+            {"pre_tokenizer": sequence({**SPLIT, "pattern": {"Regex": "("}}, BYTES)},
+            "pattern that cannot be read",
+        ),
     ],
     ids=str,
 )
-def test_a_damaged_tokenizer_file_is_refused(tmp_path, changes, reason):
+def test_a_damaged_tokenizer_or_words_cut_another_way_are_refused(tmp_path, changes, reason):
     with pytest.raises(ModelFileError, match=reason):
         read_json(tmp_path, **changes)
 

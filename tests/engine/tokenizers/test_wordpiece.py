@@ -54,22 +54,6 @@ def library(path):
     return library_tokenizer(path)
 
 
-def test_known_texts_give_known_tokens(tokenizer):
-    encoding = tokenizer.encode("Open-source LLMs rock.")
-    assert encoding.tokens == ["[CLS]", "open", "-", "source", "ll", "##ms", "rock", ".", "[SEP]"]
-    assert tokenizer.encode("The cat sat unhappily").ids[:5] == [101, 1996, 4937, 2938, 4895]
-
-
-def test_offsets_and_segments_of_a_pair_point_into_the_texts(tokenizer):
-    text = "Naïve LLMs, 東京!"
-    pieces = [text[start:end] for start, end in tokenizer.encode(text).offsets]
-    assert pieces == ["", "Naïve", "LL", "Ms", ",", "東", "京", "!", ""]
-    pair = tokenizer.encode_pair("Who?", "The cat.")
-    assert pair.tokens == ["[CLS]", "who", "?", "[SEP]", "the", "cat", ".", "[SEP]"]
-    assert pair.type_ids == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert pair.offsets[4:7] == [(0, 3), (4, 7), (7, 8)]
-
-
 @given(TEXTS, TEXTS)
 def test_any_text_and_any_pair_is_what_the_library_makes_of_it(tokenizer, library, first, second):
     encoding = tokenizer.encode(first)
