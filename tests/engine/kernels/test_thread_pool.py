@@ -1,21 +1,22 @@
-import subprocess
-import sys
+import gc
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.kernels import op_tape, thread_pool
 from engine.kernels.gemm import WIDE
+from engine.kernels.memory import address
 from engine.kernels.op_loop import N_AWAKE
 from engine.kernels.op_tape import BufferPool, OpTape
 from engine.kernels.packed import pack
 from engine.layers.attention import merge_heads, split_heads
 from engine.models.kv_cache import KVCache
+from tests.command_line import run_python
 
-ROOT = Path(__file__).parents[3]
 SECONDS = 120  # far more than anything here takes, unless it hangs
 D_MODEL, D_HEAD = 96, 64
 
@@ -138,7 +139,7 @@ def test_results_depend_on_the_number_of_cores_by_rounding_alone(tmp_path, n_cor
         f"np.save({str(tmp_path / 'results.npy')!r}, results())\n"
         f"assert len(thread_pool._wake_events) == {n_cores} - 1"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=SECONDS, check=True)
+    run_python(code)
     np.testing.assert_allclose(np.load(tmp_path / "results.npy"), results(), rtol=0, atol=1e-4)
 
 
@@ -263,4 +264,52 @@ def test_a_process_may_end_while_workers_are_awake():
         "layer = Layer(0)\n"
         "wait_until(lambda: layer.read().any() and n_awake() == len(thread_pool._wake_events))"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=SECONDS, check=True)
+    run_python(code)
+
+
+SHAPES = [(3,), (2, 3), (4, 8)]
+
+
+def byte_ranges(arrays):
+    """First and last byte of each array."""
+    return sorted((address(array), address(array) + array.nbytes) for array in arrays)
+
+
+@given(st.lists(st.tuples(st.sampled_from(SHAPES), st.booleans())))
+def test_no_two_arrays_in_use_share_memory_and_none_is_taken_that_is_free(wanted):
+    pool, in_use, taken, most = BufferPool(), [], set(), dict.fromkeys(SHAPES, 0)
+    for shape, kept in wanted:
+        array = pool.empty(shape)
+        assert array.shape == shape
+        assert array.dtype == np.float32
+        assert pool.owns(array)
+        now = [*in_use, array]
+        assert all(
+            end <= start for (_, end), (start, _) in zip(byte_ranges(now), byte_ranges(now)[1:], strict=False)
+        )
+        most[shape] = max(most[shape], sum(other.shape == shape for other in now))
+        taken.add(address(array))
+        in_use += [array] if kept else []
+        del array, now
+    assert len(taken) == sum(most.values())
+
+
+def test_memory_is_in_use_for_as_long_as_a_view_is_left():
+    pool = BufferPool()
+    block = pool.empty((4, 8))
+    start, column = address(block), block[:, 3].reshape(2, 2)[::-1]
+    del block
+    assert pool.owns(column)
+    assert address(pool.empty((4, 8))) != start
+    del column
+    assert start in {address(array) for array in [pool.empty((4, 8)), pool.empty((4, 8))]}
+    assert not pool.owns(np.empty(3))
+
+
+def test_an_array_outlives_its_pool():
+    array = BufferPool().empty((1000,), np.uint8)
+    array[:] = 7
+    gc.collect()
+    others = [bytearray(1000) for _ in range(100)]
+    assert (array == 7).all()
+    assert len(others) == 100

@@ -112,10 +112,14 @@ def test_of_many_chunks_some_are_drawn_for_the_pairs_and_the_best_of_all_is_foun
     np.testing.assert_allclose(first.bests, np.sort(best), atol=1e-6)
 
 
+def unanswerable_questions():
+    with (BUNDLED_CORPUS.parent / "unanswerable.csv").open(encoding="utf-8", newline="") as file:
+        return [row["question"] for row in csv.DictReader(file)]
+
+
 def test_everyday_questions_are_none_of_those_they_are_judged_with():
     everyday = everyday_questions()
-    with (BUNDLED_CORPUS.parent / "unanswerable.csv").open(encoding="utf-8", newline="") as file:
-        judged = {row["question"] for row in csv.DictReader(file)} | {q.text for q in load_questions()}
+    judged = {*unanswerable_questions(), *(q.text for q in load_questions())}
     assert len(everyday) == len(set(everyday)) == 100
     assert not set(everyday) & judged
 
@@ -137,15 +141,13 @@ def test_one_default_tells_answerable_from_unanswerable_under_every_pooling(bund
     index = index_vectors(chunks, vectors[pooling], embedding_spec(encoder, pooling), idf)
     null_scores = null_scores_of(index, encoder)
     labelled = [q.text for q in load_questions() if q.corpus_id == "inside_the_pipeline"]
-    with (BUNDLED_CORPUS.parent / "unanswerable.csv").open(encoding="utf-8", newline="") as file:
-        unanswerable = [row["question"] for row in csv.DictReader(file)]
 
     def share_relevant(questions):
         best = (encoder.encode(questions, pooling) @ index.vectors.T).max(axis=1)
         return np.mean([null_scores.relevance(score) >= DEFAULT_MIN_RELEVANCE for score in best])
 
     assert share_relevant(labelled) >= 0.85
-    assert share_relevant(unanswerable) <= 0.25
+    assert share_relevant(unanswerable_questions()) <= 0.25
 
 
 def test_where_all_scores_are_one_everything_above_is_relevant_and_nothing_below():

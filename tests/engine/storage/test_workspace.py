@@ -1,7 +1,5 @@
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +28,8 @@ from engine.storage.workspace import (
     to_rows,
 )
 from engine.storage.workspace_file import write_rows
+from tests.command_line import ROOT, run_python
 
-ROOT = Path(__file__).parents[3]
 SPEC = EmbeddingSpec("model", "mean", 256, 4)
 QUESTION = {
     "question": "Who?",
@@ -209,25 +207,22 @@ def test_a_failed_save_changes_nothing(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
+def numbered(n):
+    """A workspace of which every part tells its number."""
+    text = f"{n} " * 20_000
+    chunk = Chunk("d", 0, 9, text[:9], n)
+    index = index_vectors([chunk], np.full((1, 384), n, np.float32), replace(SPEC, d_model=384))
+    return Workspace((Document("d", text),), {"n": n}, index, {}, (SavedRun(str(n), "2024-05-01", {}),))
+
+
 KILLED = """
 import os, random, signal, sys, time
 from dataclasses import replace
 from pathlib import Path
-import numpy as np
-from engine.documents.document import Chunk, Document
-from engine.retrieval.index import index_vectors
-from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.storage.workspace import SavedRun, Workspace, open_workspace, save_workspace
+from tests.engine.storage.test_workspace import assert_same, numbered, open_workspace, save_workspace
 
 path = Path(sys.argv[1])
-
-def state(n):
-    text = f"{n} " * 20_000
-    chunk = Chunk("d", 0, 9, text[:9], n)
-    index = index_vectors([chunk], np.full((1, 384), n, np.float32), EmbeddingSpec("m", "mean", 256, 384))
-    return Workspace((Document("d", text),), {"n": n}, index, {}, (SavedRun(str(n), "2024-05-01", {}),))
-
-saved = save_workspace(path, state(0))
+saved = save_workspace(path, numbered(0))
 random.seed(0)
 n_at_once = 0
 for _ in range(24):
@@ -238,7 +233,7 @@ for _ in range(24):
         workspace = last
         while True:
             workspace = save_workspace(
-                path, replace(state(workspace.settings["n"] + 1), saved_as=workspace.saved_as)
+                path, replace(numbered(workspace.settings["n"] + 1), saved_as=workspace.saved_as)
             )
             os.write(writing, b".")
     os.close(writing)
@@ -250,25 +245,15 @@ for _ in range(24):
     found = open_workspace(path)
     n = found.settings["n"]
     assert n - last.settings["n"] - n_told in (0, 1), (n, last.settings["n"], n_told)
-    expected = state(n)
-    assert replace(found, index=None) == replace(expected, index=None)
-    assert found.index.chunks == expected.index.chunks
-    assert (found.index.vectors == n).all()
+    assert_same(found, numbered(n))
     n_at_once += n_told
 print(n_at_once)
 """
 
 
 def test_a_save_killed_at_any_moment_leaves_the_old_state_or_the_new(tmp_path):
-    result = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "w")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert int(result.stdout) > 0  # some saves were finished between the kills
+    [n_at_once] = run_python(KILLED, tmp_path / "w")
+    assert int(n_at_once) > 0  # some saves were finished between the kills
 
 
 def test_the_second_of_two_sessions_is_told_and_loses_nothing(tmp_path):
