@@ -55,15 +55,14 @@ def prompt_figure(prompt: Prompt) -> go.Figure:
     return styled(figure, height=170)
 
 
-def prompt_words(prompt: Prompt) -> str:
-    """Return the numbers of `prompt_figure` in words."""
-    parts = ", ".join(f"{name} {count}" for name, (count, _) in prompt_parts(prompt).items())
-    return f"Tokens of a prompt, of at most {prompt.max_tokens}: {parts}"
-
-
 def show_prompt_parts(prompt: Prompt) -> None:
     """Draw the tokens of each part of a prompt."""
-    st.plotly_chart(prompt_figure(prompt), config={"displayModeBar": False}, alt=prompt_words(prompt))
+    parts = ", ".join(f"{name} {count}" for name, (count, _) in prompt_parts(prompt).items())
+    st.plotly_chart(
+        prompt_figure(prompt),
+        config={"displayModeBar": False},
+        alt=f"Tokens of a prompt, of at most {prompt.max_tokens}: {parts}",
+    )
 
 
 # Legend in one row above a figure; traces in the order in which they were added.

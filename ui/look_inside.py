@@ -21,18 +21,14 @@ TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts 
 
 def show_look_inside(chunk: Chunk, key: str) -> None:
     """Draw the button that opens a chunk inside the model, unless uploaded vectors are searched."""
-    if uploaded_vectors(chosen_documents()) is None and st.button(
+    if uploaded_vectors(chosen_documents()) is not None or not st.button(
         "Look inside this chunk",
         key=f"look-inside-{key}",
         icon=":material/visibility:",
         type="tertiary",
         help="Every tensor of this chunk's way through the encoder, and the attention between its tokens.",
     ):
-        open_chunk(chunk)
-
-
-def open_chunk(chunk: Chunk) -> None:
-    """Open a chunk inside the model: by its number, or as a text where documents are cut otherwise now."""
+        return
     own = [document for document in chosen_documents() if document.name == chunk.document]
     places = [(each.start, each.end) for each in all_chunks(own, cut_in_use(load_encoder()))]
     state = st.session_state
@@ -40,7 +36,7 @@ def open_chunk(chunk: Chunk) -> None:
     set_passage(chunk.document, chunk.start, chunk.end)
     if (chunk.start, chunk.end) in places:
         state["source-encoder"] = CHUNK
-    else:
+    else:  # documents are cut otherwise now
         state["source-encoder"], state["inside-text"] = TYPED, chunk.text
     st.switch_page("pages/inside/chunk/page.py")
 

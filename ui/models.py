@@ -111,13 +111,7 @@ def decoder_named(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
 
     It is loaded if it fits in with a cache of these bits.
     """
-    return default_decoder(kv_bits) if name == DECODER else chosen_decoder(name, kv_bits)
-
-
-@st.cache_resource(show_spinner=False)
-def default_decoder(_kv_bits: int) -> Decoder:
-    """Load the server's own decoder."""
-    return read_decoder(DECODER, _kv_bits)
+    return default_decoder(name, kv_bits) if name == DECODER else chosen_decoder(name, kv_bits)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")
@@ -126,10 +120,13 @@ def chosen_decoder(name: str, _kv_bits: int) -> Decoder:
     return shared(_decoders, name, lambda: read_decoder(name, _kv_bits))
 
 
-def read_decoder(name: str, kv_bits: int) -> Decoder:
+def read_decoder(name: str, _kv_bits: int) -> Decoder:
     """Read a decoder, downloading it the first time."""
     with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
-        return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
+        return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
+
+
+default_decoder = st.cache_resource(show_spinner=False)(read_decoder)
 
 
 @st.cache_data(max_entries=4, show_spinner="Timing the built-in model…")

@@ -42,27 +42,20 @@ def show_nothing_found(report: Report, found: Retrieval) -> None:
             "Ask in other words, or choose another retriever under Search in the sidebar."
         )
         return
+    nearest = max(range(len(found.hits)), key=lambda place: found.hits[place].score)
+    among = (
+        "" if found.retriever == "dense" else f" of those that the retriever {retriever_name(found)} finds"
+    )
     report.caption(
-        f"{nearest_words(found)} "
-        "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
+        f"The nearest passage{among}: {score_words(found, nearest)}. But "
+        f"{chance_words(found.null_scores.relevance(found.hits[nearest].score))}, and at most "
+        f"{100 - found.min_relevance:.0f} may. Ask in other words, add a document, or move the relevance "
+        "threshold under Search in the sidebar."
     )
     with report.expander("The passages found, too far to be used"):
         for place in range(len(found.hits)):
             show_hit(report, found, place)
     show_closeness(found)
-
-
-def nearest_words(found: Retrieval) -> str:
-    """Say how close the nearest passage comes, and why that is not close enough."""
-    nearest = max(range(len(found.hits)), key=lambda place: found.hits[place].score)
-    relevance = found.null_scores.relevance(found.hits[nearest].score)
-    among = (
-        "" if found.retriever == "dense" else f" of those that the retriever {retriever_name(found)} finds"
-    )
-    return (
-        f"The nearest passage{among}: {score_words(found, nearest)}. But {chance_words(relevance)}, and "
-        f"at most {100 - found.min_relevance:.0f} may."
-    )
 
 
 def retriever_name(found: Retrieval) -> str:

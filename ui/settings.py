@@ -166,6 +166,8 @@ def sampling_settings(on_server: bool) -> Sampling:
     """Draw how tokens are chosen, a slider for each of `RULES`, and the seed."""
     values: dict[str, float] = {}
     greedy = False
+    labels = [rule.label for rule in RULES.values() if not rule.on_server]
+    not_of_servers = f"{joined(labels, 'and')} are no settings that all servers share."
     for name, rule in RULES.items():
         disabled = (greedy and not rule.if_greedy) or (on_server and not rule.on_server)
         value = st.slider(
@@ -183,7 +185,7 @@ def sampling_settings(on_server: bool) -> Sampling:
         if name == "temperature":
             greedy = value == 0
             if greedy or on_server:
-                st.caption(" ".join([GREEDY] * greedy + [not_of_servers()] * on_server))
+                st.caption(" ".join([GREEDY] * greedy + [not_of_servers] * on_server))
     seed = st.number_input(
         SETTINGS["seed"].title,
         min_value=0,
@@ -196,9 +198,3 @@ def sampling_settings(on_server: bool) -> Sampling:
         help=SETTINGS["seed"].help,
     )
     return sampling_of(values, None if greedy else seed)
-
-
-def not_of_servers() -> str:
-    """Name the settings that OpenAI-compatible servers do not share."""
-    labels = [rule.label for rule in RULES.values() if not rule.on_server]
-    return f"{joined(labels, 'and')} are no settings that all servers share."

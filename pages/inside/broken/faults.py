@@ -60,19 +60,6 @@ SYMBOLS = dict(zip(FAULTS, ("circle", "square", "diamond", "triangle-up", "x"), 
 SNIPPET = 180  # characters shown of a passage
 
 
-def choose_faults() -> list[str]:
-    """Draw the choice of faults; return the names of those that are chosen, in their usual order."""
-    chosen = st.pills(
-        "Faults",
-        list(FAULTS),
-        selection_mode="multi",
-        format_func=lambda name: FAULTS[name][0],
-        key="faults",
-        help="\n".join(f"- **{label}**: {does}" for label, does, _ in FAULTS.values()),
-    )
-    return [name for name in FAULTS if name in chosen]
-
-
 @st.cache_data(max_entries=32, show_spinner=False)
 def broken_corpus(texts: tuple[str, ...], faults: Faults, _encoder: Encoder) -> Array:
     """Embed the passages with a set of faults, cached: ``(n_texts, d_model)``."""

@@ -10,13 +10,7 @@ from engine import Encoder
 from engine.inspection.model.faults import Faults, broken_trace, broken_vectors, stage_drift
 from engine.retrieval.ranking import ordinal_ranks
 from engine.wording import counted
-from pages.inside.broken.faults import (
-    FAULTS,
-    broken_corpus,
-    choose_faults,
-    drift_figure,
-    ranking_html,
-)
+from pages.inside.broken.faults import FAULTS, broken_corpus, drift_figure, ranking_html
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.documents import bundled_documents
@@ -40,7 +34,15 @@ def break_model(encoder: Encoder) -> None:
         f"documents and settings the app uses: in windows of {CUT.chunk_tokens} tokens with an "
         f"overlap of {CUT.overlap}, by mean vectors."
     )
-    names = choose_faults()
+    chosen = st.pills(
+        "Faults",
+        list(FAULTS),
+        selection_mode="multi",
+        format_func=lambda name: FAULTS[name][0],
+        key="faults",
+        help="\n".join(f"- **{label}**: {does}" for label, does, _ in FAULTS.values()),
+    )
+    names = [name for name in FAULTS if name in chosen]
     if not names:
         st.info("The model is intact. Choose a fault to break it.", icon=":material/build:")
         return
@@ -89,31 +91,28 @@ def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     before, after = ordinal_ranks(intact), ordinal_ranks(broken)
     best_after = int(after[before == 1][0])
     kept = int(((before <= OVERLAP_AT) & (after <= OVERLAP_AT)).sum())
-    cosines = float(intact_query @ broken_query), float((index.vectors * vectors).sum(axis=1).mean())
-    metrics = (
-        (
-            "Question, intact and broken",
-            f"{cosines[0]:.3f}",
-            "Cosine of its two vectors: 1 means that the fault changes nothing.",
-        ),
-        (
-            "Passages, intact and broken",
-            f"{cosines[1]:.3f}",
-            f"The same, on average over {counted(len(index.chunks), 'passage')} of the corpus.",
-        ),
-        (
-            "The best passage is now at",
-            f"{best_after} of {len(before)}",
-            "Place in the broken ranking of the passage that the intact model ranks first.",
-        ),
-        (
-            f"Left of the top {OVERLAP_AT}",
-            f"{kept} of {OVERLAP_AT}",
-            "Passages that are among the first ten in both rankings, in any order.",
-        ),
+    of_passages = (index.vectors * vectors).sum(axis=1)  # (n_chunks,)
+    first, second, third, fourth = st.columns(4)
+    first.metric(
+        "Question, intact and broken",
+        f"{float(intact_query @ broken_query):.3f}",
+        help="Cosine of its two vectors: 1 means that the fault changes nothing.",
     )
-    for column, (label, value, help_text) in zip(st.columns(4), metrics, strict=True):
-        column.metric(label, value, help=help_text)
+    second.metric(
+        "Passages, intact and broken",
+        f"{float(of_passages.mean()):.3f}",
+        help=f"The same, on average over {counted(len(index.chunks), 'passage')} of the corpus.",
+    )
+    third.metric(
+        "The best passage is now at",
+        f"{best_after} of {len(before)}",
+        help="Place in the broken ranking of the passage that the intact model ranks first.",
+    )
+    fourth.metric(
+        f"Left of the top {OVERLAP_AT}",
+        f"{kept} of {OVERLAP_AT}",
+        help="Passages that are among the first ten in both rankings, in any order.",
+    )
     for column, scores, name in zip(st.columns(2), (intact, broken), ("Intact", "Broken"), strict=True):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{name}: the first {N_SHOWN}**")
