@@ -56,11 +56,6 @@ def hovers_of(experiment: Experiment, metric: str) -> list[str]:
     return hovers
 
 
-def label_of(key: str) -> str:
-    """Return the name of a setting."""
-    return SETTINGS[key].label
-
-
 def heat_axes(experiment: Experiment) -> list[str]:
     """Return the settings that differ between configurations, the most interesting first."""
     order = ("chunk_tokens", "pooling", "retriever", "splitter")
@@ -76,10 +71,13 @@ def show_heat(experiment: Experiment, metric: str) -> None:
         st.info("Fewer than two settings differ between the configurations, so there is no map to draw.")
         return
     left, right = st.columns(2)
+    labels = {axis: SETTINGS[axis].label for axis in axes}
     words = "Each place shows the best of all configurations with both values."
-    down = left.selectbox("Down", axes, format_func=label_of, key="heat-down", help=words)
+    down = left.selectbox("Down", axes, format_func=labels.__getitem__, key="heat-down", help=words)
     others = [axis for axis in axes if axis != down]
-    across = right.selectbox("Across", others, format_func=label_of, key=f"heat-across-{down}", help=words)
+    across = right.selectbox(
+        "Across", others, format_func=labels.__getitem__, key=f"heat-across-{down}", help=words
+    )
     figure = heat_of(experiment, metric, down, across)
     show_clickable(experiment, figure, f"heat-{metric}", f"{METRICS[metric].label} over two settings")
     st.caption(
@@ -202,7 +200,7 @@ def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.F
     updates = figure.update_yaxes, figure.update_xaxes
     for update, own, key in zip(updates, names, (down, across), strict=True):
         labels, ends = [in_lines(name) for name in own], [-0.5, len(own) - 0.5]
-        update(tickvals=list(range(len(own))), ticktext=labels, range=ends, title=label_of(key), **axes)
+        update(tickvals=list(range(len(own))), ticktext=labels, range=ends, title=SETTINGS[key].label, **axes)
     figure.update_yaxes(range=[len(names[0]) - 0.5, -0.5])
     if len(names[1]) > LEVEL_LABELS:
         figure.update_xaxes(tickangle=-60)

@@ -38,11 +38,6 @@ class Verdict:
     comparison: Comparison
     word: str
 
-    @property
-    def p_value(self) -> float:
-        """The corrected p-value."""
-        return self.comparison.p_value
-
 
 def verdicts(rows: Sequence[SweepRow], metric: str) -> list[Verdict]:
     """Compare every row with the first, the baseline, whose own verdict is "baseline".
@@ -98,13 +93,6 @@ def difference_words(found: Comparison) -> str:
     return signed_interval(found.difference, found.low, found.high)
 
 
-def p_cell(verdict: Verdict) -> str:
-    """``"0.012"`` or ``"< 0.001"`` in a table; empty for the baseline."""
-    return (
-        "" if verdict.word == "baseline" else p_words(verdict.p_value).removeprefix("p ").removeprefix("= ")
-    )
-
-
 def best_first(rows: Sequence[SweepRow], metric: str) -> list[int]:
     """Return the places of rows, the best first."""
     return sorted(range(len(rows)), key=lambda place: merit(rows[place], metric), reverse=True)
@@ -116,16 +104,20 @@ def merit(row: SweepRow, metric: str) -> tuple[float, float, int]:
 
 
 def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Return a row as a line of the table."""
+    """Return a row as a line of the table; the baseline has no difference and no p-value."""
     low, high = row.intervals[metric]
+    difference = p = ""
+    if verdict.word != "baseline":
+        difference = difference_words(verdict.comparison)
+        p = p_words(verdict.comparison.p_value).removeprefix("p ").removeprefix("= ")  # "0.012", "< 0.001"
     return (
         {"Value": row.metrics[metric]}
         | {SETTINGS[key].label: value_words(row.configuration, key) for key in keys}
         | {
             "95 % interval": f"{low:.3f} – {high:.3f}",
             "Against the app's": verdict.word,
-            "Difference": "" if verdict.word == "baseline" else difference_words(verdict.comparison),
-            "p": p_cell(verdict),
+            "Difference": difference,
+            "p": p,
         }
         | {
             METRICS[name].label: row.metrics[name]
@@ -194,7 +186,7 @@ def sentence(
         return f"{others} better than {those}, which {level(rows[0], metric)}."
     name = difference_in_words(rows[0].configuration, rows[found.place].configuration)
     gain = gain_words(rows[0], rows[found.place], metric, in_use)
-    p = p_words(judged[found.place].p_value)
+    p = p_words(judged[found.place].comparison.p_value)
     if found.is_sure:
         return f"{name[0].upper()}{name[1:]} {gain}: more than chance explains ({p})."
     more = found.n_more or MOST_QUESTIONS
@@ -277,18 +269,17 @@ def cost_words(before: SweepRow, after: SweepRow) -> str:
     def instead(now: str, was: str) -> str:
         return now if now == was else f"{now} instead of {was}"
 
+    def in_words(seconds: float) -> str:
+        is_long = seconds >= SHORTEST
+        return readable_seconds(seconds) if is_long else f"less than {readable_seconds(SHORTEST)}"
+
     size = instead(readable_bytes(after.index_bytes), readable_bytes(before.index_bytes))
     chunks = instead(f"{after.n_chunks:,}", f"{before.n_chunks:,}")
     words = f"The index takes {size}, for {chunks} chunks"
     if before.search_seconds is not None and after.search_seconds is not None:
-        took = instead(search_words(after.search_seconds), search_words(before.search_seconds))
+        took = instead(in_words(after.search_seconds), in_words(before.search_seconds))
         words += f"; a search takes {took}, without embedding the question"
     return f"{words}."
-
-
-def search_words(seconds: float) -> str:
-    """Return the time of a search in words."""
-    return readable_seconds(seconds) if seconds >= SHORTEST else f"less than {readable_seconds(SHORTEST)}"
 
 
 def not_of_the_app(configuration: Configuration) -> str:

@@ -170,7 +170,8 @@ def has_baseline(configurations: Sequence[Configuration]) -> bool:
 def sweep_command(experiment: Experiment, configurations: Sequence[Configuration]) -> str:
     """Return the command that measures all combinations of their values."""
     options = source_options(experiment)
-    options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
+    if list(experiment.questions) != questions_about(bundled_questions(), experiment.documents):
+        options += ["--questions", QUESTIONS]
     defaults = {key: [getattr(Configuration(), key)] for key in ("max_tokens", "prompts", "precision")}
     for key, values in values_of(configurations).items():
         if values != defaults.get(key):  # the model's own limit is written as 0
@@ -208,8 +209,3 @@ def own_documents(experiment: Experiment) -> list[str]:
     """
     found = [name for name in experiment.documents if name not in collections(experiment)]
     return [] if set(found) <= bundled_names() else found
-
-
-def asks_bundled(experiment: Experiment) -> bool:
-    """Whether the questions are the bundled ones about the documents."""
-    return list(experiment.questions) == questions_about(bundled_questions(), experiment.documents)

@@ -301,12 +301,14 @@ def show_questions(
     )
 
 
-def effects_of(experiment: Experiment, metric: str) -> dict[str, list[MainEffect]]:
+@st.cache_resource(max_entries=8, show_spinner="Averaging over the grid…", scope="session")
+def effects_of(key: str, metric: str, _experiment: Experiment) -> dict[str, list[MainEffect]]:
     """Return the effects of the values of every setting that differs; none where fewer than two settings do.
 
-    A baseline that is no part of the grid is left out; so is k for metrics that depend on it.
+    A baseline that is no part of the grid is left out; so is k for metrics that depend on it. Cached by the
+    experiment's key.
     """
-    rows = experiment.rows[0 if has_baseline(experiment.configurations) else 1 :]
+    rows = _experiment.rows[0 if has_baseline(_experiment.configurations) else 1 :]
     values = np.array([row.values[metric] for row in rows], np.float64)  # (n_rows, n_questions)
     axes = [
         axis for axis in varied(row.configuration for row in rows) if axis != "k" or not METRICS[metric].at_k
@@ -315,23 +317,17 @@ def effects_of(experiment: Experiment, metric: str) -> dict[str, list[MainEffect
     for axis in axes if len(axes) > 1 else []:
         levels = [value_words(row.configuration, axis) for row in rows]
         in_use, order = (
-            value_words(experiment.configurations[0], axis),
-            values_in_order(experiment.configurations, axis),
+            value_words(_experiment.configurations[0], axis),
+            values_in_order(_experiment.configurations, axis),
         )
         found = main_effects(values, levels, in_use if in_use in levels else levels[0])
         effects[axis] = sorted(found, key=lambda effect: order.index(str(effect.value)))
     return effects
 
 
-@st.cache_resource(max_entries=8, show_spinner="Averaging over the grid…", scope="session")
-def kept_effects(key: str, metric: str, _experiment: Experiment) -> dict[str, list[MainEffect]]:
-    """Return the `effects_of` an experiment; cached by its key."""
-    return effects_of(_experiment, metric)
-
-
 def show_effects(experiment: Experiment, metric: str) -> None:
     """Draw a line for each value of each setting, where the whole grid is measured."""
-    effects = kept_effects(experiment.key, metric, experiment) if experiment.is_whole else {}
+    effects = effects_of(experiment.key, metric, experiment) if experiment.is_whole else {}
     if not effects:
         return
     st.header("Each setting on average")

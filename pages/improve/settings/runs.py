@@ -52,7 +52,7 @@ def show_runs() -> None:
 
 def run_line(experiment: Experiment) -> dict[str, Any]:
     """Return a run as a line of the table."""
-    best = best_row(experiment)
+    best = max(experiment.rows, key=lambda row: row.metrics[METRIC])
     return {
         "Run": experiment.name,
         "Began": experiment.time.replace("T", " "),
@@ -63,11 +63,6 @@ def run_line(experiment: Experiment) -> dict[str, Any]:
         "Best MRR": best.metrics[METRIC],
         "Best settings": configuration_words(best.configuration, varied(experiment.configurations)),
     }
-
-
-def best_row(experiment: Experiment) -> SweepRow:
-    """Return the first row with the highest MRR."""
-    return max(experiment.rows, key=lambda row: row.metrics[METRIC])
 
 
 def show_comparison(experiments: dict[str, Experiment]) -> None:

@@ -81,17 +81,6 @@ def test_ndcg_is_that_of_scikit_learn_where_no_scores_are_equal(search):
     assert ndcg(scores, relevant, k).mean() == pytest.approx(ndcg_score(relevant, scores, k=k))
 
 
-def test_numbers_by_hand():
-    scores = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]])
-    relevant = np.array([[False, True, False, True, True]])
-    assert reciprocal_rank(scores, relevant) == [0.5]
-    assert reciprocal_rank(scores, relevant, 1) == [0]
-    assert recall(scores, relevant, 4) == pytest.approx([2 / 3])
-    assert precision(scores, relevant, 4) == [0.5]
-    expected = (1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))
-    assert ndcg(scores, relevant, 4) == pytest.approx([expected])
-
-
 @given(searches())
 def test_metrics_lie_between_0_and_1_and_reach_1_where_the_relevant_come_first(search):
     scores, relevant, k = search

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Chunk
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.questions import Question, Reference, load_questions, relevance
+from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
 
 SPAN = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda span: (span[0], sum(span)))
@@ -64,22 +63,10 @@ def test_a_case_by_hand():
     assert (found.recall, found.precision, found.iou) == (10 / 30, 10 / 60, 10 / 80)
 
 
-def test_what_overlapping_chunks_repeat_is_found_once_and_read_twice():
-    asked = question((0, 10))
-    twice = metrics([chunk(0, 10), chunk(0, 10)], asked)
-    assert (twice.recall, twice.precision, twice.iou) == (1, 0.5, 0.5)
-
-
 def test_overlapping_passages_are_asked_for_twice():
     """As in chunking_evaluation: their characters are matched once and wanted for each passage."""
     found = metrics([chunk(0, 10)], question((0, 10), (5, 10)))
     assert (found.recall, found.precision, found.iou) == (10 / 15, 1, 1)
-
-
-def test_nothing_retrieved_and_nothing_to_find_count_as_0():
-    for chunks, asked in (([], question((0, 5))), ([chunk(0, 5)], question()), ([], question())):
-        found = metrics(chunks, asked)
-        assert (found.recall, found.precision, found.iou) == (0, 0, 0)
 
 
 @given(
@@ -98,12 +85,3 @@ def test_the_best_are_the_first_of_a_stable_sort_that_were_found(seed, k, n_chun
 def test_k_is_at_least_1(k):
     with pytest.raises(InputError, match=f"k is {k}: retrieve 1"):
         best_chunks(np.zeros((1, 1)), k)
-
-
-def test_whole_documents_recall_everything():
-    documents = load_corpus(BUNDLED_CORPUS)
-    chunks = [Chunk(document.name, 0, len(document.text), document.text, 1) for document in documents]
-    for one in load_questions():
-        passages = positions([(reference.start, reference.end) for reference in one.references])
-        # Below 1 where passages of a question overlap, as chunking_evaluation has it.
-        assert metrics(chunks, one).recall == pytest.approx(len(set(passages)) / len(passages))

@@ -123,7 +123,7 @@ def test_the_sentence_never_contradicts_the_verdicts(seed, n, n_configurations, 
     if found.place:
         assert names[found.place] in ("better", "not sure")
         assert gains[found.place] > 0
-        assert p_words(judged[found.place].p_value) in words
+        assert p_words(judged[found.place].comparison.p_value) in words
     if found.is_sure:
         assert "better" in summary(judged)
 
