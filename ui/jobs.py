@@ -36,39 +36,12 @@ GONE_S = 5.0  # a job outlives shorter losses of its session's connection
 class Job(Generic[T]):
     """Work in a background thread, which may write text and can be stopped.
 
-    Parameters
-    ----------
-    work
-        Called with the job at its session's turn: it writes with `write`, calls `take_turn` often, ends once
-        that returns false, and returns the result. It must not draw, as only the page's own thread may.
-    is_wanted
-        Whether the result is still wanted; by default, whether the browser session that started the job
-        is connected.
-    computes
-        Whether it needs the processor. A download does not: it begins at once and takes no turn of others.
-    request
-        What the work is for.
-    page
-        The folder of the page that draws it, to which other pages show a link; empty for none.
-    rows
-        Results of an earlier job that this one continues.
-
-    Attributes
-    ----------
-    rows
-        The results so far, to which the work appends.
-    share, words
-        How much of the work is done, and that in words, as the last `report` said.
-    is_seen
-        Whether its page was drawn after its end.
-    text
-        The text so far.
-    aside
-        The text so far that is no part of ``text``, such as a thought before an answer.
-    first
-        What a page draws above the text, None until there is something.
-    done
-        Whether the work has ended, also by an error.
+    ``work`` is called with the job at its session's turn: it writes with `write`, calls `take_turn` often,
+    ends once that returns false, and returns the result. It must not draw, as only the page's own thread may.
+    It is wanted as long as ``is_wanted`` says so, by default while the browser session that started it is
+    connected. A download, which needs no processor, ``computes`` nothing and takes no turn of others.
+    ``request`` is what the work is for, ``page`` the folder of the page that draws it, to which other pages
+    show a link, and ``rows`` are results of an earlier job that this one continues.
     """
 
     def __init__(
@@ -80,8 +53,10 @@ class Job(Generic[T]):
         page: str = "",
         rows: Iterable[Any] = (),
     ) -> None:
-        self.request, self.page, self.rows = request, page, list(rows)
-        self.share, self.words, self.is_seen = 0.0, "Starting…", False
+        self.request, self.page = request, page
+        self.rows = list(rows)  # the results so far, to which the work appends
+        self.share, self.words = 0.0, "Starting…"  # how much of the work is done, as `report` said
+        self.is_seen = False  # whether its page was drawn after its end
         self._time_left = TimeLeft()
         self._computes = computes
         self._is_wanted = session_is_open() if is_wanted is None else is_wanted
@@ -89,9 +64,9 @@ class Job(Generic[T]):
         self._wanted_at = monotonic()
         self._changed = threading.Condition()
         self._stop = threading.Event()
-        self.text = self.aside = ""
-        self.first: object = None
-        self.done = False
+        self.text = self.aside = ""  # so far; aside is what is no part of the text, such as a thought
+        self.first: object = None  # what a page draws above the text
+        self.done = False  # also after an error
         self._result: T
         self._error: GlassboxError | None = None
         if computes:

@@ -91,20 +91,9 @@ def setting_widget(
 ) -> Any:
     """Draw the widget of a setting, and return its value.
 
-    Parameters
-    ----------
-    key, suffix
-        The setting, and what is added to its key for a second widget.
-    names
-        Some of its choices; all if empty.
-    default
-        The model's own value, which comes in place of the setting's default and is marked among choices.
-    high
-        The largest number, if it is not that of the setting.
-    note
-        Added to the help.
-    disabled
-        Whether it has no effect now.
+    A second widget of a setting has a ``suffix`` to its key. ``names`` are some of its choices, all if empty.
+    The ``default`` is the model's own value, which comes in place of the setting's and is marked among
+    choices; ``high`` is the largest number, if it is not that of the setting; ``note`` is added to the help.
     """
     setting = SETTINGS[key]
     first = setting.default if default is None else default
