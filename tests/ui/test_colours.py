@@ -5,26 +5,6 @@ from pathlib import Path
 import pytest
 
 from ui import colours
-from ui.colours import (
-    BLACK,
-    BLUE,
-    CATEGORIES,
-    DIFFERENCE_SCALE,
-    FAINT,
-    GREY,
-    NUMBERED,
-    NUMBERED_DIVERGING,
-    ORANGE,
-    REMOVED,
-    SECOND_TEXT_TOKEN,
-    SOURCE_MARKS,
-    SPECIAL_TOKEN,
-    TEXT_TOKEN,
-    faded,
-    ink,
-    paint,
-    source_colour,
-)
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("engine", "pages", "ui")
@@ -34,7 +14,7 @@ READABLE = 4.5  # the least contrast of text by WCAG 2.2, success criterion 1.4.
 # All translucent colours that ui.colours names, and the strongest paints.
 MARKS = {
     *re.findall("#[0-9A-F]{6}[0-9a-f]{2}", str(vars(colours))),
-    *(paint(hue, 1) for hue in (BLUE, ORANGE)),
+    *(colours.paint(hue, 1) for hue in (colours.BLUE, colours.ORANGE)),
 }
 
 
@@ -77,27 +57,31 @@ def test_text_is_readable_on_every_mark(theme, mark):
     assert contrast(text, over(mark, page)) >= READABLE
 
 
-@pytest.mark.parametrize("mark", [None, REMOVED, TEXT_TOKEN, SPECIAL_TOKEN, SECOND_TEXT_TOKEN])
+@pytest.mark.parametrize(
+    "mark", [None, colours.REMOVED, colours.TEXT_TOKEN, colours.SPECIAL_TOKEN, colours.SECOND_TEXT_TOKEN]
+)
 def test_faint_text_is_readable_where_it_stands(theme, mark):
     page, text = theme
     background = over(mark, page) if mark else page
-    faint = blend(text, float(FAINT.removeprefix("opacity:")), background)
+    faint = blend(text, float(colours.FAINT.removeprefix("opacity:")), background)
     assert contrast(faint, background) >= READABLE
 
 
-@pytest.mark.parametrize("hue", [*CATEGORIES, GREY])
+@pytest.mark.parametrize("hue", [*colours.CATEGORIES, colours.GREY])
 def test_text_is_readable_on_every_full_hue(hue):
-    assert contrast(over(ink(hue), None), over(hue, None)) >= READABLE
+    assert contrast(over(colours.ink(hue), None), over(hue, None)) >= READABLE
 
 
-@pytest.mark.parametrize("scale", [NUMBERED, NUMBERED_DIVERGING, [hue for _, hue in DIFFERENCE_SCALE]])
+@pytest.mark.parametrize(
+    "scale", [colours.NUMBERED, colours.NUMBERED_DIVERGING, [hue for _, hue in colours.DIFFERENCE_SCALE]]
+)
 def test_black_numbers_are_readable_on_every_scale_of_numbered_cells(scale):
-    assert all(contrast(over(BLACK, None), over(hue, None)) >= READABLE for hue in scale)
+    assert all(contrast(over(colours.BLACK, None), over(hue, None)) >= READABLE for hue in scale)
 
 
 def test_the_primary_colours_are_hues_whose_ink_is_known_and_are_readable_as_text_themselves():
     for of_theme in (THEMES["light"], THEMES["dark"]):
-        assert of_theme["primaryColor"] in CATEGORIES
+        assert of_theme["primaryColor"] in colours.CATEGORIES
         hue, page = over(of_theme["primaryColor"], None), over(of_theme["backgroundColor"], None)
         assert contrast(hue, page) >= READABLE
 
@@ -109,14 +93,14 @@ def test_no_other_module_has_a_colour_of_its_own():
 
 
 def test_sources_have_colours_of_their_own_until_these_run_out():
-    n = len(SOURCE_MARKS)
-    assert len({source_colour(number) for number in range(1, n + 1)}) == n
-    assert source_colour(n + 1) == source_colour(1)
+    n = len(colours.SOURCE_MARKS)
+    assert len({colours.source_colour(number) for number in range(1, n + 1)}) == n
+    assert colours.source_colour(n + 1) == colours.source_colour(1)
 
 
 def test_categories_differ():
-    assert len(set(CATEGORIES)) == len(CATEGORIES)
+    assert len(set(colours.CATEGORIES)) == len(colours.CATEGORIES)
 
 
 def test_a_faded_colour_is_the_same_hue():
-    assert faded(BLUE, 0.65) == "rgba(0,114,178,0.65)"
+    assert colours.faded(colours.BLUE, 0.65) == "rgba(0,114,178,0.65)"

@@ -91,11 +91,7 @@ def bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     what = "Each token's id selects a row of a table; its position and its segment select two more. "
     if not config.n_types:
         what = "Each token's id selects a row of a table, its position a row of another. "
-    return (
-        summed_embeddings(what, config.n_types > 0, r"0, 1, \dots, n-1"),
-        attention(ALL_TOKENS, BERT_ATTENTION),
-        bert_feed_forward(config),
-    )
+    return summed_stages(config, what, r"0, 1, \dots, n-1")
 
 
 def roberta_stages(config: Any, layer: int) -> tuple[Stage, ...]:
@@ -108,10 +104,28 @@ def roberta_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     if config.n_types:
         what += "Segments are not told apart: all tokens have the same row of the last table. "
     rows = rf"{first}, {first + 1}, \dots, n + {config.padding_id}"
+    return summed_stages(config, what, rows)
+
+
+def summed_stages(config: Any, description: str, rows: str) -> tuple[Stage, ...]:
+    """Stages of an encoder that adds positions, and segments if it has them, with norms behind sublayers."""
+    total = r"E_{tok} + E_{pos}" + (r" + E_{seg}" if config.n_types else "")
+    sums = {
+        "output": rf"X = \mathrm{{LayerNorm}}({total})",
+        "token": TOKEN,
+        "position": rf"E_{{pos}} = T_{{position}}[{rows}]",
+        **({"segment": SEGMENT} if config.n_types else {}),
+        "sum": total,
+    }
+    wide = {
+        "hidden": r"H = X' W_1^\top + b_1",
+        "activation": rf"G = {ACTIVATIONS[config.activation]}(H)",
+        "output": r"F = G W_2^\top + b_2",
+    }
     return (
-        summed_embeddings(what, config.n_types > 0, rows),
+        embeddings(description + "Their sum is normed.", sums),
         attention(ALL_TOKENS, BERT_ATTENTION),
-        bert_feed_forward(config),
+        feed_forward(WIDE, r"X_{next} = \mathrm{LayerNorm}(X' + F)", wide),
     )
 
 
@@ -189,29 +203,6 @@ FAMILY_STAGES: dict[str, Callable[[Any, int], tuple[Stage, ...]]] = {
     "nomic_bert": nomic_stages,
     "qwen3": qwen3_stages,
 }
-
-
-def summed_embeddings(description: str, has_segments: bool, rows: str) -> Stage:
-    """Return the stage of embeddings that add positions, and segments where the family has them."""
-    total = r"E_{tok} + E_{pos}" + (r" + E_{seg}" if has_segments else "")
-    equations = {
-        "output": rf"X = \mathrm{{LayerNorm}}({total})",
-        "token": TOKEN,
-        "position": rf"E_{{pos}} = T_{{position}}[{rows}]",
-        **({"segment": SEGMENT} if has_segments else {}),
-        "sum": total,
-    }
-    return embeddings(description + "Their sum is normed.", equations)
-
-
-def bert_feed_forward(config: Any) -> Stage:
-    """Return the stage of a feed-forward network with a norm behind it."""
-    equations = {
-        "hidden": r"H = X' W_1^\top + b_1",
-        "activation": rf"G = {ACTIVATIONS[config.activation]}(H)",
-        "output": r"F = G W_2^\top + b_2",
-    }
-    return feed_forward(WIDE, r"X_{next} = \mathrm{LayerNorm}(X' + F)", equations)
 
 
 def encoder_stages(encoder: Encoder, layer: int) -> tuple[Stage, ...]:
