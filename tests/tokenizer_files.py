@@ -126,6 +126,12 @@ def sentencepiece(style):
     return tokenizer
 
 
+def added(content, number, special=True, **flags):
+    """An added token as tokenizer.json has it."""
+    names = ("single_word", "lstrip", "rstrip", "normalized")
+    return {"content": content, "id": number, "special": special, **dict.fromkeys(names, False), **flags}
+
+
 def save(tokenizer, path, **changes):
     """Write a tokenizer.json file, with changes to its parts."""
     path.write_text(json.dumps({**json.loads(tokenizer.to_str()), **changes}))

@@ -1,6 +1,4 @@
-import gc
 import tracemalloc
-import weakref
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -12,7 +10,6 @@ from numba.core import caching
 
 from engine import Decoder
 from engine.generation.decoder import ROOM_TOKENS
-from engine.generation.prefix_cache import PrefixCache
 from engine.generation.sampling import divergence
 from engine.kernels import elementwise, jit, op_loop
 from engine.kernels.gemm import WIDE
@@ -500,15 +497,6 @@ def test_a_model_without_compiled_operations_runs_on_numpy(tmp_path, family, siz
     assert new_cache(decoder.weights, decoder.config, 8).keys.dtype == np.float32
     np.testing.assert_array_equal(decoder.logits(IDS[:20]), readable.logits(IDS[:20]))
     assert len(list(decoder.generate(IDS[:5], max_new_tokens=3))) == 3
-
-
-def test_a_decoder_that_is_gone_leaves_its_memory_though_its_keys_are_kept(tmp_path):
-    decoder, kept = Decoder.load(make_model(tmp_path, "llama")), PrefixCache()
-    list(decoder.generate(IDS[:5], max_new_tokens=3, reuse=kept))
-    matrix = weakref.ref(decoder.weights.layers[0].gate_up.weight.panels)
-    del decoder
-    gc.collect()
-    assert matrix() is None
 
 
 @pytest.mark.nightly

@@ -26,11 +26,6 @@ TEXTS = st.text("abcdefghij ?", max_size=60)
 MEAN_HEAD = {"classifier_pooling": "mean", "classifier_activation": "silu", "classifier_bias": True}
 
 
-@pytest.fixture(scope="module")
-def folder(reranker_folder):
-    return reranker_folder
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("settings", "tokenizer"),
@@ -78,25 +73,25 @@ def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, d
 
 
 @given(TEXTS, TEXTS, st.integers(3, 40))
-def test_pairs_are_cut_as_the_library_cuts_them(folder, question, passage, limit):
-    library = Tokenizer.from_file(str(folder / "tokenizer.json"))
+def test_pairs_are_cut_as_the_library_cuts_them(reranker_folder, question, passage, limit):
+    library = Tokenizer.from_file(str(reranker_folder / "tokenizer.json"))
     library.enable_truncation(limit, strategy="longest_first")
     expected = library.encode(question, passage)
-    ours = Reranker.load(folder).tokenizer.encode_pair(question, passage, limit)
+    ours = Reranker.load(reranker_folder).tokenizer.encode_pair(question, passage, limit)
     assert (ours.ids, ours.type_ids) == (expected.ids, expected.type_ids)
     assert ours.offsets == [tuple(span) for span in expected.offsets]
 
 
-def test_the_trace_of_a_pair_ends_with_its_score(folder):
-    reranker = Reranker.load(folder)
+def test_the_trace_of_a_pair_ends_with_its_score(reranker_folder):
+    reranker = Reranker.load(reranker_folder)
     trace = reranker.trace("d e", "a b c")
     np.testing.assert_allclose(trace["score"], reranker.score("d e", ["a b c"]), atol=1e-6)
     assert trace["layers.1.attention.weights"].shape == (3, 8, 8)
     assert trace["tokens"].tolist() == ["[CLS]", "d", "e", "[SEP]", "a", "b", "c", "[SEP]"]
 
 
-def test_a_list_of_passages_is_scored_with_its_progress(folder):
-    seen, reranker = [], Reranker.load(folder)
+def test_a_list_of_passages_is_scored_with_its_progress(reranker_folder):
+    seen, reranker = [], Reranker.load(reranker_folder)
     assert len(reranker.score("a", PASSAGES, lambda *counts: seen.append(counts))) == 5
     assert seen[-1] == (5, 5)
     assert reranker.score("a", []).shape == (0,)
@@ -104,8 +99,8 @@ def test_a_list_of_passages_is_scored_with_its_progress(folder):
         reranker.score("a", "b")
 
 
-def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(folder):
-    assert Reranker.load(folder).max_tokens == SIZES["max_position_embeddings"]
+def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(reranker_folder):
+    assert Reranker.load(reranker_folder).max_tokens == SIZES["max_position_embeddings"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from engine.errors import ModelFileError
 from engine.tokenizers.bpe import BPETokenizer
-from tests.tokenizer_files import BYTE_LEVEL, TEXTS, byte_level, gguf_metadata, save, write_gguf
+from tests.tokenizer_files import BYTE_LEVEL, TEXTS, added, byte_level, gguf_metadata, save, write_gguf
 
 BYTES = {"type": "ByteLevel", "add_prefix_space": False}
 
@@ -93,29 +93,24 @@ def test_control_tokens_in_a_literal_span_are_text_and_user_defined_ones_stay(fa
         assert nfc(tokenizer.decode(encoding.ids)) == nfc(text)
 
 
-def read_json(folder, pre_tokenizer=None, added=(), normalizer=None, post_processor=None, **changes):
+def read_json(folder, pre_tokenizer=None, added_tokens=(), normalizer=None, post_processor=None, **changes):
     model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"], **changes}
     content = {
         "model": {key: value for key, value in model.items() if value is not None},
         "pre_tokenizer": pre_tokenizer or BYTES,
         "normalizer": normalizer,
         "post_processor": post_processor,
-        "added_tokens": added,
+        "added_tokens": added_tokens,
     }
     (folder / "tokenizer.json").write_text(json.dumps(content))
     return BPETokenizer.from_json(folder / "tokenizer.json")
-
-
-def added(content, number, special=True, **flags):
-    names = ("single_word", "lstrip", "rstrip", "normalized")
-    return {"content": content, "id": number, "special": special, **dict.fromkeys(names, False), **flags}
 
 
 @pytest.mark.parametrize("ignore_merges", [False, True])
 def test_a_word_that_spells_a_control_token_is_not_one(tmp_path, ignore_merges):
     vocabulary, merges = {"<": 0, ">": 1, "<>": 2}, ["< >"]
     tokenizer = read_json(
-        tmp_path, vocab=vocabulary, merges=merges, ignore_merges=ignore_merges, added=[added("<>", 2)]
+        tmp_path, vocab=vocabulary, merges=merges, ignore_merges=ignore_merges, added_tokens=[added("<>", 2)]
     )
     assert tokenizer.encode("<>").ids == [2]
     assert tokenizer.encode("<>", literal=[(0, 2)]).ids == [0, 1]
@@ -218,7 +213,7 @@ def sequence(*steps):
         ({"unk_token": "a", "fuse_unk": True}, "fuse_unk"),
         ({"normalizer": {"type": "Lowercase"}}, "normalizer .*Lowercase.* cannot be read"),
         ({"post_processor": {"type": "BertProcessing"}}, "post_processor BertProcessing"),
-        ({"added": [{"content": "<s>", "id": 3}]}, "single_word"),
+        ({"added_tokens": [{"content": "<s>", "id": 3}]}, "single_word"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "only byte-level BPE, and SentencePiece"),
         ({"pre_tokenizer": sequence({"type": "Whitespace"}, BYTES)}, "Whitespace.* cannot be read"),
         ({"pre_tokenizer": sequence({**SPLIT, "invert": True}, BYTES)}, "invert.* cannot be read"),

