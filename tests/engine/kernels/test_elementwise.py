@@ -196,24 +196,6 @@ def test_other_precisions_are_left_to_numpy():
     assert encoder.encode(["x"]).dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    ("begin", "variables"),
-    [
-        ("import sys; sys.modules['numba'] = None", {}),
-        pytest.param("", {"NUMBA_DISABLE_JIT": "1"}, marks=pytest.mark.nightly),
-    ],
-    ids=["without numba", "with compiling switched off"],
-)
-def test_where_nothing_is_compiled_the_encoder_works(begin, variables):
-    code = (
-        f"{begin}\nfrom engine import Encoder\n"
-        "from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled\n"
-        "encoder = Encoder.load(); prepare_compiled().join()\n"
-        "print(best_primitives() is NUMPY, encoder.encode(['The cat sat.']).shape)"
-    )
-    assert run_python(code, **variables) == ["True (1, 384)"]
-
-
 def test_the_first_vector_does_not_wait_for_the_compiler(tmp_path):
     code = (
         "import threading\n"

@@ -554,9 +554,13 @@ def test_a_change_in_any_file_of_the_kernels_is_noticed_by_their_cache(tmp_path)
         assert jit.digest(copies) != before
 
 
-FIVE_TOKENS = """
+VECTOR_AND_TOKENS = """
 import sys
-from engine import Decoder
+from engine import Decoder, Encoder
+from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
+encoder = Encoder.load()
+prepare_compiled().join()
+print(best_primitives() is NUMPY, encoder.encode(["The cat sat."]).shape)
 decoder = Decoder.load(sys.argv[1])
 print(type(decoder.weights.token_table).__name__)
 print([step.token_id for step in decoder.generate([5, 6, 7], max_new_tokens=5)])
@@ -576,10 +580,11 @@ llvm.get_host_cpu_features = lambda: features
         pytest.param(NO_HALF_PRECISION, {}, id="without half precision", marks=pytest.mark.nightly),
     ],
 )
-def test_where_nothing_is_compiled_the_decoder_says_the_same(tmp_path, begin, variables):
+def test_where_nothing_is_compiled_vectors_and_tokens_are_made_all_the_same(tmp_path, begin, variables):
     decoder = Decoder.load(make_model(tmp_path, "llama"))
     assert is_packed(decoder.weights)
-    held, tokens = run_python(begin + FIVE_TOKENS, str(tmp_path), **variables)
+    vector, held, tokens = run_python(begin + VECTOR_AND_TOKENS, str(tmp_path), **variables)
+    assert vector == "True (1, 384)"
     assert held == "ndarray"
     assert tokens == str([step.token_id for step in decoder.generate([5, 6, 7], max_new_tokens=5)])
 
