@@ -24,7 +24,10 @@ def test_the_decoders_are_listed_with_their_licences():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no file that is always full")
-@pytest.mark.parametrize("arguments", [["download", DEFAULT_DECODER], ["search", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["search", "--help"], pytest.param(["download", DEFAULT_DECODER], marks=pytest.mark.nightly)],
+)
 def test_output_that_cannot_be_written_ends_without_a_traceback(arguments):
     command = [sys.executable, "-m", "engine", *arguments]
     with Path("/dev/full").open("w") as full:

@@ -82,17 +82,7 @@ def test_search_and_ask_find_the_same_by_the_index_as_by_the_corpus(corpus, tmp_
     assert printed(*quoted, *by_index) == expected[1]
 
 
-def test_documents_alone_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):
-    assert run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH).exit_code == 0
-    question = ("search", "What was painted green?", "--document", "bread.txt")
-    by_index = printed(*question, "--index", tmp_path / "kept")
-    assert by_index == printed(*question, "--corpus", corpus, *MADE_WITH)
-    assert {hit["document"] for hit in by_index["hits"]} == {"bread.txt"}
-    line = refusal("search", "bees", "--document", "bred.txt", "--index", tmp_path / "kept")
-    assert line.endswith("no document 'bred.txt' in the index: is it 'bread.txt'?")
-
-
-def test_documents_of_tags_and_days_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):
+def test_documents_by_name_tag_and_day_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):
     (corpus / "hive.md").write_text("---\ndate: 2026-05-01\ntags: [bees]\n---\nThe hive was green.")
     (corpus / "wasps.md").write_text("---\ndate: 2026-06-01\ntags: [wasps]\n---\nThe nest was green.")
     assert run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH).exit_code == 0
@@ -100,12 +90,16 @@ def test_documents_of_tags_and_days_are_found_the_same_by_the_index_as_by_the_co
     for options, names in (
         (("--tag", "bees", "--tag", "Wasps"), {"hive.md", "wasps.md"}),
         (("--since", "2026-05-02"), {"wasps.md"}),
+        (("--document", "bread.txt"), {"bread.txt"}),
         (("--tag", "bees", "--until", "2026-05-01", "--document", "hive.md"), {"hive.md"}),
     ):
-        by_index = printed(*question, *options, "--index", tmp_path / "kept")
-        assert {hit["document"] for hit in by_index["hits"]} == names
-        assert by_index == printed(*question, *options, "--corpus", corpus, *MADE_WITH)
-    line = refusal(*question, "--tag", "bees", "--document", "bread.txt", "--index", tmp_path / "kept")
+        found = printed(*question, *options, "--index", tmp_path / "kept")
+        assert {hit["document"] for hit in found["hits"]} == names
+        assert found == printed(*question, *options, "--corpus", corpus, *MADE_WITH)
+    by_index = ("--index", tmp_path / "kept")
+    line = refusal(*question, "--document", "bred.txt", *by_index)
+    assert line.endswith("no document 'bred.txt' in the index: is it 'bread.txt'?")
+    line = refusal(*question, "--tag", "bees", "--document", "bread.txt", *by_index)
     assert line == "error: no document has the tag bees: they have no tags"
 
 

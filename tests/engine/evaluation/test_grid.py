@@ -2,12 +2,19 @@ from dataclasses import replace
 
 import pytest
 
-from engine.documents.splitters import Splitting
 from engine.errors import InputError
 from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import LibraryModel
 from engine.models.prompts import Prompts
 from engine.settings import Configuration
+
+
+def settings_of(configurations, *keys):
+    return [tuple(getattr(one, key) for key in keys) for one in configurations]
+
+
+def left_out(made, *keys):
+    return settings_of([one.configuration for one in made.left_out], *keys)
 
 
 def test_every_value_meets_every_other_once():
@@ -27,32 +34,18 @@ def test_every_value_meets_every_other_once():
     )
 
 
-def test_a_cell_says_how_documents_are_cut():
-    assert Configuration("sentences", 64, 8).splitting == Splitting("sentences", 64, 8)
-
-
 def test_sizes_without_room_for_an_overlap_are_left_out_and_told():
     made = grid(chunk_tokens=[16, 64], overlap=[0, 14, 100])
-    assert [(configuration.chunk_tokens, configuration.overlap) for configuration in made.configurations] == [
-        (16, 0),
-        (64, 0),
-        (64, 14),
-    ]
-    assert [(one.configuration.chunk_tokens, one.configuration.overlap) for one in made.left_out] == [
-        (16, 14),
-        (16, 100),
-        (64, 100),
-    ]
+    sizes = ("chunk_tokens", "overlap")
+    assert settings_of(made.configurations, *sizes) == [(16, 0), (64, 0), (64, 14)]
+    assert left_out(made, *sizes) == [(16, 14), (16, 100), (64, 100)]
     assert made.left_out[0].why == "overlap 14 does not fit a chunk of 16 tokens: give 0 to 13"
 
 
 def test_sliding_chunks_have_no_overlap_to_choose():
     made = grid(splitter=["sliding", "fixed"], overlap=[8, 0])
-    assert [(configuration.splitter, configuration.overlap) for configuration in made.configurations] == [
-        ("sliding", 8),
-        ("fixed", 8),
-        ("fixed", 0),
-    ]
+    expected = [("sliding", 8), ("fixed", 8), ("fixed", 0)]
+    assert settings_of(made.configurations, "splitter", "overlap") == expected
     assert "ignores the overlap" in made.left_out[0].why
 
 
@@ -77,38 +70,27 @@ def test_the_pooling_of_library_models_is_asked_of_no_other(encoder):
     library = LibraryModel("theirs", None, encoder.tokenizer, 8, "", 64)
     made = grid(pooling=["mean", "own"], model=[encoder.name, "theirs"])
     fit = fitting(made, {encoder.name: encoder, "theirs": library})
-    assert [(configuration.model, configuration.pooling) for configuration in fit.configurations] == [
-        (encoder.name, "mean"),
-        ("theirs", "own"),
-    ]
-    assert [(one.configuration.model, one.configuration.pooling) for one in fit.left_out] == [
-        ("theirs", "mean")
-    ]
+    assert settings_of(fit.configurations, "model", "pooling") == [(encoder.name, "mean"), ("theirs", "own")]
+    assert left_out(fit, "model", "pooling") == [("theirs", "mean")]
 
 
 def test_what_a_model_cannot_do_is_left_out(encoder):
     made = grid(pooling=["mean", "idf", "own"], max_tokens=[None, 256, 100_000])
     fit = fitting(made, {encoder.name: encoder})
-    assert [(configuration.pooling, configuration.max_tokens) for configuration in fit.configurations] == [
-        ("mean", None),
-        ("idf", None),
-        ("mean", 256),
-        ("idf", 256),
-    ]
+    expected = [("mean", None), ("idf", None), ("mean", 256), ("idf", 256)]
+    assert settings_of(fit.configurations, "pooling", "max_tokens") == expected
     assert {one.why.split(":")[0] for one in fit.left_out} == {"max_tokens is 100000"}
 
 
 def test_the_models_own_pooling_is_named(encoder):
-    assert [
-        configuration.pooling
-        for configuration in fitting(grid(pooling=["own"]), {encoder.name: encoder}).configurations
-    ] == ["mean"]
+    [fit] = fitting(grid(pooling=["own"]), {encoder.name: encoder}).configurations
+    assert fit.pooling == "mean"
 
 
 def test_prompts_are_left_out_only_where_there_are_some(encoder):
     made = grid(prompts=["own", "none"])
     fit = fitting(made, {encoder.name: encoder})
-    assert [configuration.prompts for configuration in fit.configurations] == ["own"]
+    assert settings_of(fit.configurations, "prompts") == [("own",)]
     assert [one.why for one in fit.left_out] == [
         f"{encoder.name} has no prompts to leave out: 'own' stands for both"
     ]

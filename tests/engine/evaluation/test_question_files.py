@@ -56,8 +56,6 @@ def test_chunks_by_headings_are_relevant_as_the_documents_are(encoder, tmp_path)
         ({}, "wings.zip holds 0 files corpus.jsonl"),
         (FILES | {"b/corpus.jsonl": "{}"}, "wings.zip holds 2 files corpus.jsonl"),
         ({"corpus.jsonl": FILES["corpus.jsonl"]}, r"wings.zip has no queries.jsonl"),
-        (FILES | {"corpus.jsonl": ""}, r"wings.zip.corpus.jsonl is empty"),
-        (FILES | {"queries.jsonl": "{"}, "queries.jsonl, line 1 is no JSON"),
         ({path: FILES[path] for path in ("corpus.jsonl", "queries.jsonl")}, "holds no judgements"),
         (FILES | {"../up.txt": "a"}, "points out of the archive"),
     ],
