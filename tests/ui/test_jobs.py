@@ -180,10 +180,6 @@ def test_a_session_keeps_one_job_of_a_name_with_its_request_and_results_so_far()
     assert second.error == ""
 
 
-def wanted():
-    return True
-
-
 def test_sessions_stand_in_line_in_the_order_of_their_first_job():
     turns = Turns()
     for session in ("a", "b", "a", "c"):
@@ -202,7 +198,7 @@ def test_a_turn_that_is_over_goes_to_the_next_and_comes_back():
 
     def work(session):
         for _ in range(2):
-            turns.wait(session, wanted)
+            turns.wait(session, lambda: True)
             order.append(session)
             time.sleep(0.05)
         turns.leave(session)
@@ -218,9 +214,9 @@ def test_a_turn_that_is_over_goes_to_the_next_and_comes_back():
 def test_nobody_waits_alone_for_a_blocked_job_or_for_what_is_not_wanted():
     turns = Turns(slice_s=0.01)
     turns.join("blocked")
-    turns.wait("blocked", wanted)
+    turns.wait("blocked", lambda: True)
     turns.join("b")
-    turns.wait("b", wanted)
+    turns.wait("b", lambda: True)
     assert turns.n_before("b") == 0
     patient = Turns()
     patient.join("a")
