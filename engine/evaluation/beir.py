@@ -96,13 +96,10 @@ def beir_of(files: Mapping[str, bytes], where: str, split: str | None) -> BeirSe
 
 def to_document(number: str, row: dict[str, Any]) -> Document:
     """Make a document from a row of the corpus; its title, if any, is the first paragraph."""
-    title, text = (unix_lines(row.get(key) or "") for key in ("title", "text"))
+    title, text = (
+        (row.get(key) or "").replace("\r\n", "\n").replace("\r", "\n") for key in ("title", "text")
+    )
     return Document(number, f"{title}\n\n{text}" if title else text, title)
-
-
-def unix_lines(text: str) -> str:
-    r"""Replace every line end by ``\n``."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def records(files: Mapping[str, bytes], name: str, where: str) -> dict[str, dict[str, Any]]:
@@ -155,7 +152,14 @@ def read_qrels(
     for number, line in enumerate(lines, 2):
         if line.strip():
             place = f"{name}, line {number}"
-            query, document, score = to_judgement(line, place)
+            try:
+                query, document, score_text = line.split("\t")
+                score = int(score_text)  # which leaves out a "\r"
+            except ValueError as error:
+                raise InputError(
+                    f"{place} is no judgement ({line[:80]!r}): give {', '.join(QRELS_HEADER)} with tabs "
+                    "between, the score a whole number"
+                ) from error
             if query not in queries or document not in corpus:
                 kind, unknown = ("question", query) if query not in queries else ("document", document)
                 raise InputError(
@@ -166,15 +170,3 @@ def read_qrels(
     if not qrels:
         raise InputError(f"{where}/{name} holds no judgements: give one a line, under the header")
     return qrels
-
-
-def to_judgement(line: str, place: str) -> tuple[str, str, int]:
-    """Parse a line; errors name its place."""
-    try:
-        query, document, score = line.split("\t")
-        return query, document, int(score)  # which leaves out a "\r"
-    except ValueError as error:
-        raise InputError(
-            f"{place} is no judgement ({line[:80]!r}): give {', '.join(QRELS_HEADER)} with tabs between, the "
-            f"score a whole number"
-        ) from error
