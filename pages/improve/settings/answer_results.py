@@ -70,7 +70,7 @@ def show_answer_results() -> None:
             st.markdown(f"{label}: **{escape_markdown(value)}**")
     show_runs_table(runs)
     show_charts(run)
-    show_answers(run)
+    show_answer_rows(run)
 
 
 def show_metrics(run: AnswerRun, earlier: AnswerRun | None) -> None:
@@ -215,7 +215,7 @@ def show_charts(run: AnswerRun) -> None:
             )
 
 
-def show_answers(run: AnswerRun) -> None:
+def show_answer_rows(run: AnswerRun) -> None:
     """Draw every question, those of a chosen outcome, and the one that is selected."""
     st.header("Question by question")
     groups = {name: [row for row in run.rows if holds(row)] for name, holds in FILTERS.items()}
@@ -235,7 +235,7 @@ def show_answers(run: AnswerRun) -> None:
     lines = [table_line(row, run.answers.write) for row in rows]
     table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
 
-    def take() -> None:
+    def select_row() -> None:
         picked = st.session_state[table].selection.rows
         st.session_state[box] = picked[0] if picked else None
 
@@ -244,7 +244,7 @@ def show_answers(run: AnswerRun) -> None:
         hide_index=True,
         height="content" if len(rows) < 11 else TABLE_HEIGHT,
         key=table,
-        on_select=take,
+        on_select=select_row,
         selection_mode="single-row",
         column_config={
             "Question": st.column_config.TextColumn(width="medium"),

@@ -107,7 +107,7 @@ def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: st
     """Draw a figure whose configurations may be clicked, with its downloads."""
     widget = f"experiment-{name}-{experiment.key}-{len(experiment.rows)}"
 
-    def take() -> None:
+    def select_row() -> None:
         place = picked_row(figure, st.session_state[widget].selection.points)
         if place is not None:
             pick(experiment, place)
@@ -115,7 +115,12 @@ def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: st
     buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}
     image = {"toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}}
     st.plotly_chart(
-        figure, config={**buttons, **image}, key=widget, on_select=take, selection_mode="points", alt=alt
+        figure,
+        config={**buttons, **image},
+        key=widget,
+        on_select=select_row,
+        selection_mode="points",
+        alt=alt,
     )
     rows = experiment.rows
     numbers: dict[str, Any] = {}

@@ -184,7 +184,7 @@ def show_table_of_rows(experiment: Experiment, judged: Sequence[Verdict], metric
     axes = varied(experiment.configurations) or ["chunk_tokens"]
     key = f"experiment-table-{experiment.key}-{metric}-{len(rows)}"
 
-    def take() -> None:
+    def select_row() -> None:
         if picked := st.session_state[key].selection.rows:
             pick(experiment, order[picked[0]])
 
@@ -224,7 +224,7 @@ def show_table_of_rows(experiment: Experiment, judged: Sequence[Verdict], metric
         }
         | {each.label: number(format="%.3f", help=each.help) for each in METRICS.values()},
         key=key,
-        on_select=take,
+        on_select=select_row,
         selection_mode="single-row",
         alt="Every setting with its quality, interval and verdict against the app's settings",
     )
