@@ -24,6 +24,7 @@ from engine.generation.settings import AnswerSettings
 from engine.generation.writer import Writer
 from engine.storage.workspace import SavedRun
 from engine.wording import counted
+from pages.improve.settings.experiments import session_runs
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job, current_job, drop_job, start_job
@@ -136,8 +137,7 @@ def running_answers() -> Job[None] | None:
 def keep(run: AnswerRun) -> None:
     """Put a run into the session's workspace, and drop the oldest above `MOST_RUNS`."""
     content = {"kind": KIND, "run": AS_JSON.dump_python(run, mode="json")}
-    ours = [one for one in workspace().runs if one.content.get("kind") == KIND]
-    dropped = ours[: max(0, len(ours) + 1 - MOST_RUNS)]
+    dropped = session_runs(KIND)[: 1 - MOST_RUNS]
     left = [one for one in workspace().runs if one not in dropped]
     runs = (*left, SavedRun(run.asked, run.time, content))
     st.session_state["workspace"] = replace(workspace(), runs=runs)
@@ -146,10 +146,9 @@ def keep(run: AnswerRun) -> None:
 def answer_runs() -> list[AnswerRun]:
     """Return the runs in the session's workspace, the newest first; damaged ones are left out."""
     runs = []
-    for one in reversed(workspace().runs):
-        if one.content.get("kind") == KIND:
-            with suppress(ValidationError):
-                runs.append(AS_JSON.validate_python(with_present_names(one.content.get("run"))))
+    for one in reversed(session_runs(KIND)):
+        with suppress(ValidationError):
+            runs.append(AS_JSON.validate_python(with_present_names(one.content.get("run"))))
     return runs
 
 
