@@ -18,7 +18,7 @@ def test_an_error_of_a_page_is_shown_literally_under_its_title(monkeypatch, enco
     def fail(*arguments):
         raise InputError(MESSAGE)
 
-    monkeypatch.setattr("ui.corpus.index_documents", fail)
+    monkeypatch.setattr("ui.corpus.shared_index", fail)
     test = app().run().switch_page(page).run()
     assert not test.exception
     assert test.title[0].value

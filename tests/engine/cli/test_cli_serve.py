@@ -41,12 +41,12 @@ def test_a_corpus_and_an_index_are_served_with_their_settings(started, corpus, t
     for given in ((corpus, *cut), ("--index", tmp_path / "kept")):
         result = run("serve", *given, *asked, "--port", 0)
         assert result.exit_code == 0, result.stderr
-        served, limits, _, hosts, key = started.pop()
+        served, _, hosts, key = started.pop()
         assert (served.encoder.precision, served.pooling, served.truncate) == ("int8", "max", True)
         assert served.searched.settings.search.retriever == "bm25"
         assert (served.searched.settings.search.k, served.searched.settings.write) == (2, False)
         assert [chunk.document for chunk in served.searched.index.chunks] == ["bees.md"]
-        assert limits.texts == 7
+        assert served.limits.texts == 7
         assert (hosts, key) == ({"localhost", "127.0.0.1", "::1"}, "")
 
 
@@ -56,7 +56,7 @@ def test_a_model_in_a_folder_is_served_under_its_last_name(started, tmp_path, mo
     options = ("--host", "0.0.0.0", "--allowed-host", "api.example.org", "--port", 0)
     result = run("serve", "--model", tmp_path / "secret" / "mini", *options)
     assert result.exit_code == 0, result.stderr
-    served, _, _, hosts, key = started.pop()
+    served, _, hosts, key = started.pop()
     assert (served.encoder.name, key) == ("mini", "k3y")
     assert hosts == {"localhost", "127.0.0.1", "::1", "api.example.org"}
     assert "warning" not in result.stderr
