@@ -160,8 +160,10 @@ def test_every_known_finding_still_occurs(seen):
 def test_axes_have_the_colour_of_text_and_nothing_moves_for_readers_who_want_less_motion(toured):
     go_to(toured, TITLES["positions"])
     title = title_of(toured)
+    colour = title.evaluate("title => getComputedStyle(title).color")
     for scheme in ("dark", "light"):
         toured.emulate_media(color_scheme=scheme)
+        expect(title).not_to_have_css("color", colour)  # the theme follows a moment later
         colour = title.evaluate("title => getComputedStyle(title).color")
         for part in (".xtick text", ".ytick text", ".xtitle"):
             expect(figures(toured).locator(part).first).to_have_css("fill", colour)
