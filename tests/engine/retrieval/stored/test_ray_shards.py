@@ -95,7 +95,9 @@ def test_two_workers_of_which_one_is_killed_make_the_index_of_one_process(corpus
     killer.join()
     assert killed
     alone = update_index(corpus, tmp_path / "alone", encoder, SETTINGS)
-    assert (made.new, made.embedded_chunks) == (6, alone.embedded_chunks)
+    texts = alone.stored.index.texts
+    assert (made.new, made.embedded_chunks) == (6, len(texts))  # equal texts lie in several shards
+    assert alone.embedded_chunks == len(set(texts))
     assert shown == [(n, 6) for n in range(1, 7)]
     assert_same(folder, tmp_path / "alone")
     assert not (folder / SHARDS).exists()
