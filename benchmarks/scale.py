@@ -1,8 +1,8 @@
 """What a chunk costs: ``python -m benchmarks.scale [--chunks 20000] [--json]``.
 
 Chunks of the bundled documents, cut at random places so that there are many, are embedded in each precision
-and searched by each kind of index, at a quarter of their number and at all of them; then the figures of BM25,
-of the chunks themselves, of an index folder and of the cache of vectors.
+and searched by each kind of index; then the figures of BM25, of the chunks themselves, of an index folder and
+of the cache of vectors.
 
 The figures of BM25 are of as many chunks of 90 words. Times are those of a processor core, which other
 programs on the machine disturb little. `docs/scale.md` computes with these figures.
@@ -148,13 +148,12 @@ def run(arguments: Namespace) -> Result:
     texts = windows(arguments.chunks, CHUNK_WORDS, rng)
     say(f"embedding {len(texts):,} chunks")
     vectors = encoder.with_precision("int8").encode(texts)
-    sizes = (arguments.chunks // 4, arguments.chunks)
     with tempfile.TemporaryDirectory() as scratch:
         return {
             "workload": f"{arguments.chunks} chunks of {CHUNK_WORDS} words, {vectors.shape[1]} numbers each",
             "ours": {
                 "embedding": embedding,
-                "kinds": [kind_figures(vectors[:size]) for size in sizes],
+                "kinds": kind_figures(vectors),
                 "words": word_figures(windows(arguments.chunks, TEXT_WORDS, rng)),
                 "folder": folder_figures(texts, vectors, encoder, Path(scratch)),
             },
@@ -162,7 +161,7 @@ def run(arguments: Namespace) -> Result:
 
 
 def table(result: Result) -> Table:
-    """Tabulate embedding, the kinds of indexes at the larger size, and the rest."""
+    """Tabulate embedding, the kinds of indexes, and the rest."""
     ours = result["ours"]
     words, folder = ours["words"], ours["folder"]
     rows = [
@@ -177,7 +176,7 @@ def table(result: Result) -> Table:
             f"{own['search_ms']:.2f}",
             f"{own['recall']:.3f}",
         ]
-        for kind, own in ours["kinds"][-1].items()
+        for kind, own in ours["kinds"].items()
     ]
     rows += [
         ["BM25", f"{words['bytes']:,.0f}", f"{words['build_ms']:.3f}", f"{words['search_ms']:.2f}", ""],
@@ -190,7 +189,7 @@ def table(result: Result) -> Table:
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the number of chunks."""
-    parser.add_argument("--chunks", type=int, default=20_000, help="at the larger of the two sizes")
+    parser.add_argument("--chunks", type=int, default=20_000, help="how many")
 
 
 EXPLANATION = """\
