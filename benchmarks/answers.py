@@ -40,7 +40,7 @@ from engine.evaluation.questions import Question, load_questions, stem
 from engine.generation.answer import N_QUOTES, Answer
 from engine.generation.answering import ask
 from engine.generation.checks import CheckedSentence
-from engine.generation.confidence import confidence_figures
+from engine.generation.confidence import quote_figures
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
@@ -156,7 +156,7 @@ def fitted(encoder: Encoder, writer: Writer) -> Result:
     every_search = replace(DEFAULT_ANSWER, search=SearchSettings(min_relevance=0))
     given = [ask(each.text, index, encoder, writer, every_search, null_scores) for each in tuning]
     rows = [score_answer(question, answer, 0.0) for question, answer in zip(tuning, given, strict=True)]
-    figures = [confidence_figures(a.question, a.evidence, a.text, N_QUOTES) for a in given]
+    figures = [quote_figures(a.question, a.evidence, a.text, N_QUOTES) for a in given]
     return {
         "workload": f"weights from {len(usable)} questions with sentences, {len(rows)} with answers",
         "fit": {

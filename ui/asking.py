@@ -198,7 +198,7 @@ def start_answer(
                 settings.answer,
                 null_scores,
                 on_text=job.write,
-                on_quotes=job.show_first,
+                on_found=job.show_first,
                 stop=lambda: not job.take_turn(),
                 turns=asked.turns,
                 on_thought=job.write_aside,

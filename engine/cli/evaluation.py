@@ -16,6 +16,7 @@ from engine.cli.loading import (
     index_documents,
     load_embedding_model,
     load_encoder,
+    load_reader,
     load_reranker,
     load_search_model,
     load_writer,
@@ -381,20 +382,19 @@ def answers(
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
     check_reranker([retrieval.retriever], corpus.reranker)
-    writer = load_writer(answering)
-    writer.check(settings)
+    writer = load_writer(answering, settings)
     documents = read_documents(corpus.corpus)
     asked = with_matched_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
     encoder = load_search_model(corpus, corpus.reranker)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
-    null_scores = null_scores_in(index, encoder)
+    null_scores, reader = null_scores_in(index, encoder), load_reader(encoder)
     label = f"Answering {counted(len(asked), 'question')}"
     say(label)
 
     def answer(question: str) -> Answer:
-        return ask(question, index, encoder, writer, settings, null_scores)
+        return ask(question, index, encoder, writer, settings, null_scores, reader=reader)
 
     rows = measure_answers(asked, answer, progress(label))
     if as_json:

@@ -12,15 +12,17 @@ from engine.cli.printing import download_progress, progress, say
 from engine.documents.document import Document, Failure
 from engine.documents.loaders import all_documents, read_corpus, unique
 from engine.documents.truncation import limit_warning
-from engine.errors import InputError
+from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
 from engine.generation.decoder import Decoder
+from engine.generation.settings import AnswerSettings
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import AUTO, chosen_precision, is_slower
+from engine.models.reader import Reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model, cut_documents
 from engine.retrieval.index import Index, build_index
@@ -96,9 +98,22 @@ def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
     return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
 
 
-def load_writer(answering: AnsweringOptions) -> Writer:
-    """Load the decoder that writes answers."""
-    return Writer(load_decoder(answering.decoder, answering.kv_bits))
+def load_writer(answering: AnsweringOptions, settings: AnswerSettings) -> Writer | None:
+    """Load the decoder that writes texts with these settings; None where none is asked for."""
+    if not settings.write:
+        return None
+    writer = Writer(load_decoder(answering.decoder, answering.kv_bits))
+    writer.check(settings)
+    return writer
+
+
+def load_reader(encoder: Model) -> Reader | None:
+    """Load the reader; without it answers are quotes, which is said in one line."""
+    try:
+        return Reader.load(encoder=encoder.as_encoder)
+    except (ModelFileError, ModelUnavailableError) as error:
+        say(f"warning: no reader, so quotes only ({error})")
+        return None
 
 
 def check_reranker(retrievers: Sequence[str], reranker: str) -> None:

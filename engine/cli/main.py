@@ -12,6 +12,7 @@ from engine.cli.loading import (
     check_reranker,
     index_documents,
     load_encoder,
+    load_reader,
     load_search_model,
     load_searched,
     load_writer,
@@ -64,6 +65,8 @@ def answer_settings(
     if unused := unused_settings(sampling):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         say(f"warning: {names} without effect, as the temperature is 0: add --temperature 0.7, say")
+    if answering.quotes_only:
+        say("warning: --quotes-only without effect, as no text is written without --write")
     search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever)
     return AnswerSettings(
         search,
@@ -73,7 +76,7 @@ def answer_settings(
         answering.context,
         answering.answer_threshold,
         answering.refuse_threshold,
-        write=not answering.quotes_only,
+        write=answering.write,
         think=answering.think,
     )
 
@@ -162,18 +165,17 @@ def ask_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
+    """Answer a question from the passages of a corpus: words that answer, quotes, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
     check_reranker([retrieval.retriever], corpus.reranker)
-    writer = load_writer(answering)
-    writer.check(settings)  # before anything is embedded
+    writer = load_writer(answering, settings)  # before anything is embedded
     encoder, index, unrelated = load_searched(corpus)
     null_scores = null_scores_in(index, encoder, unrelated)
-    turns: tuple[Turn, ...] = ()
+    reader, turns = load_reader(encoder), tuple[Turn, ...]()
     for asked in (*(after or ()), question):
-        say("Searching and writing the answer")
+        say("Searching and reading")
         own, turns = follow_up(asked, turns, index, encoder, null_scores)
-        answer = ask(own, index, encoder, writer, settings, null_scores, turns=turns)
+        answer = ask(own, index, encoder, writer, settings, null_scores, turns=turns, reader=reader)
         turns = (*turns, Turn(asked, answer.shown_text))
     if as_json:
         print_json(answer_json(answer))
@@ -196,6 +198,10 @@ def print_answer(answer: Answer) -> None:
         return
     judged, written = answer.judged, answer.written
     print(f"{judged.status}, {judged.confidence:.0%} sure")
+    if answer.reading:
+        print(f"\n{' '.join(answer.reading.text.split())}")
+    if answer.other_reading:
+        print(f"or: {' '.join(answer.other_reading.text.split())}")
     for quote in answer.quotes:
         print(f"\n  “{' '.join(quote.text.split())}”\n  {quote.document}:{quote.start}-{quote.end}")
     if written and written.thought and not written.text:

@@ -151,9 +151,10 @@ class AnsweringOptions:
     answer_threshold: float = DEFAULT_ANSWER.answer_threshold
     refuse_threshold: float = DEFAULT_ANSWER.refuse_threshold
     think: bool = default("think")
-    quotes_only: Annotated[
-        bool, typer.Option("--quotes-only", help="Only quote: the model writes no text.")
+    write: Annotated[
+        bool, typer.Option("--write", help="Have the decoder add a text of its own, each sentence checked.")
     ] = False
+    quotes_only: Annotated[bool, typer.Option("--quotes-only", hidden=True)] = False
     kv_bits: Annotated[
         int,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.loading import load_search_model, load_searched, load_writer, null_scores_in
+from engine.cli.loading import load_reader, load_search_model, load_searched, load_writer, null_scores_in
 from engine.cli.main import answer_settings, app
 from engine.cli.options import (
     AnsweringOptions,
@@ -132,8 +132,7 @@ def serve_command(
             encoder.check_poolings(pooling)
         else:
             settings = answer_settings(retrieval, answering, sampling)
-            writer = load_writer(answering)
-            writer.check(settings)
+            writer = load_writer(answering, settings)
             options = SearchedOptions(
                 **asdict(embedding),
                 corpus=BUNDLED_CORPUS if corpus is None else corpus,
@@ -143,7 +142,13 @@ def serve_command(
             )
             model, chunks, unrelated = load_searched(options)
             encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
-            searched = Searched(chunks, null_scores_in(chunks, encoder, unrelated), writer, settings)
+            searched = Searched(
+                chunks,
+                null_scores_in(chunks, encoder, unrelated),
+                settings,
+                load_reader(encoder),
+                writer,
+            )
         prepare_compiled().join()
         served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched, server.limits)
         if server.host not in LOCAL_HOSTS and not api_key:

@@ -218,14 +218,16 @@ class AnswerRow:
     question: AnswerQuestion
     status: AnswerStatus  # as in `Answer`
     confidence: float
-    # the sentences quoted, and the text that the model wrote, without what was struck out
+    # the sentences quoted, and the text that a language model wrote, without what was struck out
     quotes: tuple[str, ...]
     text: str
     found: bool  # whether the passages hold the answer
     right: bool  # whether what is shown as answered or unsure holds every part of the answer
-    f1: float  # of the words of the text, or of the first quote where there is none
-    until_quotes_s: float  # time to the quotes, and to the end of the answer
+    f1: float  # of the words of the reader's answer, of the text or of the first quote: the first there is
+    until_quotes_s: float  # time to the reader's answer and the quotes, and to the end
     seconds: float
+    reading: str = ""  # the words that the reader found
+    exact: bool = False  # whether they are the answer, and no more
 
     @property
     def wrong_confident(self) -> bool:
@@ -242,7 +244,8 @@ def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> An
     """Score the answer to a question."""
     quotes = tuple(quote.text for quote in answer.quotes)
     shown = "" if answer.judged.status == "refused" else "\n".join([*quotes, answer.supported_text])
-    own = answer.supported_text or (quotes[0] if quotes else "")
+    reading = answer.reading.text if answer.reading else ""
+    own = reading or answer.supported_text or (quotes[0] if quotes else "")
     return AnswerRow(
         question=question,
         status=answer.judged.status,
@@ -254,6 +257,8 @@ def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> An
         f1=question.answer.f1(own) if answer.judged.status != "refused" else 0.0,
         until_quotes_s=answer.timed.until_quotes_s,
         seconds=seconds,
+        reading=reading,
+        exact=bool(question.answer) and question.answer.f1(reading) == 1,
     )
 
 
@@ -280,8 +285,11 @@ ANSWER_METRICS = {
         "right",
         "What is shown, quotes included, holds every part of the answer.",
     ),
+    "exact": AnswerMetric(
+        lambda row: row.exact, "answerable", "exact match", "The words that the reader found are the answer."
+    ),
     "f1": AnswerMetric(
-        lambda row: row.f1, "answerable", "F1", "Words in common of the answer and the text written."
+        lambda row: row.f1, "answerable", "F1", "Words in common of the answer and the words that were found."
     ),
     "answered": AnswerMetric(
         lambda row: row.status == "answered", "answerable", "answered", "Shown as an answer."

@@ -8,6 +8,7 @@ from engine.generation.checks import CheckedSentence
 from engine.generation.confidence import AnswerStatus
 from engine.generation.generated_token import FinishReason
 from engine.generation.prompt import Prompt, Source
+from engine.generation.reading import CLOSE, AnswerSpan, has_short_answer, next_reading
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
@@ -71,20 +72,21 @@ class WritingTimes:
 class Timings:
     """The times of an answer.
 
-    ``evidence_s`` are the seconds to rank the sentences of the passages, ``check_s`` those to read the text
-    again without the passages.
+    ``evidence_s`` are the seconds to rank the sentences of the passages, ``reader_s`` those of the reader,
+    ``check_s`` those to read the text again without the passages.
     """
 
     search: SearchTimes
     evidence_s: float = 0.0
+    reader_s: float = 0.0
     writing: WritingTimes = WritingTimes()
     check_s: float = 0.0
 
     @property
     def until_quotes_s(self) -> float:
-        """Seconds from the question to the first quote."""
+        """Seconds from the question to the reader's answer and the quotes."""
         search = self.search
-        return search.tokenize_s + search.encode_s + search.search_s + self.evidence_s
+        return search.tokenize_s + search.encode_s + search.search_s + self.evidence_s + self.reader_s
 
 
 @dataclass(frozen=True)
@@ -153,14 +155,31 @@ class Answer:
     question: str
     retrieved: Retrieval
     evidence: tuple[Quote, ...]  # sentences of the passages, best first; none without a relevant passage
-    written: Written | None  # None where no model ran
+    written: Written | None  # None where no language model ran
     judged: Judged
     timed: Timings
+    spans: tuple[AnswerSpan, ...] = ()  # the reader's, best first; none without a reader
+
+    @property
+    def reading(self) -> AnswerSpan | None:
+        """The words that the reader takes for the answer; None where no few words are one."""
+        is_given = self.spans and self.judged.status != "refused" and has_short_answer(self.question)
+        return self.spans[0] if is_given else None
+
+    @property
+    def other_reading(self) -> AnswerSpan | None:
+        """The reader's second answer in other words, where it is close to the first."""
+        other = next_reading(self.spans) if self.reading else None
+        return other if other and self.spans[0].score - other.score <= CLOSE else None
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
-        """The sentences that the answer opens with."""
-        return best_sentences(self.evidence, N_QUOTES)
+        """The best sentences, first the one that the reader's answer stands in."""
+        best = best_sentences(self.evidence, N_QUOTES)
+        if self.reading is None:
+            return best
+        own = [quote for quote in self.evidence if quote.holds(self.reading.document, self.reading.start)][:1]
+        return (*own, *(quote for quote in best if quote not in own))[:N_QUOTES]
 
     @property
     def text(self) -> str:

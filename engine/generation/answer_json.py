@@ -7,6 +7,7 @@ from typing import Any
 from engine.documents.document import Chunk
 from engine.generation.answer import Answer, Retrieval, Timings
 from engine.generation.prompt import Source
+from engine.generation.reading import AnswerSpan
 from engine.retrieval.evidence import Quote
 
 
@@ -27,14 +28,36 @@ def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
     ]
 
 
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """Return an answer: quotes, text with the checks of its sentences, sources and times."""
-    written = answer.written
+def reading_json(span: AnswerSpan | None) -> dict[str, Any] | None:
+    """Return the words that the reader found with their place and score; None where there are none."""
+    if span is None:
+        return None
+    return {
+        "text": span.text,
+        "document": span.document,
+        "start": span.start,
+        "end": span.end,
+        "score": round(span.score, 4),
+    }
+
+
+def found_answer_json(answer: Answer) -> dict[str, Any]:
+    """Return what stands before a language model writes: the reader's words and quotes."""
     return {
         "question": answer.question,
         "status": answer.judged.status,
         "confidence": round(answer.judged.confidence, 4),
+        "answer": reading_json(answer.reading),
+        "other_answer": reading_json(answer.other_reading),
         "quotes": quotes_json(answer.quotes),
+    }
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return an answer: the reader's words, quotes, text with checked sentences, sources and times."""
+    written = answer.written
+    return {
+        **found_answer_json(answer),
         "text": answer.text,
         **({"thought": written.thought} if written and written.thought else {}),
         "sentences": [
@@ -56,7 +79,14 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 def times_json(timed: Timings) -> dict[str, float]:
     """Return the seconds of each stage and the tokens, all on one level."""
-    writing, rest = asdict(timed.writing), {"evidence_s": timed.evidence_s, "check_s": timed.check_s}
+    writing, rest = (
+        asdict(timed.writing),
+        {
+            "evidence_s": timed.evidence_s,
+            "reader_s": timed.reader_s,
+            "check_s": timed.check_s,
+        },
+    )
     return {**asdict(timed.search), **writing, **rest}
 
 

@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from engine.documents.document import Chunk
+from engine.errors import InputError
 from engine.generation.answer import (
     N_QUOTES,
     N_READ,
@@ -19,17 +20,26 @@ from engine.generation.answer import (
     best_sentences,
 )
 from engine.generation.checks import CheckedSentence, check_sentences
-from engine.generation.confidence import confidence_figures, confidence_of, status_of
+from engine.generation.confidence import (
+    QUOTE_WEIGHTS,
+    READING_WEIGHTS,
+    confidence_of,
+    quote_figures,
+    reading_figures,
+    status_of,
+)
 from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
 from engine.generation.passage_search import retrieve
 from engine.generation.passages import ids_without, without_thinking
 from engine.generation.prompt import Prompt, assemble_prompt
+from engine.generation.reading import has_short_answer, read_passages
 from engine.generation.sentences import sentences_of
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.streamed_text import StreamedText, ignore, read_stream
 from engine.generation.thinking import opens_thought
 from engine.generation.writer import Writer
+from engine.models.reader import Reader
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
@@ -40,38 +50,44 @@ def ask(
     question: str,
     index: Index,
     encoder: Model,
-    writer: Writer,
+    writer: Writer | None = None,
     settings: AnswerSettings = DEFAULT_ANSWER,
     null_scores: NullScores | None = None,
     on_text: Callable[[str], None] = ignore,
-    on_quotes: Callable[[Sequence[Quote]], None] | None = None,
+    on_found: Callable[[Answer], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
     turns: Sequence[Turn] = (),
     on_thought: Callable[[str], None] = ignore,
+    reader: Reader | None = None,
 ) -> Answer:
     """Answer a question from the best passages of an index; without a relevant one no model runs.
 
-    If one passage is relevant, the sentences of all passages that answer best are quoted: the words of a
-    passage can answer although its cosine is low. The model adds a text to the quotes, and each of its
-    sentences is checked against the passages.
+    If one passage is relevant, the reader finds the words of all passages that answer, and the sentences that
+    answer best are quoted: the words of a passage can answer although its cosine is low. Where the settings
+    ask for it, a language model adds a text, and each of its sentences is checked against the passages.
 
     Parameters
     ----------
     question, index, encoder, null_scores
         As in `retrieve`.
     writer
-        The model that writes the text.
+        The language model that writes a text, where ``settings.write`` asks for one.
     on_text, on_thought
         Called with each piece of the text, and of the thought before it, as it is written.
-    on_quotes
-        Called with the quotes, before the model writes.
+    on_found
+        Called with the answer so far, before the language model writes.
     stop
         Called after each piece; once it returns true the text ends there, its ``finish_reason`` is
         ``"stopped"``, and it is not read again.
     turns
         Earlier turns of the conversation, for the prompt: `follow_up` returns them with the question.
+    reader
+        Finds the answer's words; without one there are quotes only.
     """
-    writer.check(settings)
+    if settings.write:
+        if writer is None:
+            raise InputError("a text is to be written, and no language model is loaded: choose one")
+        writer.check(settings)
     retrieved = retrieve(question, index, encoder, settings.search, null_scores)
     answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times))
     if not retrieved.relevant:
@@ -79,13 +95,25 @@ def ask(
 
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
-    timed = replace(answer.timed, evidence_s=perf_counter() - start)
-    answer = replace(answer, evidence=evidence, timed=timed)
-    if on_quotes is not None:
-        on_quotes(answer.quotes)
-    if settings.write:
+    ranked = perf_counter()
+    spans = read_passages(question, retrieved.hits, reader) if reader else ()
+    timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
+    answer = judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
+    if on_found is not None:
+        on_found(answer)
+    if settings.write and writer is not None:
         answer = generate_answer_text(answer, encoder, writer, settings, on_text, stop, turns, on_thought)
-    confidence = confidence_of(confidence_figures(question, evidence, answer.text, N_QUOTES))
+    return judged(answer, settings)
+
+
+def judged(answer: Answer, settings: AnswerSettings) -> Answer:
+    """Return an answer with its confidence and status."""
+    if answer.spans and has_short_answer(answer.question):
+        figures, weights = reading_figures(answer.spans, answer.evidence), READING_WEIGHTS
+    else:
+        figures = quote_figures(answer.question, answer.evidence, answer.text, N_QUOTES)
+        weights = QUOTE_WEIGHTS
+    confidence = confidence_of(figures, weights)
     status = status_of(confidence, settings.answer_threshold, settings.refuse_threshold)
     return replace(answer, judged=replace(answer.judged, confidence=confidence, status=status))
 

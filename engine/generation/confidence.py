@@ -1,32 +1,52 @@
 """The confidence of an answer, and its status: an answer, the closest sentences, or a refusal.
 
-A logistic model of three figures gives the probability that what is shown holds the right answer:
+A logistic model of a few figures gives the probability that what is shown is right. There are two: for the
+words that the reader found (`reading_figures`), and for quoted sentences, where no few words answer or no
+reader is there (`quote_figures`).
 
-- how far the best sentence leads over all others (`Quote.probability`),
-- its cosine with the question,
-- the share of the words that the model added to the question's which the quotes hold: a text that agrees
-  with the quotes was more often written from them.
-
-``python -m benchmarks.answers --fit`` computes its weights on one half of the bundled questions.
+``python -m benchmarks.reader --fit`` computes the weights of the first, ``python -m benchmarks.answers
+--fit`` those of the second, on one half of the bundled questions.
 """
 
 from collections.abc import Sequence
 from math import exp
 from typing import Literal
 
+from engine.generation.reading import AnswerSpan, next_reading
 from engine.retrieval.bm25 import words
 from engine.retrieval.evidence import Quote
 
 AnswerStatus = Literal["answered", "unsure", "refused"]
 
-INTERCEPT = -3.9
-WEIGHTS = {"lead": 3.0, "cosine": 2.7, "agreement": 1.25}
+READING_WEIGHTS = {"intercept": -2.0, "score": 0.25, "lead of the reading": 0.2, "lead": 1.0, "cosine": 2.0}
+QUOTE_WEIGHTS = {"intercept": -3.9, "lead": 3.0, "cosine": 2.7, "agreement": 1.25}
 # With these, 9 % of the questions that they were chosen on are answered wrongly and shown as answered.
 DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD = 0.6, 0.1
+LARGEST_SCORE = 12.0  # of the reader; beyond it all are as sure
 
 
-def confidence_figures(question: str, quotes: Sequence[Quote], text: str, n_quotes: int) -> dict[str, float]:
-    """Return the three figures for the quotes, best first, and the text that the model wrote."""
+def reading_figures(spans: Sequence[AnswerSpan], quotes: Sequence[Quote]) -> dict[str, float]:
+    """Return figures of the reader's spans, best first, and of the best sentences.
+
+    - how far the best span's score is over that of no answer, and over the next reading in other words,
+    - how far the best sentence leads over all others (`Quote.probability`), and its cosine with the question.
+    """
+    best, other = spans[0], next_reading(spans)
+    return {
+        "score": max(-LARGEST_SCORE, min(best.score, LARGEST_SCORE)),
+        "lead of the reading": min(best.score - other.score, LARGEST_SCORE) if other else LARGEST_SCORE,
+        "lead": quotes[0].probability if quotes else 0.0,
+        "cosine": quotes[0].cosine if quotes else 0.0,
+    }
+
+
+def quote_figures(question: str, quotes: Sequence[Quote], text: str, n_quotes: int) -> dict[str, float]:
+    """Return figures of the quotes, best first, and of the text that a model wrote.
+
+    - how far the best sentence leads over all others (`Quote.probability`), and its cosine with the question,
+    - the share of the words that the model added to the question's which the quotes hold: a text that agrees
+      with the quotes was more often written from them.
+    """
     quoted = " ".join(quote.text for quote in quotes[:n_quotes])
     asked, written, in_quotes = (set(each) for each in words([question, text, quoted], "english_plus"))
     added = written - asked
@@ -37,9 +57,11 @@ def confidence_figures(question: str, quotes: Sequence[Quote], text: str, n_quot
     }
 
 
-def confidence_of(figures: dict[str, float]) -> float:
+def confidence_of(figures: dict[str, float], weights: dict[str, float]) -> float:
     """Return the probability that an answer is right, 0 to 1."""
-    return 1 / (1 + exp(-INTERCEPT - sum(WEIGHTS[name] * value for name, value in figures.items())))
+    return 1 / (
+        1 + exp(-weights["intercept"] - sum(weights[name] * value for name, value in figures.items()))
+    )
 
 
 def status_of(confidence: float, answer_threshold: float, refuse_threshold: float) -> AnswerStatus:

@@ -51,7 +51,7 @@ class AnswerSettings:
     context: str = "sentences"  # a key of CONTEXTS
     answer_threshold: float = DEFAULT_ANSWER_THRESHOLD  # confidence from which an answer is shown as one
     refuse_threshold: float = DEFAULT_REFUSE_THRESHOLD  # confidence below which it is refused
-    write: bool = True  # whether the model adds a text to the quotes
+    write: bool = False  # whether a language model adds a text of its own
     check: bool = True  # whether each of its sentences is read again without the passages
     think: bool = False  # whether a model with a thinking mode does so first, in MAX_THOUGHT_TOKENS more
 

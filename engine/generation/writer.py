@@ -41,9 +41,7 @@ class Writer:
         return self.reuse.reused_tokens if self.reuse is not None and self.server is None else 0
 
     def check(self, settings: AnswerSettings) -> None:
-        """Raise an error for settings that the model does not have or cannot fulfil, if it is to write."""
-        if not settings.write:
-            return
+        """Raise an error for settings that the model does not have or cannot fulfil."""
         n_prompt, n_new = settings.max_prompt_tokens, settings.most_tokens
         if self.server is not None:
             server_settings(settings.sampling)

@@ -289,3 +289,25 @@ def read_weights(
         layers=tuple(layer(number) for number in range(config.n_layers)),
         pooler=read.dense("pooler.dense", d_model, d_model) if "pooler.dense.weight" in tensors else None,
     )
+
+
+def embedding_tensors(weights: EncoderWeights) -> dict[str, Array]:
+    """Return the tensors in front of the layers by their names in a checkpoint of BERT."""
+    norm = weights.embedding_norm._asdict()
+    tables = {
+        "word_embeddings.weight": weights.token_table,
+        "position_embeddings.weight": weights.position_table,
+        "token_type_embeddings.weight": weights.type_table,
+        **{f"LayerNorm.{kind}": array for kind, array in norm.items()},
+    }
+    return {f"embeddings.{name}": array for name, array in tables.items() if array is not None}
+
+
+def layer_tensors(weights: EncoderWeights, names: TensorNames = BERT_NAMES) -> dict[str, Array]:
+    """Return the tensors of the layers by their names in a checkpoint, as `read_weights` reads them."""
+    return {
+        f"{names.layer.format(number)}{getattr(names, part)}.{kind}": np.asarray(array)
+        for number, layer in enumerate(weights.layers)
+        for part, pair in vars(layer).items()
+        for kind, array in zip(("weight", "bias"), pair, strict=True)
+    }

@@ -80,6 +80,10 @@ class CandidateSentence:
     text: str
     place: int
 
+    def holds(self, document: str, start: int) -> bool:
+        """Whether a character of a document is within this sentence."""
+        return self.document == document and self.start <= start < self.end
+
 
 @dataclass(frozen=True)
 class Quote(CandidateSentence):
@@ -100,7 +104,9 @@ class Run:
 
 
 def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
-    """Return the sentences of passages, each once, in the order of the passages; headings are left out.
+    """Return the sentences of passages, each once, in the order of the passages.
+
+    Headings and questions are left out.
 
     A sentence belongs to a passage that holds at least half of it, or that it fills at least half of. Where a
     passage begins or ends within one, it is whole all the same.
@@ -113,10 +119,15 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
         for start, end in short_sentences(text, before, chunk.end + LONGEST_SENTENCE):
             inside = min(end, chunk.end) - max(start, chunk.start)
             is_own = 2 * inside >= min(end - start, chunk.end - chunk.start)
-            if is_own and not is_heading(text, start, end, chunk):
+            if is_own and not is_question(text[start:end]) and not is_heading(text, start, end, chunk):
                 key = chunk.document, start, end
                 found.setdefault(key, CandidateSentence(*key, text[start:end], place))
     return list(found.values())
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence is a question, which is no evidence for an answer."""
+    return sentence.rstrip(" \n\"'”’)*_").endswith(("?", "？", "؟"))
 
 
 def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from engine.cores import n_cores
 from engine.errors import GlassboxError
 from engine.generation.answer import Answer
-from engine.generation.answer_json import answer_json, found_json, quotes_json
+from engine.generation.answer_json import answer_json, found_answer_json, found_json
 from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.passage_search import retrieve
@@ -32,8 +32,9 @@ LAST_EVENTS = ("answer", "error")
 class AnswerStream:
     """The answer of a question, written in a thread, as a queue of events.
 
-    The events are ``quotes``, before the model writes; ``thought`` and ``text``, each a piece; then
-    ``answer`` with the checks of its sentences, or ``error``. The text is cut off at the limit of seconds.
+    The events are ``found``, the words that answer and the quotes; ``thought`` and ``text``, each a piece;
+    then ``answer`` with the checks of its sentences, or ``error``. The text is cut off at the limit of
+    seconds.
     """
 
     def __init__(self, body: AskBody, settings: AnswerSettings, served: Served, searched: Searched) -> None:
@@ -74,10 +75,11 @@ class AnswerStream:
             self._settings,
             null_scores,
             on_text=lambda text: self._put("text", {"text": text}),
-            on_quotes=lambda quotes: self._put("quotes", {"quotes": quotes_json(quotes)}),
+            on_found=lambda found: self._put("found", found_answer_json(found)),
             stop=lambda: self._cancelled.is_set() or time.monotonic() > self._deadline,
             turns=own_turns,
             on_thought=lambda text: self._put("thought", {"text": text}),
+            reader=self._searched.reader,
         )
 
     def _put(self, name: str, content: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from engine.generation.writer import Writer
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
+from engine.models.reader import Reader
 from engine.retrieval.index import Index
 from engine.retrieval.maxsim import maxsim_of_ids
 from engine.retrieval.relevance import NullScores
@@ -41,8 +42,9 @@ class Searched:
 
     index: Index = field(repr=False)
     null_scores: NullScores = field(repr=False)  # of unrelated questions in the index
-    writer: Writer
     settings: AnswerSettings  # where a request does not say otherwise
+    reader: Reader | None = None  # finds the words that answer
+    writer: Writer | None = None  # the language model, where the settings have it write
 
 
 @dataclass(frozen=True)

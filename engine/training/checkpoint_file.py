@@ -6,41 +6,26 @@ One file, so that weights and sizes always belong together.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from engine.errors import UNREADABLE, ModelFileError
+from engine.errors import ModelFileError
 from engine.layers.tracing import Array, Shapes
 from engine.training.optimizers import Moments, Parameters
+from engine.weights.tensors import HEADER_KEY
 from engine.wording import reason_of
 
-KEY = "glassbox"  # of the JSON in the header's metadata
 PARTS = ("params", "mean", "square")
-Header = TypeVar("Header")  # a dataclass with a field ``format`` of a single value
 
 
 def file_bytes(params: Parameters, moments: Moments, header: Any) -> bytes:
     """Return the content of a file with these tensors and this header, a dataclass."""
     parts = zip(PARTS, (params, moments.mean, moments.square), strict=True)
     tensors = {f"{part}.{name}": array for part, arrays in parts for name, array in arrays.items()}
-    return save(tensors, {KEY: json.dumps(asdict(header))})
-
-
-def read_header(content: bytes, kind: type[Header], what: str) -> Header:
-    """Read a file's header: 8 bytes of length, then JSON (the safetensors format)."""
-    length = int.from_bytes(content[:8], "little")
-    try:
-        text = json.loads(content[8 : 8 + length])["__metadata__"][KEY]
-        return TypeAdapter(kind).validate_json(text, strict=True)
-    except UNREADABLE as error:
-        reason = f"{type(error).__name__}: {reason_of(error)}"
-        raise ModelFileError(
-            f"this is no checkpoint of {what} ({reason}): give a file that was saved here"
-        ) from error
+    return save(tensors, {HEADER_KEY: json.dumps(asdict(header))})
 
 
 def read_trees(content: bytes, shapes: Shapes, n_updates: int) -> tuple[Parameters, Moments]:

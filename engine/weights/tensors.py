@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, deserialize, safe_open
 
 from engine.errors import UNREADABLE, GlassboxError, ModelFileError
@@ -22,7 +23,9 @@ from engine.weights.stored import FLOATS, StoredTensor, from_bfloat16
 from engine.wording import printable, reason_of
 
 T = TypeVar("T")
+Header = TypeVar("Header")  # a dataclass with a field ``format`` of a single value
 
+HEADER_KEY = "glassbox"  # of the JSON in the metadata of files that are written here
 
 MAX_JSON = 100 * 1024**2  # bytes; the largest tokenizer.json files have some 35 MB
 MAX_JSON_VALUES = 4_000_000  # a vocabulary of 300,000 tokens with its merges has 2 million
@@ -145,6 +148,19 @@ def read_safetensors(path: Path) -> dict[str, Array]:
                 return {name: file.get_tensor(name) for name in names}
         entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
         return {name: decode(entry) for name, entry in entries}
+
+
+def read_header(content: bytes, kind: type[Header], what: str) -> Header:
+    """Read the JSON in the header of a file that was written here: 8 bytes of length, then the header."""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        text = json.loads(content[8 : 8 + length])["__metadata__"][HEADER_KEY]
+        return TypeAdapter(kind).validate_json(text, strict=True)
+    except UNREADABLE as error:
+        reason = f"{type(error).__name__}: {reason_of(error)}"
+        raise ModelFileError(
+            f"this is no checkpoint of {what} ({reason}): give a file that was saved here"
+        ) from error
 
 
 def decode(entry: Mapping[str, Any]) -> Array:

@@ -8,9 +8,10 @@ import numpy as np
 from engine.errors import InputError, ModelFileError
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
-from engine.training.checkpoint_file import file_bytes, read_header, read_trees
+from engine.training.checkpoint_file import file_bytes, read_trees
 from engine.training.language.small_decoder_loop import TrainingState
 from engine.training.language.vocabulary import Vocabulary
+from engine.weights.tensors import read_header
 
 
 @dataclass(frozen=True)

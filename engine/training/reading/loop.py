@@ -18,10 +18,11 @@ from engine.models.bert import encoder_forward
 from engine.models.encoder import Encoder
 from engine.models.parallel import run_parallel
 from engine.training.backward.encoder import layer_parameters, with_parameters
-from engine.training.checkpoint_file import file_bytes, read_header, read_trees
+from engine.training.checkpoint_file import file_bytes, read_trees
 from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
 from engine.training.reading.examples import ReadingBatch, ReadingSet, batches
 from engine.training.reading.passes import HEAD, init_head, loss_and_gradients
+from engine.weights.tensors import read_header
 
 N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
 LONGEST_ANSWER = 24  # tokens

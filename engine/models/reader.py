@@ -1,0 +1,339 @@
+"""The reader: a question and a passage in, the words of the passage that answer it out.
+
+A BERT encoder reads ``[CLS] question [SEP] passage [SEP]``, and two rows of weights give each token a score
+as the start and as the end of the answer (Devlin et al. 2019, section 4.2). The scores of [CLS] stand for "no
+answer in this passage" (section 4.3).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from engine.atomic_write import write_atomically
+from engine.errors import UNREADABLE, InputError, ModelFileError, check_several
+from engine.kernels.primitives import best_primitives
+from engine.layers.linear import Linear, linear
+from engine.layers.primitives import NUMPY
+from engine.layers.quantization import dequantize, quantize
+from engine.layers.tracing import Array, Tracer, no_trace
+from engine.models import bert
+from engine.models.bert import EncoderConfig, EncoderWeights
+from engine.models.encoder import Encoder, check_bert
+from engine.models.parallel import run_packs
+from engine.models.precision import in_precision
+from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
+from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.tensors import HEADER_KEY, TensorReader, read_header
+from engine.wording import reason_of
+
+READER_SHA256 = "7c94ad8cf696f3eacc87c34efabcfc74113b9b780bbe3f83a69cc5a2cd3024b6"  # of the file below
+READER_FILE = Path(__file__).parents[2] / "data" / "reader" / "reader.safetensors"
+HEAD = "qa_outputs"  # as transformers names the two rows of scores
+LONGEST_ANSWER = 24  # tokens
+QUESTION_TOKENS = 40  # read of a question
+# Tokens of a passage that are read at once, and by how many the next window starts later.
+WINDOW_TOKENS, STRIDE_TOKENS = 256, 128
+BATCH_TOKENS = 1024  # of a pack, the windows that one core reads at once
+
+
+@dataclass(frozen=True)
+class Window:
+    """A question with consecutive tokens of a passage, as the model reads them."""
+
+    passage: int  # its number
+    ids: list[int]
+    type_ids: list[int]  # 0 for the question, 1 for the passage
+    first: int  # place of the passage's first token in ``ids``
+    offsets: list[tuple[int, int]]  # characters of the passage, of each of its tokens
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of a window's passage tokens as start and as end, ``(n_tokens, 2)``, and of no answer."""
+
+    window: Window
+    logits: Array
+    no_answer: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """Words of a passage, its characters ``[start, end)``, with their score."""
+
+    passage: int
+    start: int
+    end: int
+    score: float  # start's and end's logit, over those of no answer
+
+
+@dataclass(frozen=True)
+class ReaderHeader:
+    """The JSON of a reader's file: the model whose embeddings it reads with, and its width."""
+
+    format: Literal["glassbox-reader-weights-1"]
+    base: str
+    d_model: int
+    n_layers: int
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A model that finds the words of a passage that answer a question.
+
+    Attributes
+    ----------
+    head
+        Weights ``(2, d_model)`` and biases of the scores as start and as end.
+    max_tokens
+        Limit of question and passage window together, special tokens included.
+    """
+
+    name: str
+    config: EncoderConfig
+    weights: EncoderWeights = field(repr=False)
+    head: Linear = field(repr=False)
+    tokenizer: TextTokenizer
+    max_tokens: int
+    compiled: bool = False
+    precision: str = "float32"
+
+    @classmethod
+    def load(cls, path: Path = READER_FILE, encoder: Encoder | None = None) -> "Reader":
+        """Load a reader's layers and head; embeddings and tokenizer are those of all-MiniLM-L6-v2.
+
+        Parameters
+        ----------
+        path
+            A file that `save` wrote.
+        encoder
+            The model of the embeddings, if it is loaded already and in float32.
+
+        Raises
+        ------
+        ModelFileError
+            The file is missing, damaged, or of another model.
+        """
+        content, header = read_content(path)
+        if encoder is None or encoder.name != header.base or encoder.precision != "float32":
+            encoder = Encoder.load(header.base)
+        config = encoder.config
+        if (header.d_model, header.n_layers) != (config.d_model, config.n_layers):
+            raise ModelFileError(
+                f"{path} has {header.n_layers} layers of {header.d_model} dimensions, {encoder.name} "
+                f"{config.n_layers} of {config.d_model}: the reader belongs to another model"
+            )
+        tensors = dequantized(content) | bert.embedding_tensors(encoder.weights)
+        weights = bert.read_weights(tensors, config, np.dtype(np.float32))
+        head = TensorReader(tensors, np.dtype(np.float32)).dense(HEAD, config.d_model, 2)
+        return cls.of(encoder, weights, head, path.parent.name)
+
+    @classmethod
+    def of(cls, encoder: Encoder, weights: EncoderWeights, head: Linear, name: str = "reader") -> "Reader":
+        """Return a reader with these layers and head, and the tokenizer of the encoder they began as."""
+        check_bert(encoder, "the reader")
+        limit = encoder.config.max_positions
+        return cls(name, encoder.config, weights, head, encoder.tokenizer, limit, encoder.compiled)
+
+    def save(self, path: Path, base: str = DEFAULT_ENCODER) -> None:
+        """Write layers and head: matrices in 8 bits with a scale a row, the rest in float32.
+
+        Where the disk is full, the file that was there stays.
+        """
+        tensors: dict[str, Array] = {}
+        for name, array in bert.layer_tensors(self.weights).items():
+            if array.ndim == 2:
+                tensors[name], tensors[f"{name}.scale"] = quantize(array)
+            else:
+                tensors[name] = array
+        tensors |= {
+            f"{HEAD}.weight": np.asarray(self.head.weight),
+            f"{HEAD}.bias": np.asarray(self.head.bias),
+        }
+        header = {
+            "format": "glassbox-reader-weights-1",
+            "base": base,
+            "d_model": self.config.d_model,
+            "n_layers": self.config.n_layers,
+        }
+        contiguous = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+        write_atomically(path, save(contiguous, {HEADER_KEY: json.dumps(header)}))
+
+    def with_precision(self, precision: str) -> "Reader":
+        """Return this float32 reader in a precision, as `Encoder.with_precision`; its head stays."""
+        return in_precision(self, precision)
+
+    def windows(self, question: str, passages: Sequence[str]) -> list[Window]:
+        """Cut passages into windows that the model reads together with a question.
+
+        A question is cut at `QUESTION_TOKENS`; a passage without a token has no window.
+        """
+        tokenizer = self.tokenizer
+        before, asked, after = tokenizer.around(tokenizer.encode(question).ids)
+        head = [*before, *asked[:QUESTION_TOKENS], *after]
+        room = min(WINDOW_TOKENS, self.max_tokens - len(head) - len(after))
+        found = []
+        for number, encoding in enumerate(tokenizer.encode_batch(list(passages))):
+            _, ids, _ = tokenizer.around(encoding.ids)
+            _, offsets, _ = tokenizer.around(encoding.offsets)
+            for start in window_starts(len(ids), room):
+                own = ids[start : start + room]
+                types = [0] * len(head) + [1] * (len(own) + len(after))
+                window = Window(
+                    number, [*head, *own, *after], types, len(head), offsets[start : start + room]
+                )
+                found.append(window)
+        return found
+
+    def scores(self, question: str, passages: Sequence[str]) -> list[Scores]:
+        """Score every token of passages as the start and as the end of the answer, window by window.
+
+        Raises
+        ------
+        InputError
+            A bare string for the passages, something else than a text, or an empty question.
+        """
+        check_several(passages)
+        if not question.strip():
+            raise InputError("the question is empty: ask something")
+        windows = self.windows(question, passages)
+        found: list[Array] = [np.empty(0)] * len(windows)
+
+        def run(batch: slice) -> None:
+            found[batch] = self.logits(windows[batch])
+
+        run_packs(run, [window.ids for window in windows], BATCH_TOKENS)
+        return [
+            Scores(window, logits[window.first : -1], float(logits[0].sum()))
+            for window, logits in zip(windows, found, strict=True)
+        ]
+
+    def logits(self, windows: Sequence[Window], trace: Tracer = no_trace) -> list[Array]:
+        """Run one pack of windows: ``(n_tokens, 2)`` each. Tracing runs NumPy's functions."""
+        ops = best_primitives() if self.compiled and trace is no_trace else NUMPY
+        ids, types = [window.ids for window in windows], [window.type_ids for window in windows]
+        hidden = bert.encoder_forward(ids, self.weights, self.config, trace, ops, types)
+        return [trace("logits", linear(own, *self.head)) for own in hidden]
+
+    def read(
+        self,
+        question: str,
+        passages: Sequence[str],
+        skipped: Sequence[Sequence[tuple[int, int]]] = (),
+        n_best: int = 5,
+    ) -> list[Span]:
+        """Return the best spans of each passage that do not overlap, best first over all passages.
+
+        Parameters
+        ----------
+        skipped
+            For each passage, the spans of characters that hold no answer, such as its own questions.
+        n_best
+            Spans of a passage at most.
+        """
+        return best_spans(self.scores(question, passages), skipped, n_best)
+
+    def trace(
+        self, question: str, passage: str, keep: Sequence[str] = ("*",), max_bytes: int = MAX_TRACE_BYTES
+    ) -> Trace:
+        """Run the first window of a passage and keep its intermediates.
+
+        The names are those of `Encoder.trace` up to the last layer, then ``logits``, ``(n_tokens, 2)``.
+
+        Raises
+        ------
+        InputError
+            The passage is empty, the trace would be larger than ``max_bytes``, or a pattern matches nothing.
+        """
+        windows = self.windows(question, [passage])
+        if not windows:
+            raise InputError("the passage is empty: give one with words")
+        ids = windows[0].ids
+        shapes = bert.trace_shapes(self.config, len(ids)) | {"logits": (len(ids), 2)}
+        check_trace(shapes, keep, self.weights.token_table.dtype, max_bytes)
+        trace = Trace(keep)
+        trace("tokens", np.array([self.tokenizer.token(number) for number in ids]))
+        trace("ids", np.array(ids))
+        self.logits(windows[:1], trace)
+        return trace
+
+
+def window_starts(n_tokens: int, room: int) -> list[int]:
+    """Return where the windows of ``room`` tokens start that cover a passage, the last one at its end."""
+    if n_tokens <= room:
+        return [0] if n_tokens else []
+    return [*range(0, n_tokens - room, STRIDE_TOKENS), n_tokens - room]
+
+
+def best_spans(
+    scores: Sequence[Scores], skipped: Sequence[Sequence[tuple[int, int]]] = (), n_best: int = 5
+) -> list[Span]:
+    """Return the best spans by the scores of windows: see `Reader.read`."""
+    of_passages: dict[int, list[Span]] = {}
+    for each in scores:
+        number, offsets = each.window.passage, each.window.offsets
+        hidden = skipped[number] if skipped else ()
+        allowed = np.array([not any(a < end and start < b for a, b in hidden) for start, end in offsets])
+        for start, end, score in window_spans(each.logits, allowed, 4 * n_best):
+            span = Span(number, offsets[start][0], offsets[end][1], score - each.no_answer)
+            of_passages.setdefault(number, []).append(span)
+    found: list[Span] = []
+    for spans in of_passages.values():
+        kept: list[Span] = []
+        for span in sorted(spans, key=lambda each: -each.score):
+            if all(span.end <= other.start or other.end <= span.start for other in kept):
+                kept.append(span)
+        found += kept[:n_best]
+    return sorted(found, key=lambda span: -span.score)
+
+
+def window_spans(logits: Array, allowed: Array, n_best: int) -> list[tuple[int, int, float]]:
+    """Return the best spans of tokens: first and last token, and the sum of their logits.
+
+    ``logits`` are ``(n_tokens, 2)``; a span has at most `LONGEST_ANSWER` tokens, all of them ``allowed``.
+    """
+    n = len(logits)
+    totals = logits[:, None, 0] + logits[None, :, 1]  # (start, end)
+    length = np.arange(n)[None, :] - np.arange(n)[:, None]
+    n_hidden = np.concatenate([[0], np.cumsum(~allowed)])
+    is_free = n_hidden[None, 1:] == n_hidden[:-1, None]  # no hidden token from start to end
+    totals = np.where((length >= 0) & (length < LONGEST_ANSWER) & is_free, totals, -np.inf)
+    order = np.argsort(-totals, axis=None, kind="stable")[:n_best]
+    places = [divmod(int(place), n) for place in order]
+    return [(start, end, float(totals[start, end])) for start, end in places if totals[start, end] > -np.inf]
+
+
+def read_content(path: Path) -> tuple[dict[str, Array], ReaderHeader]:
+    """Read the tensors and the header of a reader's file.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing, not a reader's, or not the one that is shipped under its name.
+    """
+    if not path.is_file():
+        raise ModelFileError(f"there is no reader at {path}: train one by train-reader")
+    content = path.read_bytes()
+    if path == READER_FILE and sha256(content).hexdigest() != READER_SHA256:
+        raise ModelFileError(f"{path} is damaged, or not the reader of this version: check it out again")
+    header = read_header(content, ReaderHeader, "a reader")
+    try:
+        return load(content), header
+    except (SafetensorError, *UNREADABLE) as error:
+        raise ModelFileError(f"{path} is damaged ({reason_of(error)}): check it out again") from error
+
+
+def dequantized(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return tensors of a reader's file in float32."""
+    return {
+        name: dequantize(array, tensors[f"{name}.scale"]) if array.dtype == np.int8 else array
+        for name, array in tensors.items()
+        if not name.endswith(".scale")
+    }
