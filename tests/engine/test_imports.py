@@ -60,7 +60,7 @@ ARROWS = {
         *SHARED,
     },
     "training/language": {"documents", "kernels", "layers", "models", "tokenizers", "weights", *SHARED},
-    "training/reading": {"documents", "kernels", "layers", "models", "tokenizers", *SHARED},
+    "training/reading": {"documents", "kernels", "layers", "models", "tokenizers", "weights", *SHARED},
     "export": {"documents", "evaluation", "layers", "models", "retrieval", "settings", "weights", *SHARED},
     "serving": {"generation", "kernels", "layers", "models", "retrieval", *SHARED},
     "inspection": {
