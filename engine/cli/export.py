@@ -1,4 +1,4 @@
-"""The command that writes settings as a script in another library: ``python -m engine export``."""
+"""The commands that write for other libraries: ``python -m engine export`` and ``export-reader``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +17,10 @@ from engine.cli.options import (
 )
 from engine.cli.printing import print_json, say
 from engine.export.libraries import LIBRARIES, check_library
+from engine.export.reader_folder import export_reader
 from engine.export.script import export
 from engine.models.precision import chosen_precision
+from engine.models.reader import Reader
 from engine.settings import SWEPT, Configuration, default
 
 
@@ -59,3 +61,20 @@ def export_command(
         print(exported.script, end="")
     else:
         print(f"{LIBRARIES[to].label} script in {out}")
+
+
+@app.command(name="export-reader")
+def export_reader_command(
+    folder: Annotated[Path, typer.Argument(help="The folder to write, made if it is missing.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the reader as a folder of transformers, with a script that finds the same words.
+
+    The folder loads in AutoModelForQuestionAnswering and AutoTokenizer.
+    """
+    with write_errors(folder):
+        export_reader(Reader.load(), folder)
+    if as_json:
+        print_json({"out": str(folder)})
+    else:
+        print(f"Reader in {folder}: python {folder / 'answer.py'} PASSAGE.txt QUESTION")
