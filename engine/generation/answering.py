@@ -88,22 +88,35 @@ def ask(
         if writer is None:
             raise InputError("a text is to be written, and no language model is loaded: choose one")
         writer.check(settings)
+    answer = find_answer(question, index, encoder, settings, null_scores, reader)
+    if not answer.retrieved.relevant:
+        return answer
+    if on_found is not None:
+        on_found(answer)
+    if settings.write and writer is not None:
+        return add_text(answer, encoder, writer, settings, on_text, stop, turns, on_thought)
+    return answer
+
+
+def find_answer(
+    question: str,
+    index: Index,
+    encoder: Model,
+    settings: AnswerSettings = DEFAULT_ANSWER,
+    null_scores: NullScores | None = None,
+    reader: Reader | None = None,
+) -> Answer:
+    """Return the reader's words and the quotes, judged: the steps of `ask` before a language model writes."""
     retrieved = retrieve(question, index, encoder, settings.search, null_scores)
     answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times))
     if not retrieved.relevant:
         return answer
-
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
     ranked = perf_counter()
     spans = read_passages(question, retrieved.hits, reader) if reader else ()
     timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
-    answer = judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
-    if on_found is not None:
-        on_found(answer)
-    if settings.write and writer is not None:
-        answer = generate_answer_text(answer, encoder, writer, settings, on_text, stop, turns, on_thought)
-    return judged(answer, settings)
+    return judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
 
 
 def judged(answer: Answer, settings: AnswerSettings) -> Answer:
@@ -118,17 +131,20 @@ def judged(answer: Answer, settings: AnswerSettings) -> Answer:
     return replace(answer, judged=replace(answer.judged, confidence=confidence, status=status))
 
 
-def generate_answer_text(
+def add_text(
     answer: Answer,
     encoder: Model,
     writer: Writer,
     settings: AnswerSettings,
-    on_text: Callable[[str], None],
-    stop: Callable[[], bool],
-    turns: Sequence[Turn],
-    on_thought: Callable[[str], None],
+    on_text: Callable[[str], None] = ignore,
+    stop: Callable[[], bool] = lambda: False,
+    turns: Sequence[Turn] = (),
+    on_thought: Callable[[str], None] = ignore,
 ) -> Answer:
-    """Have the model write a text from the evidence, or from the relevant passages, and check it."""
+    """Have the model write a text from the evidence, or from the relevant passages, check it and judge anew.
+
+    The arguments are those of `ask`.
+    """
     start = perf_counter()
     prompt, places = answer_prompt(answer, writer, settings, turns)
     opened = writer.server is None and opens_thought(prompt.text)
@@ -162,8 +178,8 @@ def generate_answer_text(
         thought_tokens=len(found.thought_ids),
     )
     timed = replace(answer.timed, writing=times, check_s=perf_counter() - end)
-    judged = replace(answer.judged, sentences=sentences)
-    return replace(answer, written=written, judged=judged, timed=timed)
+    checked = replace(answer.judged, sentences=sentences)
+    return judged(replace(answer, written=written, judged=checked, timed=timed), settings)
 
 
 def answer_prompt(

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +16,18 @@ from engine.cores import n_cores
 from engine.errors import GlassboxError
 from engine.generation.answer import Answer
 from engine.generation.answer_json import answer_json, found_answer_json, found_json
-from engine.generation.answering import ask
+from engine.generation.answering import add_text, find_answer
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.passage_search import retrieve
-from engine.generation.settings import AnswerSettings
-from engine.serving.bodies import AskBody, SearchBody, error_content, json_response, overloaded
+from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.serving.bodies import (
+    AskBody,
+    RequestError,
+    SearchBody,
+    error_content,
+    json_response,
+    overloaded,
+)
 from engine.serving.guard import FAILED, log_failure
 from engine.serving.reading import read_texts
 from engine.serving.served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
@@ -30,61 +37,77 @@ LAST_EVENTS = ("answer", "error")
 
 
 class AnswerStream:
-    """The answer of a question, written in a thread, as a queue of events.
+    """The answer to a question, found and written in threads, as a queue of events.
 
-    The events are ``found``, the words that answer and the quotes; ``thought`` and ``text``, each a piece;
-    then ``answer`` with the checks of its sentences, or ``error``. The text is cut off at the limit of
-    seconds.
+    The events are ``found``, the words that answer and the quotes; where a text is written, ``thought`` and
+    ``text``, each a piece; then ``answer`` with the checks of its sentences, or ``error``. The text is cut
+    off at the limit of seconds.
     """
 
-    def __init__(self, body: AskBody, settings: AnswerSettings, served: Served, searched: Searched) -> None:
+    def __init__(
+        self,
+        body: AskBody,
+        settings: AnswerSettings,
+        served: Served,
+        searched: Searched,
+        searching: Executor,
+        writing: Executor,
+    ) -> None:
         self._body, self._settings, self._served, self._searched = body, settings, served, searched
         self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + served.limits.seconds
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._cancelled = threading.Event()
+        self._turns: tuple[Turn, ...] = ()  # that the question follows on
+        self.task = self._loop.create_task(self._run(searching, writing))
 
     def cancel(self) -> None:
-        """End the answer after its current token."""
+        """End the answer, after its current token if it is being written."""
         self._cancelled.set()
+        self.task.cancel()
 
     async def next(self) -> Event:
         """Return the next event."""
         return await self._events.get()
 
-    def run(self) -> None:
-        """Answer the question, in a thread."""
-        if self._cancelled.is_set():
-            return
+    async def _run(self, searching: Executor, writing: Executor) -> None:
+        """Find the answer in a thread of the searches, then have the text written in that of the model."""
         try:
-            self._put("answer", answer_json(self._answer()))
+            answer = await self._loop.run_in_executor(searching, self._find)
+            self._events.put_nowait(("found", found_answer_json(answer)))
+            if self._settings.write and answer.retrieved.relevant:
+                answer = await self._loop.run_in_executor(writing, self._write, answer)
+            self._events.put_nowait(("answer", answer_json(answer)))
         except GlassboxError as error:
-            self._put("error", error_content(400, str(error)))
+            self._events.put_nowait(("error", error_content(400, str(error))))
         except Exception as error:  # of any kind: client and log get one line
             log_failure("/ask", error)
-            self._put("error", error_content(500, FAILED))
+            self._events.put_nowait(("error", error_content(500, FAILED)))
 
-    def _answer(self) -> Answer:
-        index, null_scores = self._searched.index, self._searched.null_scores
+    def _find(self) -> Answer:
+        searched, encoder = self._searched, self._served.encoder
         turns = [Turn(turn.question, turn.answer) for turn in self._body.after]
-        question, own_turns = follow_up(self._body.question, turns, index, self._served.encoder, null_scores)
-        return ask(
-            question,
-            index,
+        follows = follow_up(self._body.question, turns, searched.index, encoder, searched.null_scores)
+        question, self._turns = follows
+        return find_answer(
+            question, searched.index, encoder, self._settings, searched.null_scores, searched.reader
+        )
+
+    def _write(self, answer: Answer) -> Answer:
+        assert self._searched.writer is not None, "checked before the question is read"
+        return add_text(
+            answer,
             self._served.encoder,
             self._searched.writer,
             self._settings,
-            null_scores,
-            on_text=lambda text: self._put("text", {"text": text}),
-            on_found=lambda found: self._put("found", found_answer_json(found)),
+            on_text=lambda text: self._put("text", text),
             stop=lambda: self._cancelled.is_set() or time.monotonic() > self._deadline,
-            turns=own_turns,
-            on_thought=lambda text: self._put("thought", {"text": text}),
-            reader=self._searched.reader,
+            turns=self._turns,
+            on_thought=lambda text: self._put("thought", text),
         )
 
-    def _put(self, name: str, content: dict[str, Any]) -> None:
+    def _put(self, name: str, text: str) -> None:
         if not self._cancelled.is_set():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, (name, content))
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (name, {"text": text}))
 
 
 async def server_sent_events(first: Event, answer: AnswerStream) -> AsyncIterator[bytes]:
@@ -101,22 +124,29 @@ async def server_sent_events(first: Event, answer: AnswerStream) -> AsyncIterato
 
 
 def asking_routes(served: Served, searched: Searched) -> APIRouter:
-    """Return the routes of a corpus. Searches run on every core, answers one after the other."""
+    """Return the routes of a corpus. Searches and the reader run on every core, texts one after the other."""
     router = APIRouter()
     searching = ThreadPoolExecutor(n_cores(), "search")
     writing = ThreadPoolExecutor(1, "answer")
-    waiting: set[Future[None]] = set()  # answers at work or waiting
+    waiting: set[asyncio.Task[None]] = set()  # answers with a text, at work or waiting for the language model
 
-    def answer_settings(k: int | None, retriever: str | None) -> AnswerSettings:
+    def search_settings(k: int | None, retriever: str | None) -> SearchSettings:
         own = searched.settings.search
-        search = replace(own, k=k or own.k, retriever=retriever or own.retriever)
-        return replace(searched.settings, search=search)
+        return replace(own, k=k or own.k, retriever=retriever or own.retriever)
+
+    def answer_settings(body: AskBody) -> AnswerSettings:
+        write = searched.settings.write if body.write is None else body.write
+        if write and searched.writer is None:
+            raise RequestError(
+                400, "this server has no language model: leave write out, or start it with --write", "write"
+            )
+        return replace(searched.settings, search=search_settings(body.k, body.retriever), write=write)
 
     @router.post("/search")
     async def search(body: SearchBody) -> Response:
         """Find the best passages for a question."""
         truncation = read_texts([body.query], served, body.truncate, "query").truncation()
-        settings = answer_settings(body.k, body.retriever).search
+        settings = search_settings(body.k, body.retriever)
         search_of = (body.query, searched.index, served.encoder, settings, searched.null_scores)
         found = await asyncio.get_running_loop().run_in_executor(searching, retrieve, *search_of)
         return json_response({**found_json(body.query, found), "retriever": settings.retriever, **truncation})
@@ -125,20 +155,19 @@ def asking_routes(served: Served, searched: Searched) -> APIRouter:
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
         truncation = read_texts([body.question], served, body.truncate, "question").truncation()
-        settings = answer_settings(body.k, body.retriever)
-        if len(waiting) >= QUEUED_ANSWERS:
+        settings = answer_settings(body)
+        if settings.write and len(waiting) >= QUEUED_ANSWERS:
             raise overloaded(f"{len(waiting)} questions wait for the language model", ANSWER_S * len(waiting))
-        stream = AnswerStream(body, settings, served, searched)
-        run = writing.submit(stream.run)
-        waiting.add(run)
-        run.add_done_callback(waiting.discard)
+        stream = AnswerStream(body, settings, served, searched, searching, writing)
+        if settings.write:
+            waiting.add(stream.task)
+            stream.task.add_done_callback(waiting.discard)
         try:
             name, content = await stream.next()
             while not body.stream and name not in LAST_EVENTS:
                 name, content = await stream.next()
         except BaseException:  # such as the cancellation of a request that took too long
             stream.cancel()
-            run.cancel()
             raise
         if name == "error":
             status = 400 if content["error"]["type"] == "invalid_request_error" else 500

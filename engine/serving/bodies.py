@@ -68,12 +68,13 @@ class TurnBody(Body):
 
 
 class AskBody(Body):
-    """``POST /ask``; ``after`` are the turns before, oldest first."""
+    """``POST /ask``; ``after`` are the turns before, oldest first, ``write`` has the model write or not."""
 
     question: str
     k: Annotated[StrictInt, Field(ge=1)] | None = None
     retriever: str | None = None
     after: list[TurnBody] = []
+    write: bool | None = None
     stream: bool = True
     truncate: bool | None = None
 

@@ -15,7 +15,7 @@ from engine.retrieval.maxsim import maxsim_of_ids
 from engine.retrieval.relevance import NullScores
 
 QUEUED_REQUESTS = 4  # of the largest size, whose tokens may wait together
-QUEUED_ANSWERS = 8  # questions that are answered by the language model or wait for it
+QUEUED_ANSWERS = 8  # questions whose text the language model writes, or that wait for it
 ANSWER_S = 2.0  # that a client is asked to wait for each of them
 
 

@@ -2,12 +2,15 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from engine.generation import writer as writers
-from engine.generation.answer_json import answer_json, found_json
+from engine.generation.answer_json import answer_json, found_answer_json, found_json
 from engine.generation.answering import ask
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
@@ -19,14 +22,14 @@ from engine.serving.served import Limits, Searched, Served
 from tests.engine_server import engine_server
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
-SETTINGS = AnswerSettings(SearchSettings(2, 0), max_new_tokens=16)
+SETTINGS = AnswerSettings(SearchSettings(2, 0), max_new_tokens=16, write=True)
 
 
 @pytest.fixture(scope="module")
-def served(encoder, decoder):
+def served(encoder, decoder, reader):
     prepare_compiled().join()  # before them, results differ by rounding
     index = index_of_documents(DOCUMENTS, encoder)
-    searched = Searched(index, null_scores_of(index, encoder), Writer(decoder), SETTINGS)
+    searched = Searched(index, null_scores_of(index, encoder), SETTINGS, reader, Writer(decoder))
     return Served(encoder, searched=searched)
 
 
@@ -72,6 +75,7 @@ def test_a_search_finds_what_the_engine_finds(server, served, encoder, k, retrie
         ("/ask", {"question": "   "}, "the question is empty"),
         ("/ask", {"question": "a", "retriever": "magic"}, "retriever 'magic' is not one of"),
         ("/ask", {"question": "a", "after": [{"text": "b"}]}, "after"),
+        ("/ask", {"question": "a", "write": "yes, please"}, "write"),
     ],
 )
 def test_questions_that_cannot_be_asked_are_refused_with_a_line(server, path, body, message):
@@ -80,21 +84,88 @@ def test_questions_that_cannot_be_asked_are_refused_with_a_line(server, path, bo
     assert message in response.json()["error"]["message"]
 
 
-def test_an_answer_comes_as_quotes_then_words_then_checks(server, served, encoder):
-    searched = served.searched
-    expected = answer_json(
-        ask(QUESTION, searched.index, encoder, searched.writer, SETTINGS, searched.null_scores)
-    )
+@pytest.fixture(scope="module")
+def asked(served):
+    """A function giving the answer of the engine, with a text or without one."""
+
+    def asked(write):
+        own, settings = served.searched, replace(SETTINGS, write=write)
+        return ask(
+            QUESTION, own.index, served.encoder, own.writer, settings, own.null_scores, reader=own.reader
+        )
+
+    return asked
+
+
+def test_an_answer_comes_as_words_and_quotes_then_a_text_then_its_checks(server, asked):
+    expected = answer_json(asked(write=True))
+    found = found_answer_json(asked(write=False))
     with httpx.stream("POST", f"{server.url}/ask", json={"question": QUESTION}, timeout=60) as response:
         assert response.headers["Content-Type"].startswith("text/event-stream")
         first, *pieces, (last, answer) = events_of(response.iter_lines())
-    assert first == ("quotes", {"quotes": expected["quotes"]})
+    assert first == ("found", found)
+    assert found["answer"]["text"] == "1891"
     assert {name for name, _ in pieces} == {"text"}
     assert "".join(content["text"] for _, content in pieces).strip() == expected["text"]
     assert last == "answer"
     assert without_times(answer) == without_times(expected)
     whole = server.post("/ask", {"question": QUESTION, "stream": False}).json()
     assert without_times(whole) == without_times(expected)
+
+
+def test_a_request_says_whether_a_text_is_written(server, served, asked):
+    response = server.post("/ask", {"question": QUESTION, "write": False})
+    (first, found), (last, answer) = events_of(response.text.splitlines())
+    assert (first, last, found) == ("found", "answer", found_answer_json(asked(write=False)))
+    assert without_times(answer) == without_times(answer_json(asked(write=False)))
+    searched = replace(served.searched, writer=None, settings=replace(SETTINGS, write=False))
+    with engine_server(replace(served, searched=searched)) as silent:
+        assert silent.post("/ask", {"question": QUESTION, "stream": False}).json()["text"] == ""
+        refused = silent.post("/ask", {"question": QUESTION, "write": True})
+    assert refused.status_code == 400
+    assert "start it with --write" in refused.json()["error"]["message"]
+    assert refused.json()["error"]["param"] == "write"
+
+
+def test_where_nothing_is_relevant_that_is_found_and_no_text_is_written(served):
+    settings = replace(SETTINGS, search=SearchSettings(2, min_relevance=100))
+    searched = replace(served.searched, settings=settings)
+    with engine_server(replace(served, searched=searched)) as running:
+        response = running.post("/ask", {"question": QUESTION})
+    (first, found), (last, answer) = events_of(response.text.splitlines())
+    assert (first, last) == ("found", "answer")
+    assert found["status"] == answer["status"] == "refused"
+    assert (found["answer"], answer["text"]) == (None, "")
+
+
+def test_twelve_people_are_answered_at_once_also_while_a_text_is_written(served, monkeypatch):
+    slow_tokens(monkeypatch, 0.3)
+    with engine_server(served) as running, ThreadPoolExecutor(13) as people:
+        text = people.submit(running.post, "/ask", {"question": QUESTION, "stream": False})
+        body = {"question": QUESTION, "stream": False, "write": False}
+        answers = list(people.map(lambda number: running.post("/ask", body), range(12)))
+        assert not text.done()
+        assert text.result().json()["text"]
+    assert [answer.status_code for answer in answers] == [200] * 12
+    assert {answer.json()["answer"]["text"] for answer in answers} == {"1891"}
+
+
+def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(served, monkeypatch):
+    slow_tokens(monkeypatch, 0.2)
+    monkeypatch.setattr("engine.serving.asking.QUEUED_ANSWERS", 2)
+    with engine_server(served) as running, ExitStack() as streams:
+        body = {"json": {"question": QUESTION}, "timeout": 60}
+        waiting = [
+            streams.enter_context(httpx.stream("POST", f"{running.url}/ask", **body)) for _ in range(2)
+        ]
+        events = [events_of(response.iter_lines()) for response in waiting]
+        assert [next(each)[0] for each in events] == ["found", "found"]
+        refused = running.post("/ask", {"question": QUESTION})
+        assert (refused.status_code, "Retry-After" in refused.headers) == (503, True)
+        assert "2 questions wait for the language model" in refused.json()["error"]["message"]
+        assert running.post("/ask", {"question": QUESTION, "write": False}).status_code == 200
+        streams.close()  # those that waited leave the queue
+        assert running.post("/ask", {"question": QUESTION, "stream": False}).json()["text"]
 
 
 def test_a_question_follows_on_those_before(server):
@@ -125,8 +196,8 @@ def test_an_answer_ends_where_its_client_leaves(served, monkeypatch):
             while next(events)[0] != "text":
                 pass
         left_at = len(written)
-        running.post("/ask", {"question": "   ", "stream": False})  # answered once the first has ended
-    assert len(written) <= left_at + 2
+        running.post("/ask", {"question": QUESTION, "stream": False})  # answered once the first has ended
+    assert len(written) <= left_at + 2 + SETTINGS.max_new_tokens
 
 
 def test_an_answer_that_takes_too_long_ends_with_the_words_so_far(served, monkeypatch):
