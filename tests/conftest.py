@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, settings
 from engine import Decoder, Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation import sweep_cost
+from engine.models.reader import Reader
 from engine.official_program import load_official
 from engine.retrieval import relevance
 from engine.weights.catalog import DEFAULT_DECODER
@@ -102,6 +103,11 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def encoder():
     return Encoder.load()
+
+
+@pytest.fixture(scope="session")
+def reader(encoder):
+    return Reader.load(encoder=encoder)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -430,6 +430,8 @@ def row_json(row: AnswerRow) -> dict[str, Any]:
         "confidence": round(row.confidence, 4),
         "found": row.found,
         "right": row.right,
+        "answer": row.reading,
+        "exact": row.exact,
         "f1": round(row.f1, 4),
         "wrong_confident": row.wrong_confident,
         "quotes": list(row.quotes),

@@ -1,6 +1,6 @@
 """The command line: ``python -m engine``."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +46,8 @@ from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import beginning
 
 SHOWN = 100  # characters of a passage
+# Options of answers that only a text of the decoder depends on, beside those of sampling.
+WRITING = ("decoder", "max_prompt_tokens", "max_new_tokens", "context", "think", "kv_bits", "quotes_only")
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -62,11 +64,13 @@ def answer_settings(
     retrieval: RetrievalOptions, answering: AnsweringOptions, sampling: Sampling
 ) -> AnswerSettings:
     """Return the settings of an answer from the options; warn of those without effect."""
-    if unused := unused_settings(sampling):
+    if answering.write:
+        unused, reason = unused_settings(sampling), "as the temperature is 0: add --temperature 0.7, say"
+    else:
+        unused, reason = writing_options(answering, sampling), "as no text is written without --write"
+    if unused:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
-        say(f"warning: {names} without effect, as the temperature is 0: add --temperature 0.7, say")
-    if answering.quotes_only:
-        say("warning: --quotes-only without effect, as no text is written without --write")
+        say(f"warning: {names} without effect, {reason}")
     search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever)
     return AnswerSettings(
         search,
@@ -79,6 +83,13 @@ def answer_settings(
         write=answering.write,
         think=answering.think,
     )
+
+
+def writing_options(answering: AnsweringOptions, sampling: Sampling) -> list[str]:
+    """Return the names of options that are given and that only the decoder's text depends on."""
+    own = [field for field in fields(answering) if field.name in WRITING]
+    given = [field.name for field in own if getattr(answering, field.name) != field.default]
+    return given + [each.name for each in fields(sampling) if getattr(sampling, each.name) != each.default]
 
 
 @app.command()

@@ -243,8 +243,9 @@ class AnswerRow:
 def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> AnswerRow:
     """Score the answer to a question."""
     quotes = tuple(quote.text for quote in answer.quotes)
-    shown = "" if answer.judged.status == "refused" else "\n".join([*quotes, answer.supported_text])
     reading = answer.reading.text if answer.reading else ""
+    is_refused = answer.judged.status == "refused"
+    shown = "" if is_refused else "\n".join([reading, *quotes, answer.supported_text])
     own = reading or answer.supported_text or (quotes[0] if quotes else "")
     return AnswerRow(
         question=question,
@@ -254,7 +255,7 @@ def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> An
         text=answer.supported_text,
         found=question.is_found_in(answer.retrieved.hits),
         right=question.answer.is_in(shown),
-        f1=question.answer.f1(own) if answer.judged.status != "refused" else 0.0,
+        f1=0.0 if is_refused else question.answer.f1(own),
         until_quotes_s=answer.timed.until_quotes_s,
         seconds=seconds,
         reading=reading,

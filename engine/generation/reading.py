@@ -21,7 +21,7 @@ MONTHS = (
     "sep(?:t\\.?|tember|\\.)?|oct(?:ober|\\.)?|nov(?:ember|\\.)?|dec(?:ember|\\.)?|januar|februar|märz|mai|"
     "juni|juli|oktober|dezember"
 )
-NUMBER = r"\d+(?:[.,:\u202f' ]\d{3})*(?:[.,]\d+)?"
+NUMBER = r"(?<!\d)(?:\d{1,3}(?:[.,:\u202f' ]\d{3})+|\d+)(?:[.,]\d+)?"
 CURRENCY = r"(?:[$€£¥₹]|(?:US|CA|AU)\$|USD|EUR|GBP|CHF|JPY|dollars|euros|pounds)"
 SCALE = r"(?:thousand|million|billion|trillion|bn|[mk](?!\w))"
 PERIOD = (
@@ -33,25 +33,35 @@ UNIT = (
     r"(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|(?:kilo|centi|milli)?met(?:er|re)s?|"
     r"miles?|feet|inch(?:es)?|pounds|tons?|tonnes|lit(?:er|re)s?)(?!\w)"
 )
-# What is read as one: an amount of money, a date, a number with its unit.
+# What is read as one: an amount of money, a date, a time, a number with its unit, a number with its digits.
 WHOLES = [
     re.compile(rf"{CURRENCY} ?{NUMBER}(?: ?{SCALE})?{PERIOD}?", re.IGNORECASE),
     re.compile(rf"{NUMBER}(?: ?{SCALE})? ?{CURRENCY}(?!\w){PERIOD}?", re.IGNORECASE),
     re.compile(rf"\b\d{{1,2}}(?:\.|st|nd|rd|th)? (?:of )?(?:{MONTHS})(?:,? \d{{4}})?\b", re.IGNORECASE),
     re.compile(rf"\b(?:{MONTHS}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b", re.IGNORECASE),
     re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"),
-    re.compile(rf"{NUMBER} ?{UNIT}(?:{PERIOD})?", re.IGNORECASE),
+    re.compile(r"\b\d{1,2}(?:[:.]\d{2})? ?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}(?::\d{2})?\b", re.IGNORECASE),
+    re.compile(rf"{NUMBER}[ -]?{UNIT}(?:{PERIOD})?", re.IGNORECASE),
+    re.compile(rf"(?<![\d.,]){NUMBER}(?![\d]|[.,]\d)"),
 ]
 PART_ASKED = re.compile(r"\b(?:year|month|day|decade|century)\b", re.IGNORECASE)
 
+# Before a question that is put politely, such as "can you tell me when it closes?"
+POLITE = re.compile(
+    r"(?:(?:can|could|would|will) you (?:please )?(?:tell|say|show)(?: me| us)?|do you (?:know|remember)"
+    r"|(?:please )?tell (?:me|us)|i (?:want|would like) to know) ",
+    re.IGNORECASE,
+)
 # Questions whose answer is a yes or a no, a reason, a way, or a list: no few words of a passage.
 NO_SPAN = re.compile(
     r"(?:(?:and|but|so|then|also),? )?(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|"
     r"should|will|would|has|have|had)\b(?!.*\bor\b)"
-    r"|.*\b(?:why|how come)\b"
+    r"|(?:if|whether)\b(?!.*,)"
+    r"|.*\b(?:why|how come|for what reasons?)\b"
     r"|(?:.* )?how (?:do|does|did|can|could|should|would|is|are|was|were|to|will|must)\b"
+    r"|how (?:it|the|this|that|they|i|we)\b"
     r"|(?:please )?(?:list|describe|explain|summari[sz]e|compare|discuss|outline|name all|what are all)\b"
-    r"|what (?:are|were) the (?:steps|differences?|reasons|advantages|disadvantages|requirements)\b",
+    r"|what (?:is|are|was|were) the (?:steps|differences?|reasons?|advantages|disadvantages|requirements)\b",
     re.IGNORECASE,
 )
 
@@ -74,7 +84,7 @@ class AnswerSpan:
 
 def has_short_answer(question: str) -> bool:
     """Whether a few words can answer a question: not those of yes or no, of reasons, ways and lists."""
-    return NO_SPAN.match(question.strip()) is None
+    return NO_SPAN.match(POLITE.sub("", question.strip(), 1)) is None
 
 
 def read_passages(question: str, hits: Sequence[Hit], reader: Reader) -> tuple[AnswerSpan, ...]:

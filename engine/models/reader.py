@@ -31,7 +31,7 @@ from engine.models.precision import in_precision
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
-from engine.weights.tensors import HEADER_KEY, TensorReader, read_header
+from engine.weights.tensors import HEADER_KEY, TensorReader, damaged_files, read_header
 from engine.wording import reason_of
 
 READER_SHA256 = "7c94ad8cf696f3eacc87c34efabcfc74113b9b780bbe3f83a69cc5a2cd3024b6"  # of the file below
@@ -130,9 +130,10 @@ class Reader:
                 f"{path} has {header.n_layers} layers of {header.d_model} dimensions, {encoder.name} "
                 f"{config.n_layers} of {config.d_model}: the reader belongs to another model"
             )
-        tensors = dequantized(content) | bert.embedding_tensors(encoder.weights)
-        weights = bert.read_weights(tensors, config, np.dtype(np.float32))
-        head = TensorReader(tensors, np.dtype(np.float32)).dense(HEAD, config.d_model, 2)
+        with damaged_files(path):
+            tensors = dequantized(content) | bert.embedding_tensors(encoder.weights)
+            weights = bert.read_weights(tensors, config, np.dtype(np.float32))
+            head = TensorReader(tensors, np.dtype(np.float32)).dense(HEAD, config.d_model, 2)
         return cls.of(encoder, weights, head, path.parent.name)
 
     @classmethod
@@ -146,7 +147,14 @@ class Reader:
         """Write layers and head: matrices in 8 bits with a scale a row, the rest in float32.
 
         Where the disk is full, the file that was there stays.
+
+        Raises
+        ------
+        InputError
+            The reader is not in float32.
         """
+        if self.precision != "float32":
+            raise InputError(f"{self.name} is rounded to {self.precision} already: save it as float32")
         tensors: dict[str, Array] = {}
         for name, array in bert.layer_tensors(self.weights).items():
             if array.ndim == 2:
@@ -320,7 +328,10 @@ def read_content(path: Path) -> tuple[dict[str, Array], ReaderHeader]:
     """
     if not path.is_file():
         raise ModelFileError(f"there is no reader at {path}: train one by train-reader")
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read ({error.strerror}): check it out again") from error
     if path == READER_FILE and sha256(content).hexdigest() != READER_SHA256:
         raise ModelFileError(f"{path} is damaged, or not the reader of this version: check it out again")
     header = read_header(content, ReaderHeader, "a reader")

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from engine.cli.command_group import REMOVED_OPTIONS
 from engine.cli.main import app
+from engine.models.reader import Reader
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
 
 FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
@@ -72,9 +73,8 @@ def test_a_corpus_may_be_of_other_kinds_than_text(tmp_path):
 
 def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
     monkeypatch.setattr("engine.cli.printing.LINE_S", 1e9)  # however slow the machine
-    result = run(
-        "ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 2, "--json"
-    )
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--json")
+    result = run(*asked, "--write", "--max-new-tokens", 2)
     json.loads(result.stdout)
     assert result.stderr.splitlines() == [
         "Loading SmolLM2-135M-Instruct",
@@ -83,24 +83,26 @@ def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
         "Splitting 2 documents",
         "Embedding 2 chunks",
         "Scoring unrelated questions, to judge relevance",
-        "Searching and writing the answer",
+        "Searching and reading",
     ]
+    assert run(*asked).stderr.splitlines()[0] == "Loading all-MiniLM-L6-v2"  # and no decoder
 
 
 def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
-    answer = printed("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24)
-    expected = {"question", "status", "confidence", "quotes", "text", "sentences", "sources", "timings"}
-    assert set(answer) == expected
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
+    answer = printed(*asked, "--max-new-tokens", 24)
+    found = {"question", "status", "confidence", "answer", "other_answer", "quotes"}
+    assert set(answer) == found | {"text", "sentences", "sources", "timings"}
     assert set(answer["sources"][0]) == FIELDS
     assert answer["sources"][0]["document"] == "lighthouse.md"
     assert answer["sources"][0]["relevance"] >= 90
     assert answer["timings"]["answer_tokens"] <= 24
-    small = ("--max-new-tokens", 12, "--kv-bits", 8)
-    assert printed("ask", "When was the lighthouse painted?", "--corpus", corpus, *small)["text"]
+    assert printed(*asked, "--max-new-tokens", 12, "--kv-bits", 8)["text"]
 
 
 def test_ask_draws_under_the_settings_it_is_given(corpus):
-    question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 6)
+    question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
+    question += ("--max-new-tokens", 6)
 
     def answer(*settings):
         return printed(*question, *settings)["text"]
@@ -116,11 +118,20 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
 
 
 def test_settings_without_effect_at_temperature_0_are_warned_of(corpus):
-    question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 2)
+    question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
+    question += ("--max-new-tokens", 2)
     warning = "warning: --top-k, --seed without effect, as the temperature is 0: add --temperature 0.7, say"
     drawn = (*question, "--top-k", 5, "--top-p", 1, "--seed", 0)
     assert warning in run(*drawn).stderr.splitlines()
     assert "without effect" not in run(*drawn, "--temperature", 0.7).stderr
+
+
+def test_options_of_the_text_without_effect_are_warned_of(corpus):
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--quotes-only", "--seed", 3)
+    warning = "warning: --quotes-only, --seed without effect, as no text is written without --write"
+    result = run(*asked, "--k", 2)
+    assert (result.exit_code, warning in result.stderr.splitlines()) == (0, True)
+    assert "--quotes-only" not in run("ask", "--help").stdout
 
 
 def test_ask_says_so_where_nothing_is_relevant(corpus):
@@ -132,7 +143,7 @@ def test_ask_says_so_where_nothing_is_relevant(corpus):
 
 
 def test_ask_reads_a_follow_up_with_the_topic_of_the_questions_before(corpus):
-    asked = ("ask", "And when?", "--corpus", corpus, "--quotes-only")
+    asked = ("ask", "And when?", "--corpus", corpus)
     before = ("--after", "Who painted the lighthouse?")
     answer = printed(*asked, *before)
     assert answer["question"] == "And when? (painted, lighthouse)"
@@ -141,21 +152,34 @@ def test_ask_reads_a_follow_up_with_the_topic_of_the_questions_before(corpus):
     assert printed(*asked)["question"] == "And when?"
 
 
-def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):
+def test_ask_prints_the_words_that_answer_then_quotes_with_their_places(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus)
-    asked += ("--quotes-only", "--answer-threshold", 0.3)
     answer = printed(*asked)
+    found = answer["answer"]
+    assert LIGHTHOUSE[found["start"] : found["end"]] == found["text"] == "1931"
     first = answer["quotes"][0]
     assert first["document"] == "lighthouse.md"
     assert LIGHTHOUSE[first["start"] : first["end"]] == first["text"] == LIGHTHOUSE.split("\n\n")[0]
     assert (answer["text"], answer["sentences"], answer["sources"]) == ("", [], [])
     lines = run(*asked).stdout.splitlines()
     assert lines[0] == f"{answer['status']}, {answer['confidence']:.0%} sure"
-    assert lines[2:4] == [f"  “{first['text']}”", f"  lighthouse.md:0-{first['end']}"]
+    assert lines[2] == "1931"
+    assert lines.index(f"  “{first['text']}”") + 1 == lines.index(f"  lighthouse.md:0-{first['end']}") > 3
+
+
+def test_without_the_readers_file_answers_are_quotes(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(Reader.load.__func__, "__defaults__", (tmp_path / "none.safetensors", None))
+    result = run("ask", "When was the lighthouse painted?", "--corpus", corpus)
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert line.startswith("warning: no reader, so quotes only (there is no reader at ")
+    assert result.exit_code == 0
+    assert "“The lighthouse of Vardholm was painted green in 1931.”" in result.stdout
+    assert "1931" not in result.stdout.splitlines()
 
 
 def test_ask_prints_the_models_words_under_the_quotes(corpus):
-    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24)
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
+    asked += ("--max-new-tokens", 24)
     answer = printed(*asked, "--refuse-threshold", 0)
     shown = run(*asked, "--refuse-threshold", 0).stdout
     assert "".join(each["text"] for each in answer["sentences"]).strip() != ""
@@ -208,13 +232,13 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
         (["search", "x", "--model", ""], "no model '': give a folder"),
-        (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
+        (["ask", "x", "--write", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of sentences, passages"),
         (["ask", "x", "--answer-threshold", "0.2", "--refuse-threshold", "0.3"], "the lower one first"),
         (["ask", "x", "--top-p", "1.5"], "top_p is 1.5: give a value above 0 and up to 1, or leave it out"),
         (["ask", "dough", "--min-relevance", "0", "--seed", "-1"], "seed is -1"),
-        (["ask", "x", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
+        (["ask", "x", "--write", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
         (["embed", "x.md", "--out", "nowhere/vectors.npz"], "the folder nowhere does not exist"),

@@ -31,7 +31,7 @@ def questions(tmp_path):
 @pytest.fixture
 def answers(corpus, questions):
     """The command, for these documents and questions."""
-    return "answers", "--corpus", corpus, "--questions", questions, "--quotes-only"
+    return "answers", "--corpus", corpus, "--questions", questions
 
 
 def test_every_question_is_answered_and_scored(answers):
@@ -47,6 +47,8 @@ def test_every_question_is_answered_and_scored(answers):
     assert all(row["found"] and row["right"] for row in (tower, bread))
     assert (chess["status"], chess["right"], chess["wrong_confident"]) == ("refused", False, False)
     assert {row["text"] for row in found["rows"]} == {""}
+    assert (tower["answer"], tower["exact"], tower["f1"]) == ("1891", True, 1)
+    assert found["metrics"]["f1"]["estimate"] >= found["metrics"]["exact"]["estimate"] >= 0.5
     assert found["metrics"]["right"]["estimate"] == found["metrics"]["refused_rightly"]["estimate"] == 1
 
 
@@ -102,7 +104,7 @@ def test_bad_input_is_one_line(answers, questions, content, arguments, message):
 
 
 def test_the_model_writes_beside_the_quotes(answers):
-    [row] = printed(*answers, "--max-new-tokens", 24, "--half", "tune")["rows"]
+    [row] = printed(*answers, "--write", "--max-new-tokens", 24, "--half", "tune")["rows"]
     assert row["right"]
     assert row["seconds"] > 0
     assert "1891" in row["text"] or row["text"] == ""  # struck where it does not hold

@@ -54,7 +54,7 @@ def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path))
     way = "read https://ai.google.dev/gemma/terms, and accept it by `download gemma-3-1b-it --accept-licence`"
     assert way in refusal("download", "gemma-3-1b-it")
-    assert way in refusal("ask", "Why?", "--decoder", "gemma-3-1b-it")
+    assert way in refusal("ask", "Why?", "--write", "--decoder", "gemma-3-1b-it")
     offline = refusal("download", "gemma-3-1b-it", "--accept-licence")
     assert "switched off by HF_HUB_OFFLINE" in offline
 

@@ -89,11 +89,11 @@ def printed_with_more(*commands):
 
 
 def test_entries_of_the_tables_reach_the_command_line(corpus):
-    settings = ("--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0, "--json")
+    settings = ("--write", "--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0)
     words, found, answer = printed_with_more(
         ("ask", "--help"),
         ("search", QUESTION, "--corpus", corpus, "--retriever", "last", "--json"),
-        ("ask", QUESTION, "--corpus", corpus, *settings),
+        ("ask", QUESTION, "--corpus", corpus, *settings, "--json"),
     )
     words = " ".join(words.replace("│", " ").split())
     assert "cross-encoder, last." in words

@@ -37,7 +37,7 @@ def corpus(tmp_path):
 def test_a_corpus_and_an_index_are_served_with_their_settings(started, corpus, tmp_path):
     cut = ("--chunk-tokens", 16, "--pooling", "max", "--precision", "int8")
     assert run("index", corpus, "--out", tmp_path / "kept", *cut).exit_code == 0
-    asked = ("--retriever", "bm25", "--k", 2, "--quotes-only", "--truncate", "--max-texts", 7)
+    asked = ("--retriever", "bm25", "--k", 2, "--truncate", "--max-texts", 7)
     for given in ((corpus, *cut), ("--index", tmp_path / "kept")):
         result = run("serve", *given, *asked, "--port", 0)
         assert result.exit_code == 0, result.stderr
@@ -45,6 +45,7 @@ def test_a_corpus_and_an_index_are_served_with_their_settings(started, corpus, t
         assert (served.encoder.precision, served.pooling, served.truncate) == ("int8", "max", True)
         assert served.searched.settings.search.retriever == "bm25"
         assert (served.searched.settings.search.k, served.searched.settings.write) == (2, False)
+        assert (served.searched.reader.name, served.searched.writer) == ("reader", None)
         assert [chunk.document for chunk in served.searched.index.chunks] == ["bees.md"]
         assert served.limits.texts == 7
         assert (hosts, key) == ({"localhost", "127.0.0.1", "::1"}, "")

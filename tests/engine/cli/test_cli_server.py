@@ -95,8 +95,8 @@ def test_vectors_that_embed_wrote_are_searched_without_the_corpus(served, corpus
     expected = printed(*search, "--corpus", corpus)["hits"]
     for model in ("all-MiniLM-L6-v2", served.address):
         assert_same_hits(printed(*search, "--vectors", out, "--model", model)["hits"], expected)
-    [quote, *_] = printed("ask", "Who kept bees?", "--vectors", out, "--quotes-only")["quotes"]
-    assert quote["text"].startswith("Its keeper kept bees")
+    quotes = printed("ask", "Who kept bees?", "--vectors", out)["quotes"]
+    assert any(quote["text"].startswith("Its keeper kept bees") for quote in quotes)
 
 
 def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):

@@ -27,6 +27,7 @@ from engine.evaluation.answers import (
 )
 from engine.generation.answer import Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.checks import CheckedSentence, UnknownWord
+from engine.generation.reading import AnswerSpan
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
@@ -159,6 +160,26 @@ def test_a_sentence_that_is_struck_out_does_not_count():
     assert row.f1 == 0
 
 
+def read(status, *texts):
+    """An answer whose best quote is `QUOTED`, with the words that the reader found."""
+    spans = tuple(
+        AnswerSpan("tower.md", 19, 19 + len(text), text, 0, 9.0 - n) for n, text in enumerate(texts)
+    )
+    return replace(answer(status, "In 1931."), spans=spans)
+
+
+def test_the_words_that_the_reader_found_are_scored_by_themselves():
+    exact = score_answer(question("1891|in 1891"), read("answered", "in 1891", "1932"), 1.0)
+    assert (exact.reading, exact.exact, exact.f1, exact.right) == ("in 1891", True, 1.0, True)
+    part = score_answer(question("1891"), read("unsure", "finished in 1891"), 1.0)
+    assert (part.exact, part.f1) == (False, pytest.approx(squad_f1("finished in 1891", "1891")))
+    refused = score_answer(question(), read("refused", "1891"), 1.0)
+    assert (refused.reading, refused.exact, refused.f1) == ("", False, 0)
+    assert not score_answer(question(""), read("answered", "1891"), 1.0).exact
+    by_text = score_answer(question("1931"), read("answered"), 1.0)  # the language model's
+    assert (by_text.exact, by_text.f1) == (False, pytest.approx(2 / 3))
+
+
 def test_a_refusal_shows_nothing():
     row = score_answer(question(), answer("refused", "In 1891.", hits=[hit(0, QUOTED)]), 1.0)
     assert (row.right, row.f1, row.wrong_confident) == (False, 0, False)
@@ -172,16 +193,16 @@ def test_an_answer_to_what_the_documents_do_not_hold_is_wrong():
     assert not score_answer(question(""), answer("unsure"), 1.0).wrong_confident
 
 
-def row(status="answered", confidence=0.5, right=True, answerable=True, f1=0.0, found=True):
+def row(status="answered", confidence=0.5, right=True, answerable=True, f1=0.0, found=True, exact=False):
     asked = question("1891" if answerable else "")
     quotes = (QUOTED,) if right else ()
     is_right = right and status != "refused"
-    return AnswerRow(asked, status, confidence, quotes, "", found, is_right, f1, 0.0, 0.0)
+    return AnswerRow(asked, status, confidence, quotes, "", found, is_right, f1, 0.0, 0.0, exact=exact)
 
 
 def test_each_metric_is_a_share_of_the_questions_that_count():
     rows = [
-        row("answered", right=True, f1=1.0),
+        row("answered", right=True, f1=1.0, exact=True),
         row("answered", right=False, f1=0.2, found=False),
         row("unsure", right=True),
         row("refused", right=False, found=False),
@@ -193,6 +214,7 @@ def test_each_metric_is_a_share_of_the_questions_that_count():
         {
             "found": 2 / 4,
             "right": 2 / 4,
+            "exact": 1 / 4,
             "f1": 1.2 / 4,
             "answered": 2 / 4,
             "refused_wrongly": 1 / 4,

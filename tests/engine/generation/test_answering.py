@@ -51,16 +51,16 @@ def null_scores(index, encoder):
 
 @pytest.fixture(scope="module")
 def reply(index, encoder, decoder, null_scores):
-    """A function that asks, with settings by their names; a text is checked only where asked for."""
+    """A function that asks for a text, with settings by their names; it is checked only where asked for."""
 
     def reply(
         question=QUESTION, model=decoder, index=index, server=None, reuse=None, check=False, **settings
     ):
-        settings.setdefault("null_scores", null_scores if index is own else None)
+        settings = {"write": True, "null_scores": null_scores if index is own else None} | settings
         callbacks, search, sampling = (
             {name: settings.pop(name) for name in names if name in settings}
             for names in (
-                ("null_scores", "on_text", "on_quotes", "stop"),
+                ("null_scores", "on_text", "on_found", "stop", "reader"),
                 ("k", "min_relevance", "retriever"),
                 ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"),
             )
@@ -356,7 +356,7 @@ def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passa
     reply, long_index, context
 ):
     events, settings = [], {"min_relevance": 0, "max_new_tokens": 2, "context": context}
-    callbacks = {"on_quotes": lambda quotes: events.append(tuple(quotes)), "on_text": events.append}
+    callbacks = {"on_found": lambda found: events.append(found.quotes), "on_text": events.append}
     answer = reply(index=long_index, **settings, **callbacks)
     assert events[0] == answer.quotes == best_sentences(answer.evidence, N_QUOTES)
     assert len(events) > 1

@@ -5,16 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.generation.confidence import (
-    INTERCEPT,
-    WEIGHTS,
-    confidence_figures,
+    LARGEST_SCORE,
+    QUOTE_WEIGHTS,
+    READING_WEIGHTS,
     confidence_of,
+    quote_figures,
+    reading_figures,
     status_of,
 )
+from engine.generation.reading import AnswerSpan
 from engine.retrieval.evidence import Quote
 
-SHARE = st.floats(0, 1)
-FIGURES = st.fixed_dictionaries(dict.fromkeys(WEIGHTS, SHARE))
+VALUE = st.floats(-LARGEST_SCORE, LARGEST_SCORE)
 QUESTION = "When was the tower finished?"
 
 
@@ -27,7 +29,7 @@ def quotes(*texts):
 
 
 def test_the_figures_are_those_of_the_best_sentence():
-    figures = confidence_figures(QUESTION, quotes("It was finished in 1891.", "Bees hum."), "", 2)
+    figures = quote_figures(QUESTION, quotes("It was finished in 1891.", "Bees hum."), "", 2)
     assert figures == {"lead": 0.5, "cosine": 0.6, "agreement": 0}
 
 
@@ -42,27 +44,46 @@ def test_the_figures_are_those_of_the_best_sentence():
     ],
 )
 def test_words_that_the_model_added_agree_with_the_quotes(text, agreement):
-    figures = confidence_figures(QUESTION, quotes("It was finished in 1891.", "It hums.", "Masons."), text, 2)
+    figures = quote_figures(QUESTION, quotes("It was finished in 1891.", "It hums.", "Masons."), text, 2)
     assert figures["agreement"] == agreement
 
 
 def test_only_what_is_quoted_counts():
     found = quotes("It was finished in 1891.", "Masons built it.")
-    assert [confidence_figures(QUESTION, found, "Masons.", n)["agreement"] for n in (1, 2)] == [0, 1]
-    assert set(confidence_figures(QUESTION, [], "In 1891.", 2).values()) == {0}
+    assert [quote_figures(QUESTION, found, "Masons.", n)["agreement"] for n in (1, 2)] == [0, 1]
+    assert set(quote_figures(QUESTION, [], "In 1891.", 2).values()) == {0}
+
+
+def spans(*read):
+    """Spans of these texts and scores."""
+    return [AnswerSpan("d.md", 9 * n, 9 * n + 4, text, 0, score) for n, (text, score) in enumerate(read)]
+
+
+def test_the_figures_of_a_reading_compare_it_with_no_answer_and_with_other_words():
+    found = spans(("1891", 5.0), ("in 1891", 4.5), ("1932", 2.0))
+    figures = reading_figures(found, quotes("It was finished in 1891."))
+    assert figures == {"score": 5.0, "lead of the reading": 3.0, "lead": 0.5, "cosine": 0.6}
+    alone = reading_figures(spans(("1891", 99.0)), [])
+    expected = dict.fromkeys(("score", "lead of the reading"), LARGEST_SCORE)
+    assert alone == {**expected, "lead": 0, "cosine": 0}
+    assert reading_figures(spans(("1891", -99.0)), [])["score"] == -LARGEST_SCORE
 
 
 def test_a_confidence_by_hand():
+    weights = QUOTE_WEIGHTS
     figures = {"lead": 1.0, "cosine": 0.5, "agreement": 0.0}
-    expected = 1 / (1 + exp(-(INTERCEPT + WEIGHTS["lead"] + 0.5 * WEIGHTS["cosine"])))
-    assert confidence_of(figures) == pytest.approx(expected)
+    expected = 1 / (1 + exp(-(weights["intercept"] + weights["lead"] + 0.5 * weights["cosine"])))
+    assert confidence_of(figures, weights) == pytest.approx(expected)
 
 
-@given(FIGURES, st.sampled_from(sorted(WEIGHTS)), SHARE)
-def test_a_larger_figure_never_lowers_the_confidence(figures, name, value):
-    other = figures | {name: value}
-    low, high = sorted((figures, other), key=lambda each: each[name])
-    assert 0 < confidence_of(low) <= confidence_of(high) < 1
+@pytest.mark.parametrize("weights", [QUOTE_WEIGHTS, READING_WEIGHTS])
+@given(data=st.data(), value=VALUE)
+def test_a_larger_figure_never_lowers_the_confidence(weights, data, value):
+    names = sorted(weights.keys() - {"intercept"})
+    figures = data.draw(st.fixed_dictionaries(dict.fromkeys(names, VALUE)))
+    name = data.draw(st.sampled_from(names))
+    low, high = sorted((figures, figures | {name: value}), key=lambda each: each[name])
+    assert 0 < confidence_of(low, weights) <= confidence_of(high, weights) <= 1
 
 
 def test_a_status_begins_at_its_threshold():

@@ -125,7 +125,7 @@ def test_a_thinking_template_is_asked_for_a_thought(decoder):
 
 
 TOWER = DOCUMENTS["tower.md"]
-SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), max_new_tokens=24)
+SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), max_new_tokens=24, write=True)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,257 @@
+"""The reader's words within documents: dates and amounts whole, each place once, and answers with them."""
+
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+from engine.documents.document import Chunk
+from engine.documents.splitters import Splitting
+from engine.generation.answer import N_QUOTES
+from engine.generation.answer_json import answer_json, found_answer_json
+from engine.generation.answering import ask
+from engine.generation.confidence import READING_WEIGHTS, confidence_of, reading_figures
+from engine.generation.reading import (
+    N_SPANS,
+    AnswerSpan,
+    has_short_answer,
+    next_reading,
+    question_spans,
+    read_passages,
+    whole_span,
+)
+from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
+from engine.models.reader import Span
+from engine.retrieval.index import Hit
+from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
+
+SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), refuse_threshold=0)
+
+
+def widened(text, part, question="What is it?"):
+    start = text.index(part)
+    own, end = whole_span(question, text, start, start + len(part))
+    return text[own:end]
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "whole"),
+    [
+        ("The rent is $1,250.00 a month, due on the first.", "1,250", "$1,250.00 a month"),
+        ("a fee of 20 EUR, monthly", "20", "20 EUR"),
+        ("It cost 3.5 million dollars per year then.", "3.5", "3.5 million dollars per year"),
+        ("worth €20bn in all", "20bn", "€20bn"),
+        ("seit dem 3. Oktober 1990 ist", "1990", "3. Oktober 1990"),
+        ("It began on March 4th, 1925.", "1925", "March 4th, 1925"),
+        ("from 5 May to 6 June 2020", "6", "6 June 2020"),
+        ("signed on 2024-05-06.", "2024", "2024-05-06"),
+        ("It grew by 12 % then.", "12", "12 %"),
+        ("at 25.5°C for", "25.5", "25.5°C"),
+        ("the 12-month term", "12", "12-month"),
+        ("In 1990 150 km were built.", "150", "150 km"),
+        ("at 5:30 pm sharp", "5", "5:30 pm"),
+        ("open 9:00 to 17:00", "17", "17:00"),
+        ("with 1,234,567 people", "234", "1,234,567"),
+        ("the light keeper's house", "keep", "keeper"),
+        ("42 in total", "42", "42"),
+        ("version 2.3.1 is", "3", "3"),
+        ("by forty masons in 1891", "forty masons", "forty masons"),
+        ("$5\na month", "5", "$5"),
+    ],
+)
+def test_dates_amounts_and_words_are_taken_whole(text, part, whole):
+    assert widened(text, part) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "question"),
+    [
+        ("It ended on 3 October 1990.", "1990", "In which year did it end?"),
+        ("It ended on 3 October 1990.", "3", "On which day of October 1990 did it end?"),
+        ("It takes 5 minutes.", "5", "How many minutes does it take?"),
+        ("The rent is $1,250.00 a month.", "$1,250.00", "What is the rent per month?"),
+    ],
+)
+def test_a_part_stays_where_the_question_asks_for_it(text, part, question):
+    assert widened(text, part, question) == part
+
+
+SHORT = """When was the tower finished?|In which year did the strike end?|Who painted it?|Whose idea was it?
+Where is the museum?|What is the rent per month?|Which colour does the flag have?|How many masons built it?
+How much does a ticket cost?|How long did it last?|How old is the keeper?|What does MMR stand for?
+Is the door red or blue?|Name the architect.|To whom was the letter sent?|And when does it close?
+By how much did it grow?|What percentage agreed?|tower finished when?|Can you tell me when it was finished?
+Do you know who painted it?|Could you please tell me where it is?|If it rains, when is it open?"""
+NO_SHORT = """Is the museum closed on Sundays?|Are dogs allowed?|Did the strike end in 1891?|And is it open?
+Can I bring my dog?|Has the tower been painted?|Why was it painted?|How do I reset the password?
+How does attention work?|How is bread made?|Explain the warranty.|Describe the building.|List all colours.
+Please summarise the agreement.|What are the steps to install it?|What is the difference between the two?
+For what reason was it closed?|Can you tell me why it failed?|Can you tell me how it works?
+Do you know if dogs are allowed?|Tell me how to cancel the contract.|WHY?|How come?"""
+
+
+@pytest.mark.parametrize(("questions", "is_short"), [(SHORT, True), (NO_SHORT, False)])
+def test_questions_of_yes_and_no_of_reasons_ways_and_lists_have_no_short_answer(questions, is_short):
+    asked = questions.replace("\n", "|").split("|")
+    assert [each for each in asked if has_short_answer(each) is not is_short] == []
+
+
+def span(text, start=0, score=0.0, document="d.md"):
+    return AnswerSpan(document, start, start + len(text), text, 0, score)
+
+
+def test_the_next_reading_says_something_else():
+    first, same, part, other = span("in 1891"), span("In 1891", 20), span("1891", 40), span("in 1932", 60)
+    assert next_reading([first, same, part, other]) == other
+    assert next_reading([part, first]) is None
+    assert next_reading([first]) is next_reading([]) is None
+
+
+def test_sentences_that_are_questions_are_found():
+    text = "It is old. When was it built? (Who knows?) It was built in 1891."
+    found = [text[start:end].strip() for start, end in question_spans(text)]
+    assert found == ["When was it built?", "(Who knows?)"]
+
+
+def hits_of(text, *places, document="d.md"):
+    return [Hit(Chunk(document, start, end, text[start:end], 9), 0.5) for start, end in places]
+
+
+REPORT = (
+    "What was the total revenue in 2011? The total revenue in 2012 was $1,250.00 a month. "
+    "The keeper of the lighthouse kept bees."
+)
+
+
+def test_words_are_found_whole_with_their_place_in_the_document_and_not_in_questions(reader):
+    text = f"Preface.\n\n{REPORT}"
+    hits = [*hits_of(DOCUMENTS["bread.md"], (0, 59), document="b.md"), *hits_of(text, (10, len(text)))]
+    found = read_passages("What was the total revenue?", hits, reader)
+    assert (found[0].text, found[0].document, found[0].place) == ("$1,250.00 a month", "d.md", 1)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    assert len(found) <= N_SPANS
+    texts = {"d.md": text, "b.md": DOCUMENTS["bread.md"]}
+    for each in found:
+        assert texts[each.document][each.start : each.end] == each.text
+        assert "2011" not in each.text
+
+
+def test_passages_that_overlap_give_each_place_once(reader):
+    hits = hits_of(REPORT, (0, 90), (36, len(REPORT)), (0, len(REPORT)))
+    found = read_passages("What was the total revenue?", hits, reader)
+    assert [each.text for each in found].count("$1,250.00 a month") == 1
+    places = sorted((each.start, each.end) for each in found)
+    assert all(end <= start for (_, end), (start, _) in pairwise(places))
+    assert read_passages("What was the total revenue?", [], reader) == ()
+
+
+def test_a_place_keeps_its_best_score_where_widening_makes_two_spans_one():
+    parts = [Span(0, 66, 71, 3.0), Span(0, 72, 74, 2.0)]  # of the amount
+    reader = SimpleNamespace(read=lambda *arguments: parts)
+    [only] = read_passages("What was the revenue?", hits_of(REPORT, (0, len(REPORT))), reader)
+    assert (only.text, only.score) == ("$1,250.00 a month", 3.0)
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    return index_of_documents(DOCUMENTS, encoder)
+
+
+@pytest.fixture(scope="module")
+def answer(index, encoder, reader):
+    """A function that asks without a language model."""
+
+    def answer(question=QUESTION, reader=reader, index=index, **settings):
+        return ask(question, index, encoder, settings=replace(SETTINGS, **settings), reader=reader)
+
+    return answer
+
+
+def test_an_answer_is_read_judged_and_quoted_without_a_language_model(answer):
+    found = answer()
+    assert (found.reading.text, found.reading.document) == ("1891", "tower.md")
+    assert found.quotes[0].holds("tower.md", found.reading.start)
+    assert (found.written, found.text, found.sources) == (None, "", ())
+    expected = confidence_of(reading_figures(found.spans, found.evidence), READING_WEIGHTS)
+    assert found.judged.confidence == expected
+    assert 0 < found.timed.reader_s < found.timed.until_quotes_s
+    refused = answer(answer_threshold=1, refuse_threshold=1)
+    assert refused.judged.status == "refused"
+    assert refused.spans
+    assert refused.reading is refused.other_reading is None
+
+
+def test_what_a_few_words_do_not_answer_is_quoted(answer):
+    found = answer("Why was the Vardholm tower finished?")
+    assert found.spans
+    assert found.reading is found.other_reading is None
+    assert found.judged.confidence == answer("Why was the Vardholm tower finished?", None).judged.confidence
+    without = answer(reader=None)
+    assert (without.spans, without.reading, without.timed.reader_s) == ((), None, pytest.approx(0, abs=1e-3))
+    assert without.quotes[0].text == DOCUMENTS["tower.md"]
+
+
+def test_the_sentence_of_the_reading_is_quoted_first_and_a_close_second_one_shown(answer):
+    found = answer()
+    bread, tower = (next(q for q in found.evidence if q.document == d) for d in ("bread.md", "tower.md"))
+    spans = (
+        AnswerSpan("bread.md", 20, 31, "ten minutes", bread.place, 3.0),
+        AnswerSpan("bread.md", 24, 31, "minutes", bread.place, 2.9),
+        AnswerSpan("tower.md", 35, 39, "1891", tower.place, 1.5),
+    )
+    other = replace(found, spans=spans)
+    assert other.quotes == (bread, tower)
+    assert len(other.quotes) == N_QUOTES
+    assert other.other_reading == spans[2]
+    far = replace(spans[2], score=0.9)
+    assert replace(found, spans=(*spans[:2], far)).other_reading is None
+
+
+def test_an_answer_within_a_document_of_questions_is_no_question(answer, encoder):
+    text = "## When was the Vardholm tower finished?\n\nThe Vardholm tower was finished in 1891.\n"
+    found = answer(index=index_of_documents({"faq.md": text}, encoder, Splitting(chunk_tokens=64)))
+    assert found.reading.text == "1891"
+    assert [quote.text for quote in found.quotes] == ["The Vardholm tower was finished in 1891."]
+
+
+def test_what_was_found_is_told_before_the_text_is_written(index, encoder, decoder, reader):
+    events = []
+    answer = ask(
+        QUESTION,
+        index,
+        encoder,
+        Writer(decoder),
+        replace(SETTINGS, write=True, check=False, max_new_tokens=4),
+        on_found=events.append,
+        on_text=events.append,
+        reader=reader,
+    )
+    found, *pieces = events
+    assert (found.reading, found.quotes, found.text) == (answer.reading, answer.quotes, "")
+    assert "".join(pieces).strip() == answer.text != ""
+    assert found.judged == replace(answer.judged, sentences=())
+    unrelated = replace(SETTINGS, search=SearchSettings(min_relevance=100))
+    assert not ask(QUESTION, index, encoder, settings=unrelated, on_found=events.append).retrieved.relevant
+    assert len(events) == 1 + len(pieces)
+
+
+def test_the_json_has_the_words_with_their_place_or_null(answer):
+    found = answer()
+    content = answer_json(found)
+    assert content["answer"] == {
+        "text": "1891",
+        "document": "tower.md",
+        "start": 35,
+        "end": 39,
+        "score": round(found.spans[0].score, 4),
+    }
+    assert found_answer_json(found).items() <= content.items()
+    assert content["timings"]["reader_s"] > 0
+    for other in (
+        answer(answer_threshold=1, refuse_threshold=1),
+        answer("Why was the Vardholm tower finished?"),
+        answer(reader=None),
+    ):
+        assert answer_json(other)["answer"] is answer_json(other)["other_answer"] is None
