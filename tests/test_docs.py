@@ -100,7 +100,7 @@ def command_tables():
         words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
         commands.append((f"`{' '.join([name, *words])}`", " ".join(command.help.split())))
         for each in command.params:
-            if each not in arguments:
+            if each not in arguments and not each.hidden:
                 shown = each.show_default if isinstance(each.show_default, str) else each.default
                 fixed = "" if shown is None or shown is False or shown == "" else f"`{shown}`"
                 options.setdefault((f"`{each.opts[-1]}`", each.help, fixed), []).append(name)
@@ -117,7 +117,7 @@ def command_guide():
 
 
 def lines_of(path, start):
-    return re.findall(rf"{re.escape(start)} (\w+)(.*)", path.read_text(encoding="utf-8"))
+    return re.findall(rf"{re.escape(start)} (\w[\w-]*)(.*)", path.read_text(encoding="utf-8"))
 
 
 def rows(path, heading):
