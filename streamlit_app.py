@@ -38,8 +38,8 @@ ASK = page(
     "ask",
     "Ask your documents",
     "forum",
-    "The sentences of your documents that answer a question best are quoted; a small language model puts "
-    "them into words, which are checked. Every step is open below: passages, scores, prompt and times.",
+    "The words of your documents that answer a question, and how sure that is. Every step is open below: "
+    "passages, scores and times.",
     default=True,
 )
 DOCUMENTS = page(

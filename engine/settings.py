@@ -241,6 +241,15 @@ SETTINGS: dict[str, Setting] = {
         low=0,
         high=100,
     ),
+    "write": Setting(
+        "Write a text by the language model too",
+        "answer",
+        DEFAULT_ANSWER.write,
+        "Have the language model add a text of its own to the words and sentences found, each of its "
+        "sentences checked.",
+        "It takes longer, and makes more mistakes. A button below each answer has it written for one "
+        "question.",
+    ),
     "max_prompt_tokens": Setting(
         "Prompt budget",
         "answer",

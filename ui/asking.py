@@ -20,15 +20,17 @@ from engine.generation.answer import Answer, Written
 from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.prefix_cache import PrefixCache
+from engine.generation.reading import AnswerSpan
 from engine.generation.server import Server
 from engine.generation.settings import DEFAULT_SEARCH
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import Model
+from engine.retrieval.evidence import LONGEST_SENTENCE, CandidateSentence, short_sentences
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 from ui.current import set_passage, set_question
 from ui.jobs import Job, follow
-from ui.models import load_decoder
+from ui.models import decoder_name, load_decoder, load_reader, model_name
 from ui.server_settings import limits
 from ui.settings import Settings
 from ui.text import escape_markdown, text_html
@@ -67,8 +69,8 @@ class Asked:
             "the chunks": ((before.cut, before.pooling), (now.cut, now.pooling)),
             "the search": ((before.answer.search, before.index_kind), (now.answer.search, now.index_kind)),
             "the answer": (
-                replace(before.answer, search=DEFAULT_SEARCH),
-                replace(now.answer, search=DEFAULT_SEARCH),
+                replace(before.answer, search=DEFAULT_SEARCH, write=False),  # a text only adds to an answer
+                replace(now.answer, search=DEFAULT_SEARCH, write=False),
             ),
         }
         return [name for name, (old, new) in pairs.items() if old != new]
@@ -89,14 +91,14 @@ def keep_newest(used: PrefixCache, room: int) -> None:
                 cache.clear()
 
 
-def queue_question(question: str, turns: tuple[Turn, ...] | None = None) -> None:
-    """Keep a question until a run of a page starts to answer it.
+def queue_question(question: str, turns: tuple[Turn, ...] | None = None, write: bool = False) -> None:
+    """Keep a question until a run of a page starts to answer it, by a text too where ``write`` says so.
 
     A page may have to index documents first, and any click meanwhile interrupts the run in which the button
     was pressed. With ``turns`` the question is answered as it stands, as one that follows on these; without,
     it is added to the conversation if it follows on it.
     """
-    st.session_state["queued_question"], st.session_state["queued_turns"] = question, turns
+    st.session_state.update(queued_question=question, queued_turns=turns, queued_write=write)
 
 
 def question_form(key: str) -> None:
@@ -129,6 +131,7 @@ def drop_queued_question() -> None:
     """Drop the question that waits to be answered."""
     st.session_state.pop("queued_question", None)
     st.session_state.pop("queued_turns", None)
+    st.session_state.pop("queued_write", None)
 
 
 def has_asked() -> bool:
@@ -181,7 +184,10 @@ def start_answer(
     if "answer_job" in state:
         state["answer_job"].stop()
     cache, room = session_prefix_cache(), limits().kept_mb * 1_000_000
-    writer = Writer(load_decoder(), server, cache)
+    if state.get("queued_write"):
+        settings = replace(settings, answer=replace(settings.answer, write=True))
+    writer = Writer(load_decoder(), server, cache) if settings.answer.write else None
+    reader, _ = load_reader()
     own, turns = question, state.get("queued_turns") or ()
     if state.get("queued_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, model, null_scores)
@@ -202,6 +208,7 @@ def start_answer(
                 stop=lambda: not job.take_turn(),
                 turns=asked.turns,
                 on_thought=job.write_aside,
+                reader=reader,
             )
         finally:
             keep_newest(cache, room)
@@ -250,13 +257,44 @@ def last_answer() -> Answer | None:
 
 
 def store_answer(job: Job[Answer]) -> Answer:
-    """Wait for an answer, keep it as the session's last, with its first quote as the passage of all pages."""
-    answer = job.result()
+    """Wait for an answer, keep it as the session's last, with its sentence as the passage of all pages."""
+    answer, asked = job.result(), last_asked()
     if answer is not last_answer():
         st.session_state["answer"] = answer
-        for quote in answer.quotes[:1]:
-            set_passage(quote.document, quote.start, quote.end)
+        if asked and (sentence := answering_sentence(answer, asked.documents)):
+            set_passage(sentence.document, sentence.start, sentence.end)
     return answer
+
+
+def answering_sentence(answer: Answer, documents: Mapping[str, Document]) -> CandidateSentence | None:
+    """Return the sentence of the words that the reader found, else the first one quoted."""
+    if answer.reading:
+        return sentence_of(answer.reading, documents[answer.reading.document].text)
+    return answer.quotes[0] if answer.quotes else None
+
+
+def sentence_of(words: AnswerSpan, text: str) -> CandidateSentence:
+    """Return the sentence of a document's text that the reader's words begin in, up to their end at least."""
+    start, end = words.start, words.end
+    around = short_sentences(text, max(0, start - LONGEST_SENTENCE), end + LONGEST_SENTENCE)
+    for first, last in around:
+        if first <= words.start < last:
+            start, end = first, max(last, end)
+    return CandidateSentence(words.document, start, end, text[start:end], words.place)
+
+
+def text_button(asked: Asked, server: Server | None = None) -> None:
+    """Draw the button that has a language model write a text for a question, besides what was found."""
+    model = server.model if server else model_name(decoder_name())
+    st.button(
+        f"Have {escape_markdown(model or 'the server')} write it in sentences",
+        key="write-text",
+        icon=":material/edit_note:",
+        on_click=queue_question,
+        args=(asked.question, asked.turns, True),
+        help="It reads the best sentences, and each of its own is checked against them. The model is loaded "
+        "first, and downloaded if it is not here.",
+    )
 
 
 def reason_unavailable(written: Written, decoder: Decoder) -> str:

@@ -17,11 +17,14 @@ import streamlit as st
 
 from engine import Decoder, Encoder
 from engine.documents.document import Chunk
+from engine.errors import ModelFileError, ModelUnavailableError
 from engine.evaluation.sweep_cost import token_seconds
 from engine.generation.listed_decoders import read_rate
+from engine.kernels.primitives import has_op_tape
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import Dense
 from engine.models.kv_cache import KV_BITS
+from engine.models.reader import Reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
@@ -84,6 +87,26 @@ def shared_encoder() -> Encoder:
     return encoder
 
 
+def load_reader() -> tuple[Reader | None, str]:
+    """Return the reader; where it cannot be loaded None, and the reason."""
+    try:
+        return shared_reader(), ""
+    except (ModelFileError, ModelUnavailableError) as error:
+        return None, str(error)
+
+
+@st.cache_resource(show_spinner=False)
+def shared_reader() -> Reader:
+    """Load the reader with the encoder's embeddings, or those of the default one, downloaded the first time.
+
+    An error is not kept: the next call tries again.
+    """
+    encoder = shared_encoder()
+    if encoder.name != DEFAULT_ENCODER:
+        encoder = Encoder.load(DEFAULT_ENCODER, on_progress=download_progress(DEFAULT_ENCODER))
+    return Reader.load(encoder=encoder)
+
+
 def decoder_name() -> str:
     """Return the name, path or Hugging Face id of the session's decoder."""
     return st.session_state.get("decoder", DECODER)
@@ -122,6 +145,8 @@ def chosen_decoder(name: str, _kv_bits: int) -> Decoder:
 
 def read_decoder(name: str, _kv_bits: int) -> Decoder:
     """Read a decoder, downloading it the first time."""
+    with st.spinner("Compiling for this processor, once: half a minute or so…", show_time=True):
+        has_op_tape()
     with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
         return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
 

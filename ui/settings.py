@@ -52,6 +52,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         setting_widget("k")
         setting_widget("min_relevance")
     with st.expander("Answer", icon=":material/edit_note:"):
+        setting_widget("write")
         setting_widget("max_prompt_tokens")
         setting_widget("max_new_tokens")
         setting_widget("think")
@@ -67,7 +68,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
 
 
 def answer_settings(
-    values: Mapping[str, Any], sampling: Sampling = DEFAULT_ANSWER.sampling, write: bool = True
+    values: Mapping[str, Any], sampling: Sampling = DEFAULT_ANSWER.sampling
 ) -> AnswerSettings:
     """Return the settings of a search and an answer from the values of the widgets, by their keys."""
     return AnswerSettings(
@@ -78,7 +79,7 @@ def answer_settings(
         values["context"],
         values["answer_threshold"] / 100,  # the widgets are in percent
         values["refuse_threshold"] / 100,
-        write,
+        values["write"],
         think=values["think"],
     )
 

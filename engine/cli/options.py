@@ -151,9 +151,7 @@ class AnsweringOptions:
     answer_threshold: float = DEFAULT_ANSWER.answer_threshold
     refuse_threshold: float = DEFAULT_ANSWER.refuse_threshold
     think: bool = default("think")
-    write: Annotated[
-        bool, typer.Option("--write", help="Have the decoder add a text of its own, each sentence checked.")
-    ] = False
+    write: bool = default("write")
     quotes_only: Annotated[bool, typer.Option("--quotes-only", hidden=True)] = False
     kv_bits: Annotated[
         int,

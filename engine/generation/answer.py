@@ -8,7 +8,7 @@ from engine.generation.checks import CheckedSentence
 from engine.generation.confidence import AnswerStatus
 from engine.generation.generated_token import FinishReason
 from engine.generation.prompt import Prompt, Source
-from engine.generation.reading import CLOSE, AnswerSpan, has_short_answer, next_reading
+from engine.generation.reading import CLOSE, AnswerSpan, has_short_answer, is_english, next_reading
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
@@ -159,6 +159,12 @@ class Answer:
     judged: Judged
     timed: Timings
     spans: tuple[AnswerSpan, ...] = ()  # the reader's, best first; none without a reader
+
+    @property
+    def is_english(self) -> bool:
+        """Whether question and passages are in the language that the reader was trained on."""
+        passages = "\n".join(hit.chunk.text for hit in self.retrieved.hits)
+        return is_english(self.question) and is_english(passages)
 
     @property
     def reading(self) -> AnswerSpan | None:

@@ -82,7 +82,8 @@ def ask(
     turns
         Earlier turns of the conversation, for the prompt: `follow_up` returns them with the question.
     reader
-        Finds the answer's words; without one there are quotes only.
+        Finds the answer's words; without one there are quotes only, as there are in other languages than
+        English.
     """
     if settings.write:
         if writer is None:
@@ -114,7 +115,7 @@ def find_answer(
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
     ranked = perf_counter()
-    spans = read_passages(question, retrieved.hits, reader) if reader else ()
+    spans = read_passages(question, retrieved.hits, reader) if reader and answer.is_english else ()
     timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
     return judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
 

@@ -65,6 +65,18 @@ NO_SPAN = re.compile(
     re.IGNORECASE,
 )
 
+WORD, LATIN = re.compile(r"[^\W\d_]+"), re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
+# The commonest words of eleven languages that are written in Latin letters, without those of English.
+OTHER_LANGUAGES = (
+    "der die das den dem des und ist sind ein eine einer von mit auf wie wer wo wann warum welche wurde "
+    "nicht le la les du et est une dans pour que qui quand quel quelle sont "
+    "el los las del es una por con para como cuando donde quien "
+    "il gli di che della nel sono chi dove quando perché "
+    "os da em um uma foi onde quem het een van wie waar wanneer werd zijn voor "
+    "och og att det som av är hvem hvor jest się kto kiedy gdzie "
+    "bir ne ile kim ja oli mikä kuka yang dan apa siapa dari este care cine"
+)
+
 
 @dataclass(frozen=True)
 class AnswerSpan:
@@ -85,6 +97,23 @@ class AnswerSpan:
 def has_short_answer(question: str) -> bool:
     """Whether a few words can answer a question: not those of yes or no, of reasons, ways and lists."""
     return NO_SPAN.match(POLITE.sub("", question.strip(), 1)) is None
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is English, the language of the reader's training, as far as its commonest words tell.
+
+    It is not if most of its letters are not Latin, or if it has two or more words of `OTHER_LANGUAGES` or
+    with accents, and fewer English stop words. Names and tables, which have neither, pass as English.
+    """
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
+
+    found = WORD.findall(text.casefold())
+    letters = "".join(found)
+    if 2 * len(LATIN.findall(letters)) < len(letters):
+        return False
+    others = set(OTHER_LANGUAGES.split())
+    n_other = sum(word in others or not word.isascii() for word in found)
+    return n_other < 2 or n_other <= sum(word in STOPWORDS_EN_PLUS for word in found)
 
 
 def read_passages(question: str, hits: Sequence[Hit], reader: Reader) -> tuple[AnswerSpan, ...]:

@@ -1,19 +1,22 @@
 """An answer with its sources, its timing and its prompt."""
 
 from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import urlsplit
 
 import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
 from engine.generation.answer import Answer, Retrieval, Written
-from engine.retrieval.evidence import Quote
+from engine.generation.prompt import Source
+from engine.generation.reading import AnswerSpan
+from engine.generation.server import Server
+from engine.retrieval.evidence import CandidateSentence
 from engine.wording import counted
-from pages.ask.evidence import place_words, show_model_words, show_quotes, show_status
+from pages.ask.evidence import show_found, show_model_words
+from pages.ask.excerpts import place_words, words_and_quotes
 from pages.ask.marked_text import from_place, in_context
 from pages.ask.timing import show_timing
-from ui.asking import Asked
+from ui.asking import Asked, answering_sentence
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
 from ui.current import open_diagnosis
@@ -39,8 +42,8 @@ SCORE_HELP = (
     "the lead over the next passage."
 )
 RIGHT_HELP = (
-    "Keeps the question with the first quote as the passage that answers it, on the page “Questions”. From a "
-    "few dozen on, “Best settings” can tell which settings answer your questions best."
+    "Keeps the question with the answer's sentence as the passage that answers it, on the page “Questions”. "
+    "From a few dozen on, “Best settings” can tell which settings answer your questions best."
 )
 LEFT_OUT_HELP = (
     "The retriever decides the order, the cosine decides the relevance: a passage that shares words with "
@@ -49,32 +52,62 @@ LEFT_OUT_HELP = (
 )
 
 
-def show_answer(answer: Answer, asked: Asked) -> None:
-    """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
+def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> None:
+    """Draw an answer: what was found, a model's words, and sources, timing and prompt below.
+
+    ``server`` is the one that would write a text.
+    """
     report = Report(*question_parts(answer, asked))
     if not answer.retrieved.relevant:
         show_nothing_found(report, answer.retrieved)
-        show_next_steps(report, answer, asked.typed)
+        show_next_steps(report, answer, asked)
         keep_settings(report, asked)
         return
-    show_status(report, answer.judged)
-    show_quotes(report, answer.quotes, asked.documents, len(answer.sources))
+    show_found(report, answer, asked.documents, answer.sources)
     if answer.judged.status != "refused":
-        show_model_words(report, answer)
-    n_passages = counted(len(answer.retrieved.hits), "passage")
-    report.caption(f"Quotes: the documents' own words, from {n_passages}. {written_by(answer)}")
-    show_next_steps(report, answer, asked.typed)
-    sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
+        with st.container(border=True):
+            show_model_words(report, answer, asked, server)
+    show_next_steps(report, answer, asked)
+    names = ["Sources", "In the documents", "Timing", *(["Exact prompt"] if answer.written else [])]
+    sources, document, timing, *prompt = st.tabs(names)
     with sources:
         show_sources(report, answer, asked.documents)
     with document:
         show_documents(answer, asked.documents)
     with timing:
         show_timing(report, answer)
-    with prompt:
-        if answer.written is not None:
+    if answer.written:
+        with prompt[0]:
             show_prompt(answer.written, answer.timed.writing.answer_tokens)
     keep_settings(report, asked)
+
+
+def pieces_of(answer: Answer) -> list[tuple[int, Source]]:
+    """Return what an answer rests on, best first, each with the place of its passage among the hits.
+
+    That is what the model read. Where none wrote, it is the words and sentences found, numbered by passage.
+    """
+    if answer.written:
+        return [*zip(answer.written.source_places, answer.sources, strict=True)][::-1]
+    words, quotes = words_and_quotes(answer)
+    found: list[AnswerSpan | CandidateSentence] = [*words, *quotes]
+    places, hits = list(dict.fromkeys(each.place for each in found)), answer.retrieved.hits
+    return [
+        (
+            each.place,
+            Source(
+                1 + places.index(each.place),
+                each.document,
+                each.start,
+                each.end,
+                each.text,
+                hits[each.place].score,
+                n_tokens=0,
+                cut=False,
+            ),
+        )
+        for each in found
+    ]
 
 
 def question_parts(answer: Answer, asked: Asked) -> Iterator[Html]:
@@ -98,54 +131,44 @@ def keep_settings(report: Report, asked: Asked) -> None:
     report.parts += [element("h2", "Settings"), facts(about | settings)]
 
 
-def written_by(answer: Answer) -> str:
-    """Say which model wrote the text that is shown, nothing where none is."""
-    written = answer.written
-    if answer.judged.status == "refused" or written is None or not written.text:
-        return ""
-    name, server = written.model, written.server
-    writer = f"{name} at {urlsplit(server).netloc}" if server else f"a small model ({name})"
-    return f"Written by {writer}, which makes mistakes: check it against them."
-
-
-def show_next_steps(report: Report, answer: Answer, question: str) -> None:
+def show_next_steps(report: Report, answer: Answer, asked: Asked) -> None:
     """Draw the buttons that follow an answer; the last one saves the report, titled by the question."""
+    sentence = answering_sentence(answer, asked.documents)
     with st.container(horizontal=True):
         # A label names its document: an answer can be kept if the name is that of one document.
-        names = [stem(quote.document) for quote in answer.quotes[:1]]
         is_given = answer.judged.status != "refused"
-        if is_given and any(len(documents_called(name)) == 1 for name in names):
+        if sentence and is_given and len(documents_called(stem(sentence.document))) == 1:
             st.button(
                 "It is right",
                 icon=":material/thumb_up:",
                 help=RIGHT_HELP,
                 on_click=keep,
-                args=(answer.question, answer.quotes[0]),
+                args=(answer.question, sentence),
             )
         if st.button("Why was it not found?", icon=":material/troubleshoot:"):
             hits = answer.retrieved.hits
             nearest = hits[0].chunk.document if hits else None
-            open_diagnosis(answer.question, answer.quotes[0].document if answer.quotes else nearest)
+            open_diagnosis(answer.question, sentence.document if sentence else nearest)
         if answer.text and st.button("Look inside", icon=":material/account_tree:"):
             st.switch_page("pages/inside/answer/page.py")
         if st.button("Find better settings", icon=":material/science:"):
             st.switch_page("pages/improve/settings/page.py")
-        report.button("answer", question)
+        report.button("answer", asked.typed)
 
 
-def keep(question: str, quote: Quote) -> None:
+def keep(question: str, quote: CandidateSentence) -> None:
     """Keep a question with the sentence that answers it."""
     passage = Reference(quote.text, quote.start, quote.end)
     keep_label(LABELLED, question, stem(quote.document), passage)
     st.toast("Kept as a labelled question on the page “Questions”.", icon=":material/bookmark_added:")
 
 
-def show_left_out(report: Report, found: Retrieval, read: Collection[int]) -> None:
-    """List the passages that were found and not read by the model, which read those at some places."""
+def show_left_out(report: Report, found: Retrieval, read: Collection[int], used: str) -> None:
+    """List the passages that were found and not ``used``, as those at some places were."""
     unread = [place for place in found.relevant if place not in read]
     n_passages = counted(len(found.hits), "passage")
     if unread:
-        with report.expander(f"Found, and not read by the model: {len(unread)} of {n_passages}"):
+        with report.expander(f"Found, and not {used}: {len(unread)} of {n_passages}"):
             report.caption("None of their sentences is among the best.")
             for place in unread:
                 show_hit(report, found, place)
@@ -162,43 +185,47 @@ def show_left_out(report: Report, found: Retrieval, read: Collection[int]) -> No
 
 
 def show_sources(report: Report, answer: Answer, documents: Mapping[str, Document]) -> None:
-    """List what the model read, each piece marked in its surroundings."""
+    """List what an answer rests on, the pieces of each number marked in their surroundings."""
     report.parts.append(element("h2", "Sources"))
-    found, written = answer.retrieved, answer.written
-    places = written.source_places if written else ()
-    for place, source in reversed([*zip(places, answer.sources, strict=True)]):
+    found, written, pieces = answer.retrieved, answer.written, pieces_of(answer)
+    places = {source.number: place for place, source in pieces}
+    for number, place in places.items():
+        own = [source for _, source in pieces if source.number == number]
         with st.container(border=True):
-            document = documents[source.document]
-            where = place_words(document, source.start, source.end)
-            cut = " · cut to fit the prompt" if source.cut else ""
+            document = documents[own[0].document]
+            first, last = min(each.start for each in own), max(each.end for each in own)
+            tokens = f" · {counted(own[0].n_tokens, 'token')} {AS_DECODER_COUNTS}" if written else ""
+            cut = " · cut to fit the prompt" if own[0].cut else ""
             report.text(
-                f"{passage_label(source.number, source_colour(source.number))} "
-                f"{escape_html(f'{source.document} · {where}')} · "
-                f"{counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
+                f"{passage_label(number, source_colour(number))} "
+                f"{escape_html(f'{document.name} · {place_words(document, first, last)}')}{tokens}{cut}"
             )
             report.caption(
                 f"from the passage of rank {place + 1} by {retriever_name(found)} · "
                 f"{score_words(found, place)}",
                 SCORE_HELP,
             )
-            report.text(in_context(document, [source], PASSAGE_CONTEXT))
-            show_look_inside(found.hits[place].chunk, f"source-{source.number}")
+            report.text(in_context(document, own, PASSAGE_CONTEXT))
+            show_look_inside(found.hits[place].chunk, f"source-{number}")
     if written and written.prompt.left_out:
         report.caption(f"{len(written.prompt.left_out)} more did not fit the prompt budget.")
-    show_left_out(report, found, places)
+    show_left_out(report, found, places.values(), "read by the model" if written else "quoted")
     show_closeness(found)
 
 
 def show_documents(answer: Answer, documents: Mapping[str, Document]) -> None:
-    """Draw a whole document with its sources marked."""
-    names = [name for name in documents if any(source.document == name for source in answer.sources)]
+    """Draw a whole document with what the answer rests on marked."""
+    sources = [source for _, source in pieces_of(answer)]
+    names = [name for name in documents if any(source.document == name for source in sources)]
     name = st.selectbox("Document", names, key="shown_document") or names[0]
-    own = [source for source in answer.sources if source.document == name]
-    starts = {f"[{source.number}]": source.start - PASSAGE_CONTEXT for source in reversed(own)}
+    own = [source for source in sources if source.document == name]
+    starts: dict[str, int] = {}
+    for source in own:
+        starts.setdefault(f"[{source.number}]", source.start - PASSAGE_CONTEXT)
     begin = st.segmented_control(
         "Begin at", [*starts, BEGINNING], default=next(iter(starts)), key=f"begin-{answer.question}-{name}"
     )
-    st.caption(f"{counted(len(own), 'passage')} marked, of {len(documents[name].text):,} characters.")
+    st.caption(f"{counted(len(own), 'place')} marked, of {len(documents[name].text):,} characters.")
     show_text(from_place(documents[name], own, starts.get(begin or "", 0), DOCUMENT_CHARACTERS), height=480)
 
 

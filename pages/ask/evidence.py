@@ -1,24 +1,26 @@
-"""The top of an answer: its status and confidence, the quotes, and the model's text with its checks."""
+"""The top of an answer: how sure it is, the words found, the quotes, and a model's text with its checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.documents.sentences import unwrapped
 from engine.generation.answer import Answer, Judged
 from engine.generation.checks import CheckedSentence
-from engine.retrieval.evidence import Quote, heads_above
-from ui.asking import THOUGHT_ICON
-from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
+from engine.generation.prompt import Source
+from engine.generation.reading import AnswerSpan, has_short_answer
+from engine.generation.server import Server
+from pages.ask.excerpts import Excerpt, excerpt_html, excerpt_source, excerpts, words_and_quotes, words_in
+from ui.asking import THOUGHT_ICON, Asked, sentence_of, text_button
+from ui.colours import FAINT, QUOTE_EDGE, REMOVED
 from ui.nothing_found import no_text_words
 from ui.report import Report, element, paragraph
-from ui.text import Strong, faint_html, mark_html, show_text
+from ui.text import Strong, show_text
 
-CONTEXT = 120  # characters of its paragraph shown on either side of a quoted sentence
 SUPPORT_HELP = (
     "Each sentence of the model is checked against its sources, below: the sentences or passages that it "
     "read. Numbers, names and rare words that occur in no source are underlined. A sentence with such a "
@@ -26,10 +28,14 @@ SUPPORT_HELP = (
     "model has made it up."
 )
 CONFIDENCE_HELP = (
-    "How often answers like this one were right on labelled questions: it depends on how far the first "
-    "sentence leads over all others, on its similarity with the question, and on how far the model's words "
-    "agree with the quotes. The thresholds are under Answer in the sidebar."
+    "How often answers like this one were right on labelled questions. For words it depends on how much more "
+    "the reader believes in them than in no answer and in the next reading, for sentences alone on how far "
+    "the first one leads over all others, and for both on the similarity of question and sentence. The "
+    "thresholds are under Answer in the sidebar."
 )
+NO_SHORT_ANSWER = "A few words cannot answer a question such as this one. The sentences that answer it best:"
+NOT_ENGLISH = "The reader was trained on English: quotes only."
+LONG_ANSWER = 60  # characters, from which on its words are drawn less large
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ STATUSES = {
         "Unsure",
         ":material/help:",
         "orange",
-        "The closest sentences are below. They may not answer the question: read them first.",
+        "The closest of what was found is below. It may not answer the question: read it first.",
     ),
     "refused": Status(
         "Refused",
@@ -77,130 +83,82 @@ def show_status(report: Report, judged: Judged) -> None:
         report.caption(f"{status.meaning} {status.advice}".strip())
 
 
-def show_quotes(
-    report: Report, quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int
+def show_found(
+    report: Report, answer: Answer, documents: Mapping[str, Document], sources: Sequence[Source] = ()
 ) -> None:
-    """Draw the quoted sentences, each marked in its surroundings.
+    """Draw how sure an answer is, the words found in their sentence, the second reading, and the quotes."""
+    status, (words, quotes) = answer.judged.status, words_and_quotes(answer)
+    if not answer.is_english:
+        report.caption(NOT_ENGLISH)
+    show_status(report, answer.judged)
+    if status != "refused" and not has_short_answer(answer.question):
+        report.caption(NO_SHORT_ANSWER)
+    if not words:
+        show_excerpts(report, excerpts(quotes, documents, sources))
+        return
+    is_sure = status == "answered"
+    size = "2rem" if is_sure and len(words[0].text) <= LONG_ANSWER else "1.4rem"
+    report.text(words_html(words[0], f"font-size:{size};font-weight:{700 if is_sure else 500}"))
+    sentences = [sentence_of(each, documents[each.document].text) for each in words]
+    first, *rest = excerpts([sentences[0], *quotes], documents, sources)
+    show_excerpts(report, [first], words)
+    for other in words[1:]:
+        second = words_html(other, "font-size:1.15rem;font-weight:500")
+        report.text(f'<span style="{FAINT}">or:</span> {second}')
+        if not words_in(sentences[0], [other]):
+            show_excerpts(report, excerpts(sentences[1:], documents, sources), [other])
+    if rest:
+        report.caption("Quoted as well:")
+        show_excerpts(report, rest, words)
 
-    The model reads ``n_read`` sentences, the best last; a quote has the colour of its number among them.
-    """
-    for excerpt in excerpts(quotes, documents, n_read, CONTEXT):
+
+def words_html(words: AnswerSpan, style: str) -> str:
+    """Return the words that answer on a line, as HTML in a style."""
+    return f'<strong style="line-height:1.25;{style}">{escape(" ".join(words.text.split()))}</strong>'
+
+
+def show_excerpts(report: Report, found: Sequence[Excerpt], words: Sequence[AnswerSpan] = ()) -> None:
+    """Draw quoted sentences within their surroundings, each with its place; mark the words that answer."""
+    for excerpt in found:
         report.text(
             f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'
-            f"{excerpt_html(excerpt, CONTEXT)}</blockquote>"
+            f"{excerpt_html(excerpt, words)}</blockquote>"
         )
-        report.caption(excerpt_source(excerpt))
+        report.caption(excerpt_source(excerpt, words))
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    """Quotes that stand near one another in a document, the best first, and the number of each."""
-
-    quotes: list[Quote]
-    numbers: list[int]
-    document: Document
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """First character of all quotes, and the last + 1."""
-        return min(quote.start for quote in self.quotes), max(quote.end for quote in self.quotes)
-
-
-def excerpts(
-    quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int, characters: int
-) -> list[Excerpt]:
-    """Group quotes of one paragraph that have at most ``characters`` between them.
-
-    The model reads ``n_read`` sentences, the best last: its number is ``n_read``. Quotes that it does not
-    read have numbers below 1.
-    """
-    found: list[Excerpt] = []
-    for place, quote in enumerate(quotes):
-        document = documents[quote.document]
-        for excerpt in found:
-            first, second = sorted((quote, excerpt.quotes[0]), key=lambda each: each.start)
-            is_near = document is excerpt.document and second.start - first.end <= characters
-            if is_near and "\n" not in unwrapped(document.text, first.start, second.end):
-                break
-        else:
-            excerpt = Excerpt([], [], document)
-            found.append(excerpt)
-        excerpt.quotes.append(quote)
-        excerpt.numbers.append(n_read - place)
-    return found
-
-
-def excerpt_html(excerpt: Excerpt, characters: int) -> str:
-    """Return quotes, marked, within their paragraph.
-
-    Of the paragraph, at most ``characters`` stand on either side. Above the row of a table stand the names of
-    its columns.
-    """
-    marks = [
-        (
-            quote.start,
-            quote.end,
-            mark_html(escape(" ".join(quote.text.split())), source_colour(max(1, number))),
-        )
-        for quote, number in zip(excerpt.quotes, excerpt.numbers, strict=True)
-    ]
-    first, last = excerpt.span
-    start = max(0, first - characters)
-    around = unwrapped(excerpt.document.text, start, last + characters)
-    before = around[: first - start].rpartition("\n")[2]
-    after = around[last - start :].partition("\n")[0]
-    if len(before) == characters:
-        before = "…" + before.partition(" ")[2]
-    if len(after) == characters:
-        after = after.rpartition(" ")[0] + "…"
-    heads = faint_html(" ".join(heads_above(excerpt.document.text, first).split()))
-    html, place = (f"{heads}<br>" if heads else "") + faint_html(before), first
-    for quote_start, quote_end, mark in sorted(marks):
-        html += faint_html(around[place - start : quote_start - start]) + mark
-        place = quote_end
-    return html + faint_html(after)
-
-
-def excerpt_source(excerpt: Excerpt) -> str:
-    """``"[3] [2] tower.md · Towers › Height · page 3 · characters 12–160"``."""
-    numbers = "".join(f"[{number}] " for number in excerpt.numbers if number > 0)
-    return f"{numbers}{excerpt.quotes[0].document} · {place_words(excerpt.document, *excerpt.span)}"
-
-
-def place_words(document: Document, start: int, end: int) -> str:
-    """``"Towers › Height · page 3 · characters 12–60"``."""
-    found = document.section_at(start)
-    page = f"page {found.page}" if found.page else ""
-    parts = (" › ".join(found.headings), page, f"characters {start:,}–{end:,}")
-    return " · ".join(part for part in parts if part)
-
-
-def show_model_words(report: Report, answer: Answer) -> None:
-    """Draw the model's text with its checks, or why there is none."""
-    st.markdown("**In the model's words**", help=SUPPORT_HELP)
-    report.parts.append(element("h2", "In the model's words"))
+def show_model_words(report: Report, answer: Answer, asked: Asked, server: Server | None) -> None:
+    """Draw the text of a language model with its checks, or the button that has it written."""
+    st.markdown("**In a language model's words**", help=SUPPORT_HELP)
     written, sentences = answer.written, answer.judged.sentences
-    if written is not None and written.thought:
+    if written is None:
+        text_button(asked, server)
+        return
+    report.parts.append(element("h2", "In a language model's words"))
+    if written.thought:
         n_tokens = len(written.thought_ids)
         label = f"The model's thought{f' · {n_tokens:,} tokens' if n_tokens else ''}"
         with st.expander(label, icon=THOUGHT_ICON):
             show_text(escape(written.thought))
             st.caption("No part of the answer: it is neither checked nor kept for the next question.")
-    if written is None or not written.text:
-        report.caption(f"{no_text_words(written)} The quotes above are the answer.")
+    if not written.text:
+        report.caption(f"{no_text_words(written)} What was found above is the answer.")
         return
     report.text(checked_html(written.text, sentences))
     if unsupported := unsupported_words(sentences):
         report.caption(unsupported)
     if ended := ENDS.get(written.finish_reason):
         report.caption(ended)
+    name, url = written.model, written.server
+    writer = f"{name} at {urlsplit(url).netloc}" if url else f"a small model ({name})"
+    report.caption(f"Written by {writer}, which makes mistakes: check it against the sentences above.")
 
 
 def unsupported_words(sentences: Sequence[CheckedSentence]) -> str:
     """Say how many sentences of a text are unsupported, and why; nothing where none is."""
     struck = [sentence.reason for sentence in sentences if not sentence.is_supported]
     if struck and len(struck) == len(sentences):
-        return f"All of it is unsupported ({struck[0]}): rely on the quotes above."
+        return f"All of it is unsupported ({struck[0]}): rely on what was found above."
     reasons = "; ".join(sorted(set(struck)))
     return f"{len(struck)} of {len(sentences)} sentences unsupported: {reasons}." if struck else ""
 

@@ -9,14 +9,13 @@ from engine.documents.document import Document
 from engine.documents.subjects import subjects
 from engine.documents.truncation import limit_warning
 from engine.errors import GlassboxError
-from engine.generation.answer import N_READ, Answer
+from engine.generation.answer import Answer
 from engine.generation.conversation import Turn
 from engine.generation.server import Server
-from engine.kernels.primitives import has_op_tape
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 from pages.ask.answer import show_answer
-from pages.ask.evidence import show_quotes
+from pages.ask.evidence import show_found
 from pages.ask.model_choice import model_picker
 from ui.asking import (
     Asked,
@@ -36,7 +35,7 @@ from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
 from ui.documents import NoDocumentError, bundled_names, document_picker, format_names, has_own_files
 from ui.jobs import Job, current_job
-from ui.models import load_decoder, load_encoder
+from ui.models import load_encoder, load_reader
 from ui.report import Report
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
@@ -52,6 +51,7 @@ EXAMPLES = (
 )
 
 N_EXAMPLES = 4
+AT_ONCE_S = 0.6  # an answer that stands within this is drawn without a sign that it is sought
 READ_AS_HELP = (
     "By itself your question is much further from the documents than with the words of the conversation's "
     "topic, so these were added. Change the question if it was read wrongly."
@@ -93,18 +93,25 @@ def ask_example(question: str) -> None:
     queue_question(question)
 
 
-def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], settings: Settings) -> None:
-    """Draw a question and its answer: the text while it is written, then with its sources."""
+def show_job(
+    job: Job[Answer],
+    asked: Asked,
+    documents: Sequence[Document],
+    settings: Settings,
+    server: Server | None,
+) -> None:
+    """Draw a question and its answer: while it is written without sources, then with them."""
     writing, finished = st.empty(), st.empty()  # so that the previous answer disappears at once
+    write = asked.settings.answer.write
+    if not write:
+        job.wait(seconds=AT_ONCE_S)
     if not job.done:
         with writing.container(key="writing"):
             st.header(escape_markdown(asked.typed))
             show_writing(
                 job,
-                "Searching, reading the passages, writing…",
-                draw_first=lambda quotes: show_quotes(
-                    Report(), quotes, asked.documents, N_READ if quotes[1:] else 1
-                ),
+                f"Searching, reading the passages{', writing' if write else ''}…",
+                draw_first=lambda found: show_found(Report(), found, asked.documents),
             )
         writing.empty()
     with finished.container(key="answer"):
@@ -114,10 +121,12 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
         try:
             answer = store_answer(job)
         except GlassboxError as error:
+            if isinstance(job.first, Answer):
+                show_found(Report(), job.first, asked.documents)
             show_text(escape(job.text))
             show_error(error)
             return
-        show_answer(answer, asked)
+        show_answer(answer, asked, server)
         if settings.follow_ups:
             show_conversation(asked.turns)
 
@@ -165,10 +174,10 @@ def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]
             st.button("Ask again", on_click=queue_question, args=(asked.question, asked.turns))
 
 
-def show_last_job(documents: Sequence[Document], settings: Settings) -> None:
+def show_last_job(documents: Sequence[Document], settings: Settings, server: Server | None) -> None:
     """Draw the session's last question and answer, if there is one."""
     if asked := last_asked():
-        show_job(st.session_state["answer_job"], asked, documents, settings)
+        show_job(st.session_state["answer_job"], asked, documents, settings, server)
 
 
 def ask_area(
@@ -187,6 +196,8 @@ def ask_area(
     )
     if warning := limit_warning(index.chunks, settings.cut.text_limit(model)):
         st.warning(escape_markdown(warning), icon=":material/content_cut:")
+    if reason := load_reader()[1]:  # loaded before the first question
+        st.warning(f"No reader: {escape_markdown(reason)}; quotes only.", icon=":material/visibility_off:")
     if question:
         with waiting_until_done():
             null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
@@ -212,8 +223,6 @@ def main() -> None:
         documents = document_picker(own)
     with asking:  # in sight before all that takes time
         question = question_box() if documents else None
-        with st.spinner("Compiling for this processor, once: half a minute or so…", show_time=True):
-            has_op_tape()
     with st.sidebar:
         show_settings_card(documents, encoder)
         with st.expander("Model", icon=":material/smart_toy:", expanded=current_job("download") is not None):
@@ -224,11 +233,10 @@ def main() -> None:
             show_examples(documents)
         with asking:
             ask_area(question, documents, settings, server)
-        load_decoder()  # ready before the first question
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
-        show_last_job(documents, settings)
+        show_last_job(documents, settings, server)
         raise
-    show_last_job(documents, settings)
+    show_last_job(documents, settings, server)
 
 
 main()

@@ -14,12 +14,13 @@ from ui.text import readable_seconds
 def show_timing(report: Report, answer: Answer) -> None:
     """Draw the time that each stage took."""
     report.parts.append(element("h2", "Time"))
+    report.caption(f"The answer stood after {readable_seconds(answer.timed.until_quotes_s)}.")
     by_server = answer.written is not None and answer.written.server is not None
     if by_server:
         server_metrics(report, answer.timed.writing)
-    else:
+    elif answer.written:
         decoder_metrics(report, answer.timed.writing)
-    figure = timing_figure(answer.timed)
+    figure = timing_figure(answer.timed, answer.written is not None)
     [bars] = figure.data
     words = ", ".join(f"{stage} {time}" for stage, time in zip(bars.y, bars.text, strict=True))
     report.figure(figure, f"Time of each stage: {words}")
@@ -38,7 +39,7 @@ def show_timing(report: Report, answer: Answer) -> None:
             "How fast a server reads the prompt, and which part it reuses, is not visible from here. “Read "
             "prompt” is the time until its first word."
         )
-    elif cache := st.session_state.get("prefix_cache"):
+    elif answer.written and (cache := st.session_state.get("prefix_cache")):
         st.caption(
             f"Kept for the next question: keys and values of {len(cache):,} tokens, "
             f"{cache.n_bytes / 1e6:.1f} MB."
@@ -96,20 +97,25 @@ def rate(per_s: float | None) -> str:
     return f"{per_s:,.0f}" if per_s else "–"
 
 
-def timing_figure(timed: Timings) -> go.Figure:
-    """Bars of the seconds that each stage took, in order from the top."""
+def timing_figure(timed: Timings, is_written: bool) -> go.Figure:
+    """Bars of the seconds that each stage took, in order from the top; of a text only where there is one."""
     stages = {
         "Tokenize question": timed.search.tokenize_s,
         "Encode question": timed.search.encode_s,
         "Search index": timed.search.search_s,
         "Rank sentences": timed.evidence_s,
-        "Read prompt": timed.writing.prompt_s,
-        "Generate answer": timed.writing.generate_s,
-        "Check answer": timed.check_s,
+        "Find the words": timed.reader_s,
     }
-    colours = [BLUE] * 4 + [ORANGE] * 3
+    colours = [BLUE] * len(stages)
+    if is_written:
+        stages |= {
+            "Read prompt": timed.writing.prompt_s,
+            "Generate text": timed.writing.generate_s,
+            "Check text": timed.check_s,
+        }
+        colours += [ORANGE] * 3
     seconds = stages.values()
     figure = numbered_bars(seconds, stages, map(readable_seconds, seconds), colours, "%{y}: %{text}")
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(title="seconds", rangemode="tozero", range=[0, max(seconds) * 1.25])
-    return styled(figure, height=320)
+    return styled(figure, height=80 + 34 * len(stages))

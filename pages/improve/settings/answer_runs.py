@@ -66,7 +66,12 @@ AS_JSON = TypeAdapter(AnswerRun)
 
 def words_of_run(values: Mapping[str, Any], write: bool, names: Sequence[str]) -> dict[str, str]:
     """Return the settings of a run in words, and the names of the documents, by their labels."""
-    unused = {*RULES, "seed", "follow_ups"}  # nothing is drawn at random, and no question follows another
+    unused = {
+        *RULES,
+        "seed",
+        "follow_ups",
+        "write",
+    }  # nothing is drawn at random, and no question follows another
     if not write:
         unused |= {"max_prompt_tokens", "max_new_tokens", "think", "context"}
     words = settings_words({key: value for key, value in values.items() if key not in unused})
@@ -91,13 +96,13 @@ def start(
     write: bool,
 ) -> None:
     """Start to ask questions with the app's settings; documents without vectors are embedded first."""
-    values = settings_in_use(encoder) | cut_values(cut)
-    settings = answer_settings(values, write=write)  # greedy
+    values = settings_in_use(encoder) | cut_values(cut) | {"write": write}
+    settings = answer_settings(values)  # greedy
     index = index_documents(documents, encoder, cut, values["pooling"])
     null_scores = null_scores_of_documents(documents, encoder, cut, values["pooling"])
     warm_bm25(index, values["retriever"])
-    writer = Writer(load_decoder())
-    if write:
+    writer = Writer(load_decoder()) if write else None
+    if writer:
         writer.check(settings)
     words = words_of_run(values, write, [document.name for document in documents])
     time = datetime.now().isoformat(timespec="seconds")

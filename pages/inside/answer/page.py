@@ -1,6 +1,7 @@
 """Inside the answer: its tokens, the passages they rest on, and the answer without some passages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 
@@ -26,6 +27,7 @@ from ui.asking import (
     show_writing,
     start_answer,
     store_answer,
+    text_button,
     waiting_until_done,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
@@ -93,8 +95,12 @@ def show_answer(answer: Answer, settings: Settings) -> None:
     """Draw an answer, and the views into it."""
     st.header(escape_markdown(answer.question))
     written = answer.written
-    if written is None:
+    if not answer.retrieved.relevant:
         show_nothing_found(Report(), answer.retrieved)
+        return
+    if written is None:
+        st.info("No language model wrote a text for this answer, and the views below are of one.")
+        text_button(st.session_state["asked"])
         return
     decoder = load_decoder()
     show_text(escape(written.text) or no_text_words(written))
@@ -172,6 +178,7 @@ def main() -> None:
     with st.sidebar:
         show_settings_card(documents, encoder)
         settings = settings_sidebar(encoder, on_server=False, documents=documents)
+    settings = replace(settings, answer=replace(settings.answer, write=True))  # the views are of a text
     question = question_box(documents, has_answer="answer_job" in state)
     with st.container(), waiting_until_done():  # keeps the position of all that follows
         if question and not begin(question, documents, settings):

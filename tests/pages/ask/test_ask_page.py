@@ -1,18 +1,9 @@
+from functools import partial
+
 from engine.documents.document import Document
-from engine.errors import InputError
-from engine.kernels import primitives
+from engine.models.reader import Reader
 from tests.apps import app_file, by_label, html_of, own_documents, plain, said
-
-
-def test_the_box_of_the_question_is_there_while_kernels_are_compiled(monkeypatch):
-    def ended_early():
-        raise InputError("not compiled yet")
-
-    monkeypatch.setattr(primitives, "has_op_tape", ended_early)
-    app = app_file().run()
-    assert [error.value for error in app.error] == ["not compiled yet"]
-    assert [box.label for box in app.text_input] == ["Your question"]
-    assert [chosen.label for chosen in app.multiselect] == ["Search in"]
+from ui.models import shared_reader
 
 
 def test_without_a_subject_to_ask_about_the_examples_say_so():
@@ -33,6 +24,38 @@ def test_a_question_without_an_answer_is_refused_until_the_threshold_is_lowered(
     assert "the answer from before your change of the search" in said(app)
     by_label(app.button, "Ask again").click().run()
     assert "Sources" in [tab.label for tab in app.tabs]
+
+
+def test_words_are_found_before_a_language_model_is_loaded_which_writes_on_request(monkeypatch):
+    def loaded(*arguments):
+        raise AssertionError("no text is asked for")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ui.models.read_decoder", loaded)
+        patch.setattr("ui.models.default_decoder", loaded)
+        app = asked(app_file().run(), "What is the price of insulin for seniors on Medicare?")
+    answer = app.session_state["answer"]
+    span = answer.reading
+    assert answer.written is None
+    assert f"characters {span.start:,}–{span.end:,}" in plain(said(app))
+    assert app.session_state["current-passage"].start <= span.start
+    assert [tab.label for tab in app.tabs] == ["Sources", "In the documents", "Timing"]
+    app.button(key="write-text").click().run()
+    assert app.session_state["answer"].text
+    assert not app.toggle(key="write").value
+    assert "Exact prompt" in [tab.label for tab in app.tabs]
+    assert "from before your change" not in said(app)
+
+
+def test_without_the_readers_file_it_is_said_once_and_sentences_are_quoted(monkeypatch, tmp_path):
+    monkeypatch.setattr(Reader, "load", partial(Reader.load, tmp_path / "none"))
+    shared_reader.clear()
+    app = asked(app_file().run(), "What is the price of insulin for seniors on Medicare?")
+    [line] = [plain(each.value) for each in app.warning]
+    assert line.startswith("No reader: there is no reader at")
+    assert line.endswith("; quotes only.")
+    assert app.session_state["answer"].reading is None
+    assert app.session_state["answer"].quotes
 
 
 def test_a_follow_up_is_read_with_the_topic_until_a_new_one_begins():
