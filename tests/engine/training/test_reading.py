@@ -15,6 +15,7 @@ from engine.training.reading.examples import NO_ANSWER, Shares, batches, read_sq
 from engine.training.reading.loop import ReadingSettings, ReadingState, best_span, quality, train
 from engine.training.reading.passes import init_head, loss_and_gradients
 from engine.weights.fetch import model_path
+from tests.pytorch import torch, transformers
 
 CONTEXTS = (
     "The harbour of Orland opened in 1891. Its pilot was Mara Lind, who came from Tessel.",
@@ -99,16 +100,13 @@ def test_a_file_of_another_kind_is_refused_in_one_line(tmp_path, content):
 
 
 def test_gradients_are_those_of_autograd_on_the_official_model(found):
-    import torch
-    from transformers import BertModel
-
     exact = Encoder.load(dtype=np.float64)
     batch = next(batches(found, exact.tokenizer, 4, 20, 0, 0))
     state = ReadingState.fresh(exact, ReadingSettings())
     params = state.params | {name: a.astype(np.float64) for name, a in init_head(384, 1).items()}
     loss, grads = loss_and_gradients(batch, exact.weights, params, exact.config)
 
-    model = BertModel.from_pretrained(
+    model = transformers.BertModel.from_pretrained(
         str(model_path(exact.name)), dtype=torch.float64, attn_implementation="eager"
     ).eval()
     head = torch.nn.Linear(384, 2, dtype=torch.float64)

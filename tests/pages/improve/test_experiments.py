@@ -30,6 +30,7 @@ from pages.improve.settings.grid import FIRST_LOOK, PRESETS, configurations_of, 
 from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
+from tests.pytorch import torch, transformers
 from tests.text_files import packed, write_files
 from ui.configurations import configuration_words, values_in_order, varied
 
@@ -191,14 +192,11 @@ def printed_by_the_command(experiment):
 @pytest.fixture
 def electra(tmp_path, official):
     """A folder of a model that the engine has not written, its weights drawn."""
-    import torch
-    from transformers import ElectraConfig, ElectraModel
-
     torch.manual_seed(0)
     sizes = {"embedding_size": 16, "hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
-    config = ElectraConfig(**sizes, num_hidden_layers=1, max_position_embeddings=256)
+    config = transformers.ElectraConfig(**sizes, num_hidden_layers=1, max_position_embeddings=256)
     folder = tmp_path / "electra"
-    ElectraModel(config).save_pretrained(folder)
+    transformers.ElectraModel(config).save_pretrained(folder)
     official.tokenizer.save_pretrained(folder)
     return str(folder)
 
