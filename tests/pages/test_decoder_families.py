@@ -10,7 +10,6 @@ import streamlit as st
 
 from engine import Decoder
 from engine.documents.document import Document
-from engine.errors import InputError
 from engine.generation.generated_token import GeneratedToken
 from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
@@ -195,17 +194,6 @@ def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkey
     assert (answer.written.text, answer.written.ids) == ("", ())
     assert answer.quotes
     assert "wrote a thought and no answer" in words
-
-
-@pytest.mark.parametrize("family", ["llama"], indirect=True)
-def test_a_model_without_a_chat_template_says_so(family):
-    (family[1] / "tokenizer_config.json").unlink()
-    st.cache_resource.clear()
-    app = page_on(family[1], "inside/answer", queued_question="Who gave a deed?", max_new_tokens=16)
-    with pytest.raises(AssertionError, match="ended by an exception"):  # which streamlit_app.py draws
-        app.run()
-    with pytest.raises(InputError, match="has no chat template"):
-        app.session_state["answer_job"].result()
 
 
 @pytest.mark.parametrize("family", ["llama"], indirect=True)

@@ -276,20 +276,6 @@ def test_a_server_is_sent_what_the_built_in_model_would_read(reply, decoder, sil
     assert answer.timed.writing.prompt_s > 0
 
 
-def test_a_server_can_be_stopped(reply, silent):
-    with chat_server(pause=0.1) as running:
-        pieces = []
-        answer = reply(
-            model=silent,
-            server=Server(running.url, "mason"),
-            on_text=pieces.append,
-            stop=lambda: len(pieces) >= 2,
-        )
-        assert running.hung_up.wait(60)
-    assert answer.text == "".join(WORDS[:2]).strip()
-    assert answer.written.finish_reason == "stopped"
-
-
 @pytest.fixture(scope="module")
 def traps(encoder):
     return index_of_texts(TRAPS, encoder)
@@ -444,15 +430,6 @@ def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(re
     assert answer.text[number.start : number.end] == "700"
     assert answer.supported_text == "The tower was finished in 1891. Forty masons built it."
     assert answer.timed.check_s > 0
-
-
-def test_a_question_in_another_language_is_answered_from_what_there_is(reply, silent):
-    for question in ("Wann wurde der Turm von Vardholm fertig?", "塔はいつ完成しましたか", "?"):
-        settings = {"min_relevance": 0, "write": False}
-        answer = reply(question, model=silent, **settings)
-        assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
-        assert 1 <= len(answer.quotes) <= N_QUOTES
-        assert 0 <= answer.judged.confidence <= 1
 
 
 def test_sentences_in_another_script_are_quoted(reply, encoder, silent):

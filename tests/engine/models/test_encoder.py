@@ -53,14 +53,6 @@ def test_no_texts_and_an_iterator_are_read(encoder):
     assert encoder.encode(iter(["an", "iterator"])).shape == (2, 384)
 
 
-def test_progress_ends_at_the_number_of_texts(encoder):
-    seen = []
-    encoder.encode(["word " * 200] * 20, on_progress=lambda done, total: seen.append((done, total)))
-    assert [total for _, total in seen] == [20] * len(seen)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert seen[-1] == (20, 20)
-
-
 def test_work_stops_where_the_listener_raises_and_a_listener_may_embed_texts_itself(encoder):
     def stop(done, total):
         raise KeyboardInterrupt

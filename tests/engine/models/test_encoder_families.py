@@ -267,15 +267,6 @@ def test_configs_of_older_files_are_read(tmp_path):
     assert Encoder.load(tmp_path).config == new.config
 
 
-def test_weights_in_several_files_are_read(tmp_path):
-    model = save(tmp_path, "qwen3")
-    whole = Encoder.load(tmp_path).encode(LONG)
-    (tmp_path / "model.safetensors").unlink()
-    model.save_pretrained(tmp_path, max_shard_size="20KB")
-    assert len(list(tmp_path.glob("*.safetensors"))) > 2
-    np.testing.assert_array_equal(Encoder.load(tmp_path).encode(LONG), whole)
-
-
 def test_distances_fall_into_the_buckets_of_transformers():
     distances = np.arange(-600, 601)
     theirs = Library("transformers.models.mpnet.modeling_mpnet").MPNetEncoder.relative_position_bucket(
