@@ -23,13 +23,12 @@ from pages.improve.settings.answer_runs import AnswerRun, answer_runs, differing
 from ui.colours import BLUE, GREY, ORANGE
 from ui.export import arrays_of, show_figure
 from ui.figures import LEGEND_ABOVE, styled
-from ui.tables import show_csv, show_table
+from ui.tables import show_csv, show_selectable, show_table
 from ui.text import escape_markdown, show_text
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
 CARD_WIDTH = 156  # pixels: six in a row on a wide screen, two on a phone
 FEW = 15  # questions; with fewer, the figures show chance only
-TABLE_HEIGHT = 420
 FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
     "All": lambda row: True,
     "Wrong and confident": lambda row: row.wrong_confident,
@@ -235,28 +234,20 @@ def show_answer_rows(run: AnswerRun) -> None:
     lines = [table_line(row, run.answers.write) for row in rows]
     table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
 
-    def select_row() -> None:
-        picked = st.session_state[table].selection.rows
-        st.session_state[box] = picked[0] if picked else None
-
-    st.dataframe(
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    show_selectable(
         lines,
-        hide_index=True,
-        height="content" if len(rows) < 11 else TABLE_HEIGHT,
-        key=table,
-        on_select=select_row,
-        selection_mode="single-row",
-        column_config={
-            "Question": st.column_config.TextColumn(width="medium"),
-            "Known answer": st.column_config.TextColumn(
-                width="medium", help="As in the file: | divides spellings, & parts."
-            ),
-            "Sure (%)": st.column_config.NumberColumn(format="%.0f"),
-            "Quoted": st.column_config.TextColumn(width="large"),
-            "The model's words": st.column_config.TextColumn(width="large"),
-            "Seconds": st.column_config.NumberColumn(format="%.1f"),
+        f"{len(rows)} questions with their outcomes, and what was shown for each",
+        {
+            "Question": text(width="medium"),
+            "Known answer": text(width="medium", help="As in the file: | divides spellings, & parts."),
+            "Sure (%)": number(format="%.0f"),
+            "Quoted": text(width="large"),
+            "The model's words": text(width="large"),
+            "Seconds": number(format="%.1f"),
         },
-        alt=f"{len(rows)} questions with their outcomes, and what was shown for each",
+        table,
+        lambda row: st.session_state.update({box: row}),
     )
     show_csv(lines, "answers", "answers")
     chosen = st.selectbox(

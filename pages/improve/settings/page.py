@@ -6,9 +6,9 @@ import streamlit as st
 
 from engine.documents.document import Document
 from pages.improve.settings.answers import show_answers
+from pages.improve.settings.experiments import show_running
 from pages.improve.settings.grid import baseline_configuration, show_grid
 from pages.improve.settings.results import show_results
-from pages.improve.settings.running import show_running
 from pages.improve.settings.runs import show_runs
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
