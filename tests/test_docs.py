@@ -117,7 +117,7 @@ def command_guide():
 
 
 def lines_of(path, start):
-    return re.findall(rf"{re.escape(start)} (\w+)(.*)", path.read_text(encoding="utf-8"))
+    return re.findall(rf"{re.escape(start)} (\w[\w-]*)(.*)", path.read_text(encoding="utf-8"))
 
 
 def rows(path, heading):

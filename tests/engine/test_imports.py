@@ -88,6 +88,7 @@ ARROWS = {
         "serving",
         "settings",
         "storage",
+        "training",
         "verify",
         "weights",
         *SHARED,

@@ -194,6 +194,12 @@ def tokens_of(offsets: Sequence[Span], span: Span | None) -> tuple[int, int]:
     return (first, last) if first <= last else (NO_ANSWER, NO_ANSWER)
 
 
+def sample(found: ReadingSet, n: int, seed: int) -> ReadingSet:
+    """Draw ``n`` of the examples, or take all where there are fewer."""
+    rows = np.random.default_rng(seed).permutation(len(found.examples))[:n]
+    return ReadingSet(found.questions, found.passages, found.examples[rows])
+
+
 def kind_counts(found: ReadingSet) -> dict[str, int]:
     """Return how many examples there are of each kind."""
     return dict(zip(KINDS, np.bincount(found.examples[:, 5], minlength=len(KINDS)).tolist(), strict=True))

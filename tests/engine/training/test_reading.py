@@ -22,7 +22,14 @@ from engine.training.reading.examples import (
     kind_counts,
     reading_set,
 )
-from engine.training.reading.loop import ReadingSettings, ReadingState, best_span, quality, train
+from engine.training.reading.loop import (
+    ReadingSettings,
+    ReadingState,
+    best_span,
+    learning_rate,
+    quality,
+    train,
+)
 from engine.training.reading.negatives import (
     article_text,
     holds,
@@ -319,6 +326,30 @@ def test_a_stopped_run_goes_on_to_the_same_weights(found, encoder, tmp_path):
     list(train(second, found, encoder, SETTINGS))
     for name, array in whole.params.items():
         np.testing.assert_array_equal(second.params[name], array)
+
+
+def test_a_run_ends_after_fewer_updates_where_these_are_given(found, encoder):
+    state = ReadingState.fresh(encoder, SETTINGS)
+    assert [report.update for report in train(state, found, encoder, SETTINGS, n_updates=2)] == [1, 2]
+
+
+def test_the_decay_is_the_last_share_of_what_remains():
+    settings = ReadingSettings(n_warmup=10, learning_rate=1.0, decay_share=0.25)
+    assert learning_rate(4, 1000, settings) == 0.5
+    assert [learning_rate(n, 1000, settings) for n in (10, 750, 875, 1000)] == [1, 1, 0.5, 0]
+    assert [learning_rate(n, 1000, settings, 600) for n in (750, 900, 950, 1000)] == [1, 1, 0.5, 0]
+
+
+def test_weights_of_a_checkpoint_start_with_a_fresh_optimiser(found, encoder, tmp_path):
+    state = ReadingState.fresh(encoder, SETTINGS)
+    list(islice(train(state, found, encoder, SETTINGS), 2))
+    state.save(tmp_path / "checkpoint")
+    other = ReadingState.fresh(encoder, SETTINGS)
+    other.load_weights(tmp_path / "checkpoint")
+    assert other.moments.n_updates == 0
+    for name, array in state.params.items():
+        np.testing.assert_array_equal(other.params[name], array)
+        assert not other.moments.mean[name].any()
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(encoder, tmp_path, monkeypatch):
