@@ -200,12 +200,18 @@ def batch_gradients(
 
 @dataclass(frozen=True)
 class ReadingQuality:
-    """F1 of the tokens of answers, and the share of questions without one that are refused, None of none."""
+    """How well a reader reads, with None where there are no questions of a kind.
+
+    ``f1`` is that of the tokens of answers, ``refused`` the share of questions without an answer for which
+    [CLS] has the highest score. ``auc`` is how often a question with an answer has a larger margin, best span
+    over no answer, than one without: 0.5 by chance.
+    """
 
     n_questions: int
     n_without: int  # without an answer
     f1: float | None
     refused: float | None
+    auc: float | None
 
 
 def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size: int = 16) -> ReadingQuality:
@@ -214,7 +220,8 @@ def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size
         encoder.weights, {name: array for name, array in state.params.items() if not name.startswith(HEAD)}
     )
     weight, bias = state.params[f"{HEAD}.weight"], state.params[f"{HEAD}.bias"]
-    scores, refused = list[float](), list[float]()
+    scores = list[float]()
+    margins: tuple[list[float], list[float]] = [], []  # of questions with and without an answer
     n_longest = max(map(len, found.passages))
     for batch in batches(found, encoder.tokenizer, batch_size, n_longest, 0, 0):
         hidden = encoder_forward(
@@ -225,13 +232,15 @@ def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size
             logits = states @ weight.T + bias  # (n_tokens, 2)
             first = types.index(1)
             start, end, score = best_span(logits[first:-1])
-            if target[0] == 0:
-                refused.append(float(logits[0].sum() > score))
-            else:
+            margins[int(target[0] == 0)].append(score - float(logits[0].sum()))
+            if target[0]:
                 found_ids, wanted = ids[first + start : first + end + 1], ids[target[0] : target[1] + 1]
                 scores.append(token_f1(found_ids, wanted))
-    f1, share = (float(np.mean(values)) if values else None for values in (scores, refused))
-    return ReadingQuality(len(found.examples), len(refused), f1, share)
+    answered, without = (np.array(each) for each in margins)
+    f1 = float(np.mean(scores)) if scores else None
+    refused = float((without < 0).mean()) if len(without) else None
+    auc = float((answered[:, None] > without[None]).mean()) if scores and len(without) else None
+    return ReadingQuality(len(found.examples), len(without), f1, refused, auc)
 
 
 def best_span(logits: Array) -> tuple[int, int, float]:

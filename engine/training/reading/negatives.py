@@ -34,6 +34,7 @@ VERBS = frozenset(
     ("was", "is", "had", "has", "were", "are", "did", "wrote", "said", "became", "would", "began")
 )
 CAPITAL = re.compile(r"\b[A-Z]\w+")
+LEAST_LIKENESS = 1.8  # of two names, of 4.9
 N_NEAREST = 3  # chunks of the article among which one is drawn
 LEAST_CHARACTERS = 60  # of another chunk
 LEAST_LEFT = 20  # words of a passage whose sentence is taken out
@@ -269,7 +270,7 @@ def swapped_name(
         of_name, words, others = article.names[name], name.split(), old.split()
         same = sum(min(of_name.uses[key] / of_name.count, n / of_old.count) for key, n in of_old.uses.items())
         ends = 1.5 * (words[-1] == others[-1]) + 0.5 * (words[0] == others[0])
-        return same + ends + 0.7 * (len(words) == len(others)) + 0.3 * (of_name.count > 1)
+        return same + ends + 0.7 * (len(words) == len(others)) + 0.4 * (of_name.count > 1)
 
     names = [
         name
@@ -281,10 +282,10 @@ def swapped_name(
     ]
     if len(names) > 60:
         names = [names[i] for i in rng.permutation(len(names))[:60]]
-    names.sort(key=lambda name: (-likeness(name), name))
-    free = [name for name in names[:12] if is_free(name, asked, chunk)]
+    alike = sorted(((likeness(name), name) for name in names), reverse=True)
+    free = [name for like, name in alike[:12] if like > LEAST_LIKENESS and is_free(name, asked, chunk)]
     inside = [name for name in free if normal(name) in chunk.normal]
-    free = inside or free[:4]
+    free = inside or free[:3]
     return replaced(question, match.span(), draw(rng, free)) if free else None
 
 
@@ -368,7 +369,7 @@ def opposite(asked: Asked, chunk: ChunkText, rng: np.random.Generator) -> Asked 
     found = [
         match
         for match in re.finditer(r"\b[a-z]+\b", asked.question)
-        if match[0] in OPPOSITES and OPPOSITES[match[0]] not in asked_words
+        if OPPOSITES.get(match[0], match[0]) not in asked_words and has_opposite(asked.question, match)
     ]
     found = [match for match in found if f" {OPPOSITES[match[0]]} " not in chunk.normal]
     if not found:
@@ -376,6 +377,14 @@ def opposite(asked: Asked, chunk: ChunkText, rng: np.random.Generator) -> Asked 
     match = found[int(rng.integers(len(found)))]
     question = replaced(asked.question, match.span(), OPPOSITES[match[0]])
     return Asked(question, asked.passage, None, asked.span, "opposite")
+
+
+def has_opposite(question: str, match: re.Match[str]) -> bool:
+    """Whether a word has its usual sense here: not in "how long", "no longer", "most people" or "the end"."""
+    before = question[: match.start()].lower().split()[-1:]
+    if match[0] == "most":
+        return before == ["the"]
+    return before not in (["how"], ["no"]) and not (before == ["the"] and match[0] in ("end", "start"))
 
 
 def negated(asked: Asked, chunk: ChunkText, rng: np.random.Generator) -> Asked | None:

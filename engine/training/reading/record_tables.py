@@ -177,7 +177,16 @@ plant the tree: Dig a hole of 60 cm; Loosen the soil at the bottom; Water the ro
   Fill the hole with earth; Drive a stake beside the trunk; Tie the trunk to the stake; Water it every evening
 """
 
-
+# Steps that no task has in common: "Turn the left handle twice".
+STEP_VERBS = listed(
+    "Open Close Turn Press Lift Clean Mark Count Weigh Fold Loosen Tighten Paint Label Heat Move Cover"
+)
+STEP_THINGS = (
+    "left handle", "upper drawer", "red switch", "main valve", "glass lid", "old cable", "front panel",
+    "paper tray", "blue folder", "second shelf", "metal frame", "green lamp", "water tank", "outer ring",
+    "wooden box", "back door",
+)  # fmt: skip
+STEP_ENDS = ("", "", "", " twice", " by hand", " with a dry cloth", " for ten minutes", " at noon")
 FIRST = listed(
     "Anna Ben Carla David Elena Farid Grace Hugo Ines Jonas Karim Lena Marco Nadia Oliver Priya Quentin Rosa "
     "Samuel Tara Ulrich Vera William Yusuf Zoe Mei Kofi Aisha Diego Sofia"
@@ -426,6 +435,11 @@ class RecordKind:
     def of_key(self, key: str, rng: Random) -> str:
         """Return a record's key as a question names it."""
         return draw(rng, self.forms).format(key)
+
+
+def step(rng: Random) -> str:
+    """Make up a step."""
+    return f"{draw(rng, STEP_VERBS)} the {draw(rng, STEP_THINGS)}{draw(rng, STEP_ENDS)}"
 
 
 def read_kinds(text: str) -> tuple[RecordKind, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from engine.documents.sentences import sentence_spans
 from engine.training.reading.articles import Article, Asked, Span
 from engine.training.reading.negatives import holds, normal
-from engine.training.reading.record_tables import KEYS, RECORD_KINDS, TASKS, Column, RecordKind, draw
+from engine.training.reading.record_tables import KEYS, RECORD_KINDS, TASKS, Column, RecordKind, draw, step
 
 EMPTY = ("", "-", "–", "n/a", "")  # an empty cell
 Cells = dict[tuple[int, int], Span]  # the spans of cells by row and column
@@ -228,19 +228,20 @@ def of_table(names: Sequence[str], around: Sequence[str], rng: np.random.Generat
 
 def of_steps(rng: np.random.Generator) -> Iterator[Asked]:
     """Yield questions about numbered steps: a step by its number, and the one after or before another."""
-    task, steps = TASKS[int(rng.integers(len(TASKS)))]
-    n_steps = int(rng.integers(4, len(steps) + 1))
-    shown = [steps[i] for i in sorted(rng.permutation(len(steps))[:n_steps])]
-    hidden = [step for step in steps if step not in shown]
+    task, known = TASKS[int(rng.integers(len(TASKS)))]
+    made_up = dict.fromkeys(step(rng) for _ in range(9))
+    steps = [*made_up] if rng.random() < 0.6 else [known[i] for i in rng.permutation(len(known))]
+    n_steps = int(rng.integers(3, len(steps)))
+    shown, hidden = steps[:n_steps], steps[n_steps:]  # in any order, which is to be read
     text, mark = Text(f"## How to {task}\n\n"), draw(rng, ("{}. ", "{}) ", "Step {}: ", "({}) "))
-    for number, step in enumerate(shown):
+    for number, each in enumerate(shown):
         text.add(mark.format(number + 1))
-        text.cell(number, 0, step)
+        text.cell(number, 0, each)
         text.add("\n" if rng.random() < 0.5 else ".\n")
     spans = [text.cells[number, 0] for number in range(n_steps)]
 
-    def low(step: str) -> str:
-        return step[0].lower() + step[1:]
+    def low(text: str) -> str:
+        return text[0].lower() + text[1:]
 
     at = int(rng.integers(n_steps))
     by_number = (

@@ -81,17 +81,17 @@ larger smaller, high low, higher lower, long short, fast slow, faster slower, ma
 above below, internal external, public private, urban rural, rich poor, accept reject, accepted rejected
 support oppose, supported opposed, supporters opponents, allow forbid, allowed forbidden, include exclude
 included excluded, includes excludes, add remove, added removed, buy sell, bought sold, import export
-imports exports, attack defend, attacked defended, victory defeat, allies enemies, love hate, like dislike
+imports exports, attack defend, attacked defended, victory defeat, allies enemies, love hate
 always never, common rare, often rarely, usually rarely, easy difficult, similar different, legal illegal
 able unable, possible impossible, build destroy, built destroyed, create destroy, created destroyed
-founded abolished, established abolished, appointed dismissed, join leave, joined left, arrive depart
+founded abolished, established abolished, appointed dismissed, join leave, arrive depart
 arrived departed, gain lose, gained lost, heaviest lightest, cause prevent, caused prevented, causes prevents
 encourage discourage, domestic foreign, modern ancient, hot cold, warm cold, wet dry, primary secondary
-permanent temporary, direct indirect, official unofficial, natural artificial, known unknown, top bottom
+permanent temporary, direct indirect, official unofficial, natural artificial, top bottom
 upper lower, popular unpopular, important unimportant, closest farthest, nearest farthest, greatest least
 wealthiest poorest, hardest easiest, approved rejected, agreed disagreed, agree disagree, believe doubt
 believed doubted, required forbidden, united divided, hired fired, released withdrawn, introduced withdrawn
-published withdrawn, entered left, raised lowered, expanded reduced, lived died, borrowed lent, more fewer
+published withdrawn, raised lowered, expanded reduced, lived died, borrowed lent, more fewer
 """
 _PAIRS = [
     (pair.split()[0], pair.split()[1]) for line in PAIRS.strip().splitlines() for pair in line.split(", ")

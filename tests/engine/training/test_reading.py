@@ -150,7 +150,8 @@ def test_a_question_with_another_word_differs_in_one_place(read):
     [
         ("When did the first ship come?", "When did the last ship come?"),
         ("Who was king before 1700?", "Who was king after 1700?"),
-        ("When did the ship come?", None),
+        ("How long was the last ship?", "How long was the first ship?"),
+        ("When did most people come by the end of 1700?", None),
     ],
 )
 def test_an_opposite_asks_for_something_else(read, question, expected):
@@ -374,6 +375,10 @@ def test_training_learns_the_answers(found, encoder):
         pass
     after = quality(state, found, encoder)
     assert after.f1 > max(0.6, before.f1)
+    assert after.auc > 0.6
+    answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
+    alone = quality(state, answers, encoder)
+    assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
 
 
 def test_the_best_span_is_that_of_all_pairs_in_order(found):
