@@ -140,15 +140,6 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(reply, silent, quest
     assert answer.timed.writing.prompt_tokens == 0
 
 
-def test_only_passages_as_relevant_as_asked_for_are_given_whole(reply, index, encoder, null_scores):
-    found = search(QUESTION, index, encoder, 3, 0, null_scores)
-    first, second = (null_scores.relevance(hit.score) for hit in found.hits[:2])
-    settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 1}
-    answer = reply(**settings)
-    assert len(answer.sources) == 1
-    assert len(answer.retrieved.hits) == 3
-
-
 def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(reply):
     answer = reply(max_new_tokens=1)
     best = answer.evidence[0].probability
