@@ -71,14 +71,6 @@ def test_words_weigh_as_in_scikit_learn(weighted):
     np.testing.assert_allclose(weighted.idf, TfidfTransformer().fit(counts).idf_ - 1, atol=1e-6)
 
 
-def test_idf_is_the_mean_with_those_weights(weighted):
-    [states] = weighted.token_states(weighted.tokenizer.ids_batch(TEXTS[:1]))
-    weights = weighted.idf[states.ids]
-    assert weights[0] == weights[-1] == 0  # [CLS] and [SEP] are in every text
-    expected = np.average(states.vectors, axis=0, weights=weights)
-    np.testing.assert_allclose(weighted.encode(TEXTS[:1], "idf", normalize=False)[0], expected, atol=1e-6)
-
-
 def test_words_that_all_texts_have_leave_the_plain_mean(encoder):
     same = encoder.with_idf(["the of and", "and of the"])
     both = same.encode(["the of and"], ["idf", "mean"])
