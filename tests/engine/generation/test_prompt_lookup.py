@@ -10,6 +10,7 @@ from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt_lookup import GUESSED_TOKENS, PromptLookup
 
 MOST = max(GUESSED_TOKENS.values())
+IDS = st.lists(st.integers(0, 3), max_size=40)
 
 # What a small model continues by saying it again, word for word.
 REFRAIN = "The river rises in the hills. The river runs to the sea. " * 3 + "The river"
@@ -25,12 +26,8 @@ def searched(ids):
     return []
 
 
-@given(
-    st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(1, 5), max_size=10), st.integers(0, MOST)
-)
-def test_what_followed_last_time_is_guessed_however_the_text_grows_and_no_more_than_is_of_use(
-    ids, pieces, most
-):
+@given(IDS, st.lists(st.integers(1, 5), max_size=10), st.integers(0, MOST))
+def test_as_much_of_what_followed_last_time_is_guessed_as_is_of_use(ids, pieces, most):
     lookup = PromptLookup()
     for end in [*np.cumsum(pieces).tolist(), len(ids)]:
         assert lookup.guess(ids[:end], most) == searched(ids[:end])[:most]
