@@ -274,37 +274,40 @@ def of_questions(article: Article, rng: np.random.Generator) -> Iterator[Asked]:
     answered = [question for question in article.questions if question.span]
     if len(answered) < 4:
         return
-    text = article.document.text
     chosen = [answered[i] for i in rng.permutation(len(answered))[: int(rng.integers(3, 6))]]
-    with_answers = rng.random() < 0.6
-    written, spans = Text(draw(rng, ("", "# Questions\n\n", "Review questions\n\n", "## FAQ\n\n"))), []
+    with_answers, left_out = rng.random() < 0.6, int(rng.integers(len(chosen)))
+    written = Text(draw(rng, ("", "# Questions\n\n", "Review questions\n\n", "## FAQ\n\n")))
     ask, reply = (("Q: ", "A: "), ("### ", ""), ("", ""), ("{}. ", ""))[rng.integers(4)]
-    left_out = int(rng.integers(len(chosen)))
+    spans, answers = list[Span](), dict[int, Span]()
     for number, question in enumerate(chosen):
         written.add(ask.format(number + 1))
-        first = len(written.text)
+        spans.append((len(written.text), len(written.text) + len(question.text.strip())))
         written.add(question.text.strip() + "\n")
-        spans.append((first, len(written.text) - 1))
-        if not with_answers or number == left_out:
-            continue
-        start, end = question.span
-        near = max(0, text.rfind("\n", 0, start) + 1)
-        paragraph = text[near : max(text.find("\n", end), end)]
-        sentence = next(
-            ((a, b) for a, b in sentence_spans(paragraph) if near + a <= start and end <= near + b), None
-        )
-        if sentence is None:
-            continue
-        shift = len(written.text) + len(reply) - near - sentence[0]
-        written.add(reply + paragraph[slice(*sentence)].strip() + "\n\n")
-        spans[number] = start + shift, end + shift
-        asked = question
+        if with_answers and number != left_out and (found := sentence_of(article, question.span)):
+            sentence, span = found
+            shift = len(written.text) + len(reply)
+            answers[number] = span[0] + shift, span[1] + shift
+            written.add(f"{reply}{sentence}\n\n")
+    passage, missed = written.text.rstrip(), chosen[left_out]
+    for number, span in answers.items():
         if rng.random() < 0.7:
-            yield Asked(asked.text, "", spans[number], None, "record")
-    missed = chosen[left_out]
-    if not holds(normal(written.text), text[slice(*missed.span)]):
-        yield Asked(missed.text, "", None, spans[left_out], "record without")
-    yield Asked("", written.text, None, None, "")  # the passage of those before
+            yield Asked(chosen[number].text, passage, span, None, "record")
+    if not holds(normal(passage), article.document.text[slice(*missed.span)]):
+        yield Asked(missed.text, passage, None, spans[left_out], "record without")
+
+
+def sentence_of(article: Article, span: Span) -> tuple[str, Span] | None:
+    """Return the sentence around a span of an article, and the span in it; None where several share it."""
+    text = article.document.text
+    first = text.rfind("\n", 0, span[0]) + 1
+    end = text.find("\n", span[1])
+    paragraph = text[first : end if end >= 0 else len(text)]
+    for start, last in sentence_spans(paragraph):
+        if first + start <= span[0] and span[1] <= first + last:
+            blank = len(paragraph[start:last]) - len(paragraph[start:last].lstrip())
+            shift = first + start + blank
+            return paragraph[start:last].strip(), (span[0] - shift, span[1] - shift)
+    return None
 
 
 def records(
@@ -324,8 +327,5 @@ def records(
             found = list(of_steps(rng))
         else:
             found = list(of_questions(articles[number], rng))
-            if found:
-                passage = found.pop().passage.rstrip()
-                found = [Asked(each.question, passage, each.span, each.near, each.kind) for each in found]
         yield from found
         n -= max(1, len(found))

@@ -41,7 +41,7 @@ from engine.training.reading.negatives import (
     without_sentence,
 )
 from engine.training.reading.passes import init_head, loss_and_gradients
-from engine.training.reading.records import records
+from engine.training.reading.records import of_questions, records
 from engine.weights.fetch import model_path
 from tests.pytorch import torch, transformers
 
@@ -215,6 +215,22 @@ def test_records_without_an_answer_lack_what_is_asked(made):
             assert each.passage[slice(*each.near)].strip()
     answered = {(each.question, each.passage) for each in made if each.span}
     assert not answered & {(each.question, each.passage) for each in made if not each.span}
+
+
+def test_questions_of_a_list_are_answered_below_them(path):
+    [whole] = read_squad(path)
+    answered = [question for question in whole.questions if question.span]
+    answers = {question.text: whole.document.text[slice(*question.span)] for question in answered}
+    twice = replace(whole, questions=(*whole.questions, *whole.questions))
+    for seed in range(40):
+        for each in of_questions(twice, np.random.default_rng(seed)):
+            assert each.question in each.passage
+            if each.span:
+                assert each.passage[slice(*each.span)] == answers[each.question]
+                assert each.passage.index(each.question) < each.span[0]
+            else:
+                assert answers[each.question] not in each.passage
+                assert each.passage[slice(*each.near)] == each.question
 
 
 def test_questions_are_varied_and_the_same_for_a_seed(made, path):
