@@ -26,8 +26,21 @@ def choice(
     disabled: bool = False,
     place: DeltaGenerator | None = None,
     label_visibility: Literal["visible", "collapsed"] = "visible",
+    as_list: bool = False,
 ) -> T:
-    """Draw a row of buttons of which exactly one is chosen, the first unless there is a ``default``."""
+    """Draw a row of buttons, or a list, of which one is chosen: the first unless there is a ``default``."""
+    if as_list:
+        index = 0 if default is None else options.index(default)
+        return (place or st).selectbox(
+            label,
+            options,
+            index,
+            format_func=format_func or str,
+            key=key,
+            persist_state="session",
+            help=help,
+            disabled=disabled,
+        )
     return (place or st).segmented_control(
         label,
         options,

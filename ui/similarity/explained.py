@@ -95,14 +95,14 @@ def show_explained(
 def strategy_choice(encoder: Encoder, key: str) -> str:
     """Draw the choice of the pooling, or MaxSim; return the strategy."""
     options = [*(strategy for strategy in encoder.poolings if strategy != "pooler"), MAXSIM]
-    strategy = st.selectbox(
+    strategy = choice(
         "Similarity by",
         options,
+        f"{key}-strategy",
+        "How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's pooler, "
+        "is missing: tokens have no shares in it.",
         format_func=label,
-        key=f"{key}-strategy",
-        persist_state="session",
-        help="How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's "
-        "pooler, is missing: tokens have no shares in it.",
+        as_list=True,
     )
     st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
     return strategy

@@ -31,7 +31,7 @@ from ui.questions.search import all_scores, sentences_with
 from ui.questions.sets import LABEL_SOME, bundled_questions
 from ui.search import Search
 from ui.text import escape_markdown
-from ui.widgets import MOST_QUESTION, check_typed
+from ui.widgets import MOST_QUESTION, check_typed, choice
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
 MAX_HITS_SHOWN = 50
@@ -57,15 +57,12 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     ways = [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED]
     if st.session_state.get(key) not in ways:  # an address may name any
         st.session_state[key] = ways[0]
-    way = st.segmented_control(
+    way = choice(
         "The passage that should have been found",
         ways,
-        required=True,
-        key=key,
-        persist_state="session",
-        help="The bundled documents come with labelled questions, whose passages are known. To have more, "
-        f"{LABEL_SOME}. Or paste the passage, or find it by a "
-        "few of its words.",
+        key,
+        "The bundled documents come with labelled questions, whose passages are known. To have more, "
+        f"{LABEL_SOME}. Or paste the passage, or find it by a few of its words.",
     )
     if way == LABELLED:
         return ask_labelled(search, questions)

@@ -39,6 +39,7 @@ from ui.report import Report, element
 from ui.search import Search
 from ui.setting_values import configuration_of
 from ui.text import Strong, joined, p_words
+from ui.widgets import choice
 
 OTHERS = "5 · Where would it rank under other settings?"
 GIVEN = (
@@ -166,15 +167,12 @@ def kept_rows(questions: tuple[Question, ...], of: tuple[str, list[Document], st
 
 def wanted_configurations(current: Configuration, encoder: Encoder) -> list[Configuration]:
     """Draw the choice of settings to try; return the combinations, the nearest to the current one first."""
-    most_changes = st.segmented_control(
+    most_changes = choice(
         "Settings that change at once",
         [1, 2, 3, ANY],
+        "diagnose-changes",
+        "More settings at once give more combinations, which take longer.",
         format_func={1: "one", 2: "up to two", 3: "up to three", ANY: "any"}.__getitem__,
-        default=1,
-        required=True,
-        key="diagnose-changes",
-        persist_state="session",
-        help="More settings at once give more combinations, which take longer.",
     )
     values = values_to_try(encoder)
     longer = min(-(-current.chunk_tokens // 8) * 8, encoder.config.max_positions)

@@ -27,6 +27,7 @@ from ui.progress import counting
 from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.tables import show_table
 from ui.text import escape_markdown, help_list
+from ui.widgets import choice
 
 RIGHT = "done right"
 MRR = METRICS["mrr"].label
@@ -77,13 +78,13 @@ def show_sentence_mistakes(
             f"{label_of(name)}: {row.mean():.3f}" for name, row in zip(mistakes, turned, strict=True)
         ),
     )
-    mistake = st.selectbox(
+    mistake = choice(
         "Mistake",
         mistakes,
+        "pooling-mistakes-shown",
+        "Its similarity matrix is drawn next to the right one.",
         format_func=label_of,
-        key="pooling-mistakes-shown",
-        persist_state="session",
-        help="Its similarity matrix is drawn next to the right one.",
+        as_list=True,
     )
     made = wrong[mistakes.index(mistake)]
     matrices = {RIGHT: right @ right.T, label_of(mistake): made @ made.T}

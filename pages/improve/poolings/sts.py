@@ -32,7 +32,7 @@ from ui.figures import legend_below, styled
 from ui.progress import counting
 from ui.tables import show_table
 from ui.text import escape_plotly, show_error, show_text
-from ui.widgets import chapters, fragment
+from ui.widgets import chapters, choice, fragment
 
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
 FEW_PAIRS = 300  # with fewer, differences of two or three points stay within chance
@@ -170,14 +170,14 @@ def show_correlations(results: StsResults) -> None:
 
 def show_strategy(results: StsResults, chapter: str) -> None:
     """Draw every pair under one strategy, or the pairs with the largest errors."""
-    strategy = st.selectbox(
+    strategy = choice(
         "Strategy",
         [one.strategy for one in results.found],
-        index=[one.strategy for one in results.found].index(BASELINE),
-        format_func=pooling_label,
-        key="sts-strategy",
-        persist_state="session",
-        help="The strategy whose cosines are drawn, the best first.",
+        "sts-strategy",
+        "The strategy whose cosines are drawn, the best first.",
+        BASELINE,
+        pooling_label,
+        as_list=True,
     )
     cosines, gold = results.cosines[strategy], np.array([pair.score for pair in results.pairs])
     if chapter == PAIRS:

@@ -104,14 +104,14 @@ def show_map(values: Array, strategies: list[str], encoding: Encoding, number: s
 
 def show_painted(values: Array, strategies: list[str], encoding: Encoding) -> None:
     """Draw the text, each token the darker the larger its share under one strategy."""
-    strategy = st.selectbox(
+    strategy = choice(
         "Strategy",
         strategies,
-        index=strategies.index("idf" if "idf" in strategies else "attention"),
-        format_func=pooling_label,
-        key=f"pooling-tokens-painted-{len(strategies)}",
-        persist_state="session",
-        help=help_list(POOLINGS[name] for name in strategies),
+        f"pooling-tokens-painted-{len(strategies)}",
+        help_list(POOLINGS[name] for name in strategies),
+        "idf" if "idf" in strategies else "attention",
+        pooling_label,
+        as_list=True,
     )
     row = values[strategies.index(strategy)]
     show_text(text_by_weight(encoding.tokens, row.clip(min=0), chosen=-1), height=320)

@@ -23,7 +23,7 @@ from ui.search import Search
 from ui.session_work import keeping_words
 from ui.tables import show_table
 from ui.text import escape_markdown, joined, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed, download, more_options
+from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, download, more_options
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
@@ -190,14 +190,14 @@ def set_to_extend() -> str:
     if st.session_state.get("label-set") not in names:
         st.session_state["label-set"] = LABELLED
     with more_options():
-        chosen: str = st.selectbox(
+        chosen: str = choice(
             "Keep questions in",
             names,
-            format_func=lambda name: shortened(name, NAME_CHARACTERS),
-            key="label-set",
-            persist_state="session",
-            help="Labels are added to this set, which is listed below: the one of this page, or one that you "
+            "label-set",
+            "Labels are added to this set, which is listed below: the one of this page, or one that you "
             "uploaded.",
+            format_func=lambda name: shortened(name, NAME_CHARACTERS),
+            as_list=True,
         )
     return chosen
 

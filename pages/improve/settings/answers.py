@@ -24,6 +24,7 @@ from ui.jobs import follow_progress
 from ui.questions.kept import answer_sets, keep_answer_set
 from ui.questions.names import show_names
 from ui.text import escape_markdown, show_error
+from ui.widgets import choice
 
 BUNDLED = "Bundled"
 MOST_QUESTIONS, MAX_MEGABYTES = 1000, 5
@@ -106,14 +107,7 @@ def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
     if state.get("answers-set") not in sets:
         state["answers-set"] = BUNDLED
     if len(sets) > 1:
-        st.segmented_control(
-            "Questions",
-            list(sets),
-            format_func=lambda name: shortened(name, 40),
-            required=True,
-            key="answers-set",
-            persist_state="session",
-        )
+        choice("Questions", list(sets), "answers-set", format_func=lambda name: shortened(name, 40))
     with st.expander("Upload questions with answers", icon=":material/upload_file:"):
         uploader = f"answers-file-{state.setdefault('answers-uploader', 0)}"
         st.file_uploader(

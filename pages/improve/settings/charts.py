@@ -18,6 +18,7 @@ from ui.export import arrays_of, show_figure
 from ui.figures import legend_below, numbered_cells, styled
 from ui.report import Report
 from ui.text import escape_plotly
+from ui.widgets import choice
 
 COSTS = {
     "Index size": (
@@ -90,18 +91,15 @@ def show_heat(report: Report, experiment: Experiment, metric: str) -> None:
 def show_costs(report: Report, experiment: Experiment, metric: str) -> None:
     """Draw quality against cost, with the Pareto front."""
     report.header("Quality against cost")
-    cost = st.segmented_control(
+    cost = choice(
         "Cost",
         list(COSTS),
-        default="Index size",
-        required=True,
-        key="experiment-cost",
-        persist_state="session",
-        help="\n".join(f"- **{name}**: {words}" for name, (*_, words) in COSTS.items()),
+        "experiment-cost",
+        "\n".join(f"- **{name}**: {words}" for name, (*_, words) in COSTS.items()),
     )
-    figure = cost_of(experiment, metric, str(cost))
-    name = f"cost-{COSTS[str(cost)][0]}-{metric}"
-    show_clickable(report, experiment, figure, name, f"{METRICS[metric].label} against {COSTS[str(cost)][1]}")
+    figure = cost_of(experiment, metric, cost)
+    name = f"cost-{COSTS[cost][0]}-{metric}"
+    show_clickable(report, experiment, figure, name, f"{METRICS[metric].label} against {COSTS[cost][1]}")
     st.caption("The line is the Pareto front: on it, more quality costs more. Click a point to select it.")
 
 

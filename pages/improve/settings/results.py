@@ -46,6 +46,7 @@ from ui.jobs import current_job
 from ui.report import Report
 from ui.tables import show_selectable, show_table
 from ui.text import escape_markdown, help_list, signed_interval
+from ui.widgets import choice
 
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # configurations; a larger running experiment is redrawn less often
@@ -64,13 +65,13 @@ def show_results(current: Configuration) -> None:
     if not found:
         st.info("Nothing is measured yet. Run the grid on the tab “Grid”: its first rows come in seconds.")
         return
-    key = st.selectbox(
+    key = choice(
         "Run",
         list(found),
+        "experiment-shown",
+        "The runs, the newest first, with those of an opened workspace.",
         format_func=lambda key: found[key].title,
-        key="experiment-shown",
-        persist_state="session",
-        help="The runs, the newest first, with those of an opened workspace.",
+        as_list=True,
     )
     chosen = found[key]
     if now is not None and key == now.key:
@@ -114,15 +115,13 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
 def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
     """Draw the choice of one of the metrics that rows have."""
     names = shown_metrics(rows)
-    return st.segmented_control(
+    return choice(
         "Metric",
         names,
-        format_func=lambda name: METRICS[name].label,
-        default=default if default in names else names[0],
-        required=True,
-        key=key,
-        persist_state="session",
-        help=help_list(METRICS[name] for name in names),
+        key,
+        help_list(METRICS[name] for name in names),
+        default if default in names else names[0],
+        lambda name: METRICS[name].label,
     )
 
 
