@@ -37,12 +37,7 @@ from engine.models.embedding_head import OWN
 from engine.models.prompts import Role
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model
-from engine.retrieval.retrievers import (
-    RETRIEVERS,
-    SearchInputs,
-    SearchTexts,
-    retriever_scores,
-)
+from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
 from engine.settings import Configuration
 

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine import Encoder
 from engine.documents.document import Document
@@ -224,10 +225,8 @@ def show_ranks(report: Report, rows: Sequence[SweepRow], now: SweepRow) -> None:
         table,
         "The passage's rank under every setting that was measured, the best first",
         {
-            "Rank": st.column_config.NumberColumn(
-                help="Rank of the passage; chunks differ in size and number."
-            ),
-            OTHERS_HIT: st.column_config.NumberColumn(
+            "Rank": NumberColumn(help="Rank of the passage; chunks differ in size and number."),
+            OTHERS_HIT: NumberColumn(
                 format="%.1f%%",
                 help=f"Share of the {n_others:,} other labelled questions that find an answer in {k}.",
             ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import InputError
@@ -74,15 +75,15 @@ def show_quality(quality: PoolingQuality | None) -> None:
         ],
         "Mean reciprocal rank and hit rate of each strategy",
         {
-            MRR: st.column_config.ProgressColumn(
+            MRR: ProgressColumn(
                 width="small",
                 format="%.3f",
                 min_value=0.0,
                 max_value=1.0,
                 help=METRICS["mrr"].help,
             ),
-            HIT: st.column_config.NumberColumn(format="%.3f", help=METRICS["hit_rate@k"].help),
-            "Behind the best": st.column_config.TextColumn(
+            HIT: NumberColumn(format="%.3f", help=METRICS["hit_rate@k"].help),
+            "Behind the best": TextColumn(
                 help="In MRR, with the 95 % interval of the difference over the questions."
             ),
         },

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 from scipy.stats import rankdata
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine import Encoder
 from engine.errors import GlassboxError, InputError
@@ -149,8 +150,8 @@ def show_correlations(results: StsResults) -> None:
         [correlation_row(one) for one in found],
         "Correlations, intervals, and differences to the mean",
         {
-            "Spearman × 100": st.column_config.NumberColumn(format="%.1f"),
-            "Better than the mean?": st.column_config.TextColumn(
+            "Spearman × 100": NumberColumn(format="%.1f"),
+            "Better than the mean?": TextColumn(
                 help="By resamples of the pairs, the same for both strategies: yes or no where 95 % of the "
                 "differences lie on one side of 0."
             ),

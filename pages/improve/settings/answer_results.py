@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.evaluation.answers import (
     ANSWER_METRICS,
@@ -146,7 +147,7 @@ def show_runs_table(runs: Sequence[AnswerRun]) -> None:
             lines,
             "The last runs of this session, the settings in which they differ, and their figures",
             {
-                label_of(name): st.column_config.NumberColumn(format="%.0f %%", help=metric.help)
+                label_of(name): NumberColumn(format="%.0f %%", help=metric.help)
                 for name, metric in ANSWER_METRICS.items()
             },
         )
@@ -197,7 +198,7 @@ def show_charts(run: AnswerRun) -> None:
         )
     with st.expander("The numbers of both figures", icon=":material/table:", key="answers-numbers"):
         labels = {"confidence": "Sure", "answered": "Answered", "right": "Right", "n": "Answers"}
-        percents = st.column_config.NumberColumn(format="%.1f %%")
+        percents = NumberColumn(format="%.1f %%")
         figures: dict[str, Sequence[ReliabilityBin] | Sequence[Coverage]] = {
             "Answers by how sure the app is": bins,
             "Every threshold": curve,
@@ -234,17 +235,16 @@ def show_answer_rows(run: AnswerRun) -> None:
     lines = [table_line(row, run.answers.write) for row in rows]
     table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
 
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     show_selectable(
         lines,
         f"{len(rows)} questions with their outcomes, and what was shown for each",
         {
-            "Question": text(width="medium"),
-            "Known answer": text(width="medium", help="As in the file: | divides spellings, & parts."),
-            "Sure (%)": number(format="%.0f"),
-            "Quoted": text(width="large"),
-            "The model's words": text(width="large"),
-            "Seconds": number(format="%.1f"),
+            "Question": TextColumn(width="medium"),
+            "Known answer": TextColumn(width="medium", help="As in the file: | divides spellings, & parts."),
+            "Sure (%)": NumberColumn(format="%.0f"),
+            "Quoted": TextColumn(width="large"),
+            "The model's words": TextColumn(width="large"),
+            "Seconds": NumberColumn(format="%.1f"),
         },
         table,
         lambda row: st.session_state.update({box: row}),

@@ -12,11 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.evaluation.answers import (
-    AnswerQuestion,
-    AnswerRow,
-    measure_answers,
-)
+from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
 from engine.generation.answer import Answer
 from engine.generation.answering import ask
 from engine.generation.sampling import RULES

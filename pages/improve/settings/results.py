@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 
 from engine.evaluation.bootstrap import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
@@ -187,9 +188,8 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
     report.header("Every configuration")
     rows, order = experiment.rows, best_first(experiment.rows, metric)
     axes = varied(experiment.configurations) or ["chunk_tokens"]
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    columns = {each.label: number(format="%.3f", help=each.help) for each in METRICS.values()} | {
-        "Value": st.column_config.ProgressColumn(
+    columns = {each.label: NumberColumn(format="%.3f", help=each.help) for each in METRICS.values()} | {
+        "Value": ProgressColumn(
             METRICS[metric].label,
             width="small",
             pinned=True,
@@ -198,22 +198,22 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
             max_value=1.0,
             help=METRICS[metric].help,
         ),
-        "95 % interval": text(
+        "95 % interval": TextColumn(
             help="The range of the value with other questions of this kind: the bootstrap over questions."
         ),
-        "Against the app's": text(
+        "Against the app's": TextColumn(
             help="Better or worse, where a paired randomisation test over the questions has p below "
             f"{ALPHA}, corrected for the number of rows; else “not sure”. Metrics “@k” are not compared "
             "across k."
         ),
-        "Difference": text(
+        "Difference": TextColumn(
             width="medium",
             help="To the app's settings, with its 95 % interval over the questions. The interval is for only "
             "this row, so it may exclude 0 where the verdict, which is corrected for the number of rows, is "
             "“not sure”.",
         ),
-        "p": text(help="Of the paired randomisation test, corrected for the number of rows."),
-        "Seconds": number(format="%.2f", help=COSTS["Seconds"][3]),
+        "p": TextColumn(help="Of the paired randomisation test, corrected for the number of rows."),
+        "Seconds": NumberColumn(format="%.2f", help=COSTS["Seconds"][3]),
     }
     lines = [table_row(rows[place], judged[place], metric, axes) for place in order]
     alt = "Every setting with its quality, interval and verdict against the app's settings"
@@ -281,13 +281,13 @@ def show_questions(
             "Answer": " … ".join(reference.content for reference in question.references),
         }
 
-    number = st.column_config.NumberColumn(format="%.3f", help=f"{label} of this question.")
+    number = NumberColumn(format="%.3f", help=f"{label} of this question.")
     show_table(
         [line(place) for place in places],
         f"The questions that are {str(chosen).lower()}, with their documents and answers",
         {
-            "Question": st.column_config.TextColumn(width="large"),
-            "Answer": st.column_config.TextColumn(width="large"),
+            "Question": TextColumn(width="large"),
+            "Answer": TextColumn(width="large"),
             names[0]: number,
             names[1]: number,
         },
@@ -325,16 +325,14 @@ def show_effects(report: Report, experiment: Experiment, metric: str) -> None:
     if not effects:
         return
     report.header("Each setting on average")
-    label, text = METRICS[metric].label, st.column_config.TextColumn
+    label = METRICS[metric].label
     report.table(
         [effect_line(axis, effect, label) for axis, found in effects.items() for effect in found],
         "Each value of each setting with its mean over the grid, and its difference to the value in use",
         {
-            label: st.column_config.NumberColumn(
-                format="%.3f", help="Mean over all configurations with the value."
-            ),
-            "95 % interval": text(help="The bootstrap over questions."),
-            "Difference": text(
+            label: NumberColumn(format="%.3f", help="Mean over all configurations with the value."),
+            "95 % interval": TextColumn(help="The bootstrap over questions."),
+            "Difference": TextColumn(
                 width="medium",
                 help="To the value in use, or to the first where that is no part of the grid, with its 95 % "
                 "interval over the questions. It is not corrected for the number of values.",

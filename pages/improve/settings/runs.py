@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine.errors import GlassboxError
 from engine.evaluation.metrics import METRICS
@@ -40,10 +41,8 @@ def show_runs() -> None:
         [run_line(experiment) for experiment in experiments.values()],
         "Every run with its size, and the best settings it found",
         {
-            "The app's MRR": st.column_config.NumberColumn(
-                format="%.3f", help="MRR of the settings the app had then."
-            ),
-            "Best MRR": st.column_config.NumberColumn(format="%.3f", help="MRR of the best configuration."),
+            "The app's MRR": NumberColumn(format="%.3f", help="MRR of the settings the app had then."),
+            "Best MRR": NumberColumn(format="%.3f", help="MRR of the best configuration."),
         },
     )
     st.caption(

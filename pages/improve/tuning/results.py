@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.errors import ModelFileError
 from engine.evaluation.metrics import METRICS
@@ -15,12 +16,7 @@ from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, Metr
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
-from pages.improve.tuning.figures import (
-    gain_figure,
-    loss_figure,
-    spread_array,
-    spread_figure,
-)
+from pages.improve.tuning.figures import gain_figure, loss_figure, spread_array, spread_figure
 from ui.data_folder import model_file
 from ui.export import show_figure
 from ui.tables import show_table
@@ -29,19 +25,19 @@ from ui.widgets import download
 
 MAX_QUESTIONS_SHOWN = 8  # questions with the largest gains, and with the largest losses
 METRIC_COLUMNS: Mapping[str, Any] = {
-    "metric": st.column_config.TextColumn(
+    "metric": TextColumn(
         help=f"For the first {DEPTH} chunks. "
         + " ".join(f"{METRICS[name].label}: {METRICS[name].help}" for name in JUDGED_BY)
     ),
-    "tested on": st.column_config.TextColumn(
+    "tested on": TextColumn(
         help="Questions that were left out of training; or questions whose documents were left out, too."
     ),
-    "difference": st.column_config.TextColumn(
+    "difference": TextColumn(
         help="Mean of after minus before. The interval holds the mean of 95 % of resamples of the questions; "
         "p is how often chance alone would give a mean as large."
     ),
 } | {
-    name: st.column_config.NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
+    name: NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
     for name in ("before", "after")
 }
 KEPT_NAME = "tuned"  # of the model of the last tuning
@@ -162,7 +158,7 @@ def show_questions(labelled: LabelledTexts, found: MetricChange) -> None:
                 for number in numbers
             ],
             f"The questions that changed most, with their {MAIN} before and after",
-            {name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")},
+            {name: NumberColumn(format="%.3f") for name in ("before", "after", "change")},
         )
 
 
