@@ -14,8 +14,8 @@ from engine.evaluation.passage_search import SearchableText, is_unlocated
 from engine.evaluation.questions import Question, Reference, stem
 from engine.wording import beginning, some_of
 
-SHOWN = 60  # characters of a text that is quoted
-LISTED = 20  # names of documents in a message
+QUOTED_CHARACTERS = 60
+MAX_NAMES_SHOWN = 20
 # Documents by the stem of their names, by which questions refer to them.
 Texts = dict[str, list[SearchableText]]
 
@@ -88,7 +88,7 @@ def problems_of_names(questions: Sequence[Question], texts: Texts) -> list[Probl
     about: dict[str, list[int]] = {}
     for number, question in enumerate(questions):
         about.setdefault(question.corpus_id, []).append(number)
-    loaded, unknown, ambiguous = some_of([quoted(each) for each in texts], LISTED) or "none", [], []
+    loaded, unknown, ambiguous = some_of([quoted(each) for each in texts], MAX_NAMES_SHOWN) or "none", [], []
     for name, numbers in about.items():
         if len(numbers) == 1:
             said = f"question {numbers[0] + 1} is about {quoted(name)}"
@@ -163,4 +163,4 @@ def misplaced_passages(questions: Sequence[Question], texts: Texts) -> list[Prob
 
 def quoted(text: str) -> str:
     """Return a text in quotation marks, on one line and shortened."""
-    return f"“{beginning(text, SHOWN)}”"
+    return f"“{beginning(text, QUOTED_CHARACTERS)}”"

@@ -29,7 +29,7 @@ from ui.text import escape_markdown, show_text
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
 CARD_WIDTH = 156  # pixels: six in a row on a wide screen, two on a phone
-FEW = 15  # questions; with fewer, the figures show chance only
+FEWEST_QUESTIONS = 15  # with fewer, the figures show chance only
 FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
     "All": lambda row: True,
     "Wrong and confident": lambda row: row.wrong_confident,
@@ -155,8 +155,8 @@ def show_runs_table(runs: Sequence[AnswerRun]) -> None:
 
 def show_charts(run: AnswerRun) -> None:
     """Draw how well confidence tells right from wrong, and what a threshold does, with their numbers."""
-    if len(run.rows) < FEW:
-        st.caption(f"How often it is right by how sure it is, is drawn from {FEW} questions on.")
+    if len(run.rows) < FEWEST_QUESTIONS:
+        st.caption(f"How often it is right by how sure it is, is drawn from {FEWEST_QUESTIONS} questions on.")
         return
     bins, curve = reliability(run.rows), coverage_curve(run.rows)
     threshold = run.answers.answer_threshold

@@ -28,7 +28,7 @@ from ui.widgets import choice
 
 BUNDLED = "Bundled"
 MOST_QUESTIONS, MAX_MEGABYTES = 1000, 5
-LISTED = 5  # problems
+MAX_PROBLEMS_SHOWN = 5
 ABOUT = (
     "Questions whose short answers are known are asked with the app's settings, those of this sidebar and of "
     "the page “Ask your documents”, and each answer is scored without a judge: it is right if it holds the "
@@ -164,9 +164,11 @@ def show_questions(
 ) -> None:
     """Draw how many questions of a set are about the documents, and what is wrong with them."""
     if name != BUNDLED and (problems := problems_of(every, documents)):
-        lines = [f"- {escape_markdown(line[0].upper() + line[1:])}." for line in problems[:LISTED]]
-        if len(problems) > LISTED:
-            lines.append(f"- And {len(problems) - LISTED:,} more.")
+        lines = [
+            f"- {escape_markdown(line[0].upper() + line[1:])}." for line in problems[:MAX_PROBLEMS_SHOWN]
+        ]
+        if len(problems) > MAX_PROBLEMS_SHOWN:
+            lines.append(f"- And {len(problems) - MAX_PROBLEMS_SHOWN:,} more.")
         st.warning("\n".join(lines), icon=":material/warning:")
     if not own:
         st.info(
