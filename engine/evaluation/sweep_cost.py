@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import SPLITTERS, Splitting
+from engine.documents.splitters import SPLITTERS
 from engine.documents.token_spans import token_spans
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import (
@@ -47,7 +47,9 @@ def sweep_seconds(inputs: SweepInputs) -> float:
     for (name, splitting), of_cut in by_cut.items():
         model = inputs.models[name]
         tokens = [token_spans(document.text, model.tokenizer) for document in sample]
-        chunks = split_documents(sample, tokens, model, without_vectors(splitting), VectorCache())
+        if SPLITTERS[splitting.method].needs_embed:  # it compares vectors of sentences
+            splitting = replace(splitting, method="sentences")
+        chunks = split_documents(sample, tokens, model, splitting, VectorCache())
         if name not in row_rates:
             row_rates[name] = row_seconds(of_cut[0], chunks, inputs.questions, model)
         seconds += row_rates[name] * len(of_cut)
@@ -78,11 +80,6 @@ def some_documents(documents: Sequence[Document]) -> tuple[list[Document], float
     lengths = np.cumsum([len(document.text) for document in documents], dtype=int)
     n = min(len(documents), int(np.searchsorted(lengths, SAMPLE_CHARACTERS)) + 1)
     return list(documents[:n]), max(1, lengths[n - 1]) / max(1, lengths[-1])
-
-
-def without_vectors(splitting: Splitting) -> Splitting:
-    """Return a splitting that compares no vectors of sentences, for one that does."""
-    return replace(splitting, method="sentences") if SPLITTERS[splitting.method].needs_embed else splitting
 
 
 def row_seconds(

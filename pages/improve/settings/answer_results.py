@@ -20,7 +20,7 @@ from engine.evaluation.answers import (
     reliability,
 )
 from engine.evaluation.bootstrap import Interval, mean_interval
-from pages.improve.settings.answer_runs import AnswerRun, answer_runs, differing
+from pages.improve.settings.answers import AnswerRun, answer_runs, differing
 from ui.colours import BLUE, GREY, ORANGE
 from ui.export import arrays_of, show_figure
 from ui.figures import LEGEND_ABOVE, styled

@@ -116,8 +116,9 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
     """
     for key, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
         st.session_state.setdefault(f"grid-{key}", of_model(key, first, load_encoder()))
-    follow_k(k)
-    values = {}
+    state, values = st.session_state, {}
+    if state.get("grid-k", [k]) in ([k], [state.get("grid-k-followed")]):  # the user chose no others
+        state["grid-k"], state["grid-k-followed"] = [k], k
 
     def draw(column: DeltaGenerator, *keys: str) -> None:
         for key in keys:
@@ -132,13 +133,6 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
         draw(left, "overlap", "k")
         draw(right, "max_tokens", "precision")
     return values
-
-
-def follow_k(k: int) -> None:
-    """Set the grid's k to the app's, unless the user has chosen others."""
-    state = st.session_state
-    if state.get("grid-k", [k]) in ([k], [state.get("grid-k-followed")]):
-        state["grid-k"], state["grid-k-followed"] = [k], k
 
 
 def model_box(encoder: Encoder) -> dict[str, Model]:

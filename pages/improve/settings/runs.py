@@ -51,7 +51,15 @@ def show_runs() -> None:
         else "Runs stay on this machine, for everybody who opens this app there, until you delete them."
     )
     show_comparison(experiments)
-    show_delete(experiments)
+    with st.expander("Delete a run", icon=":material/delete:"):
+        key = st.selectbox(
+            "Run to delete",
+            list(experiments),
+            format_func=lambda key: experiments[key].title,
+            key="experiment-delete",
+            help="Deletes the run from this session, and from workspaces saved from now on.",
+        )
+        st.button("Delete it", on_click=remove, args=(experiments[key],), icon=":material/delete:")
 
 
 def run_line(experiment: Experiment) -> dict[str, Any]:
@@ -146,16 +154,3 @@ def cell_choice(
         help="Best MRR first.",
     )
     return experiment, experiment.rows[place]
-
-
-def show_delete(experiments: dict[str, Experiment]) -> None:
-    """Draw the deletion of a run."""
-    with st.expander("Delete a run", icon=":material/delete:"):
-        key = st.selectbox(
-            "Run to delete",
-            list(experiments),
-            format_func=lambda key: experiments[key].title,
-            key="experiment-delete",
-            help="Deletes the run from this session, and from workspaces saved from now on.",
-        )
-        st.button("Delete it", on_click=remove, args=(experiments[key],), icon=":material/delete:")
