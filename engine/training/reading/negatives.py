@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 
 import numpy as np
 
@@ -34,7 +35,8 @@ VERBS = frozenset(
     ("was", "is", "had", "has", "were", "are", "did", "wrote", "said", "became", "would", "began")
 )
 CAPITAL = re.compile(r"\b[A-Z]\w+")
-LEAST_LIKENESS = 1.8  # of two names, of 4.9
+LEAST_LIKENESS = 1.8  # of two names, of 5.0
+N_COMPARED = 150  # names of an article
 N_NEAREST = 3  # chunks of the article among which one is drawn
 LEAST_CHARACTERS = 60  # of another chunk
 LEAST_LEFT = 20  # words of a passage whose sentence is taken out
@@ -166,9 +168,8 @@ def other_chunk(asked: Asked, article: ArticleText, rng: np.random.Generator) ->
         if len(chunk.chunk.text) < LEAST_CHARACTERS or holds(chunk.normal, answer):
             continue
         scores = [sum(weights[word] for word in words & weights.keys()) for words in chunk.words]
-        best = int(np.argmax(scores)) if scores else 0
-        if scores and scores[best] > 0:
-            found.append((scores[best] + 0.3 * sum(scores) / len(scores), number, best))
+        if highest := max(scores, default=0):
+            found.append((highest + 0.3 * sum(scores) / len(scores), number, scores.index(highest)))
     if not found:
         return None
     nearest = sorted(found, reverse=True)[:N_NEAREST]
@@ -224,7 +225,8 @@ def is_free(new: str, asked: Asked, chunk: ChunkText) -> bool:
     wanted = normal(new)
     if wanted not in chunk.normal:
         return not any(f" {word} " in chunk.normal for word in wanted.split() if word not in STOP_WORDS)
-    answer = asked.passage[slice(*asked.span)]  # type: ignore[misc]
+    first, last = asked.span  # type: ignore[misc]
+    answer = asked.passage[first:last]
     numeric = bool(re.search(r"\d", answer)) or bool(NUMBER_WORDS.keys() & set(words_of(answer)))
     if not numeric and not CAPITAL.match(answer):
         return False
@@ -236,7 +238,7 @@ def is_free(new: str, asked: Asked, chunk: ChunkText) -> bool:
             rest = text.replace(new, "")
             names = [name for name in CAPITAL.findall(rest.lstrip()[1:]) if name.lower() not in STOP_WORDS]
             numbers = re.search(r"\d", rest) or NUMBER_WORDS.keys() & words
-            if (numbers if numeric else names) or (has_it and start < asked.span[1] and asked.span[0] < end):  # type: ignore[index]
+            if (numbers if numeric else names) or (has_it and start < last and first < end):
                 return False
         after_it = has_it
     return True
@@ -272,18 +274,19 @@ def swapped_name(
         ends = 1.5 * (words[-1] == others[-1]) + 0.5 * (words[0] == others[0])
         return same + ends + 0.7 * (len(words) == len(others)) + 0.4 * (of_name.count > 1)
 
-    names = [
+    names = list(article.names)
+    names = [names[i] for i in rng.permutation(len(names))[:N_COMPARED]]
+    alike = sorted(((likeness(name), name) for name in names), reverse=True)
+    others = (
         name
-        for name in article.names
-        if len(name) > 3
+        for like, name in alike
+        if like > LEAST_LIKENESS
+        and len(name) > 3
         and name.lower() not in WORD_KIND
         and is_other(name, old, question)
         and not holds(normal(name), answer)
-    ]
-    if len(names) > 60:
-        names = [names[i] for i in rng.permutation(len(names))[:60]]
-    alike = sorted(((likeness(name), name) for name in names), reverse=True)
-    free = [name for like, name in alike[:12] if like > LEAST_LIKENESS and is_free(name, asked, chunk)]
+    )
+    free = [name for name in islice(others, 12) if is_free(name, asked, chunk)]
     inside = [name for name in free if normal(name) in chunk.normal]
     free = inside or free[:3]
     return replaced(question, match.span(), draw(rng, free)) if free else None
