@@ -23,7 +23,7 @@ def all_scores(
         vectors = cached_encode(
             questions, index.encoder(model), spec.pooling, spec.max_tokens, cache, embedding, "query"
         )  # (n_questions, d_model)
-    with counting("Reading tokens", "chunks") as reading:
+    with counting("Scoring", "chunks") as reading:
         return all_index_scores(retriever, questions, vectors, index, model.as_encoder, on_progress=reading)
 
 

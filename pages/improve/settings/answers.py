@@ -30,11 +30,11 @@ from engine.generation.settings import AnswerSettings
 from engine.generation.writer import Writer
 from engine.storage.workspace import SavedRun
 from engine.wording import counted, readable_time, shortened
-from pages.improve.settings.experiments import session_runs
+from pages.improve.settings.experiments import running_job, session_runs
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import session_documents
-from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
+from ui.jobs import Job, follow_progress, start_job
 from ui.models import decoder_name, load_decoder
 from ui.questions.kept import answer_sets, keep_answer_set, workspace
 from ui.questions.names import show_names
@@ -83,7 +83,8 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
     questions = about(every, documents)
     show_questions(name, every, questions, documents)
     show_names(given, loaded, "answers", lambda names: keep_answer_set(name, renamed(given, names)))
-    now, is_started = running_answers(), False
+    nothing = "Stopped before the first question was answered: there is no result."
+    now, is_started = running_job("answers", keep, nothing), False
     if questions:
         write = st.toggle(
             "With the model's words", True, key="answers-write", persist_state="session", help=WRITE_HELP
@@ -287,23 +288,6 @@ def start(
             job.report(len(job.rows), len(questions), f"{len(job.rows):,} of {len(questions):,} questions")
 
     start_job("answers", work, request=run, page="improve/settings")
-
-
-def running_answers() -> Job[None] | None:
-    """Return the job that asks questions now; a run that has ended is kept in the workspace first."""
-    job = current_job("answers")
-    if job is None or not job.done:
-        return job
-    if job.rows:
-        keep(replace(job.request, rows=tuple(job.rows)))
-    elif not job.error:
-        st.session_state["answers-error"] = (
-            "Stopped before the first question was answered: there is no result."
-        )
-    if job.error:
-        st.session_state["answers-error"] = job.error
-    drop_job("answers")
-    return None
 
 
 def keep(run: AnswerRun) -> None:

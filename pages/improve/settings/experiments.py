@@ -6,7 +6,7 @@ further line is a row; one that a crash cut off is ignored.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -287,29 +287,33 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
 
 def running_experiment() -> Experiment | None:
     """Return the session's running experiment with the rows so far; one that has ended is kept first."""
-    state, job = st.session_state, current_job(JOB)
-    if job is None:
-        return None
-    now = measured_so_far(job)
-    if not job.done:
-        return now
-    if job.error:
-        state["experiment-error"] = job.error
-    if now.rows:
-        keep(now)
-    elif job.stopped:
-        state["experiment-error"] = (
-            f"{now.name} was stopped before its first configuration was measured: run the grid again; "
-            "texts that were embedded are not embedded again"
-        )
-    drop_job(JOB)
+    nothing = (
+        "The run was stopped before its first configuration was measured: run the grid again; texts that were "
+        "embedded are not embedded again"
+    )
+    job = running_job(JOB, keep, nothing)
+    return None if job is None else measured_so_far(job)
+
+
+def running_job(name: str, keep: Callable[[Any], None], nothing: str) -> Job[Any] | None:
+    """Return the session's job of a name while it runs; what one that has ended has measured is kept first.
+
+    Its error, or ``nothing`` where it has no row, is put into the session's state as ``{name}-error``.
+    """
+    job = current_job(name)
+    if job is None or not job.done:
+        return job
+    if job.rows:
+        keep(measured_so_far(job))
+    if problem := job.error or ("" if job.rows else nothing):
+        st.session_state[f"{name}-error"] = problem
+    drop_job(name)
     return None
 
 
-def measured_so_far(job: Job[None]) -> Experiment:
-    """Return the experiment of a job with its rows so far."""
-    experiment: Experiment = job.request
-    return replace(experiment, rows=tuple(job.rows))
+def measured_so_far(job: Job[Any]) -> Any:
+    """Return what a job is to measure with its rows so far."""
+    return replace(job.request, rows=tuple(job.rows))
 
 
 def show_running() -> None:
