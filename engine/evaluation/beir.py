@@ -1,4 +1,4 @@
-"""Labelled collections in the format of BEIR (Thakur et al. 2021): documents, questions and judgements.
+"""Labelled collections in the format of BEIR (Thakur et al. 2021), as documents or as one document.
 
 A folder holds ``corpus.jsonl`` (``_id``, ``title``, ``text``), ``queries.jsonl`` (``_id``, ``text``) and
 ``qrels/*.tsv`` (``query-id``, ``corpus-id``, ``score``, under a header).

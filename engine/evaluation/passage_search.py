@@ -1,4 +1,7 @@
-"""Search of a text for a passage: exactly, with another spelling of marks, or approximately."""
+"""Search of a text for a passage: exactly, with another spelling of marks, or approximately.
+
+Passages that a file of questions gives without their places are `located` in the documents.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -288,8 +288,8 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
 def running_experiment() -> Experiment | None:
     """Return the session's running experiment with the rows so far; one that has ended is kept first."""
     nothing = (
-        "The run was stopped before its first configuration was measured: run the grid again; texts that were "
-        "embedded are not embedded again"
+        "The run was stopped before its first configuration was measured: run the grid again; texts that "
+        "were embedded are not embedded again"
     )
     job = running_job(JOB, keep, nothing)
     return None if job is None else measured_so_far(job)
