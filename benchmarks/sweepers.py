@@ -32,7 +32,7 @@ def ours(folder: str, scratch: Path) -> dict[str, Any]:
     from engine.documents.splitters import split
     from engine.evaluation.grid import grid
     from engine.evaluation.questions import load_questions, relevance
-    from engine.evaluation.sweep import sweep
+    from engine.evaluation.sweep import SweepInputs, sweep
     from engine.kernels.primitives import prepare_compiled
     from engine.models.encoder import Encoder
     from engine.retrieval.vector_cache import VectorCache
@@ -53,7 +53,7 @@ def ours(folder: str, scratch: Path) -> dict[str, Any]:
 
     def timed() -> tuple[float, float, Any]:
         begin, busy = time.perf_counter(), time.process_time()
-        rows = list(sweep(documents, questions, cells, {folder: encoder}, cache))
+        rows = list(sweep(SweepInputs(documents, questions, cells, {folder: encoder}), cache))
         return time.perf_counter() - begin, time.process_time() - busy, rows
 
     cold, cold_cpu, rows = timed()

@@ -17,8 +17,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from engine.documents.loaders import load_corpus
 from engine.evaluation.answers import load_answer_questions
-from engine.evaluation.question_files import to_jsonl
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, to_jsonl
 from tests.browser.conftest import (
     ROOT,
     WIDE,

@@ -2,11 +2,9 @@
 
 import gc
 import os
-import re
 import subprocess
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -31,7 +29,9 @@ from engine.official_program import load_official
 from engine.retrieval import relevance
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
+from tests import pytorch
 from tests.command_line import LIGHTHOUSE
+from tests.sentence_transformer_folders import save_reranker
 from tests.text_files import write_files
 
 sys.dont_write_bytecode = False
@@ -69,20 +69,6 @@ def pytest_collection():
         gc.freeze()
         gc.set_threshold(10_000)  # a pass takes long beside models and pages
         gc.enable()
-
-
-# Modules that import PyTorch: its libraries, and tests that save models with them.
-PYTORCH = re.compile(
-    r"^(?:import|from) (?:torch|transformers|sentence_transformers|tests\S*(?:_folders|_families))\b",
-    re.MULTILINE,
-)
-
-
-def pytest_ignore_collect(collection_path):
-    """Leave out files and folders that cannot be imported without PyTorch, where it is not installed."""
-    file = collection_path / "conftest.py" if collection_path.is_dir() else collection_path
-    needs_torch = file.suffix == ".py" and file.exists() and PYTORCH.search(file.read_text(encoding="utf-8"))
-    return True if needs_torch and find_spec("torch") is None else None
 
 
 SELDOM = ("nightly", "models")  # markers of tests that run only where -m names them
@@ -150,7 +136,7 @@ def readable_decoder():
 @pytest.fixture(scope="session")
 def torch():
     """PyTorch; without it, the tests that compare with it are skipped."""
-    return pytest.importorskip("torch")
+    return pytest.importorskip(pytorch.torch.__name__)
 
 
 @pytest.fixture(scope="session")
@@ -169,8 +155,6 @@ def corpus(tmp_path):
 @pytest.fixture(scope="session")
 def reranker_folder(tmp_path_factory):
     """A folder with a small random cross-encoder."""
-    from tests.sentence_transformer_folders import save_reranker  # it imports PyTorch
-
     return save_reranker(tmp_path_factory.mktemp("models") / "reranker")
 
 

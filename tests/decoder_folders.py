@@ -1,23 +1,9 @@
 """Folders of small random decoders, which compiled operations support."""
 
-import torch
-from transformers import (
-    AutoModelForCausalLM,
-    Gemma3TextConfig,
-    GPT2Config,
-    LlamaConfig,
-    MistralConfig,
-    Phi3Config,
-    Qwen2Config,
-    Qwen3Config,
-    SmolLM3Config,
-)
-
+from tests.pytorch import torch, transformers
 from tests.tokenizer_files import small_byte_level
 
 ENDS = {"eos_token_id": 0, "bos_token_id": 0, "pad_token_id": None}
-LLAMAS = (LlamaConfig, MistralConfig, Phi3Config, Qwen2Config, Qwen3Config, SmolLM3Config, Gemma3TextConfig)
-KINDS = {kind.model_type: kind for kind in (*LLAMAS, GPT2Config)}
 LLAMA_SIZES = {
     "hidden_size": 150,  # not a multiple of any panel
     "head_dim": 64,
@@ -33,7 +19,7 @@ GPT2_SIZES = {"n_embd": 128, "n_layer": 2, "n_head": 2, "n_positions": 256, "n_i
 def random_decoder(config, seed=0):
     """A model whose parameters are all random, those of norms around 1."""
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     for name, parameter in model.named_parameters():
         is_scale = name.endswith("weight") and parameter.ndim == 1
         torch.nn.init.normal_(parameter, mean=1.0 if is_scale else 0.0, std=0.2)
@@ -45,6 +31,6 @@ def make_model(folder, family, dtype="float32", seed=0, **sizes):
     tokenizer = small_byte_level(n_tokens=257)  # panels are left half empty
     tokenizer.save(str(folder / "tokenizer.json"))
     defaults = GPT2_SIZES if family == "gpt2" else LLAMA_SIZES
-    config = KINDS[family](vocab_size=257, **{**defaults, **ENDS, **sizes})
+    config = transformers.AutoConfig.for_model(family, vocab_size=257, **{**defaults, **ENDS, **sizes})
     random_decoder(config, seed).to(getattr(torch, dtype)).save_pretrained(folder)
     return folder

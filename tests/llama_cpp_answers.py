@@ -9,16 +9,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from transformers import (
-    Gemma3TextConfig,
-    GPT2Config,
-    LlamaConfig,
-    MistralConfig,
-    Phi3Config,
-    Qwen2Config,
-    Qwen3Config,
-    SmolLM3Config,
-)
 
 from tests.engine.models.test_decoder_families import (
     CAPPED,
@@ -34,17 +24,17 @@ from tests.tokenizer_files import small_byte_level
 ANSWERS = Path(__file__).parent / "engine" / "models" / "llama_cpp_answers.json"
 N_NEW = 12
 KINDS = {
-    "llama": (LlamaConfig, {}),
-    "llama with biases": (LlamaConfig, {"attention_bias": True, "num_key_value_heads": 4}),
-    "qwen2": (Qwen2Config, {"tie_word_embeddings": True, "num_key_value_heads": 1}),
-    "qwen3": (Qwen3Config, {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6}),
-    "mistral": (MistralConfig, {"sliding_window": None, "tie_word_embeddings": True}),
-    "smollm3": (SmolLM3Config, {"num_hidden_layers": 4, "tie_word_embeddings": False}),
-    "phi3": (Phi3Config, {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
-    "phi3 of a long text": (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 10}),
-    "gemma3": (Gemma3TextConfig, EIGHTS | SIX_LAYERS),
-    "gemma3 with a bound of the logits": (Gemma3TextConfig, EIGHTS | SIX_LAYERS | CAPPED),
-    "gpt2": (GPT2Config, {}),
+    "llama": ("llama", {}),
+    "llama with biases": ("llama", {"attention_bias": True, "num_key_value_heads": 4}),
+    "qwen2": ("qwen2", {"tie_word_embeddings": True, "num_key_value_heads": 1}),
+    "qwen3": ("qwen3", {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6}),
+    "mistral": ("mistral", {"sliding_window": None, "tie_word_embeddings": True}),
+    "smollm3": ("smollm3", {"num_hidden_layers": 4, "tie_word_embeddings": False}),
+    "phi3": ("phi3", {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
+    "phi3 of a long text": ("phi3", LONG_ROPE | {"original_max_position_embeddings": 10}),
+    "gemma3": ("gemma3_text", EIGHTS | SIX_LAYERS),
+    "gemma3 with a bound of the logits": ("gemma3_text", EIGHTS | SIX_LAYERS | CAPPED),
+    "gpt2": ("gpt2", {}),
 }
 
 

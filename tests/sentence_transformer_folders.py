@@ -5,9 +5,6 @@ import json
 import unicodedata
 
 import numpy as np
-import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer import modules
 from tokenizers import (
     AddedToken,
     Regex,
@@ -18,8 +15,8 @@ from tokenizers import (
     processors,
     trainers,
 )
-from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
+from tests.pytorch import modules, sentence_transformers, torch, transformers
 from tests.tokenizer_files import WORD, small_byte_level
 
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
@@ -46,7 +43,9 @@ def wordpiece(**normalizer):
 
 def save_tokenizer(tokenizer, folder, max_tokens=None, **special):
     """Write tokenizer.json as it is, whatever class transformers would make of it."""
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=max_tokens, **special)
+    wrapped = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=max_tokens, **special
+    )
     wrapped.save_pretrained(folder)
 
 
@@ -62,9 +61,8 @@ def random_model(model_class, config, seed=0):
 def save_bert(folder, max_tokens=20, **sizes):
     """Write a BERT model, a folder of transformers alone."""
     folder.mkdir(parents=True, exist_ok=True)
-    random_model(BertModel, BertConfig(vocab_size=len(WORDPIECES), **{**SIZES, **sizes})).save_pretrained(
-        folder
-    )
+    config = transformers.BertConfig(vocab_size=len(WORDPIECES), **{**SIZES, **sizes})
+    random_model(transformers.BertModel, config).save_pretrained(folder)
     save_tokenizer(wordpiece(), folder, max_tokens, **BERT)
     return folder
 
@@ -72,8 +70,8 @@ def save_bert(folder, max_tokens=20, **sizes):
 def save_reranker(folder, n_labels=1):
     """Write a BERT cross-encoder."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = BertConfig(vocab_size=len(WORDPIECES), num_labels=n_labels, **SIZES)
-    random_model(BertForSequenceClassification, config).save_pretrained(folder)
+    config = transformers.BertConfig(vocab_size=len(WORDPIECES), num_labels=n_labels, **SIZES)
+    random_model(transformers.BertForSequenceClassification, config).save_pretrained(folder)
     save_tokenizer(wordpiece(), folder, **BERT)
     edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     return folder
@@ -82,13 +80,15 @@ def save_reranker(folder, n_labels=1):
 def save_modules(folder, base, *behind, transformer=None, **options):
     """Write a folder of sentence-transformers: the model in ``base``, and the modules behind it."""
     transformer = modules.Transformer(str(base), **(transformer or {}))
-    SentenceTransformer(modules=[transformer, *behind], device="cpu", **options).save(str(folder))
+    sentence_transformers.SentenceTransformer(modules=[transformer, *behind], device="cpu", **options).save(
+        str(folder)
+    )
     return folder
 
 
 def library(folder, dtype=np.float32):
     """The library's model of a folder."""
-    model = SentenceTransformer(str(folder), device="cpu")
+    model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
     return model.double() if dtype == np.float64 else model
 
 

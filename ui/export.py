@@ -1,8 +1,9 @@
 """Figures on a page, each with buttons to save it and its numbers."""
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,16 +13,37 @@ from engine.layers.tracing import Array
 from ui.tables import rows_csv
 
 
-def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: str) -> None:
+def show_figure(
+    figure: go.Figure,
+    name: str,
+    arrays: Mapping[str, Array],
+    alt: str,
+    on_click: Callable[[Sequence[Any]], None] | None = None,
+    version: str = "",
+) -> None:
     """Draw a figure that can be saved as PNG, as a standalone HTML page and as its numbers, the ``arrays``.
 
     ``name`` is that of the files without suffix, unique on the page as the widgets' key; ``alt`` is the
-    figure in words, for screen readers.
+    figure in words, for screen readers. ``on_click`` is called with the points that are clicked; figures of
+    another ``version`` have none of the clicks before.
     """
+    key = f"figure-{name}{version}"
+
+    def select() -> None:
+        if on_click is not None:
+            on_click(st.session_state[key].selection.points)
+
     # The browser draws the PNG itself, so no server needs a browser of its own.
     buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}
     image = {"toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}}
-    st.plotly_chart(figure, config={**buttons, **image}, key=f"figure-{name}", alt=alt)
+    st.plotly_chart(
+        figure,
+        config={**buttons, **image},
+        key=key,
+        on_select="ignore" if on_click is None else select,
+        selection_mode="points",
+        alt=alt,
+    )
     show_save(figure, name, arrays)
 
 

@@ -8,7 +8,7 @@ from engine.export.script import export
 from engine.retrieval.embedding_model import Model
 from engine.settings import Configuration
 from ui.text import escape_markdown, show_error
-from ui.widgets import choice
+from ui.widgets import choice, download
 
 FILE_NAME = "search.py"
 
@@ -44,15 +44,7 @@ def export_as_code(configuration: Configuration, model: Model, parent_tokens: in
     if exported.left_out:
         lines = "\n".join(f"- {escape_markdown(words)}" for words in exported.left_out)
         st.warning(f"Not carried over:\n{lines}", icon=":material/content_cut:")
-    st.download_button(
-        "Download the script",
-        exported.script,
-        FILE_NAME,
-        "text/x-python",
-        key="export-as-code-save",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    download("Download the script", exported.script, FILE_NAME)
     st.caption(
         "It reads Markdown and text files. Answers, their checks and the relevance threshold stay here: the "
         "script finds passages."

@@ -6,7 +6,7 @@ that is taken for HTML.
 
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from html import escape
@@ -22,8 +22,10 @@ from ui.colours import LINE, WHITE, faded
 from ui.export import standalone
 from ui.tables import Columns, Rows, show_table, table_html, table_style
 from ui.text import Strong, escape_markdown, sentence_markdown, show_text, text_html
+from ui.widgets import download, show_metrics
 
 Html = NewType("Html", str)
+Part = Html | Callable[[], Html]  # tables and figures become HTML only where the page is saved
 
 PACKAGES = ("numpy", "faiss-cpu", "bm25s", "numba")
 FIGURE_WIDTH = 640  # pixels, which paper has as well
@@ -54,7 +56,7 @@ dt {{ opacity: .8; font-size: .875rem }} dd {{ margin: 0 }}
 class Report:
     """The parts of a page in order: each method draws one and keeps it as HTML."""
 
-    def __init__(self, *parts: Html) -> None:
+    def __init__(self, *parts: Part) -> None:
         self.parts = list(parts)
 
     def header(self, text: str) -> None:
@@ -85,23 +87,29 @@ class Report:
     def table(self, rows: Rows, alt: str, columns: Columns | None = None) -> None:
         """Draw and keep a table; the parameters are those of `show_table`."""
         show_table(rows, alt, columns)
-        self.parts.append(table(rows, alt, columns))
+        self.keep_table(rows, alt, columns)
+
+    def keep_table(self, rows: Rows, alt: str, columns: Columns | None = None) -> None:
+        """Keep a table that is drawn elsewhere."""
+        self.parts.append(partial(table, rows, alt, columns))
 
     def metrics(self, figures: Mapping[str, tuple[str, str | None, str]], alt: str) -> None:
         """Draw and keep values by their labels, each with its change and its meaning."""
-        with st.container(horizontal=True):
-            for label, (value, change, meaning) in figures.items():
-                st.metric(label, value, change, help=meaning, width="content")
+        show_metrics(figures)
         rows = [
             {"Figure": label, "Value": f"{value} ({change})" if change else value, "Meaning": meaning}
             for label, (value, change, meaning) in figures.items()
         ]
-        self.parts.append(table(rows, alt))
+        self.keep_table(rows, alt)
 
     def figure(self, figure: go.Figure, alt: str) -> None:
         """Draw and keep a figure, which ``alt`` tells in words."""
         st.plotly_chart(figure, config={"displayModeBar": False}, alt=alt)
-        self.parts.append(figure_html(figure))
+        self.keep_figure(figure)
+
+    def keep_figure(self, figure: go.Figure) -> None:
+        """Keep a figure that is drawn elsewhere."""
+        self.parts.append(partial(figure_html, figure))
 
     def expander(self, title: str, icon: str | None = None) -> DeltaGenerator:
         """Return a box that opens, and keep its title as a heading of what is drawn in it."""
@@ -110,16 +118,12 @@ class Report:
 
     def button(self, kind: str, subject: str) -> None:
         """Draw the download of all parts as one page, also of those that are drawn below the button."""
-        st.download_button(
+        download(
             "Report (HTML)",
             partial(page_html, kind, subject, self.parts),
             f"{file_stem(kind, subject)}.html",
-            "text/html",
-            key=f"report-{kind}",
-            help="All of this as one page to keep or to send, which opens without the app and network.",
+            "All of this as one page to keep or to send, which opens without the app and network.",
             type="tertiary",
-            icon=":material/download:",
-            on_click="ignore",
         )
 
 
@@ -128,9 +132,10 @@ def file_stem(kind: str, subject: str) -> str:
     return "-".join([kind, *re.findall(r"[^\W_]+", subject.lower())[:STEM_WORDS]])[:80]
 
 
-def page_html(kind: str, title: str, parts: list[Html]) -> str:
+def page_html(kind: str, title: str, parts: Sequence[Part]) -> str:
     """Return a whole page with a title; ``kind`` says what it reports."""
-    body, now = "".join(parts), datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    body = "".join(part() if callable(part) else part for part in parts)
+    now = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     # Only a figure has that: all text is escaped.
     script = f"<script>{get_plotlyjs()}</script>" if "<figure" in body else ""
     packages = ", ".join(f"{package} {version(package)}" for package in PACKAGES)

@@ -7,7 +7,7 @@ searches, which is worth it for long tables; `show_csv` gives their numbers in a
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import chain
 from numbers import Integral, Real
@@ -17,11 +17,13 @@ import streamlit as st
 
 from engine.wording import csv_cell
 from ui.colours import BLUE, LINE, SKY
+from ui.widgets import download
 
 Rows = Sequence[Mapping[str, Any]]
 Columns = Mapping[str, Any]  # as of `st.dataframe`: by name, from `st.column_config`
 
 MAX_ROWS_SHOWN = 50  # of a table as HTML
+ROWS_IN_SIGHT, SCROLLED_HEIGHT = 10, 440  # of a table whose rows can be selected, and its pixels with more
 LONG = 40  # characters from which on a text is broken into lines
 FOLDED = 160  # characters of a text that are shown before it is unfolded
 NOTHING = "–"
@@ -79,19 +81,34 @@ def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = 
         st.html(table_html(rows, alt, columns))
 
 
+def show_selectable(
+    rows: Rows, alt: str, columns: Columns, key: str, on_select: Callable[[int | None], None]
+) -> None:
+    """Draw rows as a grid, of which one can be selected: ``on_select`` is called with its place, or None.
+
+    The other parameters are those of `show_table`; ``key`` is the widget's.
+    """
+
+    def select() -> None:
+        picked = st.session_state[key].selection.rows
+        on_select(picked[0] if picked else None)
+
+    st.dataframe(
+        rows,
+        hide_index=True,
+        height="content" if len(rows) <= ROWS_IN_SIGHT else SCROLLED_HEIGHT,
+        column_config=columns,
+        key=key,
+        on_select=select,
+        selection_mode="single-row",
+        alt=alt,
+    )
+
+
 def show_csv(rows: Rows, key: str, name: str = "table") -> None:
     """Draw the download of a table's rows, as a file of a name; ``key`` is unique on the page."""
-    st.download_button(
-        "CSV",
-        lambda: rows_csv(rows),
-        f"{name}.csv",
-        "text/csv",
-        key=f"csv-{key}",
-        help="Every row of the table above.",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
-    )
+    words = "Every row of the table above."
+    download("CSV", lambda: rows_csv(rows), f"{name}.csv", words, f"csv-{key}", "tertiary")
 
 
 def rows_csv(rows: Rows) -> str:

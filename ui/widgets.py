@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from mimetypes import guess_type
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import streamlit as st
@@ -25,8 +26,21 @@ def choice(
     disabled: bool = False,
     place: DeltaGenerator | None = None,
     label_visibility: Literal["visible", "collapsed"] = "visible",
+    as_list: bool = False,
 ) -> T:
-    """Draw a row of buttons of which exactly one is chosen, the first unless there is a ``default``."""
+    """Draw a row of buttons, or a list, of which one is chosen: the first unless there is a ``default``."""
+    if as_list:
+        index = 0 if default is None else options.index(default)
+        return (place or st).selectbox(
+            label,
+            options,
+            index,
+            format_func=format_func or str,
+            key=key,
+            persist_state="session",
+            help=help,
+            disabled=disabled,
+        )
     return (place or st).segmented_control(
         label,
         options,
@@ -92,6 +106,36 @@ def example_choice(
         )
     else:
         st.pills(label, examples, key=key, on_change=load_picked, help=help)
+
+
+def show_metrics(figures: Mapping[str, tuple[str, str | None, str]], border: bool = False) -> None:
+    """Draw values in a row by their labels, each with its change, if any, and its meaning."""
+    with st.container(horizontal=True):
+        for label, (value, change, meaning) in figures.items():
+            st.metric(label, value, change, help=meaning, border=border, width="content")
+
+
+def download(
+    label: str,
+    content: bytes | str | Callable[[], bytes | str],
+    file: str,
+    help: str | None = None,
+    key: str | None = None,
+    type: Literal["primary", "secondary", "tertiary"] = "secondary",
+    place: DeltaGenerator | None = None,
+) -> None:
+    """Draw the download of a file, which reruns nothing; a function gives its content when it is clicked."""
+    (place or st).download_button(
+        label,
+        content,
+        file,
+        guess_type(file)[0] or "application/octet-stream",
+        key=key or f"download-{file}",
+        help=help,
+        type=type,
+        icon=":material/download:",
+        on_click="ignore",
+    )
 
 
 def more_options() -> DeltaGenerator:

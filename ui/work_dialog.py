@@ -25,6 +25,7 @@ from ui.server_settings import limits
 from ui.session_work import apply_workspace, contents, keeping_words, session_work, switch_keeping
 from ui.setting_values import settings_in_use
 from ui.text import escape_markdown, show_error
+from ui.widgets import download
 
 SUFFIX = ".glassbox"
 
@@ -75,14 +76,8 @@ def show_work() -> None:
         )
         work = replace(work, index=index)
     with st.container(border=True):
-        st.download_button(
-            "Download the workspace",
-            lambda: export_workspace(work),
-            file_name=f"{datetime.now():%Y-%m-%d}{SUFFIX}",
-            mime="application/octet-stream",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        name = f"{datetime.now():%Y-%m-%d}{SUFFIX}"
+        download("Download the workspace", lambda: export_workspace(work), name)
         st.caption(f"{contents(work)}, and the settings.")
     with st.container(border=True):
         key = f"workspace-{state.setdefault('workspace-uploader', 0)}"

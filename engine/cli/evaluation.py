@@ -58,7 +58,7 @@ from engine.evaluation.given_chunks import given_configurations, measure_given
 from engine.evaluation.grid import Grid, fitting, grid
 from engine.evaluation.metrics import METRICS, Retrieved, at_depth
 from engine.evaluation.questions import Question
-from engine.evaluation.sweep import SweepProgress, sweep
+from engine.evaluation.sweep import SweepInputs, SweepProgress, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
@@ -156,19 +156,17 @@ def sweep_command(
         configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
     chosen = fitting(configurations, models)
     report_left_out(chosen)
+    inputs = SweepInputs(documents, asked, chosen.configurations, models)
     done: list[SweepRow] = []
     if resume_file is not None:
-        kept = resume(resume_file, stamp_of(documents, asked, models))
+        kept = resume(resume_file, stamp_of(inputs))
         done = [row for row in kept if row.configuration in set(chosen.configurations)]
     counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
     say(f"Measuring {' on '.join(counts)}")
     if sys.stderr.isatty():  # the estimate takes seconds
-        seconds = sweep_seconds(documents, asked, chosen.configurations, models)
-        say(f"It takes about {readable_time(seconds)} if nothing was embedded before")
+        say(f"It takes about {readable_time(sweep_seconds(inputs))} if nothing was embedded before")
     rows, kept_vectors = list(done), VectorCache(cache)
-    for row in sweep(
-        documents, asked, chosen.configurations, models, kept_vectors, sweep_progress(), done=done
-    ):
+    for row in sweep(inputs, kept_vectors, sweep_progress(), done=done):
         rows.append(row)
         if resume_file is not None:
             append(resume_file, row)

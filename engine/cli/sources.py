@@ -8,11 +8,10 @@ from engine.cli.printing import say
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, unique
 from engine.errors import InputError
-from engine.evaluation.beir import load_beir
+from engine.evaluation.beir import as_collection, load_beir
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.document_names import Asked, did_you_mean, matched_names, renamed, unknown_names
-from engine.evaluation.locating import located
-from engine.evaluation.question_files import as_collection
+from engine.evaluation.passage_search import located
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
 from engine.wording import some_of
 

@@ -4,13 +4,11 @@ Texts are compared as in SQuAD (Rajpurkar et al. 2016): in lower case, without p
 documents hold no answer to some questions (as in SQuAD 2.0, Rajpurkar et al. 2018): these are to be refused.
 """
 
-import csv
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import StringIO
 from pathlib import Path, PurePath
 from time import perf_counter
 
@@ -21,7 +19,7 @@ from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, mean_interval
 from engine.evaluation.document_names import did_you_mean
-from engine.evaluation.questions import file_content, names_for, stem, utf8_text
+from engine.evaluation.questions import csv_rows, file_content, names_for, stem, utf8_text
 from engine.generation.answer import Answer
 from engine.generation.confidence import AnswerStatus
 from engine.retrieval.index import Hit
@@ -146,20 +144,15 @@ def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
     none) and optionally ``document``, ``start`` and ``end`` (characters of the document; ``&`` divides
     several places), ``kind`` and ``half``.
     """
-    rows = csv.DictReader(StringIO(utf8_text(name, content), newline=""), strict=True)
-    try:
-        missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
-        if missing:
-            raise InputError(
-                f"{name} has no column {' and '.join(missing)}: name the columns in its first line, question "
-                "and answer, and optionally document, start and end"
-            )
-        questions = [
-            to_question({key: value or "" for key, value in row.items() if key}, f"{name}, row {number}")
-            for number, row in enumerate(rows, 1)
-        ]
-    except csv.Error as error:
-        raise InputError(f"{name} is no CSV ({error}): put fields with commas in quotes") from error
+    rows = list(csv_rows(utf8_text(name, content), name))
+    if missing := [column for column in COLUMNS if rows and column not in rows[0][0]]:
+        raise InputError(
+            f"{name} has no column {' and '.join(missing)}: name the columns in its first line, question and "
+            "answer, and optionally document, start and end"
+        )
+    questions = [
+        to_question({key: value or "" for key, value in row.items() if key}, place) for row, place in rows
+    ]
     if not questions:
         raise InputError(f"{name} holds no questions: give one a row, under question and answer")
     return questions

@@ -1,4 +1,4 @@
-"""Labelled collections in the format of BEIR (Thakur et al. 2021): documents, questions and judgements.
+"""Labelled collections in the format of BEIR (Thakur et al. 2021), as documents or as one document.
 
 A folder holds ``corpus.jsonl`` (``_id``, ``title``, ``text``), ``queries.jsonl`` (``_id``, ``text``) and
 ``qrels/*.tsv`` (``query-id``, ``corpus-id``, ``score``, under a header).
@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Document, Failure
+from engine.documents.document import Document, Failure, Section
 from engine.documents.formats.archive import read_members
+from engine.documents.loaders import MAX_BYTES
 from engine.errors import DocumentError, InputError
-from engine.evaluation.questions import jsonl_rows, utf8_text
+from engine.evaluation.questions import Question, Reference, jsonl_rows, stem, utf8_text
 from engine.layers.tracing import Array
 
+MAX_TEXT = MAX_BYTES  # characters of a collection
+COMMAND = "measure it with python -m engine evaluate FOLDER"
 FILES = "corpus.jsonl, queries.jsonl and qrels/*.tsv"
 QRELS_HEADER = ("query-id", "corpus-id", "score")
 
@@ -170,3 +173,44 @@ def read_qrels(
     if not qrels:
         raise InputError(f"{where}/{name} holds no judgements: give one a line, under the header")
     return qrels
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection as one document, and its questions, whose passages are spans of the document."""
+
+    document: Document = field(repr=False)
+    questions: tuple[Question, ...] = field(repr=False)
+
+
+def parse_beir_zip(name: str, content: bytes) -> Collection:
+    """Read a BEIR folder packed as a .zip file, as one document, which has the file's name."""
+    return as_collection(name, parse_beir(name, content))
+
+
+def as_collection(name: str, found: BeirSet) -> Collection:
+    """Make one document of a collection's, with a section for each; its judgements become spans of text.
+
+    The stem of its ``name`` is the ``corpus_id`` of the questions. Chunks may cross sections, except with the
+    splitter "markdown".
+    """
+    n_characters = sum(len(document.text) for document in found.documents)
+    if n_characters > MAX_TEXT:
+        raise InputError(f"{name} holds {n_characters:,} characters, more than the {MAX_TEXT:,}: {COMMAND}")
+    text, sections, references = "", [], {}
+    for document in found.documents:
+        # The title and the unique id are the heading, in one line.
+        heading = " ".join(f"{document.title} ({document.name})".split())
+        sections.append(Section(len(text), (heading,)))
+        if document.text:
+            end = len(text) + len(document.text)
+            references[document.name] = Reference(document.text, len(text), end)
+        text += document.text + "\n\n"
+    questions = []
+    for query, asked in zip(found.query_ids, found.questions, strict=True):
+        relevant = [name for name, score in found.qrels[query].items() if score > 0]
+        places = tuple(references[name] for name in relevant if name in references)
+        questions.append(Question(asked, stem(name), places))
+    return Collection(
+        Document(name, text.removesuffix("\n\n"), stem(name), tuple(sections)), tuple(questions)
+    )

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 
 from engine.documents.document import Document
 from engine.evaluation.document_names import did_you_mean
-from engine.evaluation.locating import is_unlocated
-from engine.evaluation.passage_search import SearchableText
+from engine.evaluation.passage_search import SearchableText, is_unlocated
 from engine.evaluation.questions import Question, Reference, stem
 from engine.wording import beginning, some_of
 
-SHOWN = 60  # characters of a text that is quoted
-LISTED = 20  # names of documents in a message
+QUOTED_CHARACTERS = 60
+MAX_NAMES_SHOWN = 20
 # Documents by the stem of their names, by which questions refer to them.
 Texts = dict[str, list[SearchableText]]
 
@@ -41,13 +40,9 @@ def check_questions(questions: Sequence[Question], documents: Sequence[Document]
     """
     texts = by_stem(documents)
     return [
-        *unknown_documents(questions, list(texts)),
-        *ambiguous_documents(questions, texts),
-        *blank_questions(questions),
-        *repeated_questions(questions),
-        *unanswered_questions(questions),
+        *problems_of_names(questions, texts),
+        *problems_of_wording(questions),
         *misplaced_passages(questions, texts),
-        *unfound_passages(questions),
     ]
 
 
@@ -88,98 +83,66 @@ def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list
     return kept
 
 
-def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> list[Problem]:
-    """Find questions about unknown documents: one problem per document."""
-    loaded = some_of([quoted(each) for each in stems], LISTED) or "none"
-    problems = []
-    for name, numbers in by_document(questions).items():
-        if name in stems or not name:
-            continue
-        meant = did_you_mean(name, stems)
-        hint = f"{meant} Correct corpus_id, or load" if meant else "load"
-        problems.append(
-            Problem(
-                tuple(numbers),
-                f"{counted(numbers)} about {quoted(name)}, and no document is called that (there are: "
-                f"{loaded}): {hint} that document, or leave these questions out",
-            )
-        )
-    return problems
-
-
-def ambiguous_documents(questions: Sequence[Question], texts: Texts) -> list[Problem]:
-    """Find questions about a name that several documents have: one problem per name."""
-    return [
-        Problem(
-            tuple(numbers),
-            f"{counted(numbers)} about {quoted(name)}, which {len(texts[name])} documents are called "
-            f"({', '.join(quoted(searched.name) for searched in texts[name])}), and a chunk of any would "
-            "count as an answer: leave all but one out, or rename them",
-        )
-        for name, numbers in by_document(questions).items()
-        if len(texts.get(name, ())) > 1
-    ]
-
-
-def by_document(questions: Sequence[Question]) -> dict[str, list[int]]:
-    """Group the numbers of questions by the document that they are about."""
+def problems_of_names(questions: Sequence[Question], texts: Texts) -> list[Problem]:
+    """Find names that no document has, or several have: one problem per name."""
     about: dict[str, list[int]] = {}
     for number, question in enumerate(questions):
         about.setdefault(question.corpus_id, []).append(number)
-    return about
-
-
-def counted(numbers: Sequence[int]) -> str:
-    """Return the beginning of a sentence about some questions: ``"question 3 is"``."""
-    if len(numbers) == 1:
-        return f"question {numbers[0] + 1} is"
-    return f"{len(numbers)} questions, the first is question {numbers[0] + 1}, are"
-
-
-def blank_questions(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions without text."""
-    return [
-        Problem((number,), f"question {number + 1} is blank: write what it asks, or leave it out")
-        for number, question in enumerate(questions)
-        if not question.text.strip()
-    ]
-
-
-def repeated_questions(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions repeated for the same document, ignoring case and white space."""
-    first: dict[tuple[str, str], int] = {}
-    problems = []
-    for number, question in enumerate(questions):
-        words = " ".join(question.text.split()).casefold()
-        before = first.setdefault((words, question.corpus_id), number)
-        if words and before != number:
-            said = f"question {number + 1} repeats question {before + 1}, {quoted(question.text)}"
-            problems.append(
-                Problem((before, number), f"{said}: it counts twice in every mean, so leave one out")
+    loaded, unknown, ambiguous = some_of([quoted(each) for each in texts], MAX_NAMES_SHOWN) or "none", [], []
+    for name, numbers in about.items():
+        if len(numbers) == 1:
+            said = f"question {numbers[0] + 1} is about {quoted(name)}"
+        else:
+            said = (
+                f"{len(numbers)} questions, the first is question {numbers[0] + 1}, are about {quoted(name)}"
             )
-    return problems
+        called = texts.get(name, [])
+        if name and not called:
+            meant = did_you_mean(name, texts)
+            hint = f"{meant} Correct corpus_id, or load" if meant else "load"
+            words = (
+                f"{said}, and no document is called that (there are: {loaded}): {hint} that document, or "
+                "leave these questions out"
+            )
+            unknown.append(Problem(tuple(numbers), words))
+        elif len(called) > 1:
+            words = (
+                f"{said}, which {len(called)} documents are called "
+                f"({', '.join(quoted(each.name) for each in called)}), and a chunk of any would count as an "
+                "answer: leave all but one out, or rename them"
+            )
+            ambiguous.append(Problem(tuple(numbers), words))
+    return unknown + ambiguous
 
 
-def unanswered_questions(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions without a passage that answers them."""
-    return [
-        Problem(
-            (number,),
-            f"question {number + 1}, {quoted(question.text)}, has no passage that answers it, so that "
-            "nothing is measured by it and it is left out: give it one",
-        )
-        for number, question in enumerate(questions)
-        if not question.references
-    ]
+def problems_of_wording(questions: Sequence[Question]) -> list[Problem]:
+    """Find questions without text, repeated for the same document, and without a passage."""
+    first: dict[tuple[str, str], int] = {}  # case and white space do not count
+    blank, repeated, unanswered = [], [], []
+    for number, question in enumerate(questions):
+        named, words = f"question {number + 1}", " ".join(question.text.split()).casefold()
+        before = first.setdefault((words, question.corpus_id), number)
+        if not words:
+            said = f"{named} is blank: write what it asks, or leave it out"
+            blank.append(Problem((number,), said))
+        elif before != number:
+            said = f"{named} repeats question {before + 1}, {quoted(question.text)}"
+            said += ": it counts twice in every mean, so leave one out"
+            repeated.append(Problem((before, number), said))
+        if not question.references:
+            said = f"{named}, {quoted(question.text)}, has no passage that answers it, so that nothing is "
+            said += "measured by it and it is left out: give it one"
+            unanswered.append(Problem((number,), said))
+    return blank + repeated + unanswered
 
 
 def misplaced_passages(questions: Sequence[Question], texts: Texts) -> list[Problem]:
     """Find references whose passage is not at its place, and search for it elsewhere in the document."""
-    problems = []
+    misplaced, unfound = [], []
     for number, question in enumerate(questions):
         candidates = texts.get(question.corpus_id, [])
-        for i, reference in enumerate(question.references):
-            if not candidates or any(searched.holds(reference) for searched in candidates):
+        for i, reference in enumerate(question.references if candidates else ()):
+            if any(searched.holds(reference) for searched in candidates):
                 continue
             how, suggestion = candidates[0].find(reference)
             place = "in" if is_unlocated(reference) else f"at {reference.start} to {reference.end} of"
@@ -187,24 +150,17 @@ def misplaced_passages(questions: Sequence[Question], texts: Texts) -> list[Prob
                 f"question {number + 1}: its passage {quoted(reference.content)} does not stand {place} "
                 f"{quoted(candidates[0].name)}, which has {len(candidates[0].text)} characters; {how}"
             )
-            problems.append(Problem((number,), said, i, suggestion))
-    return problems
-
-
-def unfound_passages(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions that name no document and whose passages are not located yet."""
-    return [
-        Problem(
-            (number,),
-            f"question {number + 1}: its passage {quoted(question.references[0].content)} stands in none of "
-            "the documents, in several, or in too many places: copy more of it, word for word, and name the "
-            "document under “document”",
-        )
-        for number, question in enumerate(questions)
-        if not question.corpus_id and question.references
-    ]
+            misplaced.append(Problem((number,), said, i, suggestion))
+        if question.references and not question.corpus_id:
+            said = (
+                f"question {number + 1}: its passage {quoted(question.references[0].content)} stands in none "
+                "of the documents, in several, or in too many places: copy more of it, word for word, and "
+                "name the document under “document”"
+            )
+            unfound.append(Problem((number,), said))
+    return misplaced + unfound
 
 
 def quoted(text: str) -> str:
     """Return a text in quotation marks, on one line and shortened."""
-    return f"“{beginning(text, SHOWN)}”"
+    return f"“{beginning(text, QUOTED_CHARACTERS)}”"

@@ -44,9 +44,7 @@ def grid(**values: Sequence[Any]) -> Grid:
     }
     first_overlap = next(iter(axes["overlap"]))
     configurations = [Configuration(*each) for each in product(*axes.values())]
-    return without_problems(
-        configurations, lambda configuration: splitting_problem(configuration, first_overlap)
-    )
+    return without_problems(configurations, lambda one: splitting_problem(one, first_overlap))
 
 
 def check_values(key: str, values: Sequence[Any]) -> None:
@@ -70,15 +68,13 @@ def fitting(configurations: Grid, models: Mapping[str, Model]) -> Grid:
     other poolings it is meant for models whose own is not, and its combinations with others are dropped. The
     token limit of a model that takes none becomes its own.
     """
-    is_only = all(configuration.pooling == OWN for configuration in configurations.configurations)
+    is_only = all(one.pooling == OWN for one in configurations.configurations)
     asked = dict.fromkeys(
-        resolved(configuration, models[configuration.model])
-        for configuration in configurations.configurations
-        if configuration.pooling != OWN or models[configuration.model].pooling == OWN or is_only
+        resolved(one, models[one.model])
+        for one in configurations.configurations
+        if one.pooling != OWN or models[one.model].pooling == OWN or is_only
     )
-    kept = without_problems(
-        list(asked), lambda configuration: reason_left_out(configuration, models[configuration.model])
-    )
+    kept = without_problems(list(asked), lambda one: reason_left_out(one, models[one.model]))
     return Grid(kept.configurations, configurations.left_out + kept.left_out)
 
 
@@ -95,14 +91,10 @@ def without_problems(
     configurations: Sequence[Configuration], problem: Callable[[Configuration], str]
 ) -> Grid:
     """Return the configurations without a problem; those with one are left out."""
-    problems = [problem(configuration) for configuration in configurations]
+    problems = [(one, problem(one)) for one in configurations]
     return Grid(
-        tuple(configuration for configuration, why in zip(configurations, problems, strict=True) if not why),
-        tuple(
-            LeftOut(configuration, why)
-            for configuration, why in zip(configurations, problems, strict=True)
-            if why
-        ),
+        tuple(one for one, why in problems if not why),
+        tuple(LeftOut(one, why) for one, why in problems if why),
     )
 
 

@@ -51,8 +51,7 @@ def names_for(document: str) -> tuple[str, ...]:
 class Reference:
     """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document.
 
-    Both are `UNLOCATED` until `engine.evaluation.locating.located` has found a passage whose place is not
-    given.
+    Both are `UNLOCATED` until `passage_search.located` has found a passage whose place is not given.
     """
 
     content: str
@@ -138,75 +137,87 @@ def jsonl_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
                 raise InputError(f"{place} is no JSON ({error}): put one object on each line") from error
 
 
-def csv_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
-    """Yield each row with its references parsed, and its place, not counting the header."""
-    rows = csv.DictReader(StringIO(text, newline=""), strict=True)
+def csv_rows(text: str, name: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each row of a table by the names in its header, and its place, not counting the header."""
     place = f"{name}, header"
     try:
-        for number, row in enumerate(rows, 1):
+        for number, row in enumerate(csv.DictReader(StringIO(text, newline=""), strict=True), 1):
             place = f"{name}, row {number}"
-            if "references" in row:
-                row["references"] = json.loads(row["references"] or "null")
             yield row, place
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place} is no labelled question: its references are no JSON ({error})") from error
     except csv.Error as error:
         raise InputError(
-            f"{name} is no CSV after {place} ({error}): put fields with commas in quotes, or give JSONL"
+            f"{name} is no CSV after {place} ({error}): put fields with commas in quotes"
         ) from error
 
 
 def to_question(row: Any, place: str) -> Question:
-    """Make a question from a row's fields; errors name its place."""
+    """Make a question from a row's fields, in a CSV file with JSON for references; errors name its place."""
     try:
         if not isinstance(row, dict):
             raise ValueError("it is no object")
         if "passage" in row and "references" not in row:
             return with_passage(row)
-        question, corpus_id, references = row["question"], row["corpus_id"], row["references"]
+        text, corpus_id, references = row["question"], row["corpus_id"], row["references"]
+        if isinstance(references, str):
+            references = json.loads(references or "null")
         if not isinstance(references, list):
             raise ValueError("its references are no list")
-        passages = tuple(to_reference(fields) for fields in references)
-        has_places = any(one.start != UNLOCATED for one in passages)
-        if not is_text(question) or not (is_text(corpus_id) or (corpus_id == "" and not has_places)):
+        passages = tuple(map(to_reference, references))
+        is_named = is_text(corpus_id) or (corpus_id == "" and all(one.start == UNLOCATED for one in passages))
+        if not (is_text(text) and is_named):
             raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
-        return Question(question, corpus_id, passages)
-    except (KeyError, ValueError) as error:
-        why = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise InputError(f"{place} is no labelled question ({why}): it needs {FORMS}") from error
+        return Question(text, corpus_id, passages)
+    except json.JSONDecodeError as error:
+        why = f"its references are no JSON, {error}"
+    except KeyError as error:
+        why = f"{error} is missing"
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    raise InputError(f"{place} is no labelled question ({why}): it needs {FORMS}")
 
 
 def with_passage(row: dict[str, Any]) -> Question:
     """Make a question of a row with a passage, which is not located yet; a blank one answers nothing."""
-    question, passage = row["question"], row["passage"] or ""
-    document = row.get("document") or ""
-    if not is_text(question) or not isinstance(passage, str) or HALF_PAIR.search(passage):
-        raise ValueError("question and passage are text, without half a surrogate pair")
-    if not isinstance(document, str) or HALF_PAIR.search(document):
-        raise ValueError("its document is no name")
+    text, passage, document = row["question"], row["passage"] or "", row.get("document") or ""
+    if not is_text(text) or not all(
+        isinstance(one, str) and not HALF_PAIR.search(one) for one in (passage, document)
+    ):
+        raise ValueError("question and passage are text, document is a name, without half a surrogate pair")
     unlocated = [Reference(passage.strip(), UNLOCATED, UNLOCATED)] if passage.strip() else []
-    return Question(question, stem(document.strip()) if document.strip() else "", tuple(unlocated))
+    return Question(text, stem(document.strip()) if document.strip() else "", tuple(unlocated))
 
 
 def to_reference(fields: Any) -> Reference:
     """Make a reference from its fields."""
-    if not isinstance(fields, dict):
-        raise ValueError(f"no span of text: {repr(fields)[:80]}")
-    content, start, end = fields["content"], fields["start_index"], fields["end_index"]
-    has_place = type(start) is int and type(end) is int and 0 <= start < end <= LAST_PLACE
-    is_unlocated = (start, end) == (UNLOCATED, UNLOCATED) and type(start) is type(end) is int
-    if (
-        not (has_place or (is_unlocated and str(content).strip()))
-        or type(content) is not str
-        or HALF_PAIR.search(content)
-    ):
-        raise ValueError(f"no span of text: {repr(fields)[:80]}")
-    return Reference(content, start, end)
+    if isinstance(fields, dict):
+        content, start, end = fields["content"], fields["start_index"], fields["end_index"]
+        if type(content) is str and type(start) is type(end) is int and not HALF_PAIR.search(content):
+            is_unlocated = (start, end) == (UNLOCATED, UNLOCATED) and content.strip()
+            if is_unlocated or 0 <= start < end <= LAST_PLACE:
+                return Reference(content, start, end)
+    raise ValueError(f"no span of text: {repr(fields)[:80]}")
 
 
 def is_text(value: Any) -> bool:
     """Whether a field is a text that is not blank and can be encoded as UTF-8."""
     return isinstance(value, str) and bool(value.strip()) and not HALF_PAIR.search(value)
+
+
+def question_fields(question: Question) -> dict[str, Any]:
+    """Return the fields of a question in a file: ``question``, ``references`` and ``corpus_id``."""
+    return {
+        "question": question.text,
+        "references": [
+            {"content": one.content, "start_index": one.start, "end_index": one.end}
+            for one in question.references
+        ],
+        "corpus_id": question.corpus_id,
+    }
+
+
+def to_jsonl(questions: Sequence[Question]) -> str:
+    """Return questions as JSONL, which `parse_questions` reads."""
+    return "".join(json.dumps(question_fields(question), ensure_ascii=False) + "\n" for question in questions)
 
 
 def questions_about(questions: Sequence[Question], documents: Iterable[str]) -> list[Question]:

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 
@@ -74,7 +74,8 @@ def sentence_questions(documents: Sequence[Document], n: int, seed: int = 0) -> 
         ]
         wanted = n // len(DEPTHS) + (number < n % len(DEPTHS))
         shuffled = [[each[i] for i in generator.permutation(len(each))] for each in found]
-        for question in in_turn(shuffled)[:wanted]:
+        in_turn = (question for question in chain(*zip_longest(*shuffled)) if question is not None)
+        for question in islice(in_turn, wanted):
             reworded = Question(paraphrase(question.text), question.corpus_id, question.references)
             probes += [Probe(question, depth, WORDINGS[0]), Probe(reworded, depth, WORDINGS[1])]
     if not probes:
@@ -98,11 +99,6 @@ def candidates(document: Document) -> list[tuple[Question, str]]:
         depth = DEPTHS[int(len(DEPTHS) * middle / len(document.text))]
         found.append((Question(sentence, stem(document.name), (reference,)), depth))
     return found
-
-
-def in_turn(lists: Sequence[Sequence[Question]]) -> list[Question]:
-    """Interleave lists: the first element of each, then the second of each, and so on."""
-    return [question for question in chain(*zip_longest(*lists)) if question is not None]
 
 
 def paraphrase(sentence: str) -> str:

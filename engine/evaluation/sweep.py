@@ -37,12 +37,7 @@ from engine.models.embedding_head import OWN
 from engine.models.prompts import Role
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model
-from engine.retrieval.retrievers import (
-    RETRIEVERS,
-    SearchInputs,
-    SearchTexts,
-    retriever_scores,
-)
+from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
 from engine.settings import Configuration
 
@@ -52,6 +47,30 @@ SweepProgress = Callable[[float, int], None]
 IDF = "idf"  # the pooling whose weights are computed from the chunks
 RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
 TEXTS_A_CONFIGURATION = 8  # embedded in about the time in which a configuration is measured
+
+
+@dataclass(frozen=True)
+class SweepInputs:
+    """What a sweep measures."""
+
+    # chunks with equal scores keep their order, so documents are ordered `by_name`
+    documents: Sequence[Document]
+    questions: Sequence[Question]
+    configurations: Sequence[Configuration]  # repeated ones count once
+    models: Mapping[str, Model]  # by the names in the configurations
+
+    def check(self) -> None:
+        """Raise `InputError` if one is empty or a configuration cannot be measured: see `fitting`."""
+        for what, given in {"documents": self.documents, "questions": self.questions}.items():
+            if not given:
+                raise InputError(f"there are no {what}: give one or more")
+        if missing := {one.model for one in self.configurations} - set(self.models):
+            raise InputError(
+                f"the grid names the models {sorted(missing)}, given are {sorted(self.models)}: load them"
+            )
+        for one in dict.fromkeys(self.configurations):
+            if reason := reason_left_out(one, self.models[one.model]):
+                raise InputError(f"{one}: {reason}")
 
 
 class Cancelled(Exception):
@@ -89,10 +108,7 @@ class Progress:
 
 
 def sweep(
-    documents: Sequence[Document],
-    questions: Sequence[Question],
-    configurations: Sequence[Configuration],
-    models: Mapping[str, Model],
+    inputs: SweepInputs,
     cache: VectorCache | None = None,
     on_progress: SweepProgress | None = None,
     is_stopped: Callable[[], bool] | None = None,
@@ -100,17 +116,11 @@ def sweep(
 ) -> Iterator[SweepRow]:
     """Measure every configuration, and yield rows as they are ready, those with most shared work together.
 
-    Only the vectors and scores of one splitting, and the cache, are in memory at a time.
+    Only the vectors and scores of one splitting, and the cache, are in memory at a time. Except for
+    ``seconds``, rows do not depend on the order of documents and configurations.
 
     Parameters
     ----------
-    documents, questions
-        The documents to search, and the questions. Chunks with equal scores keep their order, so documents
-        are ordered `by_name`, and the order of the argument changes no number.
-    configurations
-        The settings, measured once if repeated. `fitting` leaves out configurations that a model cannot do.
-    models
-        The models by the names in the configurations.
     cache
         Cache of vectors; None for a temporary one in memory.
     on_progress
@@ -119,19 +129,15 @@ def sweep(
         Called often; the rows end soon after it returns true. Vectors computed until then stay in the cache.
     done
         Rows of an earlier sweep of the same documents, questions and models, which are not measured again.
-
-    Returns
-    -------
-    iterator of SweepRow
-        Except for ``seconds``, rows do not depend on the order of the configurations.
     """
-    check_sweep(documents, questions, configurations, models)
+    inputs.check()
     finished = {row.configuration for row in done}
-    distinct = list(dict.fromkeys(configurations))
+    distinct = list(dict.fromkeys(inputs.configurations))
     todo = [one for one in distinct if one not in finished]
     progress = Progress(len(distinct), len(distinct) - len(todo), on_progress, is_stopped)
     cache = VectorCache() if cache is None else cache
-    return rows_of(by_name(documents), questions, todo, models, cache, progress)
+    inputs = replace(inputs, documents=by_name(inputs.documents), configurations=todo)
+    return rows_of(inputs, cache, progress)
 
 
 def by_name(documents: Sequence[Document]) -> list[Document]:
@@ -139,39 +145,14 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
     return sorted(documents, key=lambda document: document.name)
 
 
-def check_sweep(
-    documents: Sequence[Document],
-    questions: Sequence[Question],
-    configurations: Sequence[Configuration],
-    models: Mapping[str, Model],
-) -> None:
-    """Raise `InputError` if an argument is empty or a configuration cannot be measured."""
-    for what, given in {"documents": documents, "questions": questions}.items():
-        if not given:
-            raise InputError(f"there are no {what}: give one or more")
-    if missing := {one.model for one in configurations} - set(models):
-        raise InputError(
-            f"the grid names the models {sorted(missing)}, given are {sorted(models)}: load them"
-        )
-    for one in dict.fromkeys(configurations):
-        if reason := reason_left_out(one, models[one.model]):
-            raise InputError(f"{one}: {reason}")
-
-
-def rows_of(
-    documents: Sequence[Document],
-    questions: Sequence[Question],
-    configurations: Sequence[Configuration],
-    models: Mapping[str, Model],
-    cache: VectorCache,
-    progress: Progress,
-) -> Iterator[SweepRow]:
+def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress) -> Iterator[SweepRow]:
     """Measure configurations model by model, splitting by splitting, embedding by embedding."""
+    documents, questions = inputs.documents, inputs.questions
     counts = resamples(len(questions))
     try:
         progress.advance()
-        for name, of_model in grouped(configurations, lambda one: one.model).items():
-            model = models[name]
+        for name, of_model in grouped(inputs.configurations, lambda one: one.model).items():
+            model = inputs.models[name]
             tokens = [token_spans(document.text, model.tokenizer) for document in documents]
             for splitting, of_splitting in grouped(of_model, lambda one: one.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
@@ -309,7 +290,7 @@ def vectors_of(
     passes: list[tuple[Model, list[str]]] = [(model, together)] if together else []
     if IDF in poolings:
         encoder = model.as_encoder
-        assert encoder is not None, "checked by check_sweep"
+        assert encoder is not None, "checked before"
         passes.append((encoder.with_idf(texts), [IDF]))
     for embedder, each in passes:
         questions = embed("query", asked, embedder, each)

@@ -1,19 +1,19 @@
 """The time of a sweep before it runs: a sample is embedded and searched, and extrapolated."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import SPLITTERS, Splitting
+from engine.documents.splitters import SPLITTERS
 from engine.documents.token_spans import token_spans
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import (
     LabelledChunks,
     Progress,
-    check_sweep,
+    SweepInputs,
     embedding_key,
     grouped,
     measure_configurations,
@@ -36,28 +36,22 @@ SAMPLES = 2  # the quickest counts, without one-time work such as the start of a
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
 
 
-def sweep_seconds(
-    documents: Sequence[Document],
-    questions: Sequence[Question],
-    configurations: Sequence[Configuration],
-    models: Mapping[str, Model],
-) -> float:
-    """Return about how many seconds a sweep takes with an empty cache; texts cut twice count twice.
-
-    Arguments and errors are those of `sweep`.
-    """
-    check_sweep(documents, questions, configurations, models)
-    sample, share = some_documents(documents)
+def sweep_seconds(inputs: SweepInputs) -> float:
+    """Return about how many seconds a `sweep` takes with an empty cache; texts cut twice count twice."""
+    inputs.check()
+    sample, share = some_documents(inputs.documents)
     token_rates: dict[tuple[str, str, str], float] = {}
     row_rates: dict[str, float] = {}
     seconds = 0.0
-    by_cut = grouped(list(dict.fromkeys(configurations)), lambda one: (one.model, one.splitting))
+    by_cut = grouped(list(dict.fromkeys(inputs.configurations)), lambda one: (one.model, one.splitting))
     for (name, splitting), of_cut in by_cut.items():
-        model = models[name]
+        model = inputs.models[name]
         tokens = [token_spans(document.text, model.tokenizer) for document in sample]
-        chunks = split_documents(sample, tokens, model, without_vectors(splitting), VectorCache())
+        if SPLITTERS[splitting.method].needs_embed:  # it compares vectors of sentences
+            splitting = replace(splitting, method="sentences")
+        chunks = split_documents(sample, tokens, model, splitting, VectorCache())
         if name not in row_rates:
-            row_rates[name] = row_seconds(of_cut[0], chunks, questions, model)
+            row_rates[name] = row_seconds(of_cut[0], chunks, inputs.questions, model)
         seconds += row_rates[name] * len(of_cut)
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
@@ -73,7 +67,9 @@ def sweep_seconds(
             reranked = {one.pooling for one in same_embedding if RETRIEVERS[one.retriever].needs_reranker}
             encoder = embedder.as_encoder
             if reranked and encoder is not None and encoder.reranker is not None:
-                n_pairs = len(questions) * len(reranked) * min(RERANK_DEPTH, round(len(chunks) / share))
+                n_pairs = (
+                    len(inputs.questions) * len(reranked) * min(RERANK_DEPTH, round(len(chunks) / share))
+                )
                 texts = [chunk.text for chunk in chunks[:SAMPLE_PAIRS]]
                 seconds += pair_seconds(texts, encoder.reranker) * n_pairs
     return seconds
@@ -84,11 +80,6 @@ def some_documents(documents: Sequence[Document]) -> tuple[list[Document], float
     lengths = np.cumsum([len(document.text) for document in documents], dtype=int)
     n = min(len(documents), int(np.searchsorted(lengths, SAMPLE_CHARACTERS)) + 1)
     return list(documents[:n]), max(1, lengths[n - 1]) / max(1, lengths[-1])
-
-
-def without_vectors(splitting: Splitting) -> Splitting:
-    """Return a splitting that compares no vectors of sentences, for one that does."""
-    return replace(splitting, method="sentences") if SPLITTERS[splitting.method].needs_embed else splitting
 
 
 def row_seconds(

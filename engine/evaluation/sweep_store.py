@@ -17,13 +17,10 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from engine.documents.document import Document
 from engine.errors import UNREADABLE, InputError
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.questions import Question
-from engine.evaluation.sweep import by_name
+from engine.evaluation.sweep import SweepInputs, by_name
 from engine.evaluation.sweep_row import QuestionValues, SweepRow
-from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import prompted_digest
 from engine.settings import SWEPT
 from engine.wording import csv_cell
@@ -34,12 +31,11 @@ ROW = TypeAdapter(SweepRow)
 FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes", "search_seconds")
 
 
-def stamp_of(
-    documents: Sequence[Document], questions: Sequence[Question], models: Mapping[str, Model]
-) -> str:
+def stamp_of(inputs: SweepInputs) -> str:
     """Return a SHA-256 over all inputs of a sweep except the configurations."""
-    digest = sha256(repr((by_name(documents), questions)).encode("utf-8", "surrogatepass"))
-    for name, model in sorted(models.items()):
+    questions = list(inputs.questions)
+    digest = sha256(repr((by_name(inputs.documents), questions)).encode("utf-8", "surrogatepass"))
+    for name, model in sorted(inputs.models.items()):
         digest.update(f"{name} {prompted_digest(model.fingerprint, model.prompts)}\n".encode())
         if model.reranker:
             digest.update(f"{model.reranker.name}\n".encode())

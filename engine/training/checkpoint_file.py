@@ -34,6 +34,12 @@ def read_trees(content: bytes, shapes: Shapes, n_updates: int) -> tuple[Paramete
         tensors = load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f"the checkpoint is damaged ({reason_of(error)}): save it again") from error
+    wanted = {f"{part}.{name}" for part in PARTS for name in shapes}
+    if others := sorted(tensors.keys() - wanted):
+        raise ModelFileError(
+            f"the checkpoint has a tensor {others[0]!r}, which its sizes do not have: weights and sizes are "
+            "not of one model"
+        )
     params, mean, square = (
         {name: read_tensor(tensors, f"{part}.{name}", shape) for name, shape in shapes.items()}
         for part in PARTS
@@ -44,7 +50,10 @@ def read_trees(content: bytes, shapes: Shapes, n_updates: int) -> tuple[Paramete
 def read_tensor(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
     """Return a writable copy of a tensor, which must be finite float32 of this shape."""
     if name not in tensors:
-        raise ModelFileError(f"the checkpoint has no tensor {name!r}: its file is incomplete; save it again")
+        raise ModelFileError(
+            f"the checkpoint has no tensor {name!r}: it is incomplete, or of a model of other sizes; "
+            "give another"
+        )
     found = tensors[name]
     if found.shape != shape or found.dtype != np.float32:
         raise ModelFileError(

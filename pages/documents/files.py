@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.documents.document import Chunk, Document, Failure
 from engine.documents.limited_reader import parse_limited
@@ -98,12 +99,10 @@ def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chun
         rows,
         f"{counted(len(documents), 'document')} with pages, headings, characters, tokens and chunks",
         {
-            "Document": st.column_config.TextColumn(width="medium"),
-            "Tokens": st.column_config.NumberColumn(
-                format="localized", help=f"In tokens {AS_ENCODER_COUNTS}."
-            ),
-            "Characters": st.column_config.NumberColumn(format="localized"),
-            "Longest chunk": st.column_config.NumberColumn(
+            "Document": TextColumn(width="medium"),
+            "Tokens": NumberColumn(format="localized", help=f"In tokens {AS_ENCODER_COUNTS}."),
+            "Characters": NumberColumn(format="localized"),
+            "Longest chunk": NumberColumn(
                 help=f"In tokens {AS_ENCODER_COUNTS}"
                 + ("." if limit == NO_LIMIT else f"; it reads {limit} of a chunk.")
             ),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.documents.document import Chunk, Document
 from engine.retrieval.embedding_model import Model
@@ -94,20 +95,18 @@ def show_measured(measured: Sequence[Measured]) -> None:
         rows,
         f"Recall, time and memory of {counted(len(rows), 'kind')} of index",
         {
-            "Effort": st.column_config.TextColumn(
-                help="How thoroughly it searches: raised until the recall is enough."
-            ),
-            f"Recall@{NEAREST}": st.column_config.TextColumn(
+            "Effort": TextColumn(help="How thoroughly it searches: raised until the recall is enough."),
+            f"Recall@{NEAREST}": TextColumn(
                 help=f"Share of the {NEAREST} nearest by exact search that it finds, for up to {SAMPLE} of "
                 "your chunks, each searched for by its own vector and left out itself."
             ),
-            "Median ms": st.column_config.NumberColumn(format="%.3f", help="Milliseconds of one search."),
-            "p99 ms": st.column_config.NumberColumn(format="%.3f", help="99 of 100 searches take less."),
-            "Built in s": st.column_config.NumberColumn(format="%.2f"),
-            "MB": st.column_config.NumberColumn(
+            "Median ms": NumberColumn(format="%.3f", help="Milliseconds of one search."),
+            "p99 ms": NumberColumn(format="%.3f", help="99 of 100 searches take less."),
+            "Built in s": NumberColumn(format="%.2f"),
+            "MB": NumberColumn(
                 format="%.1f", help="Of the index. Compressed kinds also read some of the exact vectors."
             ),
-            "Lost": st.column_config.NumberColumn(help="Passages that it did not find, in the whole sample."),
+            "Lost": NumberColumn(help="Passages that it did not find, in the whole sample."),
         },
     )
     lines = [f"**{INDEX_KINDS[each.kind].label}**: {INDEX_KINDS[each.kind].help}" for each in measured]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.column_config import TextColumn
 
 from engine import Encoder
 from engine.documents.document import Chunk, Document
@@ -163,7 +164,7 @@ def show_truncated(report: TruncationReport) -> None:
         ],
         "truncated",
         f"The {len(shown)} chunks with most tokens never read",
-        {"Text never read": st.column_config.TextColumn(width="large")},
+        {"Text never read": TextColumn(width="large")},
     )
     if len(report.truncated) > MAX_ROWS_SHOWN:
         st.caption(f"The {MAX_ROWS_SHOWN} with most tokens never read, of {len(report.truncated):,}.")
@@ -216,7 +217,7 @@ def show_ranks(query: Query, index: Index, encoder: Encoder) -> None:
             for one in found[:MAX_ROWS_SHOWN]
         ],
         "Ranks of cut chunks now, and with their ends read",
-        {"Its text": st.column_config.TextColumn(width="large")},
+        {"Its text": TextColumn(width="large")},
     )
 
 

@@ -353,11 +353,15 @@ def upload(page, *files):
     settled(page)
 
 
-def fill_area(page, label, text):
+def fill_in(page, label, text, key="Enter"):
     box = page.get_by_role("textbox", name=label, exact=True)
     box.fill(text)
-    box.press("Control+Enter")
+    box.press(key)
     settled(page)
+
+
+def fill_area(page, label, text):
+    fill_in(page, label, text, "Control+Enter")
 
 
 def press_slider(page, label, *keys):
@@ -374,13 +378,6 @@ def figures(page):
 
 def open_section(page, name):
     page.locator("[data-testid=stSidebar] summary", has_text=name).click()
-
-
-def fill_in(page, label, text):
-    field = page.get_by_role("textbox", name=label, exact=True)
-    field.fill(text)
-    field.press("Enter")
-    settled(page)
 
 
 def press_until(button, answer):

@@ -42,14 +42,7 @@ def test_values_are_put_into_words():
 
 def test_numbers_have_a_range_and_whole_numbers_stay_whole():
     k = SETTINGS["k"]
-    assert [k.allows(value) for value in (1, 10, 0, 11, 3.0, True)] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-        False,
-    ]
+    assert [value for value in (1, 10, 0, 11, 3.0, True) if k.allows(value)] == [1, 10]
 
 
 @pytest.mark.parametrize("key", SWEPT)

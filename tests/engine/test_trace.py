@@ -61,9 +61,7 @@ def test_a_trace_can_be_written_to_memory():
         np.testing.assert_array_equal(saved["a.b"], [0, 1, 2])
 
 
-def test_a_pair_is_read_with_its_segments_as_the_official_model_reads_it(encoder, official):
-    import torch
-
+def test_a_pair_is_read_with_its_segments_as_the_official_model_reads_it(torch, encoder, official):
     first, second = "How do cats sleep?", "A feline rests curled up."
     trace = encoder.trace(first, pair=second)
     tokens = list(trace["tokens"])

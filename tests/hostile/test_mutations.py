@@ -20,8 +20,8 @@ import pytest
 
 from engine import Decoder, Encoder, errors
 from engine.documents.loaders import parse_file
-from engine.evaluation.question_files import parse_beir_zip, to_jsonl
-from engine.evaluation.questions import parse_questions
+from engine.evaluation.beir import parse_beir_zip
+from engine.evaluation.questions import parse_questions, to_jsonl
 from engine.generation.chat import render_chat
 from engine.storage.workspace import export_workspace, import_workspace
 from engine.storage.workspace_file import TABLES

@@ -2,11 +2,11 @@
 
 import pytest
 import streamlit as st
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 
 from engine.documents.document import Document
 from tests.apps import app_page, own_documents, said
 from tests.engine.models.test_encoder_families import save
+from tests.pytorch import modules
 from tests.sentence_transformer_folders import SIZES, save_modules
 from ui.models import shared_encoder
 from ui.text import escape_markdown
@@ -34,7 +34,7 @@ def family(request, tmp_path_factory):
     name, base = request.param, tmp_path_factory.mktemp("base")
     save(base, name)
     folder = tmp_path_factory.mktemp("models") / f"*{name}*"
-    head = Pooling(SIZES["hidden_size"], POOLING[name]), Normalize()
+    head = modules.Pooling(SIZES["hidden_size"], POOLING[name]), modules.Normalize()
     save_modules(folder, base, *head, prompts=PROMPTS.get(name, {}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ui.models.ENCODER", str(folder))

@@ -1,50 +1,14 @@
-from types import SimpleNamespace
-
 import pytest
 import streamlit as st
 
 from engine.errors import InputError
-from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.retrieval.relevance import null_scores_of
-from tests.apps import app_of, app_within
-from tests.indexes import index_of_texts
+from tests.apps import app_within
 
 BOXES = {
     "ask": "question",
     "inside/answer": "inside-answer-question",
 }
 QUESTION = "When was the Vardholm tower finished?"
-# Words find the first, vectors the second.
-TEXTS = (
-    "Vardholm bread: when it is finished, and finished it is when brown, take it out.",
-    "The building of the tower came to its end in 1891.",
-)
-
-
-def page():
-    import streamlit as st
-
-    from ui.asking import start_answer
-    from ui.models import load_encoder
-
-    state = st.session_state
-    start_answer(state["wanted"], state["index"], state["null_scores"], state["settings"], load_encoder())
-    state["answer"] = state["answer_job"].result()
-
-
-@pytest.mark.parametrize(("retriever", "first"), [("dense", 1), ("bm25", 0)])
-def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, first):
-    index = index_of_texts(TEXTS, encoder)
-    settings = AnswerSettings(SearchSettings(2, 0, retriever), 512, max_new_tokens=2)
-    given = {
-        "wanted": QUESTION,
-        "index": index,
-        "null_scores": null_scores_of(index, encoder),
-        "settings": SimpleNamespace(answer=settings, follow_ups=True),
-    }
-    answer = app_of(page, **given).run().session_state["answer"]
-    assert answer.retrieved.retriever == retriever
-    assert answer.retrieved.hits[0].chunk.text == TEXTS[first]
 
 
 def ask_on(page, question=QUESTION):

@@ -1,10 +1,9 @@
 import numpy as np
 
 from engine.documents.document import Chunk
-from engine.generation.answer import NOTHING_FOUND, Retrieval, SearchTimes
+from engine.generation.answer import Retrieval, SearchTimes
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores, chance_words
-from tests.apps import app_of, plain
 from ui.closeness import N_BINS, closeness_figure, score_words
 
 NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
@@ -39,20 +38,3 @@ def test_the_figure_has_every_pair_and_a_line_for_every_hit():
         figure = closeness_figure(found(min_relevance))
         assert len(figure.data[3].x) == 0
         assert all(np.isfinite(figure.layout.xaxis.range))
-
-
-def page(shown):
-    from ui.nothing_found import show_nothing_found
-    from ui.report import Report
-
-    show_nothing_found(Report(), shown)
-
-
-def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
-    app = app_of(page, args=(found(),)).run()
-    assert plain(app.info[0].value) == NOTHING_FOUND
-    relevance = NULL_SCORES.relevance(0.61)
-    text = plain(app.caption[0].value)
-    assert text.startswith(f"The nearest passage: {score_words(found(), 0)}. But {chance_words(relevance)}")
-    assert "at most 10 may" in text
-    assert r"\<b\>\.md" in app.caption[1].value

@@ -92,14 +92,11 @@ def test_no_other_module_has_a_colour_of_its_own():
     assert coloured == [ROOT / "ui" / "colours.py"]
 
 
-def test_sources_have_colours_of_their_own_until_these_run_out():
+def test_categories_differ_and_sources_have_colours_of_their_own_until_these_run_out():
+    assert len(set(colours.CATEGORIES)) == len(colours.CATEGORIES)
     n = len(colours.SOURCE_MARKS)
     assert len({colours.source_colour(number) for number in range(1, n + 1)}) == n
     assert colours.source_colour(n + 1) == colours.source_colour(1)
-
-
-def test_categories_differ():
-    assert len(set(colours.CATEGORIES)) == len(colours.CATEGORIES)
 
 
 def test_a_faded_colour_is_the_same_hue():

@@ -5,6 +5,7 @@ from tests.apps import ROOT, app_file, own_documents
 
 OWN = Document("harbour.txt", "The harbour of Ystad opens at six in the morning. " * 40)
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("page.py"))
+SEARCHING = ("ask", "documents", "settings", "diagnose", "poolings", "tuning", "questions", "answer", "late")
 
 
 def settings(app):
@@ -31,4 +32,8 @@ def test_documents_and_settings_are_the_same_on_every_page():
         shown = settings(app.switch_page(page).run())
         assert shown == {label: chosen[label] for label in shown}, page
         assert app.session_state["searched"] == [OWN.name]
+        if page.split("/")[-2] in SEARCHING:
+            captions = [caption.value for caption in app.sidebar.caption]
+            assert any(caption.startswith("1 document · ") for caption in captions), page
+            assert any(" changed:** " in caption for caption in captions), page
     assert shown == chosen

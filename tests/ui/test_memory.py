@@ -31,11 +31,3 @@ def test_the_sessions_that_asked_last_keep_their_prompts_within_the_bound(decode
     assert [len(cache) > 0 for cache in caches] == [False, True, True]
     keep_newest(caches[1], 0)
     assert [len(cache) > 0 for cache in caches] == [False, True, False]  # the one in use stays
-
-
-def test_an_answer_after_its_prompt_was_dropped_is_the_same(decoder):
-    cache = PrefixCache()
-    first = [step.token_id for step in decoder.generate("The tower", 4, reuse=cache)]
-    cache.clear()
-    assert cache.n_bytes == 0
-    assert [step.token_id for step in decoder.generate("The tower", 4, reuse=cache)] == first

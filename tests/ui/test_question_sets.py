@@ -4,8 +4,14 @@ from dataclasses import replace
 import pytest
 
 from engine.documents.document import Document
-from engine.evaluation.question_files import question_fields, to_jsonl
-from engine.evaluation.questions import Question, Reference, load_questions, parse_questions
+from engine.evaluation.questions import (
+    Question,
+    Reference,
+    load_questions,
+    parse_questions,
+    question_fields,
+    to_jsonl,
+)
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.questions.sentence_check import depth_figure, summary

@@ -35,7 +35,7 @@ def test_each_part_is_drawn_and_kept_with_all_its_text_escaped():
     assert not app.exception
     assert app.header[0].value == app.caption[0].value
     assert app.metric[0].delta == "+1"
-    html = "".join([*report.parts, facts({EVIL: EVIL})])
+    html = page_html("test", EVIL, [*report.parts, facts({EVIL: EVIL})])
     assert "<script" not in html
     assert html.count(escape(EVIL)) >= 13
     assert [html.count(tag) for tag in ("<h2>", "<h3>", "<table>", 'class="note"')] == [1, 1, 2, 1]

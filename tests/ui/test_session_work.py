@@ -6,8 +6,7 @@ import pytest
 from engine.documents.document import Document
 from engine.errors import DocumentError
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer
-from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, question_fields
 from engine.storage.workspace import Workspace
 from tests.apps import app_of, app_page, app_within, by_label, said
 from ui.data_folder import is_local

@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from engine.errors import InputError
 from engine.evaluation.answers import AnswerQuestion
 from engine.evaluation.checks import Problem
-from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, Reference, to_question
+from engine.evaluation.questions import Question, Reference, question_fields, to_question
 from engine.storage.workspace import Workspace
 
 AnswerSets = dict[str, tuple[AnswerQuestion, ...]]

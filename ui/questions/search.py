@@ -8,8 +8,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
-from engine.wording import counted
-from ui.progress import TimeLeft
+from ui.progress import counting
 
 
 def all_scores(
@@ -19,24 +18,13 @@ def all_scores(
 
     MMR orders all candidates, as in a sweep. Returns float32 ``(n_questions, n_chunks)``, larger is better.
     """
-    spec, bar = index.spec, st.progress(0.0, f"Asking {counted(len(questions), 'question')}…")
-    embedding_left, reading_left = TimeLeft(), TimeLeft()
-
-    def embedding(done: int, total: int) -> None:
-        words = f"Embedding: {done:,} of {counted(total, 'question')}"
-        bar.progress(done / total, f"{words}{embedding_left(done / total)}")
-
-    def reading(done: int, total: int) -> None:
-        words = f"MaxSim: read the tokens of {done:,} of {counted(total, 'chunk')}"
-        bar.progress(done / total, f"{words}{reading_left(done / total)}")
-
-    try:
+    with counting("Embedding", "questions") as embedding:
+        spec = index.spec
         vectors = cached_encode(
             questions, index.encoder(model), spec.pooling, spec.max_tokens, cache, embedding, "query"
         )  # (n_questions, d_model)
+    with counting("Scoring", "chunks") as reading:
         return all_index_scores(retriever, questions, vectors, index, model.as_encoder, on_progress=reading)
-    finally:
-        bar.empty()
 
 
 @st.cache_data(max_entries=64, show_spinner=False, scope="session")

@@ -3,20 +3,29 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 import numpy as np
 import streamlit as st
 
-from engine.documents.document import Chunk, Document
-from engine.errors import GlassboxError
+from engine.documents.document import Chunk, Document, Loaded
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
 from engine.evaluation.document_names import matched_names, renamed
-from engine.evaluation.locating import located
-from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
+from engine.evaluation.passage_search import located
+from engine.evaluation.questions import (
+    Question,
+    load_questions,
+    parse_questions,
+    questions_about,
+    relevance,
+    stem,
+)
 from engine.evaluation.sentence_check import sentence_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
-from ui.documents import session_documents
+from ui.documents import add_file, session_documents
 from ui.questions.kept import (
     BUNDLED,
     LABELLED,
@@ -25,10 +34,11 @@ from ui.questions.kept import (
     keep_questions,
     kept_names,
     kept_questions,
+    name_for,
     uploaded_names,
 )
 from ui.questions.names import show_names
-from ui.questions.upload import CHOSEN_SET, read_queued, show_upload
+from ui.server_settings import limits
 from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
@@ -41,6 +51,16 @@ SENTENCE_CHECK_HELP = (
     "that they are from. People ask in words that are not in the documents, so a search that passes this "
     "test may still fail them."
 )
+MAX_QUESTIONS = 5000
+CHOSEN_SET = "questions"  # the key of the name of the chosen set
+FORMAT = (
+    "CSV, in each row a question and the passage that answers it, in the words of a document, as below; a "
+    "third column, `document`, names it where several hold the passage. JSONL of the same keys. What the "
+    "page “Questions” downloads, with places. Or a BEIR folder as a .zip file (`corpus.jsonl`, "
+    "`queries.jsonl`, `qrels/test.tsv`): its texts become one document, a section each, and the splitter "
+    "“Headings” keeps them apart."
+)
+EXAMPLE = 'question,passage\nWho pulls the sea?,The moon.\n"When, and where?","At noon, by the harbour."'
 
 
 @dataclass(frozen=True)
@@ -279,3 +299,71 @@ def show_problems(name: str, problems: Sequence[Problem]) -> None:
             help="Replaces misplaced passages by those that were found. The list says which of them are only "
             "similar: read these first.",
         )
+
+
+def show_upload(name: str) -> None:
+    """Draw the upload of a question file, and the removal of an uploaded set."""
+    state = st.session_state
+    with st.expander("Upload questions", icon=":material/upload_file:"):
+        uploader = f"questions-file-{state.setdefault('questions-uploader', 0)}"
+        st.file_uploader(
+            "Labelled questions",
+            type=["csv", "jsonl", "zip"],
+            key=uploader,
+            max_upload_size=limits().document_mb,
+            on_change=queue_upload,
+            args=(uploader,),
+            help="Stays in this session, and in the workspaces that you save from it.",
+        )
+        st.caption(FORMAT)
+        st.code(EXAMPLE, language=None, wrap_lines=True)
+    if error := state.get("questions-error"):
+        show_error(error)
+    if name in uploaded_names():
+        st.button(
+            "Remove this set",
+            key="questions-remove",
+            type="tertiary",
+            icon=":material/delete:",
+            on_click=keep_questions,
+            args=(name, []),
+            help="Removes these questions. Documents stay.",
+        )
+
+
+def queue_upload(uploader: str) -> None:
+    """Keep an uploaded file to be read in the next run of the page, and empty the uploader."""
+    state = st.session_state
+    if (file := state[uploader]) is not None:
+        state["questions-unread"], state["questions-error"] = (file.name, file.getvalue()), None
+        state["questions-uploader"] += 1  # a fresh, empty uploader
+
+
+def read_queued() -> None:
+    """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
+    state = st.session_state
+    if (unread := state.get("questions-unread")) is None:
+        return
+    has_documents = False
+    try:
+        with st.spinner(f"Reading {escape_markdown(unread[0])}…", show_time=True):
+            state[CHOSEN_SET], has_documents = add_question_file(*unread)
+    except GlassboxError as error:
+        state["questions-error"] = str(error)
+    del state["questions-unread"]
+    if has_documents:
+        st.rerun()  # the document picker above was drawn without them
+
+
+def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
+    """Add a file's questions to the session; return the name of the set, and whether it has documents."""
+    is_collection = PurePath(name).suffix.lower() == ".zip"
+    collection = parse_beir_zip(name, content) if is_collection else None
+    questions = collection.questions if collection else parse_questions(name, content)
+    if len(questions) > MAX_QUESTIONS:
+        raise InputError(f"{name} holds {len(questions):,} questions: give at most {MAX_QUESTIONS:,}")
+    if collection:
+        add_file(name, Loaded((collection.document,)))
+    name = name_for(name, questions)
+    keep_questions(name, questions)
+    return name, is_collection

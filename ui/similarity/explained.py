@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.errors import GlassboxError
+from engine.inspection.pooling.occlusion import Occlusion, Side, occlusion
 from engine.inspection.pooling.similarity_decomposition import (
     Decomposition,
     TextUnit,
@@ -19,28 +20,38 @@ from engine.inspection.pooling.similarity_decomposition import (
 )
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_model import embedding_spec
+from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
-from ui.similarity.figures import NUMBER, TEXT_HEIGHT, contribution_map, numbered, painted, won_bars
-from ui.similarity.occlusion import show_left_out
+from ui.progress import counting
+from ui.similarity.figures import (
+    NUMBER,
+    TEXT_HEIGHT,
+    contribution_map,
+    numbered,
+    occlusion_figure,
+    painted,
+    won_bars,
+)
 from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import LABELLED_TOKENS
-from ui.widgets import choice
-
-
-def label(strategy: str) -> str:
-    """Label of a pooling strategy or of MaxSim."""
-    return "MaxSim (ColBERT)" if strategy == MAXSIM else pooling_label(strategy)
-
+from ui.widgets import choice, show_metrics
 
 WHAT_MAXSIM = (
     "No pooling: each token of the first text is matched with the most similar token of the second, and the "
     "cosines of the matches are averaged. It is not symmetric: the first text is the question."
 )
 LEVELS: tuple[UnitLevel, ...] = ("tokens", "words", "sentences")
-MOST_PAIRS = 10
+SIDES: dict[Side, str] = {"second": "the second text", "first": "the first text"}
+MOST_PAIRS, MOST_WORDS = 10, 10
 BOTH_TEXTS, PAIRS, WITHOUT_WORDS = CHAPTERS = ("Both texts", "Pair by pair", "Without each word")
+
+
+def label(strategy: str) -> str:
+    """Label of a pooling strategy or of MaxSim."""
+    return "MaxSim (ColBERT)" if strategy == MAXSIM else pooling_label(strategy)
 
 
 def show_explained(
@@ -84,14 +95,14 @@ def show_explained(
 def strategy_choice(encoder: Encoder, key: str) -> str:
     """Draw the choice of the pooling, or MaxSim; return the strategy."""
     options = [*(strategy for strategy in encoder.poolings if strategy != "pooler"), MAXSIM]
-    strategy = st.selectbox(
+    strategy = choice(
         "Similarity by",
         options,
+        f"{key}-strategy",
+        "How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's pooler, "
+        "is missing: tokens have no shares in it.",
         format_func=label,
-        key=f"{key}-strategy",
-        persist_state="session",
-        help="How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's "
-        "pooler, is missing: tokens have no shares in it.",
+        as_list=True,
     )
     st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
     return strategy
@@ -102,23 +113,22 @@ def show_sum(found: Decomposition) -> None:
     words, others = ~found.first.special, ~found.second.special
     between_words = float(found.matrix[np.ix_(words, others)].sum())
     name = "MaxSim" if found.strategy == MAXSIM else "Cosine"
-    with st.container(horizontal=True):
-        st.metric(
-            name, f"{found.score:.4f}", help="Computed from the vectors, not from the sum.", width="content"
-        )
-        st.metric(
-            "Words with words",
-            f"{between_words:+.4f}",
-            help="The sum over pairs without a special token.",
-            width="content",
-        )
-        st.metric(
-            "With special tokens",
-            f"{found.matrix.sum() - between_words:+.4f}",
-            help="The sum over pairs with a special token, such as [CLS] or [SEP], on one side or both. They "
-            "stand for no word: their vectors summarise the whole text.",
-            width="content",
-        )
+    show_metrics(
+        {
+            name: (f"{found.score:.4f}", None, "Computed from the vectors, not from the sum."),
+            "Words with words": (
+                f"{between_words:+.4f}",
+                None,
+                "The sum over pairs without a special token.",
+            ),
+            "With special tokens": (
+                f"{found.matrix.sum() - between_words:+.4f}",
+                None,
+                "The sum over pairs with a special token, such as [CLS] or [SEP], on one side or both. They "
+                "stand for no word: their vectors summarise the whole text.",
+            ),
+        }
+    )
     n_first, n_second = found.matrix.shape
     st.caption(
         f"{n_first} × {n_second} pairs of tokens add up to {found.matrix.sum():.6f}. {name} of the vectors: "
@@ -134,20 +144,15 @@ def show_sum(found: Decomposition) -> None:
 
 def show_painted(found: Decomposition, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> None:
     """Draw both texts coloured by contribution, with a table of the shares of special tokens."""
-    by_token = found.matrix.sum(axis=1), found.matrix.sum(axis=0)  # (n_first,), (n_second,)
-    table = []
-    for column, read, of_text, values, title in zip(
-        st.columns(2, gap="medium"),
-        (found.first, found.second),
-        (rows, columns),
-        by_token,
-        ("First text", "Second text"),
-        strict=True,
-    ):
-        with column:
-            st.markdown(f"**{title}**")
-            show_text(painted(read, of_text, unit_sums(values, of_text), "share"), height=TEXT_HEIGHT)
-        table.append({"Share of": title, **special_shares(read, values)})
+    first, second = found.matrix.sum(axis=1), found.matrix.sum(axis=0)  # (n_first,), (n_second,)
+    show_paintings(
+        ("First text", found.first, rows, unit_sums(first, rows), "share"),
+        ("Second text", found.second, columns, unit_sums(second, columns), "share"),
+    )
+    table = [
+        {"Share of": "First text", **special_shares(found.first, first)},
+        {"Share of": "Second text", **special_shares(found.second, second)},
+    ]
     st.caption(
         "Blue adds to the similarity, orange subtracts from it; stronger colours mean more, on a separate "
         "scale for each text. Point at a part for its number."
@@ -158,6 +163,16 @@ def show_painted(found: Decomposition, rows: Sequence[TextUnit], columns: Sequen
         "Share of the words and of the special tokens of each text; each row adds up to the similarity",
         dict.fromkeys(shares, NUMBER),
     )
+
+
+def show_paintings(*paintings: tuple[str, TokenizedText, Sequence[TextUnit], Array, str]) -> None:
+    """Draw two texts side by side, each with its title, and the arguments of `painted`."""
+    for column, (title, read, units, values, name) in zip(
+        st.columns(2, gap="medium"), paintings, strict=True
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            show_text(painted(read, units, values, name), height=TEXT_HEIGHT)
 
 
 def special_shares(read: TokenizedText, by_token: Array) -> dict[str, float]:
@@ -254,4 +269,90 @@ def show_won(
     st.caption(
         "A dimension of the pooled vector is the value of one token, the one with the largest; grey bars are "
         "special tokens. A dimension's product goes to the pair of tokens that won it."
+    )
+
+
+def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: str) -> None:
+    """Draw the fall of the similarity without each word, and the words' own shares."""
+    side = choice(
+        "Words of",
+        list(SIDES),
+        f"{key}-side",
+        "The text whose words are left out; the other is unchanged. It is encoded again without each "
+        "of its words: a token's vector depends on all other tokens, so the effect of a word is more, or "
+        "less, than its own vector's share.",
+        format_func=SIDES.__getitem__,
+    )
+    pooling = "mean" if found.strategy == MAXSIM else found.strategy
+    spec = embedding_spec(encoder, pooling, max_tokens)
+    left_out = words_left_out(found, side, spec, encoder)
+    if not left_out.words:
+        st.info("This text has no words to leave out.")
+        return
+    show_agreement(left_out)
+    read, words = found.first if side == "first" else found.second, left_out.words
+    show_paintings(
+        ("By its own share", read, words, left_out.shares, "share"),
+        ("By the fall without it", read, words, left_out.drops, "fall"),
+    )
+    show_figure(
+        occlusion_figure(left_out),
+        name=f"{key}-left-out",
+        arrays={
+            "word": np.array([word.label for word in left_out.words]),
+            "share": left_out.shares,
+            "fall": left_out.drops,
+        },
+        alt="Each word's own share of the similarity, and the fall of the similarity without it",
+    )
+    show_disagreements(left_out)
+
+
+@st.cache_resource(
+    max_entries=8,
+    show_spinner=False,
+    scope="session",
+    hash_funcs={Decomposition: lambda found: (found.first.text, found.second.text, found.strategy)},
+)
+def words_left_out(found: Decomposition, side: Side, spec: EmbeddingSpec, _encoder: Encoder) -> Occlusion:
+    """Leave out each word of one text, with a progress bar; ``spec`` is that of the encoder."""
+    with counting("Leaving out words", "texts encoded") as show:
+        return occlusion(_encoder, found, side, show)
+
+
+def show_agreement(left_out: Occlusion) -> None:
+    """Draw the rank correlation of own shares and falls."""
+    if left_out.agreement is None:
+        same = "all words have the same share" if np.ptp(left_out.shares) == 0 else "there are too few words"
+        st.info(f"No rank correlation of the two views: {same}.", icon=":material/query_stats:")
+        return
+    reason = (
+        "Spearman's: 1 if both put the words in the same order, 0 if they are unrelated, -1 if one order is "
+        "the reverse of the other."
+    )
+    show_metrics({"Rank correlation of the two views": (f"{left_out.agreement.spearman:+.2f}", None, reason)})
+    st.caption(
+        f"Over {len(left_out.words)} words. The share is exact for these vectors; the fall without a word "
+        "also counts its influence on the vectors of all others, special tokens included."
+    )
+
+
+def show_disagreements(left_out: Occlusion) -> None:
+    """Draw the words whose ranks differ most between the two views."""
+    differences = left_out.rank_differences
+    by_share, by_fall = left_out.ranks
+    st.markdown("**Where the two views differ**")
+    show_table(
+        [
+            {
+                "Word": numbered(number + 1, left_out.words[number].label),
+                "Rank by share": by_share[number],
+                "Rank by fall": by_fall[number],
+                "Own share": left_out.shares[number],
+                "Fall without it": left_out.drops[number],
+            }
+            for number in np.argsort(-np.abs(differences), kind="stable")[:MOST_WORDS].tolist()
+        ],
+        "The words with the largest difference of ranks",
+        {"Own share": NUMBER, "Fall without it": NUMBER},
     )

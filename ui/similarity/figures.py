@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
-import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine.inspection.pooling.occlusion import Occlusion
 from engine.inspection.pooling.similarity_decomposition import TextUnit, TokenizedText
@@ -31,7 +31,7 @@ LABEL_CHARACTERS = 18
 MOST_BARS = 12
 NAMED_WORDS = 6
 TEXT_HEIGHT = 260
-NUMBER = st.column_config.NumberColumn(format="%+.4f")
+NUMBER = NumberColumn(format="%+.4f")
 SPECIAL_CHIP = f"border:1px solid {GREY};font-family:monospace;font-size:12px;padding:1px 4px;margin:0 3px"
 
 

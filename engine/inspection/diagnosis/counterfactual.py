@@ -117,7 +117,8 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
     check_question(question, index.vectors)
     scores = index.vectors @ question  # (n_chunks,)
     now, whole = scores[rows], tails.whole @ question  # (n_rows,) each
-    best = best_windows(now, tails.windows @ question, tails.owners)
+    best = now.copy()  # of each chunk's read part and its windows
+    np.maximum.at(best, tails.owners, tails.windows @ question)
     now_ranks, whole_ranks, best_ranks = (replaced_ranks(new, now, scores) for new in (now, whole, best))
     found = [
         Counterfactual(
@@ -131,13 +132,6 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
         for i, row in enumerate(rows)
     ]
     return sorted(found, key=lambda one: (-one.ranks_won, one.now.rank))
-
-
-def best_windows(now: Array, windows: Array, owners: Array) -> Array:
-    """Best of the scores of each chunk's read part ``(n_rows,)`` and of its windows ``(n_windows,)``."""
-    best = now.copy()
-    np.maximum.at(best, owners, windows)
-    return best
 
 
 def replaced_ranks(new: Array, now: Array, scores: Array) -> Array:

@@ -1,60 +1,75 @@
-"""Questions with passages to train a span reader on, made from files of SQuAD's format.
+"""Examples to train a span reader on: questions with passages, tokenized, and the batches of a pass.
 
-The paragraphs of an article are one document, cut into chunks as the app cuts documents. A question's passage
-is the chunk that holds its answer. Questions that a passage does not answer are made in three ways: the chunk
-of the same article that shares most words with the question but lacks the answer, a chunk of another article,
-and the right passage for a question whose name or number was swapped for another of the article.
+The paragraphs of an article are one document, cut into chunks as one of the product's splitters cuts it; a
+question's passage is the chunk that holds its answer. Questions that a passage does not answer are made of
+them (`negatives`), and questions about tables, lists and steps by code (`records`).
 """
 
-import gzip
-import json
-import math
-import re
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
-from engine.errors import InputError
+from engine.documents.document import Chunk
+from engine.documents.splitters import Splitting, split
 from engine.layers.tracing import Array
 from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.training.reading.articles import Article, Asked, Question, Span, read_squad, with_headings
+from engine.training.reading.negatives import (
+    ArticleText,
+    article_text,
+    holds,
+    negated,
+    opposite,
+    other_chunk,
+    other_words,
+    without_sentence,
+)
+from engine.training.reading.records import records
+
+__all__ = ["NO_ANSWER", "ReadingBatch", "ReadingSet", "Shares", "batches", "read_squad", "reading_set"]
 
 NO_ANSWER = -1  # in place of the tokens of an answer
-# Names within a sentence, and numbers of three or four digits.
-NAMES = re.compile(r"(?<=[^.!?] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\b\d{3,4}\b")
 LONGEST_QUESTION = 40  # tokens
 POOL = 20  # batches whose examples are sorted by length together
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question and the span of its article's text that answers it, None where nothing does."""
-
-    text: str
-    span: tuple[int, int] | None
-    paragraph: int  # start of the paragraph that it was asked about
-
-
-@dataclass(frozen=True)
-class Article:
-    """An article as one text: its title as a heading, and its paragraphs."""
-
-    document: Document
-    questions: tuple[Question, ...]
+KINDS = (
+    "answered", "asked by people", "other chunk", "other article", "sentence out", "swapped", "opposite",
+    "negated", "record", "record without",
+)  # fmt: skip
+# How articles are cut, and how often: the default, and the other splitters and sizes of the product.
+SPLITTINGS = (
+    (0.30, Splitting("sentences", 192)),
+    (0.10, Splitting("sentences", 96)),
+    (0.10, Splitting("sentences", 256, 48)),
+    (0.10, Splitting("recursive", 128, 24)),
+    (0.08, Splitting("recursive", 256)),
+    (0.08, Splitting("paragraphs", 192)),
+    (0.08, Splitting("markdown", 160)),
+    (0.10, Splitting("fixed", 128, 32)),
+    (0.06, Splitting("sliding", 128)),
+)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """The share of the questions that is asked again about a passage without an answer, by the kind of it."""
+    """How many examples of each kind are made.
 
-    same_article: float = 0.25
-    other_article: float = 0.05
-    swapped_name: float = 0.12
+    Of each question with an answer, one of the kinds without an answer is made with these chances; where a
+    question has no word to swap, say, none is. ``records`` is the share of all examples that are about tables
+    and lists; ``people`` is how often the questions of a paragraph are repeated about which people asked some
+    that it does not answer.
+    """
+
+    other_chunk: float = 0.19
+    other_article: float = 0.03
+    sentence_out: float = 0.18
+    swapped: float = 0.21
+    opposite: float = 0.25
+    negated: float = 0.04
+    records: float = 0.065
+    people: int = 3
+    headings: float = 0.3  # of the articles
 
 
 @dataclass(frozen=True)
@@ -64,150 +79,130 @@ class ReadingSet:
     # ids of the tokens of each, without special tokens
     questions: list[Array]
     passages: list[Array]
-    # ``(n_examples, 4)``: the question, the passage, and the first and last token of the answer in it, both
-    # `NO_ANSWER` where the passage does not answer
+    # ``(n_examples, 6)``: the question, the passage, the first and last token of the answer in it, both
+    # `NO_ANSWER` where the passage does not answer, a token that a crop of the passage must have, `NO_ANSWER`
+    # if it may be any, and the number of the kind in `KINDS`
     examples: Array
-
-
-def read_squad(path: Path) -> list[Article]:
-    """Read a file of SQuAD's format, JSON or JSON packed by gzip.
-
-    Raises
-    ------
-    InputError
-        It is not of this format, or an answer does not stand at its offset.
-    """
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        articles = json.loads(content)["data"]
-        return [read_article(article) for article in articles]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is not a file of questions in SQuAD's format ({error})") from error
-
-
-def read_article(raw: dict[str, Any]) -> Article:
-    """Join the paragraphs of an article, and move the spans of its answers to the joined text."""
-    title = raw.get("title", "").replace("_", " ")
-    text, questions = f"# {title}\n\n" if title else "", []
-    for paragraph in raw["paragraphs"]:
-        first = len(text)
-        text += paragraph["context"] + "\n\n"
-        for question in paragraph["qas"]:
-            span = None
-            if question["answers"] and not question.get("is_impossible", False):
-                answer, start = most_given(question["answers"])
-                span = first + start, first + start + len(answer)
-                if text[slice(*span)] != answer:
-                    raise InputError(
-                        f"the answer {answer!r} to {question['question']!r} does not stand at character "
-                        f"{start} of its paragraph: mend answer_start"
-                    )
-            questions.append(Question(question["question"], span, first))
-    return Article(Document(title, text), tuple(questions))
-
-
-def most_given(answers: Sequence[dict[str, Any]]) -> tuple[str, int]:
-    """Return the answer, with its start, that most people gave, the shortest of those given equally often."""
-    counts = Counter((answer["text"], answer["answer_start"]) for answer in answers)
-    return min(counts, key=lambda answer: (-counts[answer], len(answer[0])))
 
 
 def reading_set(
     articles: Sequence[Article],
     tokenizer: TextTokenizer,
-    splitting: Splitting = DEFAULT_SPLITTING,
+    splitting: Splitting | None = None,
     shares: Shares = Shares(),
     seed: int = 0,
 ) -> ReadingSet:
-    """Make examples of all questions, and of some of them again about passages that do not answer them."""
+    """Make examples of all questions, and more without an answer; each article is cut by a drawn splitting.
+
+    A ``splitting`` that is given cuts all.
+    """
+    asked, names = list[Asked](), list[list[str]]()
+    cut = [
+        cut_article(article, tokenizer, splitting, shares, [seed, i]) for i, article in enumerate(articles)
+    ]
+    for number, (article, chunks) in enumerate(cut):
+        rng = np.random.default_rng([seed, number, 1])
+        read = article_text(article.document.text, chunks)
+        others = cut[int(rng.integers(len(cut)))][1]
+        names.append([name for name, used in read.names.items() if used.count > 1])
+        asked += asked_of(article, read, others, shares, rng)
+    n_records = round(shares.records / (1 - shares.records) * len(asked))
+    return tokenized([*asked, *records(articles, names, n_records, seed)], tokenizer)
+
+
+def cut_article(
+    article: Article, tokenizer: TextTokenizer, splitting: Splitting | None, shares: Shares, seed: list[int]
+) -> tuple[Article, list[Chunk]]:
+    """Cut an article by a splitting that is drawn, with headings above some of its paragraphs or without."""
     rng = np.random.default_rng(seed)
-    chunks = [split(article.document, tokenizer, splitting) for article in articles]
-    passages = [chunk for of_article in chunks for chunk in of_article]
-    encodings = tokenizer.encode_batch([chunk.text for chunk in passages])
-    questions, examples, first = list[str](), list[tuple[int, int, int, int]](), 0
+    if splitting is None:
+        number = rng.choice(len(SPLITTINGS), p=[weight for weight, _ in SPLITTINGS])
+        splitting = SPLITTINGS[number][1]
+        if rng.random() < shares.headings or splitting.method == "markdown":
+            article = with_headings(article, rng)
+    return article, split(article.document, tokenizer, splitting)
 
-    def add(question: str, passage: int, span: tuple[int, int] | None) -> None:
-        tokens = NO_ANSWER, NO_ANSWER
-        if span is not None:
-            start = passages[passage].start
-            tokens = tokens_of(encodings[passage].offsets[1:-1], span[0] - start, span[1] - start)
-        questions.append(question)
-        examples.append((len(questions) - 1, passage, *tokens))
 
-    for article, own in zip(articles, chunks, strict=True):
-        names = Counter(NAMES.findall(article.document.text))
-        words = [words_of(chunk.text) for chunk in own]
-        for question in article.questions:
-            right = passage_of(question, own)
-            if right is None:  # a chunk ends within the answer
-                continue
-            add(question.text, first + right, question.span)
-            if question.span is None:
-                continue
-            answer = article.document.text[slice(*question.span)]
-            if rng.random() < shares.same_article:
-                near = nearest_without(question.text, answer, own, words)
-                if near is not None:
-                    add(question.text, first + near, None)
-            if rng.random() < shares.other_article:
-                other = int(rng.integers(len(passages)))
-                if answer.lower() not in passages[other].text.lower():
-                    add(question.text, other, None)
-            if rng.random() < shares.swapped_name:
-                swapped = swap_name(question.text, own[right].text, names, rng)
-                if swapped is not None:
-                    add(swapped, first + right, None)
-        first += len(own)
-    asked = tokenizer.ids_batch(questions)
+def asked_of(
+    article: Article, read: ArticleText, others: Sequence[Chunk], shares: Shares, rng: np.random.Generator
+) -> Iterator[Asked]:
+    """Yield the questions of an article with their passages, and those made of them."""
+    by_people = {question.paragraph for question in article.questions if question.span is None}
+    for question in article.questions:
+        right = passage_of(question, [chunk.chunk for chunk in read.chunks], rng)
+        if right is None:  # chunks end within the answer
+            continue
+        chunk = read.chunks[right]
+        start, passage = chunk.chunk.start, chunk.chunk.text
+        span = question.span and (question.span[0] - start, question.span[1] - start)
+        asked = Asked(question.text, passage, span, None, "answered" if span else "asked by people")
+        yield from [asked] * (shares.people if question.paragraph in by_people else 1)
+        if span is None:
+            continue
+        made: list[Asked | None] = []
+        if rng.random() < shares.other_chunk:
+            made.append(other_chunk(asked, read, rng))
+        if rng.random() < shares.other_article and others:
+            other = others[int(rng.integers(len(others)))].text
+            is_other = not holds(f" {other.lower()} ", passage[slice(*span)])
+            made += [Asked(question.text, other, None, None, "other article")] * is_other
+        if rng.random() < shares.sentence_out:
+            made.append(without_sentence(asked, chunk))
+        if rng.random() < shares.swapped:
+            made.append(other_words(asked, read, chunk, rng))
+        if rng.random() < shares.opposite:
+            made.append(opposite(asked, chunk, rng))
+        if rng.random() < shares.negated:
+            made.append(negated(asked, chunk, rng))
+        yield from filter(None, made)
+
+
+def passage_of(question: Question, chunks: Sequence[Chunk], rng: np.random.Generator) -> int | None:
+    """Draw a chunk that holds a question's answer, or its paragraph's start where nothing answers it."""
+    start, end = question.span or (question.paragraph, question.paragraph + 1)
+    found = [i for i, chunk in enumerate(chunks) if chunk.start <= start and end <= chunk.end]
+    return found[int(rng.integers(len(found)))] if found else None
+
+
+def tokenized(asked: Sequence[Asked], tokenizer: TextTokenizer) -> ReadingSet:
+    """Tokenize questions and passages, equal ones once, and find the tokens of the spans."""
+    questions = {text: i for i, text in enumerate(dict.fromkeys(each.question for each in asked))}
+    passages = {text: i for i, text in enumerate(dict.fromkeys(each.passage for each in asked))}
+    encodings = tokenizer.encode_batch(list(passages))
+    examples = []
+    for each in asked:
+        number = passages[each.passage]
+        offsets = encodings[number].offsets[1:-1]
+        first, last = tokens_of(offsets, each.span)
+        if each.span and first == NO_ANSWER:  # an answer without a token
+            continue
+        near, _ = tokens_of(offsets, each.near)
+        examples.append((questions[each.question], number, first, last, near, KINDS.index(each.kind)))
     return ReadingSet(
-        [np.array(ids[1:-1][:LONGEST_QUESTION], np.int32) for ids in asked],
+        [np.array(ids[1:-1][:LONGEST_QUESTION], np.int32) for ids in tokenizer.ids_batch(list(questions))],
         [np.array(encoding.ids[1:-1], np.int32) for encoding in encodings],
         np.array(examples, np.int32),
     )
 
 
-def tokens_of(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
+def tokens_of(offsets: Sequence[Span], span: Span | None) -> tuple[int, int]:
     """Return the first and the last token that share characters with a span."""
-    inside = [number for number, (first, last) in enumerate(offsets) if first < end and start < last]
-    return (inside[0], inside[-1]) if inside else (NO_ANSWER, NO_ANSWER)
+    if span is None:
+        return NO_ANSWER, NO_ANSWER
+    first = bisect_right(offsets, span[0], key=lambda offset: offset[1])
+    last = bisect_left(offsets, span[1], key=lambda offset: offset[0]) - 1
+    return (first, last) if first <= last else (NO_ANSWER, NO_ANSWER)
 
 
-def passage_of(question: Question, chunks: Sequence[Chunk]) -> int | None:
-    """Return the chunk that holds a question's answer, or its paragraph's start where nothing answers it."""
-    start, end = question.span or (question.paragraph, question.paragraph + 1)
-    return next((i for i, chunk in enumerate(chunks) if chunk.start <= start and end <= chunk.end), None)
+def sample(found: ReadingSet, n: int, seed: int) -> ReadingSet:
+    """Draw ``n`` of the examples, or take all where there are fewer."""
+    rows = np.random.default_rng(seed).permutation(len(found.examples))[:n]
+    return ReadingSet(found.questions, found.passages, found.examples[rows])
 
 
-def words_of(text: str) -> set[str]:
-    """Return the words of a text in small letters."""
-    return set(re.findall(r"\w+", text.lower()))
-
-
-def nearest_without(
-    question: str, answer: str, chunks: Sequence[Chunk], words: Sequence[set[str]]
-) -> int | None:
-    """Return the chunk with most of a question's words, rare ones first, among those without the answer."""
-    asked = words_of(question)
-    counts = Counter(word for of_chunk in words for word in of_chunk & asked)
-    weights = {word: math.log(1 + len(chunks) / count) for word, count in counts.items()}
-    others = [i for i, chunk in enumerate(chunks) if answer.lower() not in chunk.text.lower()]
-    return max(others, key=lambda i: sum(weights[word] for word in words[i] & asked), default=None)
-
-
-def swap_name(question: str, passage: str, names: Counter[str], rng: np.random.Generator) -> str | None:
-    """Put another name (or number) of the article in place of one of a question's; None where it has none."""
-    found = list(NAMES.finditer(question))
-    if not found:
-        return None
-    match = found[rng.integers(len(found))]
-    others = [
-        name
-        for name in names
-        if name[0].isdigit() == match[0][0].isdigit() and name not in passage and name not in question
-    ]
-    if not others:
-        return None
-    return question[: match.start()] + others[rng.integers(len(others))] + question[match.end() :]
+def kind_counts(found: ReadingSet) -> dict[str, int]:
+    """Return how many examples there are of each kind."""
+    return dict(zip(KINDS, np.bincount(found.examples[:, 5], minlength=len(KINDS)).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -237,15 +232,16 @@ def batches(
     before, _, after = tokenizer.around(tokenizer.encode("").ids)
     for rows in batch_rows(found, batch_size, crop_tokens, rng):
         sequences, types, targets = [], [], []
-        for question, passage, first, last in found.examples[rows].tolist():
+        for question, passage, first, last, near, _ in found.examples[rows].tolist():
             ids = found.passages[passage]
-            start = crop_start(len(ids), first, last, crop_tokens, rng)
+            has_answer = first != NO_ANSWER
+            held = (first, last) if has_answer else (near, near)
+            start = crop_start(len(ids), *held, crop_tokens, rng)
             head = [*before, *found.questions[question].tolist(), *after]
             tail = [*ids[start : start + crop_tokens].tolist(), *after]
             sequences.append(head + tail)
             types.append([0] * len(head) + [1] * len(tail))
             shift = len(head) - start
-            has_answer = first != NO_ANSWER
             targets.append(
                 [first + shift, min(last, start + crop_tokens - 1) + shift] if has_answer else [0, 0]
             )

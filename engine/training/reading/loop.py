@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.atomic_write import write_atomically
-from engine.errors import InputError
+from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import best_primitives, encoder_training
 from engine.layers.tracing import Array
 from engine.models.bert import encoder_forward
@@ -88,25 +88,53 @@ class ReadingState:
         write_atomically(path, file_bytes(self.params, self.moments, header))
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint of the same sizes."""
-        content = path.read_bytes()
-        header = read_header(content, ReadingHeader, "a reader")
+        """Go on from a checkpoint of the same sizes.
+
+        Raises
+        ------
+        InputError, ModelFileError
+            It cannot be read, or is no checkpoint of a reader, damaged, or of other sizes.
+        """
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}): give a checkpoint") from error
         shapes = {name: array.shape for name, array in self.params.items()}
-        self.params, self.moments = read_trees(content, shapes, header.step)
+        try:
+            header = read_header(content, ReadingHeader, "a reader")
+            self.params, self.moments = read_trees(content, shapes, header.step)
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from error
         self.loss = header.loss
 
+    def load_weights(self, path: Path) -> None:
+        """Start from the weights of a checkpoint of the same sizes, with a fresh optimiser."""
+        self.load(path)
+        self.moments, self.loss = no_moments(self.params), None
 
-def learning_rate(update: int, n_updates: int, settings: ReadingSettings) -> float:
-    """Learning rate of an update, counted from 0: a warm-up, the highest rate, a linear decay to 0."""
+
+def learning_rate(update: int, n_updates: int, settings: ReadingSettings, start_decay: int = 0) -> float:
+    """Learning rate of an update, counted from 0: a warm-up, the highest rate, a linear decay to 0.
+
+    The decay takes the last ``decay_share`` of the updates from ``start_decay`` on.
+    """
     rise = (update + 1) / max(1, settings.n_warmup)
-    fall = (n_updates - update) / max(1.0, settings.decay_share * n_updates)
+    fall = (n_updates - update) / max(1.0, settings.decay_share * (n_updates - start_decay))
     return settings.learning_rate * min(1.0, rise, fall)
 
 
 def train(
-    state: ReadingState, found: ReadingSet, encoder: Encoder, settings: ReadingSettings
+    state: ReadingState,
+    found: ReadingSet,
+    encoder: Encoder,
+    settings: ReadingSettings,
+    start_decay: int = 0,
+    n_updates: int | None = None,
 ) -> Iterator[ReadingReport]:
     """Train from the updates that the state already made, and report each; to pause, stop iterating.
+
+    It ends with the last pass, or after ``n_updates`` if these are fewer. The learning rate is lowered in the
+    last ``decay_share`` of what remains at ``start_decay``, so that a stopped run may go on to another end.
 
     Raises
     ------
@@ -114,19 +142,23 @@ def train(
         The loss is no longer a number.
     """
     per_pass = -(-len(found.examples) // settings.batch_size)
-    n_updates = per_pass * len(settings.crops)
+    n_updates = min(per_pass * len(settings.crops), n_updates or per_pass * len(settings.crops))
+    if n_updates <= start_decay:
+        raise InputError(
+            f"the decay cannot start at update {start_decay} of {n_updates}: give an earlier one"
+        )
     while (done := state.moments.n_updates) < n_updates:
         number = done // per_pass
         order = batches(
             found, encoder.tokenizer, settings.batch_size, settings.crops[number], settings.seed, number
         )
-        for batch in islice(order, done % per_pass, None):
+        for batch in islice(order, done % per_pass, n_updates - number * per_pass):
             began, update = perf_counter(), state.moments.n_updates
             loss, grads = batch_gradients(batch, state.params, encoder, settings, update)
             norm = clip_gradients(grads, settings.max_norm)
             if not np.isfinite(loss) or not np.isfinite(norm):
                 raise InputError(f"the loss became {loss:g} at update {update}: take a lower learning rate")
-            rate = learning_rate(update, n_updates, settings)
+            rate = learning_rate(update, n_updates, settings, start_decay)
             adamw(state.params, grads, state.moments, rate, weight_decay=settings.weight_decay)
             before = loss if state.loss is None else state.loss
             state.loss = SMOOTHING * before + (1 - SMOOTHING) * loss
@@ -169,11 +201,18 @@ def batch_gradients(
 
 @dataclass(frozen=True)
 class ReadingQuality:
-    """F1 of the tokens of answers, and the share of questions without one that are refused."""
+    """How well a reader reads, with None where there are no questions of a kind.
+
+    ``f1`` is that of the tokens of answers, ``refused`` the share of questions without an answer for which
+    [CLS] has the highest score. ``auc`` is how often a question with an answer has a larger margin, best span
+    over no answer, than one without: 0.5 by chance.
+    """
 
     n_questions: int
-    f1: float
-    refused: float
+    n_without: int  # without an answer
+    f1: float | None
+    refused: float | None
+    auc: float | None
 
 
 def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size: int = 16) -> ReadingQuality:
@@ -182,7 +221,8 @@ def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size
         encoder.weights, {name: array for name, array in state.params.items() if not name.startswith(HEAD)}
     )
     weight, bias = state.params[f"{HEAD}.weight"], state.params[f"{HEAD}.bias"]
-    scores, refused = list[float](), list[float]()
+    scores = list[float]()
+    margins: tuple[list[float], list[float]] = [], []  # of questions with and without an answer
     n_longest = max(map(len, found.passages))
     for batch in batches(found, encoder.tokenizer, batch_size, n_longest, 0, 0):
         hidden = encoder_forward(
@@ -193,12 +233,15 @@ def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size
             logits = states @ weight.T + bias  # (n_tokens, 2)
             first = types.index(1)
             start, end, score = best_span(logits[first:-1])
-            if target[0] == 0:
-                refused.append(float(logits[0].sum() > score))
-            else:
+            margins[int(target[0] == 0)].append(score - float(logits[0].sum()))
+            if target[0]:
                 found_ids, wanted = ids[first + start : first + end + 1], ids[target[0] : target[1] + 1]
                 scores.append(token_f1(found_ids, wanted))
-    return ReadingQuality(len(found.examples), float(np.mean(scores)), float(np.mean(refused)))
+    answered, without = (np.array(each) for each in margins)
+    f1 = float(np.mean(scores)) if scores else None
+    refused = float((without < 0).mean()) if len(without) else None
+    auc = float((answered[:, None] > without[None]).mean()) if scores and len(without) else None
+    return ReadingQuality(len(found.examples), len(without), f1, refused, auc)
 
 
 def best_span(logits: Array) -> tuple[int, int, float]:

@@ -10,7 +10,7 @@ from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
 from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, ask
 from pages.improve.diagnose.other_settings import current_configuration, show_other_settings
-from pages.improve.diagnose.rank import Ranking, ranking_of, show_rank
+from pages.improve.diagnose.rank import ranking_of, show_rank
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.corpus import null_scores_of_documents
 from ui.documents import NoDocumentError
@@ -35,12 +35,6 @@ def diagnosis_of(question: str, place: Location, search: Search) -> Diagnosis:
     return diagnose(question, place, document, search.index, search.model, search.k)
 
 
-def relevance_found(search: Search, found: Diagnosis, ranking: Ranking) -> float:
-    """Return the relevance of the nearest of the passages found; without a near one, no answer is given."""
-    null_scores = null_scores_of_documents(search.documents, search.model, search.cut, search.pooling)
-    return null_scores.relevance(max(float(found.scores[row]) for row in ranking.order[: search.k]))
-
-
 def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
     report = Report(paragraph("The passage that should have been found: ", Strong(asked.passage)))
@@ -58,11 +52,11 @@ def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
         longest = encoder.config.max_positions
     used = InUse(current_configuration(search), longest, rank, left_out)
     if used.finds:
-        used = replace(
-            used,
-            relevance=relevance_found(search, found, ranking),
-            min_relevance=settings_in_use(load_encoder())["min_relevance"],
-        )
+        # Without a near passage among those found, no answer is given.
+        nearest = max(float(found.scores[row]) for row in ranking.order[: search.k])
+        null_scores = null_scores_of_documents(search.documents, search.model, search.cut, search.pooling)
+        least = settings_in_use(load_encoder())["min_relevance"]
+        used = replace(used, relevance=null_scores.relevance(nearest), min_relevance=least)
     found_causes = causes(found, used)
     short, steps = st.container(), Report()
     show_place(steps, asked)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location, matching_rows
@@ -136,9 +137,9 @@ def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking)
         "above",
         "The chunks that rank above the passage, best first",
         {
-            "Cosine": st.column_config.NumberColumn(format="%.3f"),
-            "Repeats": st.column_config.TextColumn(help="Chunks of one group are near duplicates."),
-            "Text": st.column_config.TextColumn(width="large"),
+            "Cosine": NumberColumn(format="%.3f"),
+            "Repeats": TextColumn(help="Chunks of one group are near duplicates."),
+            "Text": TextColumn(width="large"),
         },
         report.table,
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine.documents.truncation import read_ends
 from engine.inspection.diagnosis.causes import InUse
@@ -113,9 +114,9 @@ def show_chunks(report: Report, place: Location, search: Search, found: Diagnosi
         "held",
         "The chunks that contain some of the passage",
         {
-            "Holds of it": st.column_config.NumberColumn(format="percent"),
-            "Reads of it": st.column_config.NumberColumn(format="percent"),
-            "Cosine": st.column_config.NumberColumn(format="%.3f"),
+            "Holds of it": NumberColumn(format="percent"),
+            "Reads of it": NumberColumn(format="percent"),
+            "Cosine": NumberColumn(format="%.3f"),
         },
         report.table,
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine import Encoder
 from engine.evaluation.metrics import METRICS
@@ -27,6 +28,7 @@ from ui.progress import counting
 from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.tables import show_table
 from ui.text import escape_markdown, help_list
+from ui.widgets import choice
 
 RIGHT = "done right"
 MRR = METRICS["mrr"].label
@@ -77,13 +79,13 @@ def show_sentence_mistakes(
             f"{label_of(name)}: {row.mean():.3f}" for name, row in zip(mistakes, turned, strict=True)
         ),
     )
-    mistake = st.selectbox(
+    mistake = choice(
         "Mistake",
         mistakes,
+        "pooling-mistakes-shown",
+        "Its similarity matrix is drawn next to the right one.",
         format_func=label_of,
-        key="pooling-mistakes-shown",
-        persist_state="session",
-        help="Its similarity matrix is drawn next to the right one.",
+        as_list=True,
     )
     made = wrong[mistakes.index(mistake)]
     matrices = {RIGHT: right @ right.T, label_of(mistake): made @ made.T}
@@ -189,16 +191,14 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
         "What each mistake costs: "
         + "; ".join(f"{label_of(report.mistake)} {MRR} {report.mrr:.3f}" for report in reports),
         {
-            MRR: st.column_config.NumberColumn(format="%.3f", help=METRICS["mrr"].help),
-            "Against right": st.column_config.NumberColumn(format="%+.3f"),
-            "Better": st.column_config.NumberColumn(
-                help="Questions whose answer is found earlier than right."
-            ),
-            "Worse": st.column_config.NumberColumn(help="Questions whose answer is found later than right."),
-            "Other first hit": st.column_config.NumberColumn(
+            MRR: NumberColumn(format="%.3f", help=METRICS["mrr"].help),
+            "Against right": NumberColumn(format="%+.3f"),
+            "Better": NumberColumn(help="Questions whose answer is found earlier than right."),
+            "Worse": NumberColumn(help="Questions whose answer is found later than right."),
+            "Other first hit": NumberColumn(
                 format="percent", help="Questions whose first hit is another chunk than without the mistake."
             ),
-            "Cosine": st.column_config.NumberColumn(
+            "Cosine": NumberColumn(
                 format="%.3f", help="Of the chunks' vectors with the right ones, on average."
             ),
         },

@@ -2,6 +2,8 @@
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import InputError
 from engine.evaluation.metrics import METRICS, at_depth
@@ -16,6 +18,7 @@ from ui.export import show_figure
 from ui.questions.sets import LABEL_SOME
 from ui.tables import show_table
 from ui.text import chunk_quote, escape_markdown, show_text
+from ui.widgets import choice
 
 # It has the direction of the mean, and so the same cosines.
 RANKS_AS_MEAN = "mean_sqrt_len_tokens"
@@ -72,15 +75,15 @@ def show_quality(quality: PoolingQuality | None) -> None:
         ],
         "Mean reciprocal rank and hit rate of each strategy",
         {
-            MRR: st.column_config.ProgressColumn(
+            MRR: ProgressColumn(
                 width="small",
                 format="%.3f",
                 min_value=0.0,
                 max_value=1.0,
                 help=METRICS["mrr"].help,
             ),
-            HIT: st.column_config.NumberColumn(format="%.3f", help=METRICS["hit_rate@k"].help),
-            "Behind the best": st.column_config.TextColumn(
+            HIT: NumberColumn(format="%.3f", help=METRICS["hit_rate@k"].help),
+            "Behind the best": TextColumn(
                 help="In MRR, with the 95 % interval of the difference over the questions."
             ),
         },
@@ -95,24 +98,13 @@ def show_mixed(question: str, pooled: PooledChunks, quality: PoolingQuality | No
     """Draw the effect of pooling the question in another way than the index."""
     st.header("If question and index are pooled in different ways")
     options, (left, right) = distinct(pooled), st.columns(2)
-    stored = left.selectbox(
-        "Index",
-        options,
-        options.index("mean"),
-        format_func=pooling_label,
-        key="pooling-stored",
-        persist_state="session",
-        help="How the chunks in the index are pooled.",
-    )
-    asked = right.selectbox(
-        "Question",
-        options,
-        options.index("pooler" if "pooler" in options else "max"),
-        format_func=pooling_label,
-        key="pooling-asked",
-        persist_state="session",
-        help="How the question is pooled.",
-    )
+
+    def choose(name: str, key: str, default: str, help: str, place: DeltaGenerator) -> str:
+        return choice(name, options, key, help, default, pooling_label, place=place, as_list=True)
+
+    stored = choose("Index", "pooling-stored", "mean", "How the chunks in the index are pooled.", left)
+    other = "pooler" if "pooler" in options else "max"
+    asked = choose("Question", "pooling-asked", other, "How the question is pooled.", right)
     query = embed_query(question, pooled.encoder, asked, pooled.max_tokens)
     try:
         hit = pooled.index(stored).search(query, 1)[0]

@@ -4,13 +4,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 from scipy.stats import rankdata
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine import Encoder
 from engine.errors import GlassboxError, InputError
+from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sts import (
     BUNDLED_PAIRS,
     Pair,
@@ -22,18 +26,14 @@ from engine.evaluation.sts import (
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
 from engine.wording import shortened
-from pages.improve.poolings.sts_figures import (
-    BASELINE,
-    correlation_figure,
-    correlation_row,
-    pair_figure,
-    summary,
-)
+from pages.improve.poolings.similarity_figures import in_lines
+from ui.colours import BLUE, GREEN, GREY, ORANGE
 from ui.export import show_figure
+from ui.figures import legend_below, styled
 from ui.progress import counting
 from ui.tables import show_table
-from ui.text import show_error, show_text
-from ui.widgets import chapters, fragment
+from ui.text import escape_plotly, show_error, show_text
+from ui.widgets import chapters, choice, fragment
 
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
 FEW_PAIRS = 300  # with fewer, differences of two or three points stay within chance
@@ -50,6 +50,15 @@ FORMAT = (
     "sentences with commas in quotes. Files with tabs between the columns are read too, and so are the files "
     "of the STS benchmark (`sts-dev.csv`, `sts-test.csv`), unchanged."
 )
+BASELINE = "mean"
+# Name, colour and symbol of the strategies by `better_than_mean`.
+KINDS = {
+    "yes": ("better than the mean", GREEN, "triangle-up"),
+    "no": ("worse", ORANGE, "triangle-down"),
+    "the same": ("the mean, or the same", BLUE, "circle"),
+    "not sure": ("not sure", GREY, "diamond"),
+}
+SAME = 0.0005  # a smaller difference of correlations does not show in a table with one decimal
 
 
 @dataclass(frozen=True)
@@ -141,8 +150,8 @@ def show_correlations(results: StsResults) -> None:
         [correlation_row(one) for one in found],
         "Correlations, intervals, and differences to the mean",
         {
-            "Spearman × 100": st.column_config.NumberColumn(format="%.1f"),
-            "Better than the mean?": st.column_config.TextColumn(
+            "Spearman × 100": NumberColumn(format="%.1f"),
+            "Better than the mean?": TextColumn(
                 help="By resamples of the pairs, the same for both strategies: yes or no where 95 % of the "
                 "differences lie on one side of 0."
             ),
@@ -162,14 +171,14 @@ def show_correlations(results: StsResults) -> None:
 
 def show_strategy(results: StsResults, chapter: str) -> None:
     """Draw every pair under one strategy, or the pairs with the largest errors."""
-    strategy = st.selectbox(
+    strategy = choice(
         "Strategy",
         [one.strategy for one in results.found],
-        index=[one.strategy for one in results.found].index(BASELINE),
-        format_func=pooling_label,
-        key="sts-strategy",
-        persist_state="session",
-        help="The strategy whose cosines are drawn, the best first.",
+        "sts-strategy",
+        "The strategy whose cosines are drawn, the best first.",
+        BASELINE,
+        pooling_label,
+        as_list=True,
     )
     cosines, gold = results.cosines[strategy], np.array([pair.score for pair in results.pairs])
     if chapter == PAIRS:
@@ -192,3 +201,107 @@ def show_strategy(results: StsResults, chapter: str) -> None:
                 f"{len(away):,} · cosine {cosines[row]:.3f}, place {ranks[row]:,.0f}"
             )
             show_text(f"{escape(shortened(pair.first, 300))}\n{escape(shortened(pair.second, 300))}")
+
+
+def correlation_figure(found: Sequence[StrategyCorrelation]) -> go.Figure:
+    """A point with its interval for each strategy, best on top; a dotted line at the mean's correlation."""
+    figure = go.Figure()
+    for kind, (name, colour, symbol) in KINDS.items():
+        own = [one for one in found if better_than_mean(one) == kind and not np.isnan(one.spearman.estimate)]
+        if not own:
+            continue
+        at = [100 * one.spearman.estimate for one in own]
+        figure.add_trace(
+            go.Scatter(
+                x=at,
+                y=[in_lines(pooling_label(one.strategy)) for one in own],
+                mode="markers",
+                name=name,
+                marker={"size": 11, "color": colour, "symbol": symbol},
+                error_x={
+                    "array": [100 * one.spearman.high - x for one, x in zip(own, at, strict=True)],
+                    "arrayminus": [x - 100 * one.spearman.low for one, x in zip(own, at, strict=True)],
+                    "thickness": 2,
+                    "width": 5,
+                },
+                customdata=[(ends(one.spearman, ".1f"), difference(one.gain)) for one in own],
+                hovertemplate="%{y}: %{x:.1f}<br>95 %: %{customdata[0]}<br>to the mean: %{customdata[1]}"
+                "<extra></extra>",
+            )
+        )
+    [mean] = [one.spearman.estimate for one in found if one.strategy == BASELINE]
+    figure.add_vline(x=100 * mean, line_dash="dot", line_color=BLUE, line_width=1)
+    order = [in_lines(pooling_label(one.strategy)) for one in found if not np.isnan(one.spearman.estimate)]
+    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True)
+    figure.update_xaxes(title="Spearman × 100")
+    figure.update_layout(legend=legend_below(0.14))
+    return styled(figure, height=120 + 38 * len(order))
+
+
+def pair_figure(pairs: Sequence[Pair], gold: Array, cosines: Array) -> go.Figure:
+    """A point for each pair: people's score ``gold (n_pairs,)`` against the cosine ``(n_pairs,)``."""
+    kind = go.Scattergl if len(pairs) > 1500 else go.Scatter
+    figure = go.Figure(
+        kind(
+            x=gold,
+            y=cosines,
+            mode="markers",
+            marker={"size": 8, "color": BLUE, "opacity": 0.55, "line": {"width": 0.7, "color": GREY}},
+            hovertext=[hover(pair, 160) for pair in pairs],
+            hovertemplate="%{hovertext}<br>score %{x:.2f}, cosine %{y:.3f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="people's score")
+    figure.update_yaxes(title="cosine")
+    figure.update_layout(hoverlabel={"align": "left"}, showlegend=False)
+    return styled(figure, height=420)
+
+
+def hover(pair: Pair, characters: int) -> str:
+    """Return both sentences, wrapped and escaped for Plotly."""
+    both = [
+        "<br>".join(escape_plotly(line) for line in wrap(shortened(text, characters), 42))
+        for text in (pair.first, pair.second)
+    ]
+    return "<br>– ".join(["– " + both[0], both[1]])
+
+
+def summary(found: Sequence[StrategyCorrelation]) -> str:
+    """Count the strategies that are better and worse than the mean, in a sentence."""
+    answers = [better_than_mean(one) for one in found]
+    better, worse = answers.count("yes"), answers.count("no")
+    if not better and not worse:
+        return "On these pairs no strategy is better or worse than the plain mean beyond chance."
+    counts = [f"{n} are" if n > 1 else f"{n or 'none'} is" for n in (better, worse)]
+    return f"Against the plain mean, beyond chance: {counts[0]} better, {counts[1]} worse."
+
+
+def better_than_mean(one: StrategyCorrelation) -> str:
+    """Whether a strategy is better than the mean: "yes", "no", "the same" or "not sure"."""
+    gain = one.gain
+    if one.strategy == BASELINE or max(abs(gain.low), abs(gain.high)) < SAME:
+        return "the same"
+    if gain.low > 0:
+        return "yes"
+    return "no" if gain.high < 0 else "not sure"
+
+
+def correlation_row(one: StrategyCorrelation) -> dict[str, object]:
+    """Return a strategy as a row of the table."""
+    return {
+        "Strategy": pooling_label(one.strategy),
+        "Spearman × 100": 100 * one.spearman.estimate,
+        "Better than the mean?": better_than_mean(one),
+        "95 % interval": ends(one.spearman, ".1f"),
+        "Difference to the mean": "" if better_than_mean(one) == "the same" else difference(one.gain),
+    }
+
+
+def ends(interval: Interval, form: str) -> str:
+    """Return the ends of an interval in points of 100."""
+    return f"{100 * interval.low:{form}} to {100 * interval.high:{form}}"
+
+
+def difference(gain: Interval) -> str:
+    """Return a difference in points of 100, with its interval."""
+    return f"{100 * gain.estimate:+.1f} ({ends(gain, '+.1f')})"

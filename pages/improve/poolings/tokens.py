@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine import Encoder
 from engine.inspection.pooling.token_contributions import (
@@ -104,14 +105,14 @@ def show_map(values: Array, strategies: list[str], encoding: Encoding, number: s
 
 def show_painted(values: Array, strategies: list[str], encoding: Encoding) -> None:
     """Draw the text, each token the darker the larger its share under one strategy."""
-    strategy = st.selectbox(
+    strategy = choice(
         "Strategy",
         strategies,
-        index=strategies.index("idf" if "idf" in strategies else "attention"),
-        format_func=pooling_label,
-        key=f"pooling-tokens-painted-{len(strategies)}",
-        persist_state="session",
-        help=help_list(POOLINGS[name] for name in strategies),
+        f"pooling-tokens-painted-{len(strategies)}",
+        help_list(POOLINGS[name] for name in strategies),
+        "idf" if "idf" in strategies else "attention",
+        pooling_label,
+        as_list=True,
     )
     row = values[strategies.index(strategy)]
     show_text(text_by_weight(encoding.tokens, row.clip(min=0), chosen=-1), height=320)
@@ -146,13 +147,13 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
         ],
         "IDF weights of the tokens, " + ", ".join(token for _, token in distinct[:5]) + " first",
         {
-            "Chunks with it": st.column_config.NumberColumn(
+            "Chunks with it": NumberColumn(
                 format="localized", help=f"Of {counted(n_chunks, 'chunk')} of the chosen documents."
             ),
-            "IDF": st.column_config.NumberColumn(
+            "IDF": NumberColumn(
                 format="%.2f", help="ln((1 + N) / (1 + df)): N chunks in all, df with the token."
             ),
-            "Share": st.column_config.NumberColumn(
+            "Share": NumberColumn(
                 format="percent",
                 help="Share of the sum of the weights of this text's tokens, with repeats.",
             ),

@@ -8,21 +8,22 @@ from itertools import islice
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.questions import Reference, stem
+from engine.evaluation.questions import Reference, stem, to_jsonl
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
-from engine.wording import counted
-from pages.improve.questions.listing import set_to_extend, show_set
+from engine.wording import counted, shortened
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.corpus import query_of
 from ui.current import follow_question
 from ui.documents import documents_called
-from ui.questions.kept import BUNDLED, keep_label
+from ui.questions.kept import BUNDLED, LABELLED, keep_label, keep_questions, kept_questions, uploaded_names
 from ui.questions.search import sentences_with
-from ui.questions.sets import set_about, usable_questions
+from ui.questions.sets import NAME_CHARACTERS, set_about, usable_questions
 from ui.search import Search
+from ui.session_work import keeping_words
+from ui.tables import show_table
 from ui.text import escape_markdown, joined, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed
+from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, download, more_options
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
@@ -179,3 +180,74 @@ def own_words(n_questions: int, n_own: int) -> str:
     if n_questions == 1:
         return "your own" if n_own else "a bundled one"
     return f"{'all' if n_own == n_questions else f'{n_own:,}' if n_own else 'none'} of them your own"
+
+
+def set_to_extend() -> str:
+    """Draw the choice of the set that labels are added to, if there is more than one."""
+    names = [LABELLED, *uploaded_names()]
+    if len(names) == 1:
+        return LABELLED
+    if st.session_state.get("label-set") not in names:
+        st.session_state["label-set"] = LABELLED
+    with more_options():
+        chosen: str = choice(
+            "Keep questions in",
+            names,
+            "label-set",
+            "Labels are added to this set, which is listed below: the one of this page, or one that you "
+            "uploaded.",
+            format_func=lambda name: shortened(name, NAME_CHARACTERS),
+            as_list=True,
+        )
+    return chosen
+
+
+def show_set(name: str) -> None:
+    """Draw the questions of a set, with their download and the deletion of some."""
+    questions, _ = kept_questions(name)
+    n = len(questions)
+    st.header(escape_markdown(shortened(name, NAME_CHARACTERS)))
+    if not questions:
+        st.caption("None yet.")
+        return
+    show_table(
+        [
+            {
+                "Question": question.text,
+                "Document": question.corpus_id,
+                "Passages": " … ".join(one.content for one in question.references),
+            }
+            for question in questions
+        ],
+        f"{n} labelled questions with their documents and passages",
+    )
+    st.caption(
+        f"{counted(n, 'question')}, {keeping_words()}. "
+        "*Save or open*, on top of the sidebar, puts them into a workspace."
+    )
+    download(
+        "Download as JSONL",
+        lambda: to_jsonl(questions),
+        "questions.jsonl",
+        "The format of uploads, which python -m engine sweep reads, too.",
+    )
+    with st.expander("Delete questions", icon=":material/delete:"):
+        chosen = st.multiselect(
+            "Questions",
+            range(n),
+            format_func=lambda number: f"{number + 1}. {shortened(questions[number].text, 80)}",
+            key=f"label-deleted-{name}",
+            placeholder="None",
+            help="Deletes them from this session.",
+        )
+        st.button(
+            "Delete them", key="label-delete", on_click=delete_questions, args=(name,), disabled=not chosen
+        )
+
+
+def delete_questions(name: str) -> None:
+    """Delete the chosen questions of a set."""
+    state, (questions, _) = st.session_state, kept_questions(name)
+    gone = set(state[f"label-deleted-{name}"])
+    keep_questions(name, [question for number, question in enumerate(questions) if number not in gone])
+    state[f"label-deleted-{name}"] = []

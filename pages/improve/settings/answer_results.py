@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.evaluation.answers import (
     ANSWER_METRICS,
@@ -19,17 +20,16 @@ from engine.evaluation.answers import (
     reliability,
 )
 from engine.evaluation.bootstrap import Interval, mean_interval
-from pages.improve.settings.answer_runs import AnswerRun, answer_runs, differing
+from pages.improve.settings.answers import AnswerRun, answer_runs, differing
 from ui.colours import BLUE, GREY, ORANGE
 from ui.export import arrays_of, show_figure
 from ui.figures import LEGEND_ABOVE, styled
-from ui.tables import show_csv, show_table
+from ui.tables import show_csv, show_selectable, show_table
 from ui.text import escape_markdown, show_text
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
 CARD_WIDTH = 156  # pixels: six in a row on a wide screen, two on a phone
-FEW = 15  # questions; with fewer, the figures show chance only
-TABLE_HEIGHT = 420
+FEWEST_QUESTIONS = 15  # with fewer, the figures show chance only
 FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
     "All": lambda row: True,
     "Wrong and confident": lambda row: row.wrong_confident,
@@ -147,7 +147,7 @@ def show_runs_table(runs: Sequence[AnswerRun]) -> None:
             lines,
             "The last runs of this session, the settings in which they differ, and their figures",
             {
-                label_of(name): st.column_config.NumberColumn(format="%.0f %%", help=metric.help)
+                label_of(name): NumberColumn(format="%.0f %%", help=metric.help)
                 for name, metric in ANSWER_METRICS.items()
             },
         )
@@ -155,8 +155,8 @@ def show_runs_table(runs: Sequence[AnswerRun]) -> None:
 
 def show_charts(run: AnswerRun) -> None:
     """Draw how well confidence tells right from wrong, and what a threshold does, with their numbers."""
-    if len(run.rows) < FEW:
-        st.caption(f"How often it is right by how sure it is, is drawn from {FEW} questions on.")
+    if len(run.rows) < FEWEST_QUESTIONS:
+        st.caption(f"How often it is right by how sure it is, is drawn from {FEWEST_QUESTIONS} questions on.")
         return
     bins, curve = reliability(run.rows), coverage_curve(run.rows)
     threshold = run.answers.answer_threshold
@@ -198,7 +198,7 @@ def show_charts(run: AnswerRun) -> None:
         )
     with st.expander("The numbers of both figures", icon=":material/table:", key="answers-numbers"):
         labels = {"confidence": "Sure", "answered": "Answered", "right": "Right", "n": "Answers"}
-        percents = st.column_config.NumberColumn(format="%.1f %%")
+        percents = NumberColumn(format="%.1f %%")
         figures: dict[str, Sequence[ReliabilityBin] | Sequence[Coverage]] = {
             "Answers by how sure the app is": bins,
             "Every threshold": curve,
@@ -235,28 +235,19 @@ def show_answer_rows(run: AnswerRun) -> None:
     lines = [table_line(row, run.answers.write) for row in rows]
     table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
 
-    def select_row() -> None:
-        picked = st.session_state[table].selection.rows
-        st.session_state[box] = picked[0] if picked else None
-
-    st.dataframe(
+    show_selectable(
         lines,
-        hide_index=True,
-        height="content" if len(rows) < 11 else TABLE_HEIGHT,
-        key=table,
-        on_select=select_row,
-        selection_mode="single-row",
-        column_config={
-            "Question": st.column_config.TextColumn(width="medium"),
-            "Known answer": st.column_config.TextColumn(
-                width="medium", help="As in the file: | divides spellings, & parts."
-            ),
-            "Sure (%)": st.column_config.NumberColumn(format="%.0f"),
-            "Quoted": st.column_config.TextColumn(width="large"),
-            "The model's words": st.column_config.TextColumn(width="large"),
-            "Seconds": st.column_config.NumberColumn(format="%.1f"),
+        f"{len(rows)} questions with their outcomes, and what was shown for each",
+        {
+            "Question": TextColumn(width="medium"),
+            "Known answer": TextColumn(width="medium", help="As in the file: | divides spellings, & parts."),
+            "Sure (%)": NumberColumn(format="%.0f"),
+            "Quoted": TextColumn(width="large"),
+            "The model's words": TextColumn(width="large"),
+            "Seconds": NumberColumn(format="%.1f"),
         },
-        alt=f"{len(rows)} questions with their outcomes, and what was shown for each",
+        table,
+        lambda row: st.session_state.update({box: row}),
     )
     show_csv(lines, "answers", "answers")
     chosen = st.selectbox(

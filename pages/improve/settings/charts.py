@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,9 +14,11 @@ from pages.improve.settings.conclusion import shown_metrics
 from pages.improve.settings.experiments import Experiment
 from ui.colours import BLUE, GREY, ORANGE
 from ui.configurations import value_words, values_in_order, varied
-from ui.export import show_save
+from ui.export import arrays_of, show_figure
 from ui.figures import legend_below, numbered_cells, styled
+from ui.report import Report
 from ui.text import escape_plotly
+from ui.widgets import choice
 
 COSTS = {
     "Index size": (
@@ -63,12 +64,13 @@ def heat_axes(experiment: Experiment) -> list[str]:
     return sorted(axes, key=lambda axis: order.index(axis) if axis in order else len(order))
 
 
-def show_heat(experiment: Experiment, metric: str) -> None:
+def show_heat(report: Report, experiment: Experiment, metric: str) -> None:
     """Draw the choice of two settings, and quality over them."""
-    st.header("Over two settings")
+    report.header("Over two settings")
     axes = heat_axes(experiment)
     if len(axes) < 2:
-        st.info("Fewer than two settings differ between the configurations, so there is no map to draw.")
+        few = "Fewer than two settings differ between the configurations, so there is no map to draw."
+        report.note(st.info, "", few)
         return
     left, right = st.columns(2)
     labels = {axis: SETTINGS[axis].label for axis in axes}
@@ -79,58 +81,43 @@ def show_heat(experiment: Experiment, metric: str) -> None:
         "Across", others, format_func=labels.__getitem__, key=f"heat-across-{down}", help=words
     )
     figure = heat_of(experiment, metric, down, across)
-    show_clickable(experiment, figure, f"heat-{metric}", f"{METRICS[metric].label} over two settings")
+    alt = f"{METRICS[metric].label} over two settings"
+    show_clickable(report, experiment, figure, f"heat-{metric}", alt)
     st.caption(
         "Click a configuration to see the questions it wins and loses." + (" " + words) * (len(axes) > 2)
     )
 
 
-def show_costs(experiment: Experiment, metric: str) -> None:
+def show_costs(report: Report, experiment: Experiment, metric: str) -> None:
     """Draw quality against cost, with the Pareto front."""
-    st.header("Quality against cost")
-    cost = st.segmented_control(
+    report.header("Quality against cost")
+    cost = choice(
         "Cost",
         list(COSTS),
-        default="Index size",
-        required=True,
-        key="experiment-cost",
-        persist_state="session",
-        help="\n".join(f"- **{name}**: {words}" for name, (*_, words) in COSTS.items()),
+        "experiment-cost",
+        "\n".join(f"- **{name}**: {words}" for name, (*_, words) in COSTS.items()),
     )
-    figure = cost_of(experiment, metric, str(cost))
-    name = f"cost-{COSTS[str(cost)][0]}-{metric}"
-    show_clickable(experiment, figure, name, f"{METRICS[metric].label} against {COSTS[str(cost)][1]}")
+    figure = cost_of(experiment, metric, cost)
+    name = f"cost-{COSTS[cost][0]}-{metric}"
+    show_clickable(report, experiment, figure, name, f"{METRICS[metric].label} against {COSTS[cost][1]}")
     st.caption("The line is the Pareto front: on it, more quality costs more. Click a point to select it.")
 
 
-def show_clickable(experiment: Experiment, figure: go.Figure, name: str, alt: str) -> None:
-    """Draw a figure whose configurations may be clicked, with its downloads."""
-    widget = f"experiment-{name}-{experiment.key}-{len(experiment.rows)}"
+def show_clickable(report: Report, experiment: Experiment, figure: go.Figure, name: str, alt: str) -> None:
+    """Draw and keep a figure whose configurations may be clicked, with its downloads."""
+    rows = experiment.rows
 
-    def select_row() -> None:
-        place = picked_row(figure, st.session_state[widget].selection.points)
+    def select_row(points: Sequence[dict[str, object]]) -> None:
+        place = picked_row(figure, points)
         if place is not None:
             pick(experiment, place)
 
-    buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}
-    image = {"toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}}
-    st.plotly_chart(
-        figure,
-        config={**buttons, **image},
-        key=widget,
-        on_select=select_row,
-        selection_mode="points",
-        alt=alt,
-    )
-    rows = experiment.rows
-    numbers: dict[str, Any] = {}
-    for column in ("n_chunks", "index_bytes", "seconds"):
-        numbers[column] = [getattr(row, column) for row in rows]
-    for metric in shown_metrics(rows):
-        numbers[metric] = [row.metrics[metric] for row in rows]
-    for key in SWEPT:
-        numbers[key] = [str(getattr(row.configuration, key)) for row in rows]
-    show_save(figure, f"experiment-{name}", {name: np.array(values) for name, values in numbers.items()})
+    arrays = arrays_of(rows, "n_chunks", "index_bytes", "seconds")
+    arrays |= {name: np.array([row.metrics[name] for row in rows]) for name in shown_metrics(rows)}
+    arrays |= {key: np.array([str(getattr(row.configuration, key)) for row in rows]) for key in SWEPT}
+    version = f"-{experiment.key}-{len(rows)}"
+    show_figure(figure, f"experiment-{name}", arrays, alt, select_row, version)
+    report.keep_figure(figure)
 
 
 def best_over(rows: Sequence[int], columns: Sequence[int], quality: Array) -> Array:

@@ -15,6 +15,7 @@ from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
 from pages.improve.settings.experiments import Experiment
 from ui.configurations import apply_configuration, configuration_words, value_words, varied
+from ui.report import Report
 from ui.server_settings import ENCODER
 from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_interval
 
@@ -297,7 +298,12 @@ def not_of_the_app(configuration: Configuration) -> str:
 
 
 def show_conclusion(
-    experiment: Experiment, judged: Sequence[Verdict], metric: str, found: Conclusion, current: Configuration
+    report: Report,
+    experiment: Experiment,
+    judged: Sequence[Verdict],
+    metric: str,
+    found: Conclusion,
+    current: Configuration,
 ) -> None:
     """Draw the sentence, and the settings to take: those advised, or those of the row that is selected.
 
@@ -306,8 +312,7 @@ def show_conclusion(
     rows = experiment.rows
     said = sentence(rows, judged, metric, found, rows[0].configuration == current)
     prefix = "" if experiment.is_whole else "So far: "
-    box = st.success if found.is_sure else st.info
-    box(f"{prefix}{escape_markdown(said)}", icon=":material/lightbulb:")
+    report.note(st.success if found.is_sure else st.info, ":material/lightbulb:", prefix, said)
     place = shown_place(experiment, found)
     configuration = rows[place].configuration
     with st.container(border=True, key="experiment-advice"):

@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import PurePath
 
@@ -12,20 +12,16 @@ import streamlit as st
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.evaluation.grid import grid
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.question_files import question_fields, to_jsonl
-from engine.evaluation.questions import questions_about
+from engine.evaluation.questions import question_fields, questions_about, to_jsonl
 from engine.evaluation.sweep_store import to_csv, to_json
-from engine.settings import SETTINGS, SWEPT, Configuration
-from pages.improve.settings.charts import COSTS, cost_of, heat_axes, heat_of
-from pages.improve.settings.conclusion import Verdict, best_first, conclude, sentence, summary, table_row
-from pages.improve.settings.experiments import Experiment
-from pages.improve.settings.running import models_named
+from engine.settings import SWEPT, Configuration
+from pages.improve.settings.experiments import Experiment, models_named
 from ui.configurations import configuration_words
 from ui.documents import bundled_names
 from ui.export_as_code import code_button, export_as_code
 from ui.questions.sets import bundled_questions
-from ui.report import Html, element, facts, figure_html, page_html, paragraph, table
-from ui.text import Strong
+from ui.report import Report, element, facts, paragraph
+from ui.widgets import download
 
 METHOD = (
     "Intervals are 95 %, by drawing the questions again (bootstrap). A configuration is better or worse "
@@ -36,45 +32,32 @@ DOCUMENTS, COLLECTIONS, QUESTIONS = "PATH/TO/DOCUMENTS", "PATH/TO", "questions.j
 MOST_NAMED = 50  # documents; a command that names more is too long to copy
 
 
-def show_export(
-    experiment: Experiment, judged: Sequence[Verdict], metric: str, configuration: Configuration
-) -> None:
-    """Draw the downloads of an experiment; one of its configurations can be taken to another library."""
+def show_export(report: Report, experiment: Experiment, metric: str, configuration: Configuration) -> None:
+    """Draw the downloads of an experiment; one of its configurations can be taken to another library.
+
+    To the ``report`` of what is drawn above it adds how that was measured.
+    """
     st.header("Take it away")
     rows, stem = experiment.rows, "experiment-" + experiment.time.replace(":", "").replace("T", "-")
-    files = {
-        "CSV": (lambda: to_csv(rows), f"{stem}.csv", "text/csv", "A line for every configuration."),
-        "JSON": (
-            lambda: as_json(experiment),
-            f"{stem}.json",
-            "application/json",
-            "Every configuration with its intervals, and its values for every question.",
-        ),
-        "Report (HTML)": (
-            lambda: report(experiment, judged, metric),
-            f"{stem}.html",
-            "text/html",
-            "One page that needs no network: settings, table, figures, versions.",
-        ),
-        "Questions": (
-            lambda: to_jsonl(experiment.questions),
-            QUESTIONS,
-            "application/jsonl",
-            "The questions, in the format that the command below reads.",
-        ),
+    command = command_line(experiment)
+    about = {
+        "Began": experiment.time.replace("T", " "),
+        "Questions": f"{len(experiment.questions):,}",
+        "Configurations": f"{len(rows):,} measured of {len(experiment.configurations):,}",
+        "Documents": ", ".join(experiment.documents),
+        "SHA-256 of the documents": experiment.corpus,
+        "Baseline (the app's settings then)": configuration_words(experiment.configurations[0]),
+        "Metric": f"{METRICS[metric].label}: {METRICS[metric].help}",
     }
+    report.parts += [element("h2", "How it was measured"), facts(about), paragraph(METHOD, faint=True)]
+    report.parts += [element("h2", "To measure it again"), element("pre", escape(command))]
     with st.container(horizontal=True):
-        for name, (content, file_name, mime, words) in files.items():
-            st.download_button(
-                name,
-                content,
-                file_name,
-                mime,
-                key=f"experiment-save-{name}",
-                help=words,
-                icon=":material/download:",
-                on_click="ignore",
-            )
+        download("CSV", lambda: to_csv(rows), f"{stem}.csv", "A line for every configuration.")
+        whole = "Every configuration with its intervals, and its values for every question."
+        download("JSON", lambda: as_json(experiment), f"{stem}.json", whole)
+        asked = "The questions, in the format that the command below reads."
+        download("Questions", lambda: to_jsonl(experiment.questions), QUESTIONS, asked)
+        report.button("experiment", experiment.name)
     with st.container(horizontal=True, vertical_alignment="center"):
         if code_button("experiment-export-as-code"):
             [model] = models_named([configuration.model]).values()
@@ -82,7 +65,7 @@ def show_export(
         st.caption("Of the row that is selected, or else recommended.")
     with st.expander("The command that measures it again", icon=":material/terminal:"):
         st.caption("In the folder of the app:")
-        st.code(command_line(experiment), language="bash", wrap_lines=True)
+        st.code(command, language="bash", wrap_lines=True)
 
 
 def as_json(experiment: Experiment) -> str:
@@ -90,51 +73,6 @@ def as_json(experiment: Experiment) -> str:
     rows, questions = experiment.rows, [question_fields(question) for question in experiment.questions]
     values = [dict(row.values) for row in rows]
     return json.dumps({**to_json(rows), "questions": questions, "values": values}, ensure_ascii=False)
-
-
-def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> str:
-    """Return an experiment as one HTML page that needs nothing else; all text in it is escaped."""
-    about = {
-        "Began": experiment.time.replace("T", " "),
-        "Questions": f"{len(experiment.questions):,}",
-        "Configurations": f"{len(experiment.rows):,} measured of {len(experiment.configurations):,}",
-        "Documents": ", ".join(experiment.documents),
-        "SHA-256 of the documents": experiment.corpus,
-        "Baseline (the app's settings then)": configuration_words(experiment.configurations[0]),
-        "Metric": f"{METRICS[metric].label}: {METRICS[metric].help}",
-    }
-    rows = experiment.rows
-    learnt = sentence(rows, judged, metric, conclude(rows, judged, metric), in_use=False)
-    lines = [table_row(rows[place], judged[place], metric, SWEPT) for place in best_first(rows, metric)]
-    lines = [{METRICS[metric].label: line.pop("Value"), **line} for line in lines]
-    return page_html(
-        "Experiment",
-        experiment.name,
-        [
-            paragraph(Strong(learnt)),
-            paragraph(summary(judged)),
-            facts(about),
-            *report_figures(experiment, metric),
-            element("h2", "Every configuration"),
-            table(lines, "Every configuration, the best first"),
-            paragraph(METHOD, faint=True),
-            element("h2", "To measure it again"),
-            element("pre", escape(command_line(experiment))),
-        ],
-    )
-
-
-def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
-    """The figures of a report under their titles."""
-    axes = heat_axes(experiment)
-    if len(axes) > 1:
-        down, across = (SETTINGS[axis].label for axis in axes[:2])
-        title = f"{METRICS[metric].label} by {down} and {across}, the best of all others"
-        yield element("h2", escape(title))
-        yield figure_html(heat_of(experiment, metric, axes[0], axes[1]))
-    for cost in COSTS:
-        yield element("h2", escape(f"{METRICS[metric].label} against {COSTS[cost][1]}"))
-        yield figure_html(cost_of(experiment, metric, cost))
 
 
 def values_of(configurations: Sequence[Configuration]) -> dict[str, list[object]]:

@@ -17,7 +17,7 @@ from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM, is_server
 from engine.evaluation.grid import Grid, fitting, grid, reason_left_out, resolved
 from engine.evaluation.questions import Question
-from engine.evaluation.sweep import by_name
+from engine.evaluation.sweep import SweepInputs, by_name
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
@@ -27,15 +27,21 @@ from engine.retrieval.retrievers import usable_retrievers
 from engine.settings import SETTINGS, SWEPT, Configuration, default
 from engine.wording import counted, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
-from pages.improve.settings.experiments import Experiment, digest
-from pages.improve.settings.running import models_named, running_experiment, server_key, start
+from pages.improve.settings.experiments import (
+    Experiment,
+    digest,
+    models_named,
+    running_experiment,
+    server_key,
+    start,
+)
 from ui.chunk_settings import Cut, cut_values
 from ui.configurations import choose_values, configuration_words
 from ui.models import load_encoder, reranker_name
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown
-from ui.widgets import more_options
+from ui.widgets import more_options, show_metrics
 
 # Values by the keys of the settings.
 FIRST_LOOK: dict[str, list[Any]] = {
@@ -84,7 +90,7 @@ def show_grid(
     if not questions:
         st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
         return
-    show_start(documents, chosen.configurations, questions, models)
+    show_start(SweepInputs(by_name(documents), questions, chosen.configurations, models))
 
 
 def apply_preset() -> None:
@@ -110,8 +116,9 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
     """
     for key, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
         st.session_state.setdefault(f"grid-{key}", of_model(key, first, load_encoder()))
-    follow_k(k)
-    values = {}
+    state, values = st.session_state, {}
+    if state.get("grid-k", [k]) in ([k], [state.get("grid-k-followed")]):  # the user chose no others
+        state["grid-k"], state["grid-k-followed"] = [k], k
 
     def draw(column: DeltaGenerator, *keys: str) -> None:
         for key in keys:
@@ -126,13 +133,6 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
         draw(left, "overlap", "k")
         draw(right, "max_tokens", "precision")
     return values
-
-
-def follow_k(k: int) -> None:
-    """Set the grid's k to the app's, unless the user has chosen others."""
-    state = st.session_state
-    if state.get("grid-k", [k]) in ([k], [state.get("grid-k-followed")]):
-        state["grid-k"], state["grid-k-followed"] = [k], k
 
 
 def model_box(encoder: Encoder) -> dict[str, Model]:
@@ -218,38 +218,26 @@ def unmeasured(configurations: Sequence[Configuration], models: Mapping[str, Mod
 
 
 @st.cache_resource(max_entries=64, show_spinner="Timing a sample…")
-def seconds_of(
-    wanted: str,
-    _documents: Sequence[Document],
-    _questions: Sequence[Question],
-    _configurations: tuple[Configuration, ...],
-    _models: Mapping[str, Model],
-) -> float:
+def seconds_of(wanted: str, _inputs: SweepInputs) -> float:
     """Estimate the time of a grid.
 
     All sessions share the cache, whose key ``wanted`` is a hash of all that the time depends on.
     """
-    return sweep_seconds(_documents, _questions, _configurations, _models)
+    return sweep_seconds(_inputs)
 
 
-def show_start(
-    documents: Sequence[Document],
-    configurations: tuple[Configuration, ...],
-    questions: Sequence[Question],
-    models: Mapping[str, Model],
-) -> None:
+def show_start(inputs: SweepInputs) -> None:
     """Draw what a grid costs, and the button that runs it; a large one has to be confirmed."""
+    configurations, questions = inputs.configurations, inputs.questions
     key = sha256(repr((configurations, questions, reranker_name())).encode()).hexdigest()
-    seconds = seconds_of(key + digest(documents), documents, questions, configurations, models)
+    seconds = seconds_of(key + digest(inputs.documents), inputs)
     shown = {
-        "Configurations": (f"{len(configurations):,}", "Combinations to measure, with the baseline."),
-        "Questions": (f"{len(questions):,}", "Each is asked in every configuration."),
-        "Time": (f"about {readable_time(seconds)}", TIME_HELP),
+        "Configurations": (f"{len(configurations):,}", None, "Combinations to measure, with the baseline."),
+        "Questions": (f"{len(questions):,}", None, "Each is asked in every configuration."),
+        "Time": (f"about {readable_time(seconds)}", None, TIME_HELP),
     }
-    with st.container(horizontal=True):
-        for name, (value, words) in shown.items():
-            st.metric(name, value, help=words, border=True, width="content")
-    for line in unmeasured(configurations, models):
+    show_metrics(shown, border=True)
+    for line in unmeasured(configurations, inputs.models):
         st.warning(escape_markdown(line), icon=":material/warning:")
     is_running = running_experiment() is not None
     is_large = len(configurations) > MANY or seconds > MANY_SECONDS
@@ -275,7 +263,7 @@ def show_start(
         icon=":material/play_arrow:",
         disabled=is_running or not confirmed,
         on_click=run_grid,
-        args=(documents, configurations, questions, models),
+        args=(inputs,),
         width="stretch",
     )
     if is_running:
@@ -288,16 +276,10 @@ def default_name(configurations: Sequence[Configuration]) -> str:
     return " × ".join(f"{n} {SETTINGS[key].plural}" for key, n in counts.items() if n > 1) or "one setting"
 
 
-def run_grid(
-    documents: Sequence[Document],
-    configurations: tuple[Configuration, ...],
-    questions: Sequence[Question],
-    models: Mapping[str, Model],
-) -> None:
+def run_grid(inputs: SweepInputs) -> None:
     """Start to measure a grid."""
+    configurations = tuple(inputs.configurations)
     name = st.session_state["grid-name"].strip() or default_name(configurations)
-    documents = by_name(documents)
-    names = tuple(document.name for document in documents)
-    time = datetime.now().isoformat(timespec="seconds")
-    experiment = Experiment(name, time, names, digest(documents), tuple(questions), configurations)
-    start(experiment, documents, models)
+    names = tuple(document.name for document in inputs.documents)
+    time, corpus = datetime.now().isoformat(timespec="seconds"), digest(inputs.documents)
+    start(Experiment(name, time, names, corpus, tuple(inputs.questions), configurations), inputs)

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.documents.document import Document
+from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.answers import show_answers
+from pages.improve.settings.experiments import show_running
 from pages.improve.settings.grid import baseline_configuration, show_grid
 from pages.improve.settings.results import show_results
-from pages.improve.settings.running import show_running
 from pages.improve.settings.runs import show_runs
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
@@ -61,6 +62,7 @@ def main() -> None:
         with answers:
             check_documents(documents)
             show_answers(documents, encoder, cut)
+            show_answer_results()
 
 
 main()

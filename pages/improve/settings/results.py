@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 
 from engine.evaluation.bootstrap import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
@@ -32,17 +33,24 @@ from pages.improve.settings.conclusion import (
     verdicts,
     won_and_lost,
 )
-from pages.improve.settings.experiments import Experiment, known_experiments
+from pages.improve.settings.experiments import (
+    JOB,
+    Experiment,
+    known_experiments,
+    measured_so_far,
+    running_experiment,
+    show_resume,
+)
 from pages.improve.settings.export import has_baseline, show_export
-from pages.improve.settings.running import JOB, measured_so_far, running_experiment, show_resume
 from ui.configurations import configuration_words, value_words, values_in_order, varied
 from ui.jobs import current_job
-from ui.tables import show_table
+from ui.report import Report
+from ui.tables import show_selectable, show_table
 from ui.text import escape_markdown, help_list, signed_interval
+from ui.widgets import choice
 
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # configurations; a larger running experiment is redrawn less often
-TABLE_HEIGHT = 460
 MRR = "mrr"
 REFERENCE = "compared with this"
 
@@ -58,13 +66,13 @@ def show_results(current: Configuration) -> None:
     if not found:
         st.info("Nothing is measured yet. Run the grid on the tab “Grid”: its first rows come in seconds.")
         return
-    key = st.selectbox(
+    key = choice(
         "Run",
         list(found),
+        "experiment-shown",
+        "The runs, the newest first, with those of an opened workspace.",
         format_func=lambda key: found[key].title,
-        key="experiment-shown",
-        persist_state="session",
-        help="The runs, the newest first, with those of an opened workspace.",
+        as_list=True,
     )
     chosen = found[key]
     if now is not None and key == now.key:
@@ -83,41 +91,38 @@ def show_growing(current: Configuration) -> None:
 
 def show_experiment(experiment: Experiment, is_growing: bool, current: Configuration) -> None:
     """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
-    rows, top = experiment.rows, st.container()
+    rows, report, top = experiment.rows, Report(), st.container()
     is_at_one_k = len({row.configuration.k for row in rows}) == 1
     metric = metric_choice(rows, "experiment-measure", HITS if is_at_one_k else MRR)
     judged, found = judged_of(experiment.key, len(rows), metric, rows)
     with top:
-        show_conclusion(experiment, judged, metric, found, current)
-    show_notes(experiment, judged, metric)
-    show_effects(experiment, metric)
-    st.header("Every configuration")
-    show_table_of_rows(experiment, judged, metric)
+        show_conclusion(report, experiment, judged, metric, found, current)
+    show_notes(report, experiment, judged, metric)
+    show_effects(report, experiment, metric)
+    show_rows(report, experiment, judged, metric)
     place = choose_row(experiment, metric)
     if place is not None:
         show_row(experiment, place, judged[place], metric)
     if len(rows) > 1:
         left, right = st.columns(2)
         with left:
-            show_heat(experiment, metric)
+            show_heat(report, experiment, metric)
         with right:
-            show_costs(experiment, metric)
+            show_costs(report, experiment, metric)
     if not is_growing:
-        show_export(experiment, judged, metric, rows[shown_place(experiment, found)].configuration)
+        show_export(report, experiment, metric, rows[shown_place(experiment, found)].configuration)
 
 
 def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
     """Draw the choice of one of the metrics that rows have."""
     names = shown_metrics(rows)
-    return st.segmented_control(
+    return choice(
         "Metric",
         names,
-        format_func=lambda name: METRICS[name].label,
-        default=default if default in names else names[0],
-        required=True,
-        key=key,
-        persist_state="session",
-        help=help_list(METRICS[name] for name in names),
+        key,
+        help_list(METRICS[name] for name in names),
+        default if default in names else names[0],
+        lambda name: METRICS[name].label,
     )
 
 
@@ -130,25 +135,26 @@ def judged_of(
     return judged, conclude(_rows, judged, metric)
 
 
-def show_notes(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+def show_notes(report: Report, experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
     """Draw how many settings differ beyond chance, if any, and what makes settings hard to compare."""
     if any(one.word in ("better", "worse") for one in judged):
-        st.caption(escape_markdown(summary(judged)))
+        report.caption(summary(judged))
     if any(one.word == OTHER_K for one in judged):
-        st.caption(ACROSS_K)
+        report.caption(ACROSS_K)
     sizes = varied(row.configuration for row in experiment.rows)
     if METRICS[metric].unit != "characters" and "chunk_tokens" in sizes:
-        st.caption(
+        report.caption(
             "Sizes differ: a larger chunk contains more, so any search hits a right one more easily, and "
             "it fills more of a prompt. Span IoU@k compares the text found with the text needed."
         )
     if found := [row for row in experiment.rows if retrieves_every_chunk(row)]:
         fewest = min(row.n_chunks for row in found)
-        st.warning(
+        report.note(
+            st.warning,
+            ":material/warning:",
             f"In {counted(len(found), 'configuration')} all chunks are retrieved: k is their number or more "
             f"(the fewest are {fewest:,}). Recall@k and Hit@k are 1 there for any search: take fewer "
             "passages, smaller chunks or more documents.",
-            icon=":material/warning:",
         )
     if not experiment.is_whole:
         show_resume(experiment)
@@ -177,57 +183,45 @@ def choose_row(experiment: Experiment, metric: str) -> int | None:
     )
 
 
-def show_table_of_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
     """Draw a line for every configuration, the best first; one may be selected."""
-    rows = experiment.rows
-    order = best_first(rows, metric)
+    report.header("Every configuration")
+    rows, order = experiment.rows, best_first(experiment.rows, metric)
     axes = varied(experiment.configurations) or ["chunk_tokens"]
+    columns = {each.label: NumberColumn(format="%.3f", help=each.help) for each in METRICS.values()} | {
+        "Value": ProgressColumn(
+            METRICS[metric].label,
+            width="small",
+            pinned=True,
+            format="%.3f",
+            min_value=0.0,
+            max_value=1.0,
+            help=METRICS[metric].help,
+        ),
+        "95 % interval": TextColumn(
+            help="The range of the value with other questions of this kind: the bootstrap over questions."
+        ),
+        "Against the app's": TextColumn(
+            help="Better or worse, where a paired randomisation test over the questions has p below "
+            f"{ALPHA}, corrected for the number of rows; else “not sure”. Metrics “@k” are not compared "
+            "across k."
+        ),
+        "Difference": TextColumn(
+            width="medium",
+            help="To the app's settings, with its 95 % interval over the questions. The interval is for only "
+            "this row, so it may exclude 0 where the verdict, which is corrected for the number of rows, is "
+            "“not sure”.",
+        ),
+        "p": TextColumn(help="Of the paired randomisation test, corrected for the number of rows."),
+        "Seconds": NumberColumn(format="%.2f", help=COSTS["Seconds"][3]),
+    }
+    lines = [table_row(rows[place], judged[place], metric, axes) for place in order]
+    alt = "Every setting with its quality, interval and verdict against the app's settings"
     key = f"experiment-table-{experiment.key}-{metric}-{len(rows)}"
-
-    def select_row() -> None:
-        if picked := st.session_state[key].selection.rows:
-            pick(experiment, order[picked[0]])
-
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        [table_row(rows[place], judged[place], metric, axes) for place in order],
-        hide_index=True,
-        height="content" if len(rows) < 10 else TABLE_HEIGHT,
-        column_config={
-            "Value": st.column_config.ProgressColumn(
-                METRICS[metric].label,
-                width="small",
-                pinned=True,
-                format="%.3f",
-                min_value=0.0,
-                max_value=1.0,
-                help=METRICS[metric].help,
-            ),
-            "95 % interval": st.column_config.TextColumn(
-                help="The range of the value with other questions of this kind: the bootstrap over questions."
-            ),
-            "Against the app's": st.column_config.TextColumn(
-                help="Better or worse, where a paired randomisation test over the questions has p below "
-                f"{ALPHA}, corrected for the number of rows; else “not sure”. Metrics “@k” are not "
-                "compared across k."
-            ),
-            "Difference": st.column_config.TextColumn(
-                width="medium",
-                help="To the app's settings, with its 95 % interval over the questions. The interval is for "
-                "only this row, so it may exclude 0 where the verdict, which is corrected for the number of "
-                "rows, is “not sure”.",
-            ),
-            "p": st.column_config.TextColumn(
-                help="Of the paired randomisation test, corrected for the number of rows."
-            ),
-            "Seconds": number(format="%.2f", help=COSTS["Seconds"][3]),
-        }
-        | {each.label: number(format="%.3f", help=each.help) for each in METRICS.values()},
-        key=key,
-        on_select=select_row,
-        selection_mode="single-row",
-        alt="Every setting with its quality, interval and verdict against the app's settings",
+    show_selectable(
+        lines, alt, columns, key, lambda row: pick(experiment, None if row is None else order[row])
     )
+    report.keep_table(lines, alt, columns)
 
 
 def show_row(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:
@@ -287,13 +281,13 @@ def show_questions(
             "Answer": " … ".join(reference.content for reference in question.references),
         }
 
-    number = st.column_config.NumberColumn(format="%.3f", help=f"{label} of this question.")
+    number = NumberColumn(format="%.3f", help=f"{label} of this question.")
     show_table(
         [line(place) for place in places],
         f"The questions that are {str(chosen).lower()}, with their documents and answers",
         {
-            "Question": st.column_config.TextColumn(width="large"),
-            "Answer": st.column_config.TextColumn(width="large"),
+            "Question": TextColumn(width="large"),
+            "Answer": TextColumn(width="large"),
             names[0]: number,
             names[1]: number,
         },
@@ -325,29 +319,27 @@ def effects_of(key: str, metric: str, _experiment: Experiment) -> dict[str, list
     return effects
 
 
-def show_effects(experiment: Experiment, metric: str) -> None:
+def show_effects(report: Report, experiment: Experiment, metric: str) -> None:
     """Draw a line for each value of each setting, where the whole grid is measured."""
     effects = effects_of(experiment.key, metric, experiment) if experiment.is_whole else {}
     if not effects:
         return
-    st.header("Each setting on average")
+    report.header("Each setting on average")
     label = METRICS[metric].label
-    show_table(
+    report.table(
         [effect_line(axis, effect, label) for axis, found in effects.items() for effect in found],
         "Each value of each setting with its mean over the grid, and its difference to the value in use",
         {
-            label: st.column_config.NumberColumn(
-                format="%.3f", help="Mean over all configurations with the value."
-            ),
-            "95 % interval": st.column_config.TextColumn(help="The bootstrap over questions."),
-            "Difference": st.column_config.TextColumn(
+            label: NumberColumn(format="%.3f", help="Mean over all configurations with the value."),
+            "95 % interval": TextColumn(help="The bootstrap over questions."),
+            "Difference": TextColumn(
                 width="medium",
                 help="To the value in use, or to the first where that is no part of the grid, with its 95 % "
                 "interval over the questions. It is not corrected for the number of values.",
             ),
         },
     )
-    st.caption(
+    report.caption(
         "The mean over all configurations with a value: its effect whatever the other settings are. More is "
         "averaged than in one configuration, so an effect may be clear where no configuration is better "
         "than the app's settings beyond chance."

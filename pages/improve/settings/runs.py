@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from engine.errors import GlassboxError
 from engine.evaluation.metrics import METRICS
@@ -13,9 +14,14 @@ from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
 from engine.wording import counted
 from pages.improve.settings.conclusion import ACROSS_K, ALPHA, difference_words, is_across_k
-from pages.improve.settings.experiments import Experiment, known_experiments, remove, shared_questions
+from pages.improve.settings.experiments import (
+    Experiment,
+    known_experiments,
+    remove,
+    running_experiment,
+    shared_questions,
+)
 from pages.improve.settings.results import metric_choice, show_questions
-from pages.improve.settings.running import running_experiment
 from ui.configurations import configuration_words, value_words, varied
 from ui.data_folder import kept_folder
 from ui.tables import show_table
@@ -35,10 +41,8 @@ def show_runs() -> None:
         [run_line(experiment) for experiment in experiments.values()],
         "Every run with its size, and the best settings it found",
         {
-            "The app's MRR": st.column_config.NumberColumn(
-                format="%.3f", help="MRR of the settings the app had then."
-            ),
-            "Best MRR": st.column_config.NumberColumn(format="%.3f", help="MRR of the best configuration."),
+            "The app's MRR": NumberColumn(format="%.3f", help="MRR of the settings the app had then."),
+            "Best MRR": NumberColumn(format="%.3f", help="MRR of the best configuration."),
         },
     )
     st.caption(
@@ -47,7 +51,15 @@ def show_runs() -> None:
         else "Runs stay on this machine, for everybody who opens this app there, until you delete them."
     )
     show_comparison(experiments)
-    show_delete(experiments)
+    with st.expander("Delete a run", icon=":material/delete:"):
+        key = st.selectbox(
+            "Run to delete",
+            list(experiments),
+            format_func=lambda key: experiments[key].title,
+            key="experiment-delete",
+            help="Deletes the run from this session, and from workspaces saved from now on.",
+        )
+        st.button("Delete it", on_click=remove, args=(experiments[key],), icon=":material/delete:")
 
 
 def run_line(experiment: Experiment) -> dict[str, Any]:
@@ -142,16 +154,3 @@ def cell_choice(
         help="Best MRR first.",
     )
     return experiment, experiment.rows[place]
-
-
-def show_delete(experiments: dict[str, Experiment]) -> None:
-    """Draw the deletion of a run."""
-    with st.expander("Delete a run", icon=":material/delete:"):
-        key = st.selectbox(
-            "Run to delete",
-            list(experiments),
-            format_func=lambda key: experiments[key].title,
-            key="experiment-delete",
-            help="Deletes the run from this session, and from workspaces saved from now on.",
-        )
-        st.button("Delete it", on_click=remove, args=(experiments[key],), icon=":material/delete:")

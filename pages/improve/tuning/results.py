@@ -1,44 +1,55 @@
 """The results of a tuning: whether it helps, metrics before and after, figures, and the tuned model."""
 
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
+from engine.errors import ModelFileError
 from engine.evaluation.metrics import METRICS
-from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, MetricChange, is_worse
+from engine.evaluation.significance import Comparison
+from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, MetricChange, is_better, is_worse
 from engine.training.search.folds import LabelledTexts
+from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
-from pages.improve.tuning.figures import (
-    gain_figure,
-    loss_figure,
-    spread_array,
-    spread_figure,
-)
-from pages.improve.tuning.outcome import document_outcome, interval, model_zip, outcome, show_download
-from pages.improve.tuning.running import Outcome
+from pages.improve.tuning.figures import gain_figure, loss_figure, spread_array, spread_figure
+from ui.data_folder import model_file
 from ui.export import show_figure
 from ui.tables import show_table
-from ui.text import escape_markdown
+from ui.text import escape_markdown, p_words
+from ui.widgets import download
 
 MAX_QUESTIONS_SHOWN = 8  # questions with the largest gains, and with the largest losses
 METRIC_COLUMNS: Mapping[str, Any] = {
-    "metric": st.column_config.TextColumn(
+    "metric": TextColumn(
         help=f"For the first {DEPTH} chunks. "
         + " ".join(f"{METRICS[name].label}: {METRICS[name].help}" for name in JUDGED_BY)
     ),
-    "tested on": st.column_config.TextColumn(
+    "tested on": TextColumn(
         help="Questions that were left out of training; or questions whose documents were left out, too."
     ),
-    "difference": st.column_config.TextColumn(
+    "difference": TextColumn(
         help="Mean of after minus before. The interval holds the mean of 95 % of resamples of the questions; "
         "p is how often chance alone would give a mean as large."
     ),
 } | {
-    name: st.column_config.NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
+    name: NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
     for name in ("before", "after")
 }
+KEPT_NAME = "tuned"  # of the model of the last tuning
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A tuning, the texts it learnt from, and why the tuned model could not be kept, if so."""
+
+    labelled: LabelledTexts
+    tuned: Tuned
+    not_kept: str = ""
 
 
 def show_results(found: Outcome) -> None:
@@ -147,5 +158,76 @@ def show_questions(labelled: LabelledTexts, found: MetricChange) -> None:
                 for number in numbers
             ],
             f"The questions that changed most, with their {MAIN} before and after",
-            {name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")},
+            {name: NumberColumn(format="%.3f") for name in ("before", "after", "change")},
         )
+
+
+def outcome(tuned: Tuned) -> str:
+    """Return the effect of tuning on new questions in words, and which model is kept."""
+    found = tuned.question_metrics[0]
+    numbers = (
+        f"{MAIN} of questions that were not trained on goes from {found.before.mean():.3f} to "
+        f"{found.after.mean():.3f} ({interval(found.comparison)})"
+    )
+    if tuned.keep:
+        return f"**It helps beyond noise.** {numbers}."
+    if is_better(found.comparison):
+        return f"**It helps on new questions, and harms on new documents: the original is kept.** {numbers}."
+    if is_worse(found.comparison):
+        return f"**It harms: the original is kept.** {numbers}."
+    return f"**No gain beyond noise: the original is kept.** {numbers}."
+
+
+def document_outcome(tuned: Tuned) -> str:
+    """Return the effect of tuning on documents left out of training, in words."""
+    if not tuned.document_metrics:
+        return "Whether it helps on new documents is unknown: all questions are about the same ones."
+    found = tuned.document_metrics[0].comparison
+    numbers = f"({interval(found)})"
+    if is_better(found):
+        return f"It helps on documents that training never saw, too {numbers}."
+    if is_worse(found):
+        return f"On documents that training never saw, it harms {numbers}."
+    return (
+        f"On documents that training never saw, it makes no difference beyond noise {numbers}: tune again "
+        "when documents are added."
+    )
+
+
+def interval(found: Comparison) -> str:
+    """Return a difference with its interval and p-value, in words."""
+    ends = f"95 % interval {found.low:+.3f} to {found.high:+.3f}"
+    return f"{found.difference:+.3f}, {ends}, {p_words(found.p_value)}"
+
+
+def model_zip(tuned: Tuned) -> bytes:
+    """Return the tuned model as a .zip file, with its outcome as its card."""
+    return tuned_zip(tuned.encoder, tuned.adapter, f"{outcome(tuned)} {document_outcome(tuned)}")
+
+
+def show_kept() -> None:
+    """Draw the outcome of the last tuning of an earlier session, and the download of its model, if kept."""
+    file = model_file(KEPT_NAME, ".zip")
+    if file is None or not file.is_file():
+        return
+    try:
+        with zipfile.ZipFile(file) as archive:
+            card = archive.read(CARD).decode()
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ModelFileError(f"the model kept in {file} cannot be read ({error}): train again") from error
+    with st.container(border=True):
+        st.caption("The last tuning, kept on this computer:")
+        st.write(card)
+        show_download(file.read_bytes)
+
+
+def show_download(read: Callable[[], bytes], is_better: bool = False) -> None:
+    """Draw the download of a tuned model, whose .zip file is read when it is asked for."""
+    download(
+        "Download the tuned model (.zip)",
+        read,
+        "tuned-model.zip",
+        "A folder that sentence-transformers loads, with the adapter for question vectors beside it if that "
+        "is what was trained; about 90 MB.",
+        type="primary" if is_better else "secondary",
+    )

@@ -23,7 +23,7 @@ from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model
 from ui.settings import chunks_sidebar
 from ui.text import escape_markdown, show_text
 from ui.tokens import special_words
-from ui.widgets import check_typed, example_choice, more_options, show_tabs, slider
+from ui.widgets import check_typed, download, example_choice, more_options, show_tabs, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -170,14 +170,12 @@ def show_size(given: Input, seen: ModelView, layer: int) -> None:
         f"{n_tokens} tokens · every tensor of this pass: {whole / 1e6:,.0f} MB · kept for this page: "
         f"layer {layer} whole and the others' outputs, {kept / 1e6:,.1f} MB"
     )
-    right.download_button(
+    download(
         f"Download (.npz, {kept / 1e6:,.1f} MB)",
         lambda: npz(dict(seen.trace)),
-        file_name=f"trace-layer{layer}.npz",
-        key="trace-npz",
-        on_click="ignore",
+        f"trace-layer{layer}.npz",
         type="tertiary",
-        icon=":material/download:",
+        place=right,
     )
 
 

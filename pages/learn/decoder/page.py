@@ -30,6 +30,7 @@ from ui.documents import document_picker
 from ui.models import load_encoder
 from ui.server_settings import limits
 from ui.text import escape_markdown, show_error
+from ui.widgets import download
 
 REDRAW_S = 2.0  # between two drawings of a training
 
@@ -118,15 +119,12 @@ def show_session_buttons(session: TrainingSession, settings: TrainingSettings) -
             args=(session, settings),
             help="Continue from the pause, with the steps and the learning rate in the settings.",
         )
-        st.download_button(
+        download(
             "Checkpoint",
             lambda: checkpoint_bytes(session.checkpoint),
-            file_name=f"small-decoder-step-{session.state.n_updates}.safetensors",
-            mime="application/octet-stream",
-            icon=":material/download:",
-            on_click="ignore",
-            key="lab-decoder-checkpoint",
-            help="Weights, optimiser state, sizes, vocabulary and progress, in one file.",
+            f"small-decoder-step-{session.state.n_updates}.safetensors",
+            "Weights, optimiser state, sizes, vocabulary and progress, in one file.",
+            "lab-decoder-checkpoint",
         )
     st.button(
         "Reset",

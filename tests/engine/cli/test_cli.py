@@ -47,13 +47,6 @@ def test_how_close_a_passage_is_stands_beside_its_score_and_place_above_its_text
     assert "Knead the dough" in lines[3]
 
 
-def test_a_fixed_cosine_would_have_answered_what_the_relevance_refuses(corpus):
-    asked = ("Who won the chess championship?", "--corpus", corpus, "--pooling", "cls")
-    [nearest, _] = printed("search", *asked)["hits"]
-    assert nearest["score"] > 0.5
-    assert printed("ask", *asked)["sources"] == []
-
-
 def test_search_cuts_as_it_is_told(corpus):
     sizes = ("--chunk-tokens", 16, "--overlap", 0)
     for splitter in ("recursive", "sentences", "semantic", "sliding"):
@@ -62,13 +55,6 @@ def test_search_cuts_as_it_is_told(corpus):
         assert len(hit["text"]) < len(LIGHTHOUSE)
     [hit] = printed("search", "honey", "--corpus", corpus, *sizes, "--parent-tokens", 128, "--k", 1)["hits"]
     assert hit["text"] == LIGHTHOUSE
-
-
-def test_a_corpus_may_be_of_other_kinds_than_text(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("who,what\nAda,wrote the first program\nGrace,found the moth\n", encoding="utf-8")
-    [hit] = printed("search", "Who found the moth?", "--corpus", path, "--k", 1)["hits"]
-    assert hit["document"] == "rows.csv#3"
 
 
 def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
@@ -226,8 +212,6 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
     ("arguments", "reason"),
     [
         (["search", "x", "--corpus", "no-such-folder"], "no-such-folder does not exist"),
-        (["search", " "], "question is empty"),
-        (["search", "x", "--k", "0"], "k is 0"),
         (["search", "x", "--chunk-tokens", "2"], "chunk size 2 is too small"),
         (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
@@ -236,8 +220,6 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of sentences, passages"),
         (["ask", "x", "--answer-threshold", "0.2", "--refuse-threshold", "0.3"], "the lower one first"),
-        (["ask", "x", "--top-p", "1.5"], "top_p is 1.5: give a value above 0 and up to 1, or leave it out"),
-        (["ask", "dough", "--min-relevance", "0", "--seed", "-1"], "seed is -1"),
         (["ask", "x", "--write", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from engine.evaluation.answers import ANSWER_METRICS
@@ -79,16 +77,6 @@ def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(answers, qu
     assert "warning: question 2 is about river.md, which is not among the documents" in result.stderr
 
 
-def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(answers, questions):
-    questions.write_text(QUESTIONS.replace("tower.md", "TOWER.pdf"), encoding="utf-8")
-    taken = run(*answers, "--json")
-    assert "the questions' document 'TOWER' is taken to be tower.md" in taken.stderr
-    assert "warning" not in taken.stderr
-    assert [row["found"] for row in json.loads(taken.stdout)["rows"]] == [True, True, False]
-    questions.write_text("question,answer,document\nWhen?,1891,towers.md\n", encoding="utf-8")
-    assert "'towers' (did you mean tower?)" in refusal(*answers)
-
-
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
@@ -96,6 +84,7 @@ def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked
         (QUESTIONS, ["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),
         (QUESTIONS, ["--answer-threshold", "0.1", "--refuse-threshold", "0.2"], "the lower one first"),
         ("question,reply\nWhen?,1891\n", [], "own.csv has no column answer"),
+        ("question,answer,document\nWhen?,1891,towers.md\n", [], "'towers' (did you mean tower?)"),
     ],
 )
 def test_bad_input_is_one_line(answers, questions, content, arguments, message):

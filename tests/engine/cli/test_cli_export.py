@@ -39,8 +39,6 @@ def test_a_file_is_named_in_place_of_the_script(tmp_path):
     ("options", "message"),
     [
         (["--to", "lang"], "there is no library 'lang': choose one of sentence-transformers, langchain"),
-        (["--to", "langchain", "--retriever", "best"], "retriever 'best' is not one of dense"),
-        (["--to", "langchain", "--parent-tokens", 64], "parent size 64 is smaller than the chunk size 192"),
         (["--to", "langchain", "--out", "."], ". cannot be written (Is a directory)"),
     ],
 )

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from engine.retrieval.retrievers import RETRIEVERS
-from tests.command_line import printed, refusal, run, run_python
+from tests.command_line import refusal, run, run_python
 from tests.text_files import write_files
 
 WORDS = "Vardholm bread: when it is finished, and finished it is when brown, take it out."
@@ -14,15 +14,6 @@ QUESTION = "When was the Vardholm tower finished?"
 @pytest.fixture
 def corpus(tmp_path):
     return write_files(tmp_path / "notes", {"bread.md": WORDS, "tower.md": MEANT})
-
-
-def test_the_retriever_decides_the_order_and_the_score_stays_the_cosine(corpus):
-    command = ("search", QUESTION, "--corpus", corpus, "--retriever")
-    found = {name: printed(*command, name)["hits"] for name in ("dense", "bm25")}
-    orders = {name: [hit["document"] for hit in hits] for name, hits in found.items()}
-    assert orders == {"dense": ["tower.md", "bread.md"], "bm25": ["bread.md", "tower.md"]}
-    assert [hit["score"] for hit in found["bm25"]] == [hit["score"] for hit in reversed(found["dense"])]
-    assert [hit["margin"] for hit in found["bm25"]] == [None, None]
 
 
 @pytest.mark.parametrize("command", ["search", "ask"])
@@ -44,14 +35,13 @@ def test_reranker_and_retriever_have_to_fit_before_anything_is_loaded(corpus, co
         assert result.stderr.startswith("error: retriever cross-encoder needs a cross-encoder: give")
 
 
-TABLES = """
+RULE = """
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.generation import sampling
-from engine.layers.tracing import Array
-from engine.retrieval.retrievers import RETRIEVERS
 
 
 @dataclass(frozen=True)
@@ -63,12 +53,9 @@ def keep_only(logits, value, seen):
     return np.where(np.arange(logits.size) == value, logits, -np.inf)
 
 
-RETRIEVERS["last"] = replace(RETRIEVERS["dense"], scores=lambda inputs, options, on_progress: -inputs.dense)
 sampling.RULES["only"] = replace(sampling.RULES["top_k"], apply=keep_only, help="Draw this token alone.")
 sampling.Sampling = MoreSampling
 sampling.GREEDY = MoreSampling()
-
-import sys
 
 from engine.cli.main import app
 
@@ -82,23 +69,12 @@ for command in sys.argv[1:]:
 """
 
 
-def printed_with_more(*commands):
-    """What each command prints, all in one process with longer tables."""
-    lines = run_python(TABLES, *("|".join(map(str, each)) for each in commands))
-    return "\n".join(lines).split("\n|")[: len(commands)]
-
-
-def test_entries_of_the_tables_reach_the_command_line(corpus):
+def test_a_new_sampling_rule_is_an_option(corpus):
     settings = ("--write", "--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0)
-    words, found, answer = printed_with_more(
-        ("ask", "--help"),
-        ("search", QUESTION, "--corpus", corpus, "--retriever", "last", "--json"),
-        ("ask", QUESTION, "--corpus", corpus, *settings, "--json"),
-    )
-    words = " ".join(words.replace("│", " ").split())
-    assert "cross-encoder, last." in words
-    assert "--only <int> Draw this token alone." in words
-    assert [hit["document"] for hit in json.loads(found)["hits"]] == ["bread.md", "tower.md"]
+    commands = (("ask", "--help"), ("ask", QUESTION, "--corpus", corpus, *settings, "--json"))
+    lines = run_python(RULE, *("|".join(map(str, each)) for each in commands))
+    words, answer, _ = "\n".join(lines).split("\n|")
+    assert "--only <int> Draw this token alone." in " ".join(words.replace("│", " ").split())
     assert json.loads(answer)["text"] == "the the the"
 
 

@@ -281,7 +281,7 @@ def test_two_columns_are_enough():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "own.csv has no column question and answer"),
+        ("", "own.csv holds no questions: give one a row, under question and answer"),
         ("question,reply\nWhen?,1891\n", "own.csv has no column answer"),
         (HEADER, "own.csv holds no questions"),
         (HEADER + "When?,1\n ,2\n", "row 2 has no question"),

@@ -12,7 +12,7 @@ from engine.evaluation.embedding_server import REQUEST_TEXTS, EmbeddingServer, i
 from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import load_model
 from engine.evaluation.questions import Question, Reference
-from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep import SweepInputs, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_store import stamp_of
 from engine.generation import server as server_module
@@ -110,7 +110,7 @@ def test_the_key_goes_to_its_server_and_stands_nowhere_else(encoder, monkeypatch
         with pytest.raises(ModelUnavailableError, match=r"401, 'Incorrect API key .*give the key"):
             connected(server, encoder)  # the key in the environment is for no server
     known = repr(mine) + mine.name + str(embedding_spec(mine)) + mine.fingerprint
-    assert "secret" not in known + stamp_of([], [], {mine.name: mine})
+    assert "secret" not in known + stamp_of(SweepInputs([], [], [], {mine.name: mine}))
     with (
         embedding_server(fours, status=lambda *_: (403, "key secret\n may not")) as server,
         pytest.raises(ModelUnavailableError, match=r"403, 'key \[key\] may not'"),
@@ -247,15 +247,14 @@ def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, doc
     theirs = [configuration for configuration in chosen.configurations if configuration.model == model.name]
     assert {configuration.max_tokens for configuration in theirs} == {None}
     assert len(theirs) == 2 * (len(usable_retrievers(encoder)) - 1)
-    rows = {
-        row.configuration: row.metrics for row in sweep(documents, questions, chosen.configurations, models)
-    }
+    inputs = SweepInputs(documents, questions, chosen.configurations, models)
+    rows = {row.configuration: row.metrics for row in sweep(inputs)}
     for configuration in theirs:
         ours = Configuration(
             **{**vars(configuration), "model": encoder.name, "pooling": "mean", "max_tokens": 256}
         )
         assert rows[configuration] == pytest.approx(rows[ours])
-    assert sweep_seconds(documents, questions, theirs, models) > 0
+    assert sweep_seconds(SweepInputs(documents, questions, theirs, models)) > 0
 
 
 def cut(documents, encoder, n_tokens):

@@ -5,9 +5,8 @@ import pytest
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
-from engine.evaluation.locating import located
-from engine.evaluation.question_files import to_jsonl
-from engine.evaluation.questions import UNLOCATED, Question, Reference, parse_questions
+from engine.evaluation.passage_search import located
+from engine.evaluation.questions import UNLOCATED, Question, Reference, parse_questions, to_jsonl
 
 TIDE = Document("tide.md", "The moon pulls\nthe sea. It turns “twice” a day. Late: the moon.")
 HARBOUR = Document("notes/harbour.md", "The harbour opens at 9. It turns “twice” a day. It shuts. It shuts.")
@@ -125,7 +124,7 @@ UNPLACED_ROW = (
         ('{"question": "", "passage": "a"}', "question and passage are text"),
         ('{"question": "Why?", "passage": 5}', "question and passage are text"),
         ('{"question": "Why?", "passage": "\\ud800"}', "question and passage are text"),
-        ('{"question": "Why?", "passage": "a", "document": ["b"]}', "its document is no name"),
+        ('{"question": "Why?", "passage": "a", "document": ["b"]}', "document is a name"),
         ('{"question": "Why?", "answer": "a"}', "it needs question and passage"),
         (UNPLACED_ROW.replace("words", " "), "no span of text"),
         (UNPLACED_ROW.replace("-1}", "true}"), "no span of text"),

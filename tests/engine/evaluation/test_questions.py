@@ -9,16 +9,17 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.locating import located
-from engine.evaluation.question_files import question_fields, to_jsonl
+from engine.evaluation.passage_search import located
 from engine.evaluation.questions import (
     Question,
     Reference,
     load_questions,
     parse_questions,
+    question_fields,
     questions_about,
     relevance,
     stem,
+    to_jsonl,
 )
 
 # Ends of lines to str.splitlines, but neither to CSV nor to JSONL.

@@ -21,7 +21,7 @@ from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
-from engine.evaluation.sweep import Progress, computing_seconds, sweep, timed_scores
+from engine.evaluation.sweep import Progress, SweepInputs, computing_seconds, sweep, timed_scores
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_row import Ranked, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, read_row, resume, row_line, stamp_of, to_csv, to_json
@@ -89,7 +89,7 @@ def configurations():
 
 @pytest.fixture(scope="module")
 def rows(documents, questions, configurations, models):
-    return list(sweep(documents, questions, configurations, models))
+    return list(sweep(SweepInputs(documents, questions, configurations, models)))
 
 
 def without_time(rows):
@@ -161,7 +161,7 @@ def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
 ):
     missed = Metric(lambda found: 1 - found.relevant[:, : found.k].any(axis=1), "Missed@k", "No answer.")
     monkeypatch.setitem(METRICS, "missed@k", missed)
-    [row] = sweep(documents, questions, [rows[0].configuration], models)
+    [row] = sweep(SweepInputs(documents, questions, [rows[0].configuration], models))
     assert row.metrics["missed@k"] == 1 - row.metrics["hit_rate@k"]
     [exported] = to_json([row])["rows"]
     assert exported["missed@k"] == row.metrics["missed@k"]
@@ -174,11 +174,11 @@ def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
 
 def test_every_retriever_and_splitter_is_swept(documents, questions, models, encoder):
     made = grid(splitter=["sliding", "markdown"], chunk_tokens=[32], retriever=["mmr", "maxsim"], k=[2])
-    for row in sweep(documents, questions, made.configurations, models):
+    for row in sweep(SweepInputs(documents, questions, made.configurations, models)):
         _, expected = by_hand(documents, questions, row.configuration, encoder)
         assert row.values["mrr"] == pytest.approx(expected["mrr"])
         assert row.values["span_iou@k"] == pytest.approx(expected["span_iou@k"])
-    [row] = sweep(documents, questions, [Configuration("semantic", 64, 0)], models)
+    [row] = sweep(SweepInputs(documents, questions, [Configuration("semantic", 64, 0)], models))
     cut = row.configuration.splitting
     assert row.n_chunks == sum(len(split(one, encoder.tokenizer, cut, encoder.encode)) for one in documents)
 
@@ -187,15 +187,16 @@ def test_the_order_of_configurations_and_documents_changes_no_number(
     documents, questions, configurations, models, rows
 ):
     shuffled = random.Random(1).sample(configurations, len(configurations))
-    again = list(sweep(documents[::-1], questions, [*shuffled, *shuffled[:5]], models))
+    inputs = SweepInputs(documents[::-1], questions, [*shuffled, *shuffled[:5]], models)
+    again = list(sweep(inputs))
     assert len(again) == len(configurations)
     assert without_time(again) == without_time(rows)
-    assert stamp_of(documents[::-1], questions, models) == stamp_of(documents, questions, models)
+    assert stamp_of(inputs) == stamp_of(SweepInputs(documents, questions, [], models))
 
 
 def test_a_stopped_sweep_goes_on_where_it_was(documents, questions, configurations, models, rows):
     kept, cache, told = [], VectorCache(), []
-    given = documents, questions, configurations, models, cache
+    given = SweepInputs(documents, questions, configurations, models), cache
     for row in sweep(*given, is_stopped=lambda: len(kept) == 7):
         kept.append(row)
     assert len(kept) == 7
@@ -232,20 +233,20 @@ def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
         retriever=["dense", "hybrid"],
     )
     cache = VectorCache()
-    rows = list(sweep(documents, questions, made.configurations, models, cache))
+    rows = list(sweep(SweepInputs(documents, questions, made.configurations, models), cache))
     assert len(embedded_texts) == len(set(embedded_texts))
     assert {poolings for _, poolings in embedded_texts} == {("mean", "cls", "max")}
     texts = {text for text, _ in embedded_texts} - set(ASKED)
     assert len(texts) < sum(row.n_chunks for row in rows)
     embedded_texts.clear()
-    again = list(sweep(documents, questions, made.configurations, models, cache))
+    again = list(sweep(SweepInputs(documents, questions, made.configurations, models), cache))
     assert embedded_texts == []
     assert without_time(again) == without_time(rows)
 
 
 def test_words_alone_need_no_model(documents, questions, models, embedded_texts):
     made = grid(retriever=["bm25"], pooling=["mean", "cls"], chunk_tokens=[32])
-    first, second = sweep(documents, questions, made.configurations, models)
+    first, second = sweep(SweepInputs(documents, questions, made.configurations, models))
     assert first.metrics == second.metrics
     assert first.index_bytes > 0
     assert embedded_texts == []
@@ -272,9 +273,9 @@ def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, que
         return embed(texts, *arguments)
 
     configurations = grid(chunk_tokens=[32], overlap=[0]).configurations
-    sweep_seconds(documents, questions, configurations, models)
+    sweep_seconds(SweepInputs(documents, questions, configurations, models))
     monkeypatch.setattr(sweep_cost, "cached_encode", delayed)
-    assert sweep_seconds(documents, questions, configurations, models) < pause
+    assert sweep_seconds(SweepInputs(documents, questions, configurations, models)) < pause
     assert sum(delays) == pause
 
 
@@ -285,15 +286,16 @@ def test_the_price_grows_with_the_tokens_that_are_embedded(documents, questions,
 
     def seconds(**values):
         chosen = [one for one in made.configurations if vars(one).items() >= values.items()]
-        return sweep_seconds(documents, questions, chosen, models)
+        return sweep_seconds(SweepInputs(documents, questions, chosen, models))
 
     tokens = sum(chunk.n_tokens for each in documents for chunk in cut_in(each, models))
     assert seconds(precision="int8", pooling="mean") == pytest.approx(1000 * tokens, rel=1e-3)
     assert seconds() == pytest.approx(2 * (3000 + 1000) * tokens, rel=1e-3)  # idf is a pass of its own
     many = [replace(each, name=f"{n} {each.name}") for n in range(20) for each in documents]
-    whole = sweep_seconds(many, questions, made.configurations, models)
+    inputs = SweepInputs(many, questions, made.configurations, models)
+    whole = sweep_seconds(inputs)
     monkeypatch.setattr(sweep_cost, "SAMPLE_CHARACTERS", sum(len(each.text) for each in documents))
-    assert sweep_seconds(many, questions, made.configurations, models) == pytest.approx(whole, rel=1e-2)
+    assert sweep_seconds(inputs) == pytest.approx(whole, rel=1e-2)
 
 
 def cut_in(document, models):
@@ -307,9 +309,9 @@ def test_pairs_of_a_cross_encoder_have_their_own_rate(documents, questions, enco
     made = grid(chunk_tokens=[32], overlap=[0], retriever=["weighted", "bm25", "cross-encoder"])
     models = {encoder.name: replace(encoder, reranker=reranker)}
     n_chunks = sum(len(cut_in(each, models)) for each in documents)
-    seconds = sweep_seconds(documents, questions, made.configurations, models)
+    seconds = sweep_seconds(SweepInputs(documents, questions, made.configurations, models))
     assert seconds == pytest.approx(1000 * len(questions) * n_chunks, rel=1e-3)
-    assert sweep_seconds(documents, questions, made.configurations[:2], models) < 100
+    assert sweep_seconds(SweepInputs(documents, questions, made.configurations[:2], models)) < 100
 
 
 def test_rows_that_retrieve_every_chunk_are_known(rows):
@@ -326,8 +328,8 @@ def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeyp
     told = {"dense": [], "maxsim": []}
     for retriever, parts in told.items():
         made = grid(retriever=[retriever], chunk_tokens=[16], overlap=[0])
-        configurations, keep = made.configurations, parts.append
-        list(sweep(documents, questions, configurations, models, on_progress=lambda n, _, keep=keep: keep(n)))
+        inputs = SweepInputs(documents, questions, made.configurations, models)
+        list(sweep(inputs, on_progress=lambda n, _, keep=parts.append: keep(n)))
         assert parts == sorted(parts)
         assert parts[-1] == 1
     embedded = max(part for part in told["dense"] if part < 1)
@@ -347,12 +349,12 @@ def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeyp
 def test_what_cannot_be_swept_is_refused_before_anything_runs(documents, questions, models, change, message):
     given = {"documents": documents, "questions": questions, "configurations": [Configuration()]} | change
     with pytest.raises(InputError, match=message):
-        sweep(**given, models=models)
+        sweep(SweepInputs(**given, models=models))
 
 
 def test_documents_without_words_are_swept(questions, models, encoder):
     made = grid(retriever=usable_retrievers(encoder), pooling=["mean", "idf"])
-    rows = list(sweep([Document("blank.txt", " \n ")], questions, made.configurations, models))
+    rows = list(sweep(SweepInputs([Document("blank.txt", " \n ")], questions, made.configurations, models)))
     assert [row.n_chunks for row in rows] == [0] * len(made.configurations)
     assert {value for row in rows for value in row.metrics.values()} == {0.0}
 
@@ -360,7 +362,7 @@ def test_documents_without_words_are_swept(questions, models, encoder):
 class TestStore:
     @pytest.fixture
     def stamp(self, documents, questions, models):
-        return stamp_of(documents, questions, models)
+        return stamp_of(SweepInputs(documents, questions, [], models))
 
     @pytest.fixture
     def path(self, tmp_path, stamp, rows):
@@ -396,9 +398,9 @@ class TestStore:
         before = path.read_bytes()
         changed = replace(documents[0], text=documents[0].text + "!")
         for other in (
-            stamp_of([changed, *documents[1:]], questions, models),
-            stamp_of(documents, questions[1:], models),
-            stamp_of(documents, questions, {"other": next(iter(models.values()))}),
+            stamp_of(SweepInputs([changed, *documents[1:]], questions, [], models)),
+            stamp_of(SweepInputs(documents, questions[1:], [], models)),
+            stamp_of(SweepInputs(documents, questions, [], {"other": next(iter(models.values()))})),
         ):
             with pytest.raises(InputError, match="other documents, questions or models"):
                 resume(path, other)
@@ -478,9 +480,10 @@ class TestLibraryModel:
             Configuration(chunk_tokens=32, model=encoder.name),
             Configuration(chunk_tokens=32, model=names[1], pooling="own"),
         ]
-        ours, theirs = sweep(documents, questions, configurations, {**models, library.name: library})
+        inputs = SweepInputs(documents, questions, configurations, {**models, library.name: library})
+        ours, theirs = sweep(inputs)
         assert theirs.metrics == pytest.approx(ours.metrics)
-        assert sweep_seconds(documents, questions, configurations, {**models, library.name: library}) > 0
+        assert sweep_seconds(inputs) > 0
 
     def test_what_it_cannot_do_is_refused(self, library, documents, questions):
         for change, message in (
@@ -488,13 +491,9 @@ class TestLibraryModel:
             ({"pooling": "own", "retriever": "maxsim"}, "gives only those of whole texts"),
             ({"pooling": "own", "max_tokens": 10_000}, "max_tokens is 10000"),
         ):
+            one = Configuration(model=library.name, **change)
             with pytest.raises(InputError, match=message):
-                sweep(
-                    documents,
-                    questions,
-                    [Configuration(model=library.name, **change)],
-                    {library.name: library},
-                )
+                sweep(SweepInputs(documents, questions, [one], {library.name: library}))
 
     @pytest.mark.usefixtures("library_in_this_process")
     def test_a_model_that_is_not_there_or_not_known_is_told(self, encoder, tmp_path):

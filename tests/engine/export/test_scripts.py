@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sentence_transformers.sentence_transformer import modules
 
 from engine import Encoder
 from engine.documents.document import Document
@@ -31,6 +30,7 @@ from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import index_scores
 from engine.settings import Configuration
 from engine.weights.fetch import model_path
+from tests.pytorch import modules
 from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
 
 ROOT = Path(__file__).parent.parent.parent.parent

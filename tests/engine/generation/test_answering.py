@@ -140,15 +140,6 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(reply, silent, quest
     assert answer.timed.writing.prompt_tokens == 0
 
 
-def test_only_passages_as_relevant_as_asked_for_are_given_whole(reply, index, encoder, null_scores):
-    found = search(QUESTION, index, encoder, 3, 0, null_scores)
-    first, second = (null_scores.relevance(hit.score) for hit in found.hits[:2])
-    settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 1}
-    answer = reply(**settings)
-    assert len(answer.sources) == 1
-    assert len(answer.retrieved.hits) == 3
-
-
 def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(reply):
     answer = reply(max_new_tokens=1)
     best = answer.evidence[0].probability
@@ -274,20 +265,6 @@ def test_a_server_is_sent_what_the_built_in_model_would_read(reply, decoder, sil
     assert {name: request[name] for name in sampling} == sampling
     assert answer.timed.writing.answer_tokens == len(decoder.tokenizer.encode(answer.text))
     assert answer.timed.writing.prompt_s > 0
-
-
-def test_a_server_can_be_stopped(reply, silent):
-    with chat_server(pause=0.1) as running:
-        pieces = []
-        answer = reply(
-            model=silent,
-            server=Server(running.url, "mason"),
-            on_text=pieces.append,
-            stop=lambda: len(pieces) >= 2,
-        )
-        assert running.hung_up.wait(60)
-    assert answer.text == "".join(WORDS[:2]).strip()
-    assert answer.written.finish_reason == "stopped"
 
 
 @pytest.fixture(scope="module")
@@ -444,15 +421,6 @@ def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(re
     assert answer.text[number.start : number.end] == "700"
     assert answer.supported_text == "The tower was finished in 1891. Forty masons built it."
     assert answer.timed.check_s > 0
-
-
-def test_a_question_in_another_language_is_answered_from_what_there_is(reply, silent):
-    for question in ("Wann wurde der Turm von Vardholm fertig?", "塔はいつ完成しましたか", "?"):
-        settings = {"min_relevance": 0, "write": False}
-        answer = reply(question, model=silent, **settings)
-        assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
-        assert 1 <= len(answer.quotes) <= N_QUOTES
-        assert 0 <= answer.judged.confidence <= 1
 
 
 def test_sentences_in_another_script_are_quoted(reply, encoder, silent):

@@ -1,12 +1,11 @@
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from engine.errors import InputError, ModelFileError
 from engine.generation import chat
-from engine.generation.chat import RENDERER, render_chat
+from engine.generation.chat import render_chat
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
@@ -112,6 +111,12 @@ def test_a_template_that_is_broken_or_reaches_outside_is_refused(template, reaso
         render_chat(template, MESSAGES)
 
 
+def test_a_template_that_takes_too_long_is_stopped(monkeypatch):
+    monkeypatch.setattr(chat, "LIMITS", replace(chat.LIMITS, seconds=1))
+    with pytest.raises(ModelFileError, match="it takes over 1 s or 200 MB"):
+        render_chat("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", [])
+
+
 def test_a_message_needs_role_and_content():
     for message in ({"role": "user"}, {"content": "x"}, {"role": "user", "content": None}):
         with pytest.raises(InputError, match="message 0 needs a role and a content"):
@@ -140,37 +145,6 @@ def test_an_earlier_message_cannot_free_a_later_one(decoder):
     assert decoder.tokenizer.decode(attacked).count("<|im_end|>") == 1
     number = decoder.tokenizer.special["<|im_end|>"]
     assert attacked.count(number) == plain.count(number)
-
-
-def test_a_template_cannot_change_the_messages():
-    messages = [dict(message) for message in MESSAGES]
-    for template in ("{{ messages[0].update(role='x') }}", "{{ messages.clear() }}"):
-        with pytest.raises(ModelFileError):
-            render_chat(template, messages)
-    assert messages == MESSAGES
-
-
-def test_requests_one_after_another_share_a_process_and_one_that_ended_is_replaced():
-    render_chat("{{ messages[0]['content'] }}", MESSAGES)
-    process = RENDERER.idle[-1]
-    with pytest.raises(ModelFileError):
-        render_chat("{{ 1 / 0 }}", MESSAGES)
-    assert RENDERER.idle[-1] is process
-    process.kill()
-    process.wait()
-    assert render_chat("{{ messages[0]['role'] }}", MESSAGES).text == MESSAGES[0]["role"]
-    assert process not in RENDERER.idle
-
-
-def test_a_request_is_answered_while_another_takes_its_time(monkeypatch):
-    monkeypatch.setattr(chat, "LIMITS", replace(chat.LIMITS, seconds=1))
-    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    with ThreadPoolExecutor() as pool:
-        slow = pool.submit(render_chat, endless, MESSAGES)
-        assert render_chat("{{ messages[0]['role'] }}", MESSAGES).text == MESSAGES[0]["role"]
-        assert not slow.done()
-        with pytest.raises(ModelFileError, match="it takes over 1 s or 200 MB"):
-            slow.result()
 
 
 @pytest.mark.parametrize(

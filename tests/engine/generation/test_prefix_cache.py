@@ -2,6 +2,7 @@ import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,18 +46,14 @@ def readable_decoder(readable_decoder):
 @pytest.fixture
 def read(monkeypatch):
     """The number of tokens of every pass through the layers."""
-    counts, forward, next_logits = [], decoder_module.decoder_forward, decoder_module.next_logits
+    counts = []
 
-    def counted(ids, *arguments):
+    def counted(forward, ids, *arguments):
         counts.append(len(ids))
         return forward(ids, *arguments)
 
-    def counted_few(ids, *arguments):
-        counts.append(len(ids))
-        return next_logits(ids, *arguments)
-
-    monkeypatch.setattr(decoder_module, "decoder_forward", counted)
-    monkeypatch.setattr(decoder_module, "next_logits", counted_few)
+    for name in ("decoder_forward", "next_logits"):
+        monkeypatch.setattr(decoder_module, name, partial(counted, getattr(decoder_module, name)))
     return counts
 
 

@@ -158,12 +158,6 @@ def test_a_server_that_takes_no_connection_is_given_up_soon(monkeypatch):
                 call()
 
 
-def test_a_server_that_stays_silent_is_given_up(monkeypatch):
-    monkeypatch.setattr(server_module, "SILENCE_S", 0.3)
-    with chat_server(pause=5) as server, pytest.raises(ModelUnavailableError, match="did not answer in time"):
-        answer_of(server)
-
-
 def test_a_refusal_is_given_in_the_servers_words_with_what_to_do():
     with chat_server(key="secret") as server:
         for call in both_ways(server.url):

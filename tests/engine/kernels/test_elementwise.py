@@ -9,10 +9,8 @@ from engine.kernels import attention as kernels
 from engine.kernels import elementwise, gemm, rows
 from engine.kernels.gemm import NARROW, WIDE
 from engine.kernels.op_tape import OpTape
-from engine.kernels.primitives import best_primitives, prepare_compiled
 from engine.layers import activation, linear, norm, positions
 from engine.layers.attention import attention, split_heads, windowed_attention
-from engine.layers.primitives import NUMPY
 from tests.command_line import run_python
 
 
@@ -177,17 +175,6 @@ def test_far_numbers_neither_overflow_nor_lose_mass():
     np.testing.assert_array_equal(
         elementwise.gelu(np.float32([[-1e30, 1e30, 0]])), [[0, np.float32(1e30), 0]]
     )
-
-
-def test_a_compiled_encoder_equals_the_numpy_one():
-    texts = ["word " * n for n in (0, 1, 7, 60, 200, 600)] + ["Naïve 東京 🙂, LLMs rock."]
-    compiled, plain = Encoder.load(), Encoder.load(compiled=False)
-    prepare_compiled().join()
-    assert best_primitives() is not NUMPY
-    poolings = ["mean", "cls", "pooler"]
-    ours, theirs = (model.encode(texts, poolings, max_tokens=512) for model in (compiled, plain))
-    for pooling in poolings:
-        np.testing.assert_allclose(ours[pooling], theirs[pooling], rtol=0, atol=1e-6)
 
 
 def test_other_precisions_are_left_to_numpy():

@@ -23,11 +23,11 @@ from engine.layers.norm import (
     layer_norm_backward,
 )
 from engine.layers.positions import apply_rope, rope_backward, rope_tables
+from tests.pytorch import Library, torch
 
 EPS = 1e-5
 TURNS = 5  # rotary tables of that many tokens are cut to the tokens there are
-torch = pytest.importorskip("torch")
-functional = torch.nn.functional
+functional = Library("torch.nn.functional")
 batches = st.lists(st.integers(1, 3), max_size=2)  # leading axes
 seeds = st.integers(0, 2**32 - 1)
 
@@ -81,13 +81,23 @@ def official_rope(x):
     return torch.cat([turned.real, turned.imag], dim=-1)
 
 
+def of_one(forward, backward, official, n_parts=1):
+    """The case of an operation of one input, whose width is a multiple of a number of parts."""
+    return (
+        lambda batch, d: [(*batch, n_parts * d)],
+        forward,
+        lambda d_y, x: (backward(d_y, x),),
+        official,
+    )
+
+
 # name: shapes of the inputs for a batch and a width; forward; backward; official
 CASES = {
     "linear": (
         lambda batch, d: [(*batch, d), (3, d), (3,)],
         linear,
         lambda d_y, x, weight, bias: linear_backward(d_y, x, weight),
-        functional.linear,
+        lambda *inputs: functional.linear(*inputs),
     ),
     "layer_norm": (
         lambda batch, d: [(*batch, d), (d,), (d,)],
@@ -95,53 +105,35 @@ CASES = {
         lambda d_y, x, weight, bias: layer_norm_backward(d_y, x, weight, EPS),
         lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPS),
     ),
-    "l2_normalize": (
-        lambda batch, d: [(*batch, d)],
-        l2_normalize,
-        lambda d_y, x: (l2_normalize_backward(d_y, x),),
-        lambda x: functional.normalize(x, dim=-1),
-    ),
-    "relu": (
-        lambda batch, d: [(*batch, d)],
+    "l2_normalize": of_one(l2_normalize, l2_normalize_backward, lambda x: functional.normalize(x, dim=-1)),
+    "relu": of_one(
         lambda x: activation.relu(away_from_zero(x)),
-        lambda d_y, x: (activation.relu_backward(d_y, away_from_zero(x)),),
+        lambda d_y, x: activation.relu_backward(d_y, away_from_zero(x)),
         lambda x: functional.relu(x + torch.copysign(torch.tensor(0.1), x.detach())),
     ),
-    "gelu": (
-        lambda batch, d: [(*batch, d)],
-        activation.gelu,
-        lambda d_y, x: (activation.gelu_backward(d_y, x),),
-        functional.gelu,
-    ),
-    "gelu_new": (
-        lambda batch, d: [(*batch, d)],
+    "gelu": of_one(activation.gelu, activation.gelu_backward, lambda x: functional.gelu(x)),
+    "gelu_new": of_one(
         activation.gelu_new,
-        lambda d_y, x: (activation.gelu_new_backward(d_y, x),),
+        activation.gelu_new_backward,
         lambda x: functional.gelu(x, approximate="tanh"),
     ),
-    "silu": (
-        lambda batch, d: [(*batch, d)],
-        activation.silu,
-        lambda d_y, x: (activation.silu_backward(d_y, x),),
-        functional.silu,
-    ),
-    "softmax": (
-        lambda batch, d: [(*batch, d)],
+    "silu": of_one(activation.silu, activation.silu_backward, lambda x: functional.silu(x)),
+    "softmax": of_one(
         activation.softmax,
-        lambda d_y, x: (activation.softmax_backward(d_y, activation.softmax(x)),),
+        lambda d_y, x: activation.softmax_backward(d_y, activation.softmax(x)),
         lambda x: functional.softmax(x, dim=-1),
     ),
-    "rope": (
-        lambda batch, d: [(*batch, 2 * d)],
+    "rope": of_one(
         lambda x: apply_rope(x, *rotary(x)),
-        lambda d_y, x: (rope_backward(d_y, *rotary(x)),),
+        lambda d_y, x: rope_backward(d_y, *rotary(x)),
         official_rope,
+        n_parts=2,
     ),
-    "heads": (
-        lambda batch, d: [(*batch, 2 * d)],
+    "heads": of_one(
         lambda x: split_heads(x, 2),
-        lambda d_y, x: (merge_heads(d_y),),
+        lambda d_y, x: merge_heads(d_y),
         lambda x: x.unflatten(-1, (2, -1)).transpose(-3, -2),
+        n_parts=2,
     ),
 }
 

@@ -8,13 +8,10 @@ from engine.layers.activation import log_softmax, softmax
 from engine.layers.attention import (
     attention,
     causal_mask,
-    merge_heads,
-    split_heads,
     window_mask,
     windowed_attention,
 )
 from engine.layers.norm import l2_normalize, rms_norm
-from engine.layers.positions import apply_rope, rope_tables
 from engine.layers.quantization import dequantize, quantize
 
 X = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32) * 4
@@ -41,27 +38,6 @@ def test_l2_normalisation_keeps_a_zero_vector():
     np.testing.assert_allclose(y, [[0.6, 0.8], [0, 0]])
 
 
-@given(
-    n_kv_heads=st.integers(1, 3),
-    group=st.integers(1, 3),
-    n_key=st.integers(1, 6),
-    n_cached=st.integers(0, 4),
-    d_head=st.sampled_from([2, 4]),
-    causal=st.booleans(),
-)
-def test_attention_equals_torch(torch, n_kv_heads, group, n_key, n_cached, d_head, causal):
-    n_query = max(1, n_key - n_cached)
-    query = random(n_kv_heads * group, n_query, d_head)
-    key, value = random(n_kv_heads, n_key, d_head, seed=1), random(n_kv_heads, n_key, d_head, seed=2)
-    mask = causal_mask(n_query, n_key, query.dtype) if causal else None
-    expected = torch.nn.functional.scaled_dot_product_attention(
-        *(torch.tensor(x)[None] for x in (query, key, value)),
-        attn_mask=None if mask is None else torch.tensor(mask),
-        enable_gqa=True,
-    )
-    np.testing.assert_allclose(attention(query, key, value, mask), expected[0].numpy(), atol=1e-5)
-
-
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (4, 4), (3, 200), (400, 0), (400, 400)])
 def test_windowed_attention_in_blocks_equals_the_masked_one(before, after):
     for n_tokens in (1, 5, 128, 129, 300):
@@ -76,37 +52,6 @@ def test_windowed_attention_in_blocks_equals_the_masked_one(before, after):
 
 def test_a_causal_mask_hides_what_comes_after():
     np.testing.assert_array_equal(np.isinf(causal_mask(2, 4, np.float32)), [[0, 0, 0, 1], [0, 0, 0, 0]])
-
-
-def test_splitting_heads_is_undone_by_merging_them():
-    np.testing.assert_array_equal(merge_heads(split_heads(X, 4)), X)
-
-
-@given(distance=st.integers(0, 50), start=st.integers(0, 200))
-def test_rope_scores_depend_on_distance_alone(distance, start):
-    query, key = random(1, 1, 8), random(1, 1, 8, seed=1)
-
-    def score(query_position, key_position):
-        positions = np.array([[query_position], [key_position]])
-        tables = [rope_tables(p, 8, 10000.0, np.float64) for p in positions]
-        return float((apply_rope(query, *tables[0]) * apply_rope(key, *tables[1])).sum())
-
-    assert score(start + distance, start) == pytest.approx(score(distance, 0), abs=1e-3)
-
-
-@given(st.integers(1, 6), st.integers(1, 9), st.floats(0, 1e4), st.integers(0, 1000))
-def test_softmax_rows_sum_to_one_at_any_scale(n_rows, n_columns, scale, seed):
-    weights = softmax(random(n_rows, n_columns, seed=seed) * np.float32(scale))
-    assert np.isfinite(weights).all()
-    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
-
-
-@given(n_heads=st.integers(1, 4), n_tokens=st.integers(1, 12), d_head=st.sampled_from([2, 4, 16]))
-def test_rope_turns_vectors_without_changing_their_length(n_heads, n_tokens, d_head):
-    x = random(n_heads, n_tokens, d_head)
-    turned = apply_rope(x, *rope_tables(np.arange(n_tokens), d_head, 10000.0, np.float32))
-    np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-5)
-    np.testing.assert_allclose(turned[:, 0], x[:, 0])
 
 
 @given(arrays(np.float32, (3, 8), elements=st.floats(-(2.0**100), 2.0**100, width=32)))

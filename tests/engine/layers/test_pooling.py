@@ -19,7 +19,6 @@ TEXTS = [
     "",
     "Zugzwang! " * 150,
 ]
-OFFICIAL = ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 SUMS = tuple(strategy for strategy in POOLINGS if strategy not in ("max", "pooler"))
 
 masks = arrays(np.float64, st.integers(1, 12), elements=st.sampled_from([0.0, 1.0])).filter(np.any)
@@ -47,19 +46,6 @@ def official_states(encoder, official, torch):
     return run
 
 
-def test_vectors_equal_those_of_sentence_transformers(encoder, official):
-    """By a single pass of the official model, with all poolings side by side."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
-    together = Pooling(encoder.config.d_model, pooling_mode=OFFICIAL)
-    library = SentenceTransformer(modules=[official[0], together], device="cpu")
-    vectors = library.encode(TEXTS, show_progress_bar=False)
-    for strategy, theirs in zip(OFFICIAL, np.split(vectors, len(OFFICIAL), axis=1), strict=True):
-        ours = encoder.encode(TEXTS, strategy, normalize=False)
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5 if "sqrt" in strategy else 1e-5)
-
-
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_poolings_of_layers_and_of_attention_equal_those_made_of_the_official_states(
     encoder, official_states, text
@@ -83,14 +69,6 @@ def test_words_weigh_as_in_scikit_learn(weighted):
     for row, ids in enumerate(weighted.tokenizer.ids_batch(TEXTS)):
         np.add.at(counts[row], ids, 1)
     np.testing.assert_allclose(weighted.idf, TfidfTransformer().fit(counts).idf_ - 1, atol=1e-6)
-
-
-def test_idf_is_the_mean_with_those_weights(weighted):
-    [states] = weighted.token_states(weighted.tokenizer.ids_batch(TEXTS[:1]))
-    weights = weighted.idf[states.ids]
-    assert weights[0] == weights[-1] == 0  # [CLS] and [SEP] are in every text
-    expected = np.average(states.vectors, axis=0, weights=weights)
-    np.testing.assert_allclose(weighted.encode(TEXTS[:1], "idf", normalize=False)[0], expected, atol=1e-6)
 
 
 def test_words_that_all_texts_have_leave_the_plain_mean(encoder):

@@ -4,18 +4,7 @@ import math
 import gguf
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
-from transformers import (
-    Gemma3TextConfig,
-    GPT2Config,
-    LlamaConfig,
-    MistralConfig,
-    Phi3Config,
-    Qwen2Config,
-    Qwen3Config,
-    SmolLM3Config,
-)
 
 from engine import Decoder
 from engine.errors import ContextLengthError, InputError, MemoryLimitError, ModelFileError
@@ -28,6 +17,7 @@ from engine.weights.stored import StoredTensor
 from tests.decoder_folders import ENDS, random_decoder
 from tests.engine.weights.random_blocks import random_blocks
 from tests.model_files import edit_config, edit_tensors, finish_gguf
+from tests.pytorch import torch, transformers
 from tests.tokenizer_files import small_byte_level
 
 TEXT = "the cat sat on 12 rugs, naïve 🙂"
@@ -77,8 +67,9 @@ def tokenizer():
 
 
 def random_model(tokenizer, kind, **sizes):
-    defaults = GPT2_SIZES if kind is GPT2Config else LLAMA_SIZES
-    return random_decoder(kind(vocab_size=tokenizer.get_vocab_size(), **{**defaults, **ENDS, **sizes}))
+    defaults = GPT2_SIZES if kind == "gpt2" else LLAMA_SIZES
+    settings = {"vocab_size": tokenizer.get_vocab_size(), **defaults, **ENDS, **sizes}
+    return random_decoder(transformers.AutoConfig.for_model(kind, **settings))
 
 
 def save_folder(folder, tokenizer, kind, **sizes):
@@ -199,18 +190,18 @@ def assert_equal_to(model, decoder, official_greedy):
 
 # Each feature once: shared keys, biases, tied tables, norms of heads, windows, rotated parts of heads, …
 FAMILIES = [
-    (LlamaConfig, {}),
-    (LlamaConfig, {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 4}),
-    (Qwen2Config, {"tie_word_embeddings": True, "num_key_value_heads": 1}),
-    (Qwen3Config, {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6, "intermediate_size": 50}),
-    (MistralConfig, {"sliding_window": 4, "head_dim": 12}),
-    (SmolLM3Config, {"num_hidden_layers": 5, "attention_bias": True}),
-    (Phi3Config, {"sliding_window": 6, "rope_parameters": {"partial_rotary_factor": 0.5}}),
-    (Phi3Config, LONG_ROPE),
-    (Gemma3TextConfig, {**EIGHTS, **SIX_LAYERS}),
-    (Gemma3TextConfig, {"head_dim": 12, "query_pre_attn_scalar": 12, **SIX_LAYERS, **CAPPED}),
-    (GPT2Config, {}),
-    (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2, "tie_word_embeddings": False}),
+    ("llama", {}),
+    ("llama", {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 4}),
+    ("qwen2", {"tie_word_embeddings": True, "num_key_value_heads": 1}),
+    ("qwen3", {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6, "intermediate_size": 50}),
+    ("mistral", {"sliding_window": 4, "head_dim": 12}),
+    ("smollm3", {"num_hidden_layers": 5, "attention_bias": True}),
+    ("phi3", {"sliding_window": 6, "rope_parameters": {"partial_rotary_factor": 0.5}}),
+    ("phi3", LONG_ROPE),
+    ("gemma3_text", {**EIGHTS, **SIX_LAYERS}),
+    ("gemma3_text", {"head_dim": 12, "query_pre_attn_scalar": 12, **SIX_LAYERS, **CAPPED}),
+    ("gpt2", {}),
+    ("gpt2", {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2, "tie_word_embeddings": False}),
 ]
 
 
@@ -237,18 +228,18 @@ def test_a_folder_and_a_gguf_file_equal_transformers(tmp_path, tokenizer, offici
 @pytest.mark.parametrize(
     ("kind", "sizes"),
     [
-        (GPT2Config, {"activation_function": "relu", "reorder_and_upcast_attn": True}),
-        (Qwen2Config, {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
-        (Qwen3Config, {"head_dim": 8, **LOCAL_FIRST}),
-        (SmolLM3Config, {"no_rope_layers": [0, 1]}),
-        (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 10}),
-        (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 64}),
-        (SmolLM3Config, {"no_rope_layer_interval": 2, "use_sliding_window": True, "sliding_window": 4}),
-        (Qwen2Config, {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
-        (Gemma3TextConfig, {"head_dim": 8, "query_pre_attn_scalar": 21, **LOCAL_FIRST}),
-        (Gemma3TextConfig, {"head_dim": 8, "rope_parameters": {"full_attention": LINEAR_ROPE}}),
-        (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
-        (LlamaConfig, {"rope_parameters": LLAMA3_ROPE}),
+        ("gpt2", {"activation_function": "relu", "reorder_and_upcast_attn": True}),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
+        ("qwen3", {"head_dim": 8, **LOCAL_FIRST}),
+        ("smollm3", {"no_rope_layers": [0, 1]}),
+        ("phi3", LONG_ROPE | {"original_max_position_embeddings": 10}),
+        ("phi3", LONG_ROPE | {"original_max_position_embeddings": 64}),
+        ("smollm3", {"no_rope_layer_interval": 2, "use_sliding_window": True, "sliding_window": 4}),
+        ("qwen2", {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
+        ("gemma3_text", {"head_dim": 8, "query_pre_attn_scalar": 21, **LOCAL_FIRST}),
+        ("gemma3_text", {"head_dim": 8, "rope_parameters": {"full_attention": LINEAR_ROPE}}),
+        ("llama", {"rope_parameters": LINEAR_ROPE}),
+        ("llama", {"rope_parameters": LLAMA3_ROPE}),
     ],
     ids=str,
 )
@@ -257,9 +248,9 @@ def test_what_a_config_may_ask_for_is_read(tmp_path, tokenizer, official_greedy,
     assert_equal_to(model, Decoder.load(tmp_path), official_greedy)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_numbers_of_16_bits_are_read(tmp_path, tokenizer, dtype):
-    model = save_folder(tmp_path, tokenizer, LlamaConfig).to(dtype)
+    model = save_folder(tmp_path, tokenizer, "llama").to(getattr(torch, dtype))
     model.save_pretrained(tmp_path)
     expected = official_states(model.float(), [1, 2, 3])[0]
     np.testing.assert_allclose(Decoder.load(tmp_path).logits([1, 2, 3]), expected, atol=1e-4)
@@ -274,7 +265,7 @@ def test_numbers_of_16_bits_are_read(tmp_path, tokenizer, dtype):
     ids=str,
 )
 def test_positions_in_the_older_spelling_are_read(tmp_path, tokenizer, rope, official):
-    model = save_folder(tmp_path, tokenizer, LlamaConfig, rope_parameters={"rope_theta": 500.0, **official})
+    model = save_folder(tmp_path, tokenizer, "llama", rope_parameters={"rope_theta": 500.0, **official})
     edit_config(tmp_path, rope_parameters=None, rope_scaling=rope, rope_theta=500.0)
     ids = list(range(1, 30))
     np.testing.assert_allclose(Decoder.load(tmp_path).logits(ids), official_states(model, ids)[0], atol=1e-4)
@@ -283,7 +274,7 @@ def test_positions_in_the_older_spelling_are_read(tmp_path, tokenizer, rope, off
 def test_a_window_of_one_token_equals_transformers_without_its_cache(tmp_path, tokenizer):
     # Its cache (5.23) keeps keys[-window + 1:], which for a window of 1 are all keys instead of none.
     sizes = {"head_dim": 8, **LOCAL_FIRST, "sliding_window": 1}
-    model = save_folder(tmp_path, tokenizer, Qwen3Config, **sizes)
+    model = save_folder(tmp_path, tokenizer, "qwen3", **sizes)
 
     def without_cache(model, ids, n_new, end_ids):
         settings = {"do_sample": False, "eos_token_id": end_ids, "pad_token_id": 0, "use_cache": False}
@@ -295,8 +286,8 @@ def test_a_window_of_one_token_equals_transformers_without_its_cache(tmp_path, t
 @pytest.mark.parametrize(
     ("kind", "sizes"),
     [
-        (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
-        (Gemma3TextConfig, SIX_LAYERS | {"rope_parameters": {"full_attention": LINEAR_ROPE}} | EIGHTS),
+        ("llama", {"rope_parameters": LINEAR_ROPE}),
+        ("gemma3_text", SIX_LAYERS | {"rope_parameters": {"full_attention": LINEAR_ROPE}} | EIGHTS),
     ],
 )
 def test_a_gguf_file_scales_its_positions_by_a_factor(tmp_path, tokenizer, official_greedy, kind, sizes):
@@ -307,7 +298,7 @@ def test_a_gguf_file_scales_its_positions_by_a_factor(tmp_path, tokenizer, offic
 
 
 def test_a_gguf_file_scales_its_positions_by_a_tensor(tmp_path, tokenizer, official_greedy):
-    model = random_model(tokenizer, LlamaConfig, rope_parameters=LLAMA3_ROPE)
+    model = random_model(tokenizer, "llama", rope_parameters=LLAMA3_ROPE)
     frequencies = 100.0 ** (-np.arange(0, 8, 2, dtype=np.float32) / 8)  # heads of 8 dimensions
     factors = frequencies / model.model.rotary_emb.inv_freq.numpy()
     assert len(set(factors.round(3))) == 3  # unslowed, in part, and by 8
@@ -321,7 +312,7 @@ def test_a_gguf_file_scales_its_positions_by_a_tensor(tmp_path, tokenizer, offic
 
 
 def test_gpt2_says_where_its_tokens_and_positions_are_added(tmp_path, tokenizer):
-    model = save_folder(tmp_path, tokenizer, GPT2Config)
+    model = save_folder(tmp_path, tokenizer, "gpt2")
     trace = Decoder.load(tmp_path).trace([5, 6, 5])
     tokens = model.transformer.wte.weight.detach().numpy()
     np.testing.assert_array_equal(trace["embeddings.token"], tokens[[5, 6, 5]])
@@ -334,7 +325,7 @@ def test_gpt2_says_where_its_tokens_and_positions_are_added(tmp_path, tokenizer)
 
 
 def test_gpt2_without_the_first_part_of_its_names_is_read(tmp_path, tokenizer):
-    model = save_folder(tmp_path, tokenizer, GPT2Config)
+    model = save_folder(tmp_path, tokenizer, "gpt2")
     path = tmp_path / "model.safetensors"
     tensors = {name.removeprefix("transformer."): array for name, array in load_file(path).items()}
     tensors["h.0.attn.bias"] = np.tril(np.ones((1, 1, 64, 64), np.float32))  # GPT-2's file holds its mask
@@ -345,7 +336,7 @@ def test_gpt2_without_the_first_part_of_its_names_is_read(tmp_path, tokenizer):
 
 
 def test_a_folder_in_several_files_equals_one_in_a_single_file(tmp_path, tokenizer):
-    model = save_folder(tmp_path, tokenizer, Qwen2Config)
+    model = save_folder(tmp_path, tokenizer, "qwen2")
     whole = Decoder.load(tmp_path).logits([1, 2, 3])
     (tmp_path / "model.safetensors").unlink()
     model.save_pretrained(tmp_path, max_shard_size="20KB")
@@ -363,7 +354,7 @@ def test_a_folder_in_several_files_equals_one_in_a_single_file(tmp_path, tokeniz
     ],
 )
 def test_a_wrong_list_of_files_is_refused(tmp_path, tokenizer, index, reason):
-    save_folder(tmp_path, tokenizer, Qwen2Config)
+    save_folder(tmp_path, tokenizer, "qwen2")
     (tmp_path / "model.safetensors").rename(tmp_path.parent / "model.safetensors")
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(ModelFileError, match=reason):
@@ -406,7 +397,7 @@ def quantized_as(kinds, default):
 )
 def test_a_gguf_file_of_several_types_is_held_as_it_is(tmp_path, tokenizer, kinds, default):
     path = tmp_path / "model.gguf"
-    model = random_model(tokenizer, LlamaConfig, **WHOLE_BLOCKS)
+    model = random_model(tokenizer, "llama", **WHOLE_BLOCKS)
     write_gguf(path, model, tokenizer, quantized_as(kinds, default))
     compiled, readable = Decoder.load(path), Decoder.load(path, compiled=False)
     layer = compiled.weights.layers[-1]
@@ -423,7 +414,7 @@ def test_a_gguf_file_of_several_types_is_held_as_it_is(tmp_path, tokenizer, kind
 def test_a_gguf_file_of_a_type_that_is_not_held_is_refused_unread(tmp_path, tokenizer, monkeypatch):
     path, blocks = tmp_path / "model.gguf", np.zeros((256, 66), np.uint8)
     unheld = {"blk.0.attn_q.weight": StoredTensor("IQ2_XXS", blocks)}
-    model = random_model(tokenizer, LlamaConfig, **WHOLE_BLOCKS)
+    model = random_model(tokenizer, "llama", **WHOLE_BLOCKS)
     write_gguf(path, model, tokenizer, lambda tensors: tensors.update(unheld))
     monkeypatch.setattr(GGUF, "tensor", None)
     with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be held.*use a file in Q4_0, "):
@@ -432,7 +423,7 @@ def test_a_gguf_file_of_a_type_that_is_not_held_is_refused_unread(tmp_path, toke
 
 def test_what_does_not_fit_is_said_before_the_weights_are_read(tmp_path, tokenizer, monkeypatch):
     monkeypatch.setattr("engine.weights.memory.available_memory", lambda: 10**9)
-    save_folder(tmp_path, tokenizer, Qwen2Config)
+    save_folder(tmp_path, tokenizer, "qwen2")
     edit_config(tmp_path, vocab_size=2**24)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(MemoryLimitError, match=r"needs [\d.]+ GB of memory and [\d.]+ GB are free"):
@@ -440,7 +431,7 @@ def test_what_does_not_fit_is_said_before_the_weights_are_read(tmp_path, tokeniz
 
 
 def test_what_does_not_fit_is_said_before_a_gguf_file_is_dequantised(tmp_path, tokenizer):
-    model = random_model(tokenizer, LlamaConfig)
+    model = random_model(tokenizer, "llama")
     metadata = {"feed_forward_length": 2**24, "block_count": 2**20}
     write_gguf(tmp_path / "model.gguf", model, tokenizer, dict.clear, metadata)
     with pytest.raises(MemoryLimitError, match="choose a smaller model"):
@@ -463,50 +454,50 @@ CHUNKED = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["chu
 @pytest.mark.parametrize(
     ("kind", "damage", "reason"),
     [
-        (Qwen2Config, lambda f: edit_tensors(f, lambda t: t.pop(Q_BIAS)), f"no tensor '{Q_BIAS}'"),
-        (Qwen2Config, config_with(num_attention_heads=8), r"shape \(16, 32\)"),
-        (Qwen2Config, config_with(num_key_value_heads=3), "4 query heads cannot share 3 key"),
-        (Qwen2Config, config_with(head_dim=5), "5 dimensions cannot be rotated in pairs"),
-        (Qwen2Config, config_with(use_sliding_window=True, sliding_window=0), "0, not a size"),
-        (Qwen2Config, config_with(**CHUNKED), "not 2 of full_attention and sliding_attention"),
-        (Qwen2Config, config_with(hidden_act="gelu"), "'gelu' is not silu"),
-        (Qwen2Config, config_with(rope_parameters={"rope_type": "yarn"}), "yarn.*linear and"),
-        (Qwen2Config, config_with(rope_parameters=None, rope_scaling={"type": "dynamic"}), "dynamic"),
-        (Qwen2Config, config_with(rope_parameters={"rope_type": "linear"}), "factor None"),
-        (Qwen2Config, config_with(vocab_size=200), "not of one model"),
-        (Qwen2Config, lambda f: cut_file(f / "model.safetensors"), "not a complete safetensors file"),
-        (Qwen2Config, lambda f: (f / "config.json").unlink(), "has no config.json"),
-        (Qwen2Config, lambda f: (f / "model.safetensors").unlink(), "has no model.safetensors"),
-        (Qwen2Config, lambda f: (f / "tokenizer.json").unlink(), "has no tokenizer.json"),
+        ("qwen2", lambda f: edit_tensors(f, lambda t: t.pop(Q_BIAS)), f"no tensor '{Q_BIAS}'"),
+        ("qwen2", config_with(num_attention_heads=8), r"shape \(16, 32\)"),
+        ("qwen2", config_with(num_key_value_heads=3), "4 query heads cannot share 3 key"),
+        ("qwen2", config_with(head_dim=5), "5 dimensions cannot be rotated in pairs"),
+        ("qwen2", config_with(use_sliding_window=True, sliding_window=0), "0, not a size"),
+        ("qwen2", config_with(**CHUNKED), "not 2 of full_attention and sliding_attention"),
+        ("qwen2", config_with(hidden_act="gelu"), "'gelu' is not silu"),
+        ("qwen2", config_with(rope_parameters={"rope_type": "yarn"}), "yarn.*linear and"),
+        ("qwen2", config_with(rope_parameters=None, rope_scaling={"type": "dynamic"}), "dynamic"),
+        ("qwen2", config_with(rope_parameters={"rope_type": "linear"}), "factor None"),
+        ("qwen2", config_with(vocab_size=200), "not of one model"),
+        ("qwen2", lambda f: cut_file(f / "model.safetensors"), "not a complete safetensors file"),
+        ("qwen2", lambda f: (f / "config.json").unlink(), "has no config.json"),
+        ("qwen2", lambda f: (f / "model.safetensors").unlink(), "has no model.safetensors"),
+        ("qwen2", lambda f: (f / "tokenizer.json").unlink(), "has no tokenizer.json"),
         (
-            Qwen2Config,
+            "qwen2",
             lambda f: (f / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'),
             "byte-level BPE",
         ),
-        (LlamaConfig, config_with(attention_bias=True), "no tensor 'model.layers.0.self_attn.q_proj.bias'"),
-        (LlamaConfig, config_with(mlp_bias=True), "no tensor 'model.layers.0.mlp.gate_proj.bias'"),
-        (LlamaConfig, lambda f: edit_tensors(f, lambda t: t.pop("lm_head.weight")), "no tensor 'lm_head.we"),
+        ("llama", config_with(attention_bias=True), "no tensor 'model.layers.0.self_attn.q_proj.bias'"),
+        ("llama", config_with(mlp_bias=True), "no tensor 'model.layers.0.mlp.gate_proj.bias'"),
+        ("llama", lambda f: edit_tensors(f, lambda t: t.pop("lm_head.weight")), "no tensor 'lm_head.we"),
         (
-            Phi3Config,
+            "phi3",
             config_with(rope_parameters={"rope_type": "su", "short_factor": [1.0]}),
             "not 4 numbers",
         ),
-        (SmolLM3Config, config_with(no_rope_layers=[1]), "not 2 of 0 and 1"),
-        (MistralConfig, config_with(sliding_window=[4]), "sliding_window .4., not a size"),
+        ("smollm3", config_with(no_rope_layers=[1]), "not 2 of 0 and 1"),
+        ("mistral", config_with(sliding_window=[4]), "sliding_window .4., not a size"),
         (
-            GPT2Config,
+            "gpt2",
             lambda f: edit_tensors(f, lambda t: t.update({C_ATTN: t[C_ATTN].T.copy()})),
             r"shape \(96, 32\), but the model's sizes ask for \(32, 96\)",
         ),
-        (GPT2Config, config_with(n_head=5), "5 heads cannot share 32 dimensions"),
-        (GPT2Config, config_with(n_layer=0), "n_layer 0, not a size"),
-        (GPT2Config, config_with(activation_function=["relu"]), "is not one of gelu"),
-        (GPT2Config, config_with(scale_attn_by_inverse_layer_idx=True), "idx True, which is not read"),
-        (GPT2Config, config_with(model_type=["gpt2"]), "which is not read: give one of .* llama, qwen2, "),
-        (GPT2Config, config_with(model_type="gpt_oss"), r"which is not read \(gpt-oss, where each"),
-        (Gemma3TextConfig, config_with(model_type="gemma3"), "a model of images and texts"),
-        (Gemma3TextConfig, config_with(attn_logit_softcapping=50), "attn_logit_softcapping 50"),
-        (Gemma3TextConfig, config_with(hidden_activation="gelu"), "'gelu' is not gelu_pytorch"),
+        ("gpt2", config_with(n_head=5), "5 heads cannot share 32 dimensions"),
+        ("gpt2", config_with(n_layer=0), "n_layer 0, not a size"),
+        ("gpt2", config_with(activation_function=["relu"]), "is not one of gelu"),
+        ("gpt2", config_with(scale_attn_by_inverse_layer_idx=True), "idx True, which is not read"),
+        ("gpt2", config_with(model_type=["gpt2"]), "which is not read: give one of .* llama, qwen2, "),
+        ("gpt2", config_with(model_type="gpt_oss"), r"which is not read \(gpt-oss, where each"),
+        ("gemma3_text", config_with(model_type="gemma3"), "a model of images and texts"),
+        ("gemma3_text", config_with(attn_logit_softcapping=50), "attn_logit_softcapping 50"),
+        ("gemma3_text", config_with(hidden_activation="gelu"), "'gelu' is not gelu_pytorch"),
     ],
 )
 def test_a_damaged_or_unread_folder_is_refused_with_the_reason(tmp_path, tokenizer, kind, damage, reason):
@@ -523,23 +514,23 @@ def without(*names):
 @pytest.mark.parametrize(
     ("kind", "change", "metadata", "reason"),
     [
-        (Qwen2Config, without("blk.1.attn_k.bias"), {}, "no tensor 'blk.1.attn_k.bias'"),
+        ("qwen2", without("blk.1.attn_k.bias"), {}, "no tensor 'blk.1.attn_k.bias'"),
         (
-            Qwen2Config,
+            "qwen2",
             without(*(f"blk.{i}.attn_{part}.bias" for i in (0, 1) for part in "qkv")),
             {},
             "no tensor 'blk.0.attn_q.bias'",
         ),
-        (LlamaConfig, lambda t: t.update({"rope_freqs.weight": np.ones(3, np.float32)}), {}, r"shape \(3,\)"),
-        (LlamaConfig, without(), {"attention.head_count_kv": 3}, "4 query heads cannot share 3 key"),
-        (LlamaConfig, without(), {"expert_count": 8}, "mixture of 8 experts, which is not read"),
-        (LlamaConfig, without(), {"rope.dimension_count": 4}, "rotates 4 of the 8 dimensions"),
-        (LlamaConfig, without(), {"rope.scaling.type": "yarn"}, "yarn.* linear and llama3 are"),
-        (LlamaConfig, without(), {"rope.scaling.type": "linear"}, "no metadata 'llama.rope.scaling.factor'"),
-        (LlamaConfig, without(), {"attention.head_count": 0}, "attention.head_count 0, not a size"),
-        (GPT2Config, without("blk.2.ffn_norm.bias"), {}, "no tensor 'blk.2.ffn_norm.bias'"),
-        (GPT2Config, without(), {"context_length": 65}, r"'position_embd.weight' has shape \(64, 32\)"),
-        (GPT2Config, without(), {"attention.head_count": 3}, "3 heads cannot share 32 dimensions"),
+        ("llama", lambda t: t.update({"rope_freqs.weight": np.ones(3, np.float32)}), {}, r"shape \(3,\)"),
+        ("llama", without(), {"attention.head_count_kv": 3}, "4 query heads cannot share 3 key"),
+        ("llama", without(), {"expert_count": 8}, "mixture of 8 experts, which is not read"),
+        ("llama", without(), {"rope.dimension_count": 4}, "rotates 4 of the 8 dimensions"),
+        ("llama", without(), {"rope.scaling.type": "yarn"}, "yarn.* linear and llama3 are"),
+        ("llama", without(), {"rope.scaling.type": "linear"}, "no metadata 'llama.rope.scaling.factor'"),
+        ("llama", without(), {"attention.head_count": 0}, "attention.head_count 0, not a size"),
+        ("gpt2", without("blk.2.ffn_norm.bias"), {}, "no tensor 'blk.2.ffn_norm.bias'"),
+        ("gpt2", without(), {"context_length": 65}, r"'position_embd.weight' has shape \(64, 32\)"),
+        ("gpt2", without(), {"attention.head_count": 3}, "3 heads cannot share 32 dimensions"),
     ],
 )
 def test_a_damaged_gguf_file_is_refused_with_the_reason(tmp_path, tokenizer, kind, change, metadata, reason):
@@ -573,7 +564,7 @@ def test_sizes_of_an_unknown_family_are_an_error():
 
 
 def test_an_answer_ends_where_the_context_does(tmp_path, tokenizer):
-    save_folder(tmp_path, tokenizer, LlamaConfig, eos_token_id=None)
+    save_folder(tmp_path, tokenizer, "llama", eos_token_id=None)
     decoder = Decoder.load(tmp_path)
     steps = list(decoder.generate([5] * 60, max_new_tokens=20))
     assert [step.finish_reason for step in steps] == [None] * 3 + ["length"]

@@ -37,28 +37,9 @@ def test_vectors_equal_sentence_transformers(vectors, official):
     np.testing.assert_allclose(vectors, official.encode(texts(), show_progress_bar=False), rtol=0, atol=1e-6)
 
 
-def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
-    long = "word " * 700
-    assert len(official.tokenize([long])["input_ids"][0]) == encoder.max_tokens == 256
-    assert len(encoder.truncate(encoder.tokenizer.encode(long).ids)) == 256
-
-
-def test_a_batch_gives_the_vectors_of_single_texts(encoder, vectors):
-    single = np.concatenate([encoder.encode([text]) for text in texts()])
-    np.testing.assert_allclose(vectors, single, rtol=0, atol=1e-6)
-
-
 def test_no_texts_and_an_iterator_are_read(encoder):
     assert encoder.encode([]).shape == (0, 384)
     assert encoder.encode(iter(["an", "iterator"])).shape == (2, 384)
-
-
-def test_progress_ends_at_the_number_of_texts(encoder):
-    seen = []
-    encoder.encode(["word " * 200] * 20, on_progress=lambda done, total: seen.append((done, total)))
-    assert [total for _, total in seen] == [20] * len(seen)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert seen[-1] == (20, 20)
 
 
 def test_work_stops_where_the_listener_raises_and_a_listener_may_embed_texts_itself(encoder):
@@ -109,16 +90,6 @@ def test_a_trace_sees_what_encode_returns_and_can_be_saved(encoder, tmp_path):
         assert set(saved) == set(trace)
         for name in trace:
             np.testing.assert_array_equal(saved[name], trace[name])
-
-
-def test_a_tracer_can_replace_what_it_sees(encoder):
-    ids = encoder.tokenizer.encode("The cat sat.").ids
-
-    def drop_attention(name, value):
-        return np.zeros_like(value) if name.endswith("attention.output") else value
-
-    changed = encoder.inspect(ids, drop_attention)
-    assert np.abs(changed - encoder.encode_ids([ids])[0]).max() > 0.01
 
 
 def test_words_of_the_whole_vocabulary_under_a_higher_limit_give_the_official_vectors(encoder, official):

@@ -5,26 +5,6 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-import torch
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
-from transformers import (
-    DistilBertConfig,
-    DistilBertModel,
-    ModernBertConfig,
-    ModernBertModel,
-    MPNetConfig,
-    MPNetModel,
-    NomicBertConfig,
-    NomicBertModel,
-    Qwen3Config,
-    Qwen3Model,
-    RobertaConfig,
-    RobertaModel,
-    XLMRobertaConfig,
-    XLMRobertaModel,
-)
-from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
-from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 from engine import Encoder
 from engine.documents.document import Chunk, Document
@@ -36,6 +16,7 @@ from engine.models.mpnet import distance_buckets
 from engine.retrieval.late import late_vectors
 from engine.training.search.frozen_layers import run_frozen_layers
 from engine.verify import verify_encoder
+from tests.pytorch import Library, modules, torch, transformers
 from tests.sentence_transformer_folders import (
     BERT,
     SIZES,
@@ -61,39 +42,29 @@ LENGTH = 40  # tokens at most
 
 
 # How a random model of a family is made.
-Family = namedtuple("Family", "model config sizes tokenizer special")
+Family = namedtuple("Family", "sizes tokenizer special")
 FAMILY_CASES = {
     "distilbert": Family(
-        DistilBertModel,
-        DistilBertConfig,
         {"dim": 24, "n_layers": 3, "n_heads": 3, "hidden_dim": 40, "max_position_embeddings": LENGTH},
         wordpiece,
         BERT,
     ),
     "mpnet": Family(
-        MPNetModel,
-        MPNetConfig,
         {**SIZES, "max_position_embeddings": LENGTH + 2, "num_attention_heads": 2},
         roberta_like_wordpiece,
         {**ROBERTA, "unk_token": "[UNK]"},
     ),
     "roberta": Family(
-        RobertaModel,
-        RobertaConfig,
         {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "pad_token_id": 1},
         roberta_tokenizer,
         ROBERTA,
     ),
     "xlm-roberta": Family(
-        XLMRobertaModel,
-        XLMRobertaConfig,
         {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "hidden_act": "gelu_new"},
         unigram_tokenizer,
         ROBERTA,
     ),
     "modernbert": Family(
-        ModernBertModel,
-        ModernBertConfig,
         {
             **SIZES,
             "max_position_embeddings": LENGTH,
@@ -106,15 +77,11 @@ FAMILY_CASES = {
         BERT,
     ),
     "qwen3": Family(
-        Qwen3Model,
-        Qwen3Config,
         {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "head_dim": 6},
         qwen3_tokenizer,
         {"pad_token": "<|endoftext|>"},
     ),
     "nomic_bert": Family(
-        NomicBertModel,
-        NomicBertConfig,
         {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2},
         wordpiece,
         BERT,
@@ -126,8 +93,9 @@ def save(folder, name, **changes):
     """Write a random model of a family, and return transformers' model."""
     family = FAMILY_CASES[name]
     tokenizer = family.tokenizer()
-    config = family.config(vocab_size=tokenizer.get_vocab_size(), **{**family.sizes, **changes})
-    model = random_model(family.model, config)
+    sizes = {"vocab_size": tokenizer.get_vocab_size(), **family.sizes, **changes}
+    config = transformers.AutoConfig.for_model(name, **sizes)
+    model = random_model(transformers.AutoModel.from_config, config)
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, folder, LENGTH, **family.special)
     return model
@@ -142,7 +110,7 @@ def folders(tmp_path_factory):
         if name not in made:
             base = tmp_path_factory.mktemp("base")
             save(base, name)
-            behind = Pooling(SIZES["hidden_size"], ("cls", "mean", "lasttoken")), Normalize()
+            behind = modules.Pooling(SIZES["hidden_size"], ("cls", "mean", "lasttoken")), modules.Normalize()
             made[name] = save_modules(tmp_path_factory.mktemp(name), base, *behind)
         return made[name]
 
@@ -166,7 +134,7 @@ def same_rotations(monkeypatch):
 
     for family in (modern_bert, nomic_bert, qwen3):
         monkeypatch.setattr(family, "rope_tables", tables)
-    monkeypatch.setattr(Qwen3RMSNorm, "forward", rms_norm)
+    monkeypatch.setattr(Library("transformers.models.qwen3.modeling_qwen3").Qwen3RMSNorm, "forward", rms_norm)
     float32 = torch.Tensor.float
     heads = 4  # dimensions of the arrays that are rotated
     monkeypatch.setattr(torch.Tensor, "float", lambda x: x if x.dim() == heads else float32(x))
@@ -299,18 +267,11 @@ def test_configs_of_older_files_are_read(tmp_path):
     assert Encoder.load(tmp_path).config == new.config
 
 
-def test_weights_in_several_files_are_read(tmp_path):
-    model = save(tmp_path, "qwen3")
-    whole = Encoder.load(tmp_path).encode(LONG)
-    (tmp_path / "model.safetensors").unlink()
-    model.save_pretrained(tmp_path, max_shard_size="20KB")
-    assert len(list(tmp_path.glob("*.safetensors"))) > 2
-    np.testing.assert_array_equal(Encoder.load(tmp_path).encode(LONG), whole)
-
-
 def test_distances_fall_into_the_buckets_of_transformers():
     distances = np.arange(-600, 601)
-    theirs = MPNetEncoder.relative_position_bucket(torch.tensor(distances))
+    theirs = Library("transformers.models.mpnet.modeling_mpnet").MPNetEncoder.relative_position_bucket(
+        torch.tensor(distances)
+    )
     assert distance_buckets(distances).tolist() == theirs.tolist()
 
 

@@ -4,18 +4,18 @@ import json
 
 import numpy as np
 import pytest
-import torch
-from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
 from tests.model_files import edit_config, edit_tensors
+from tests.pytorch import torch, transformers
 from tests.sentence_transformer_folders import SIZES, TEXTS, WORDPIECES, random_model, save_bert
 
 
-def save_model(folder, model_class=BertModel, **sizes):
+def save_model(folder, model_class="BertModel", **sizes):
     save_bert(folder, None, **sizes)
-    model = random_model(model_class, BertConfig(vocab_size=len(WORDPIECES), **{**SIZES, **sizes}))
+    config = transformers.BertConfig(vocab_size=len(WORDPIECES), **{**SIZES, **sizes})
+    model = random_model(getattr(transformers, model_class), config)
     model.save_pretrained(folder)
     return model
 
@@ -44,9 +44,9 @@ def test_any_bert_folder_equals_transformers(tmp_path, sizes, dtype):
         np.testing.assert_allclose(encoder.encode([text])[0], trace[last].mean(axis=0), atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_checkpoint_with_prefix_and_without_pooler_is_read_from_numbers_of_any_width(tmp_path, dtype):
-    model = save_model(tmp_path, BertForMaskedLM).to(dtype)
+    model = save_model(tmp_path, "BertForMaskedLM").to(getattr(torch, dtype))
     model.save_pretrained(tmp_path)
     encoder = Encoder.load(tmp_path)
     assert encoder.max_tokens == SIZES["max_position_embeddings"]  # where nothing else says

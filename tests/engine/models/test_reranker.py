@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sentence_transformers import CrossEncoder
 from tokenizers import Tokenizer
-from transformers import AutoModelForSequenceClassification
 
 from engine.errors import InputError, ModelFileError
 from engine.models.reranker import Reranker
 from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH
 from tests.model_files import edit_config, edit_tensors
+from tests.pytorch import sentence_transformers, torch, transformers
 from tests.sentence_transformer_folders import (
     SIZES,
     edit_json,
@@ -41,7 +39,7 @@ def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer
     save_reranker(tmp_path)
     edit_config(tmp_path, **settings)
     edit_json(tmp_path / "tokenizer_config.json", **tokenizer)
-    official = CrossEncoder(str(tmp_path), device="cpu")
+    official = sentence_transformers.CrossEncoder(str(tmp_path), device="cpu")
     official.model.to(torch.float32 if dtype == np.float32 else torch.float64)
     reranker = Reranker.load(tmp_path, dtype=dtype)
     for question in ("d e", "j i h g f e d c b a " * 3):
@@ -59,10 +57,14 @@ def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer
 def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, dtype):
     case = FAMILY_CASES[family]
     tokenizer = case.tokenizer()
-    config = case.config(vocab_size=tokenizer.get_vocab_size(), num_labels=1, **{**case.sizes, **sizes})
-    random_model(AutoModelForSequenceClassification.from_config, config).save_pretrained(tmp_path)
+    sizes = {"vocab_size": tokenizer.get_vocab_size(), "num_labels": 1, **case.sizes, **sizes}
+    config = transformers.AutoConfig.for_model(family, **sizes)
+    make = transformers.AutoModelForSequenceClassification.from_config
+    random_model(make, config).save_pretrained(tmp_path)
     save_tokenizer(tokenizer, tmp_path, LENGTH, **case.special)
-    official = CrossEncoder(str(tmp_path), device="cpu", activation_fn=torch.nn.Identity())
+    official = sentence_transformers.CrossEncoder(
+        str(tmp_path), device="cpu", activation_fn=torch.nn.Identity()
+    )
     edit_config(tmp_path, sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"})
     reranker = Reranker.load(tmp_path, dtype=dtype)
     expected = official.predict([("a bad dad", passage) for passage in PASSAGES])

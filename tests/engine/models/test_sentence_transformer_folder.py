@@ -3,12 +3,11 @@ import logging
 
 import numpy as np
 import pytest
-import torch
-from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
 from engine.models.sentence_transformer_folder import POOLING_KEYS, POOLING_MODES
+from tests.pytorch import modules, torch
 from tests.sentence_transformer_folders import (
     SIZES,
     TEXTS,
@@ -41,45 +40,48 @@ def assert_equal(folder, dtype=np.float32, **options):
 
 @pytest.mark.parametrize("mode", [*POOLING_MODES, ("cls", "mean"), tuple(reversed(POOLING_MODES))])
 def test_every_pooling_equals_the_library(bert, tmp_path, mode):
-    assert_equal(save_modules(tmp_path, bert, Pooling(D_MODEL, mode)))
+    assert_equal(save_modules(tmp_path, bert, modules.Pooling(D_MODEL, mode)))
 
 
 @pytest.mark.parametrize(
     "behind",
     [
-        lambda: [Normalize()],
-        lambda: [Dense(D_MODEL, 8), Normalize()],
-        lambda: [Dense(D_MODEL, 32, bias=False, activation_function=torch.nn.GELU())],
+        lambda: [modules.Normalize()],
+        lambda: [modules.Dense(D_MODEL, 8), modules.Normalize()],
+        lambda: [modules.Dense(D_MODEL, 32, bias=False, activation_function=torch.nn.GELU())],
         lambda: [
-            Dense(D_MODEL, 12, activation_function=None),
-            Dense(12, 6, activation_function=torch.nn.ReLU()),
+            modules.Dense(D_MODEL, 12, activation_function=None),
+            modules.Dense(12, 6, activation_function=torch.nn.ReLU()),
         ],
-        lambda: [Normalize(), Dense(D_MODEL, D_MODEL, activation_function=torch.nn.Sigmoid())],
         lambda: [
-            Dense(D_MODEL, 8, activation_function=torch.nn.SiLU()),
-            Normalize(),
-            Dense(8, 4),
-            Normalize(),
+            modules.Normalize(),
+            modules.Dense(D_MODEL, D_MODEL, activation_function=torch.nn.Sigmoid()),
+        ],
+        lambda: [
+            modules.Dense(D_MODEL, 8, activation_function=torch.nn.SiLU()),
+            modules.Normalize(),
+            modules.Dense(8, 4),
+            modules.Normalize(),
         ],
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_modules_behind_the_pooling_equal_the_library(bert, tmp_path, behind, dtype):
-    assert_equal(save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), *behind()), dtype)
+    assert_equal(save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind()), dtype)
 
 
 def test_files_of_older_versions_are_read(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, ("cls", "max")), Normalize())
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, ("cls", "max")), modules.Normalize())
     legacy = {key: mode in ("cls", "max") for key, mode in POOLING_KEYS.items()}
     (tmp_path / "1_Pooling" / "config.json").write_text(
         json.dumps({"word_embedding_dimension": D_MODEL, **legacy})
     )
     kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
-    modules = [
+    listed = [
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (path, kind) in enumerate(kinds.items())
     ]
-    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "modules.json").write_text(json.dumps(listed))
     (tmp_path / "2_Normalize" / "config.json").unlink()
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 12, "do_lower_case": false}')
     assert Encoder.load(tmp_path).max_tokens == 12
@@ -87,14 +89,14 @@ def test_files_of_older_versions_are_read(bert, tmp_path):
 
 
 def test_the_model_may_lie_in_a_subfolder(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"))
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"))
     inner = tmp_path / "0_Transformer"
     inner.mkdir()
     for path in tmp_path.iterdir():
         if path.is_file() and path.name not in ("modules.json", "config_sentence_transformers.json"):
             path.rename(inner / path.name)
-    modules = json.loads((tmp_path / "modules.json").read_text())
-    (tmp_path / "modules.json").write_text(json.dumps([{**modules[0], "path": inner.name}, *modules[1:]]))
+    listed = json.loads((tmp_path / "modules.json").read_text())
+    (tmp_path / "modules.json").write_text(json.dumps([{**listed[0], "path": inner.name}, *listed[1:]]))
     assert_equal(tmp_path)
 
 
@@ -104,7 +106,7 @@ def test_a_folder_without_modules_is_the_mean_as_the_library_has_it(bert):
 
 
 def test_lower_case_comes_before_the_tokenizer(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"))
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"))
     content = json.loads((tmp_path / "tokenizer.json").read_text())
     content["normalizer"]["lowercase"] = False
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
@@ -119,8 +121,8 @@ def test_lower_case_comes_before_the_tokenizer(bert, tmp_path):
 @pytest.mark.parametrize("include_prompt", [True, False])
 @pytest.mark.parametrize("mode", ["mean", "weightedmean", ("cls", "lasttoken")])
 def test_prompts_equal_the_library(bert, tmp_path, mode, include_prompt):
-    pooling = Pooling(D_MODEL, mode, include_prompt=include_prompt)
-    save_modules(tmp_path, bert, pooling, Normalize(), prompts=PROMPTS)
+    pooling = modules.Pooling(D_MODEL, mode, include_prompt=include_prompt)
+    save_modules(tmp_path, bert, pooling, modules.Normalize(), prompts=PROMPTS)
     encoder, official = Encoder.load(tmp_path), library(tmp_path)
     for prompt in PROMPTS:
         theirs = library_vectors(official, prompt_name=prompt)
@@ -133,7 +135,7 @@ def test_prompts_equal_the_library(bert, tmp_path, mode, include_prompt):
 
 def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert, tmp_path):
     save_modules(
-        tmp_path, bert, Pooling(D_MODEL, "mean"), prompts={"other": "j "}, default_prompt_name="other"
+        tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts={"other": "j "}, default_prompt_name="other"
     )
     encoder, official = Encoder.load(tmp_path), library(tmp_path)
     np.testing.assert_allclose(encoder.encode(TEXTS), library_vectors(official), atol=1e-5)
@@ -142,7 +144,7 @@ def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert
 
 
 def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), prompts=PROMPTS)
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts=PROMPTS)
     with pytest.raises(InputError, match="no prompt 'passage': the model has 'document', 'other', 'query'"):
         Encoder.load(tmp_path).encode(["a"], prompt="passage")
     with pytest.raises(InputError, match="no prompt 'query': the model has no prompts at all"):
@@ -151,13 +153,13 @@ def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), prompts={"query": "a b c d e f g "})
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts={"query": "a b c d e f g "})
     with pytest.raises(InputError, match=r"the prompt has 9 tokens, .* limit of 9: raise max_tokens"):
         Encoder.load(tmp_path).encode(["a"], prompt="query", max_tokens=9)
 
 
 def test_vectors_are_cut_and_scaled_again(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), Normalize())
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Normalize())
     encoder = Encoder.load(tmp_path)
     theirs = library_vectors(library(tmp_path), truncate_dim=5, normalize_embeddings=True)
     np.testing.assert_allclose(encoder.encode(TEXTS, dimensions=5), theirs, atol=1e-5)
@@ -168,13 +170,13 @@ def test_vectors_are_cut_and_scaled_again(bert, tmp_path):
 
 
 def test_a_folder_may_cut_its_vectors(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"), Normalize(), truncate_dim=7)
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"), modules.Normalize(), truncate_dim=7)
     assert_equal(tmp_path)
     assert Encoder.load(tmp_path).pooling == "own"
 
 
 def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"), Dense(D_MODEL, 8))
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"), modules.Dense(D_MODEL, 8))
     encoder = Encoder.load(tmp_path)
     several = encoder.encode(TEXTS, ["own", "cls", "mean"])
     assert {name: vectors.shape[1] for name, vectors in several.items()} == {"own": 8, "cls": 24, "mean": 24}
@@ -214,15 +216,15 @@ def test_prompts_of_well_known_models_come_from_their_cards(tmp_path, folder_nam
 
 def test_prompts_in_the_files_win_over_the_card(tmp_path):
     base = save_bert(tmp_path / "base", hidden_size=384, num_attention_heads=8)
-    pooling = Pooling(384, "mean")
+    pooling = modules.Pooling(384, "mean")
     folder = save_modules(tmp_path / "bge-small-en", base, pooling, prompts={"query": "j "})
     encoder = Encoder.load(folder)
     assert (encoder.prompts.named, encoder.pooling) == ({"query": "j "}, "mean")
 
 
 def with_module(folder, kind, place="2_More", base="sentence_transformers.models"):
-    modules = json.loads((folder / "modules.json").read_text())
-    (folder / "modules.json").write_text(json.dumps([*modules, {"type": f"{base}.{kind}", "path": place}]))
+    listed = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([*listed, {"type": f"{base}.{kind}", "path": place}]))
 
 
 def only_pickled(folder):
@@ -263,7 +265,7 @@ POOLING, DENSE = "1_Pooling/config.json", "2_Dense/config.json"
     ],
 )
 def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, reason):
-    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), Dense(D_MODEL, 8))
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))
     change(tmp_path)
     with pytest.raises(ModelFileError, match=reason):
         Encoder.load(tmp_path)

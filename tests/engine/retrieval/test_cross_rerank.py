@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
-from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep import SweepInputs, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.retrieval.rerank import cross_rerank
 from engine.retrieval.retrievers import SearchInputs, SearchTexts, retriever_scores, usable_retrievers
@@ -65,8 +65,8 @@ def test_a_sweep_measures_it_and_tells_its_cost(encoder):
         Configuration("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")
     ]
     questions, models = [labelled("Fauske")], {encoder.name: last}
-    assert sweep_seconds([DOCUMENT], questions, configurations, models) > 0
-    rows = list(sweep([DOCUMENT], questions, configurations, models))
+    assert sweep_seconds(SweepInputs([DOCUMENT], questions, configurations, models)) > 0
+    rows = list(sweep(SweepInputs([DOCUMENT], questions, configurations, models)))
     assert rows[1].metrics["mrr"] == 1
     with pytest.raises(InputError, match="needs a cross-encoder beside"):
-        list(sweep([DOCUMENT], questions, configurations, {encoder.name: encoder}))
+        list(sweep(SweepInputs([DOCUMENT], questions, configurations, {encoder.name: encoder})))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
 from engine.retrieval.late import late_vectors, rank_changes, vector_cosines, window_starts
+from tests.pytorch import torch
 
 TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons. It is white. "
 DOUGH = "Knead the dough for ten minutes, then let it rest overnight under a damp cloth — naïvely, 東京. "
@@ -22,8 +23,6 @@ def cut(document, *borders):
 
 def official_tokens(official, text):
     """Token vectors of a text that fits the position table, by the official model, and their offsets."""
-    import torch
-
     batch = official.tokenizer(text, return_offsets_mapping=True, return_tensors="pt", truncation=False)
     offsets = batch.pop("offset_mapping")[0].tolist()
     with torch.inference_mode():

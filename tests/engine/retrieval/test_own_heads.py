@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from sentence_transformers.sentence_transformer import modules
-from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
-from transformers import Qwen3Model, RobertaModel
 
 from engine import Encoder
 from engine.documents.document import Chunk, Document
@@ -18,6 +15,7 @@ from engine.retrieval.evidence import find_evidence
 from engine.retrieval.index import build_index
 from engine.retrieval.late import late_vectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from tests.pytorch import modules, transformers
 from tests.sentence_transformer_folders import (
     SIZES,
     library,
@@ -38,15 +36,15 @@ def encoders(tmp_path_factory):
     """Encoders of the same weights, by their modules."""
     base = save_bert(tmp_path_factory.mktemp("base"))
     behind = {
-        "mean": [Pooling(D_MODEL, "mean"), Normalize()],
-        "cls": [Pooling(D_MODEL, "cls")],
-        "two": [Pooling(D_MODEL, ("cls", "mean"))],
-        "dense": [Pooling(D_MODEL, "mean"), Dense(D_MODEL, 8)],
-        "dense again": [Pooling(D_MODEL, "mean"), Dense(D_MODEL, 8)],
+        "mean": [modules.Pooling(D_MODEL, "mean"), modules.Normalize()],
+        "cls": [modules.Pooling(D_MODEL, "cls")],
+        "two": [modules.Pooling(D_MODEL, ("cls", "mean"))],
+        "dense": [modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8)],
+        "dense again": [modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8)],
     }
     return {
-        name: Encoder.load(save_modules(tmp_path_factory.mktemp("model"), base, *modules))
-        for name, modules in behind.items()
+        name: Encoder.load(save_modules(tmp_path_factory.mktemp("model"), base, *parts))
+        for name, parts in behind.items()
     }
 
 
@@ -76,17 +74,17 @@ def test_vectors_of_different_heads_are_never_compared(encoders):
 
 
 @pytest.mark.parametrize(
-    ("family", "tokenizer"), [(Qwen3Model, qwen3_tokenizer), (RobertaModel, roberta_tokenizer)]
+    ("family", "tokenizer"), [("qwen3", qwen3_tokenizer), ("roberta", roberta_tokenizer)]
 )
 def test_search_and_its_evidence_work_with_other_tokenizers(tmp_path, family, tokenizer):
     base, made = tmp_path / "base", tokenizer()
     sizes = {**SIZES, "vocab_size": made.get_vocab_size(), "max_position_embeddings": 130, "pad_token_id": 1}
-    sizes |= {"num_key_value_heads": 1} if family is Qwen3Model else {}
-    random_model(family, family.config_class(**sizes)).save_pretrained(base)
+    sizes |= {"num_key_value_heads": 1} if family == "qwen3" else {}
+    config = transformers.AutoConfig.for_model(family, **sizes)
+    random_model(transformers.AutoModel.from_config, config).save_pretrained(base)
     save_tokenizer(made, base, 120, pad_token=made.id_to_token(1))
-    encoder = Encoder.load(
-        save_modules(tmp_path / "model", base, Pooling(D_MODEL, "lasttoken"), Dense(D_MODEL, 8))
-    )
+    head = modules.Pooling(D_MODEL, "lasttoken"), modules.Dense(D_MODEL, 8)
+    encoder = Encoder.load(save_modules(tmp_path / "model", base, *head))
     document = Document("d", "The cat sat on the mat. Paris is far away." * 3)
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 60, 0))
     index = build_index(chunks, encoder, documents=[document])

@@ -11,10 +11,39 @@ import pytest
 from engine import Encoder
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
-from engine.training.reading.examples import NO_ANSWER, Shares, batches, read_squad, reading_set, swap_name
-from engine.training.reading.loop import ReadingSettings, ReadingState, best_span, quality, train
+from engine.training.reading.articles import Asked, most_given, read_squad, with_headings
+from engine.training.reading.examples import (
+    KINDS,
+    NO_ANSWER,
+    ReadingSet,
+    Shares,
+    batches,
+    cut_article,
+    kind_counts,
+    reading_set,
+)
+from engine.training.reading.loop import (
+    ReadingSettings,
+    ReadingState,
+    best_span,
+    learning_rate,
+    quality,
+    train,
+)
+from engine.training.reading.negatives import (
+    article_text,
+    holds,
+    negated,
+    normal,
+    opposite,
+    other_chunk,
+    other_words,
+    without_sentence,
+)
 from engine.training.reading.passes import init_head, loss_and_gradients
+from engine.training.reading.records import of_questions, records
 from engine.weights.fetch import model_path
+from tests.pytorch import torch, transformers
 
 CONTEXTS = (
     "The harbour of Orland opened in 1891. Its pilot was Mara Lind, who came from Tessel.",
@@ -51,25 +80,191 @@ def article():
 @pytest.fixture(scope="module")
 def found(path, encoder):
     """Every question once, and again about each kind of passage that does not answer it."""
-    return reading_set(read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), Shares(1, 0, 1))
+    shares = Shares(1, 0, 0, 1, 0, 0, records=0, people=1)
+    return reading_set(read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), shares)
 
 
 def test_an_answer_is_found_again_in_the_tokens_of_its_passage(found, encoder):
     tokens = encoder.tokenizer
     answers = [
         " ".join(tokens.token(i) for i in found.passages[passage][first : last + 1])
-        for _, passage, first, last in found.examples.tolist()
+        for _, passage, first, last, *_ in found.examples.tolist()
         if first != NO_ANSWER
     ]
     assert answers == ["1891", "mara lin ##d", "jon ar ##de"]
     assert (found.examples[:, 2] == NO_ANSWER).sum() >= 3
 
 
-def test_a_swapped_name_is_another_of_its_kind(found):
-    names = {"Mara Lind": 1, "Jon Arde": 1, "1891": 1, "1932": 1}
-    swapped = swap_name("Who met Mara Lind?", CONTEXTS[0], names, np.random.default_rng(0))
-    assert swapped == "Who met Jon Arde?"
-    assert swap_name("who came?", CONTEXTS[0], names, np.random.default_rng(0)) is None
+@pytest.fixture(scope="module")
+def read(path, encoder):
+    """The article with its one chunk of both paragraphs, and its first question with that as its passage."""
+    [whole] = read_squad(path)
+    _, [chunk] = cut_article(whole, encoder.tokenizer, Splitting(), Shares(), [0])
+    text = article_text(whole.document.text, [chunk])
+    question = whole.questions[0]
+    span = question.span[0] - chunk.start, question.span[1] - chunk.start
+    return text, Asked(question.text, chunk.text, span, None, "answered")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "expected"),
+    [
+        ("It had 12 bells.", "twelve", True),
+        ("It had 1,200 bells.", "1200", True),
+        ("Then Lind left.", "Mara Lind", True),
+        ("The harbour opened late.", "the harbour", True),
+        ("Queen Anne came.", "Anne", True),
+        ("the great war of two kings in the north", "a war of kings in the far north", True),
+        ("It had 112 bells.", "12", False),
+        ("The mill burned.", "Mara Lind", False),
+    ],
+)
+def test_other_forms_of_an_answer_are_found(text, answer, expected):
+    assert holds(normal(text), answer) == expected
+
+
+def test_a_passage_without_the_sentence_of_the_answer_lacks_it(read):
+    text, asked = read
+    made = without_sentence(asked, text.chunks[0])
+    first = "The harbour of Orland opened in 1891. "
+    assert first in asked.passage
+    assert made.passage == asked.passage.replace(first, "")
+    assert (made.question, made.span, made.kind) == (asked.question, None, "sentence out")
+
+
+def test_a_question_with_another_word_differs_in_one_place(read):
+    text, asked = read
+    for seed in range(20):
+        made = other_words(asked, text, text.chunks[0], np.random.default_rng(seed))
+        assert made is None or (made.question != asked.question and made.span is None)
+    who = replace(asked, question="Who was the pilot of Orland in 1891?")
+    swapped = {
+        other_words(who, text, text.chunks[0], np.random.default_rng(seed)).question for seed in range(20)
+    }
+    assert len(swapped) > 1
+    assert who.question not in swapped
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When did the first ship come?", "When did the last ship come?"),
+        ("Who was king before 1700?", "Who was king after 1700?"),
+        ("How long was the last ship?", "How long was the first ship?"),
+        ("When did most people come by the end of 1700?", None),
+    ],
+)
+def test_an_opposite_asks_for_something_else(read, question, expected):
+    text, asked = read
+    made = opposite(replace(asked, question=question), text.chunks[0], np.random.default_rng(0))
+    assert (made and made.question) == expected
+
+
+def test_a_question_is_negated_where_the_passage_denies_nothing(read):
+    (text, asked), rng = read, np.random.default_rng(0)
+    made = negated(replace(asked, question="Who did Mara Lind meet?"), text.chunks[0], rng)
+    assert made.question == "Who didn't Mara Lind meet?"
+    assert negated(asked, text.chunks[0], rng) is None  # it asks when
+
+
+def test_another_chunk_of_the_article_lacks_the_answer(path, encoder):
+    [whole] = read_squad(path)
+    _, chunks = cut_article(whole, encoder.tokenizer, Splitting(chunk_tokens=32), Shares(), [0])
+    text, answer = article_text(whole.document.text, chunks), "1891"
+    right = next(chunk for chunk in chunks if answer in chunk.text)
+    start = right.text.index(answer)
+    asked = Asked("When did the bell of Orland ring?", right.text, (start, start + 4), None, "answered")
+    made = other_chunk(asked, text, np.random.default_rng(0))
+    assert answer not in made.passage
+    assert "bell" in made.passage
+
+
+def test_headings_move_the_answers_with_their_text(path):
+    [whole] = read_squad(path)
+    headed = with_headings(whole, np.random.default_rng(0), share=1)
+    assert headed.document.text.count("\n## ") == len(CONTEXTS)
+    for before, after in zip(whole.questions, headed.questions, strict=True):
+        if before.span:
+            assert headed.document.text[slice(*after.span)] == whole.document.text[slice(*before.span)]
+        assert headed.document.text[after.paragraph :].startswith(CONTEXTS[before.paragraph > 20])
+
+
+@pytest.fixture(scope="module")
+def made(path):
+    """Questions about tables, lists and steps with names of the article."""
+    return list(records(read_squad(path), [["Mara Lind", "Jon Arde", "Orland"]], 3000, seed=0))
+
+
+def test_records_are_asked_for_whole_cells(made):
+    wanted = [each for each in made if each.span]
+    assert 0.55 < len(wanted) / len(made) < 0.8
+    for each in wanted:
+        start, end = each.span
+        answer = each.passage[start:end]
+        assert answer == answer.strip() != ""
+        assert "\n" not in answer
+        around = each.passage[start - 1 : start] + each.passage[end : end + 1]
+        assert not any(sign.isalnum() or sign in "$€£%" for sign in around), (answer, each)
+        assert each.question.rstrip("?").lower() not in answer.lower()
+
+
+def test_records_without_an_answer_lack_what_is_asked(made):
+    for each in made:
+        assert (each.span is None) == (each.kind == "record without")
+        if each.near:
+            assert each.passage[slice(*each.near)].strip()
+    answered = {(each.question, each.passage) for each in made if each.span}
+    assert not answered & {(each.question, each.passage) for each in made if not each.span}
+
+
+def test_questions_of_a_list_are_answered_below_them(path):
+    [whole] = read_squad(path)
+    answered = [question for question in whole.questions if question.span]
+    answers = {question.text: whole.document.text[slice(*question.span)] for question in answered}
+    twice = replace(whole, questions=(*whole.questions, *whole.questions))
+    for seed in range(40):
+        for each in of_questions(twice, np.random.default_rng(seed)):
+            assert each.question in each.passage
+            if each.span:
+                assert each.passage[slice(*each.span)] == answers[each.question]
+                assert each.passage.index(each.question) < each.span[0]
+            else:
+                assert answers[each.question] not in each.passage
+                assert each.passage[slice(*each.near)] == each.question
+
+
+def test_questions_are_varied_and_the_same_for_a_seed(made, path):
+    assert len({each.question for each in made}) > 0.8 * len(made)
+    again = list(records(read_squad(path), [["Mara Lind", "Jon Arde", "Orland"]], 3000, seed=0))
+    assert again == made
+
+
+def test_kinds_and_repetitions_are_counted(path, encoder):
+    found = reading_set(
+        read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), Shares(0, 0, 0, 0, 0, 0, 0.5, 3)
+    )
+    counts = kind_counts(found)
+    assert set(counts) == set(KINDS)
+    assert counts["asked by people"] == 3  # as often as the others of its paragraph
+    assert counts["answered"] == 2 + 3
+    assert counts["record"] + counts["record without"] >= 8
+    again = reading_set(
+        read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), Shares(0, 0, 0, 0, 0, 0, 0.5, 3)
+    )
+    np.testing.assert_array_equal(found.examples, again.examples)
+
+
+def test_of_several_answers_that_of_most_people_is_taken():
+    answers = [{"text": "in 1891", "answer_start": 3}, *[{"text": "1891", "answer_start": 6}] * 2]
+    assert most_given(answers) == ("1891", 6)
+
+
+def test_a_crop_holds_the_place_that_looks_like_an_answer(encoder):
+    passage = np.arange(300)
+    found = ReadingSet([np.array([1])], [passage], np.array([[0, 0, NO_ANSWER, NO_ANSWER, 250, 0]]))
+    for number in range(8):
+        [batch] = batches(found, encoder.tokenizer, 1, 40, 0, number)
+        assert 250 in batch.sequences[0]
 
 
 @pytest.mark.parametrize("crop", [6, 12, 200])
@@ -99,16 +294,13 @@ def test_a_file_of_another_kind_is_refused_in_one_line(tmp_path, content):
 
 
 def test_gradients_are_those_of_autograd_on_the_official_model(found):
-    import torch
-    from transformers import BertModel
-
     exact = Encoder.load(dtype=np.float64)
     batch = next(batches(found, exact.tokenizer, 4, 20, 0, 0))
     state = ReadingState.fresh(exact, ReadingSettings())
     params = state.params | {name: a.astype(np.float64) for name, a in init_head(384, 1).items()}
     loss, grads = loss_and_gradients(batch, exact.weights, params, exact.config)
 
-    model = BertModel.from_pretrained(
+    model = transformers.BertModel.from_pretrained(
         str(model_path(exact.name)), dtype=torch.float64, attn_implementation="eager"
     ).eval()
     head = torch.nn.Linear(384, 2, dtype=torch.float64)
@@ -153,6 +345,30 @@ def test_a_stopped_run_goes_on_to_the_same_weights(found, encoder, tmp_path):
         np.testing.assert_array_equal(second.params[name], array)
 
 
+def test_a_run_ends_after_fewer_updates_where_these_are_given(found, encoder):
+    state = ReadingState.fresh(encoder, SETTINGS)
+    assert [report.update for report in train(state, found, encoder, SETTINGS, n_updates=2)] == [1, 2]
+
+
+def test_the_decay_is_the_last_share_of_what_remains():
+    settings = ReadingSettings(n_warmup=10, learning_rate=1.0, decay_share=0.25)
+    assert learning_rate(4, 1000, settings) == 0.5
+    assert [learning_rate(n, 1000, settings) for n in (10, 750, 875, 1000)] == [1, 1, 0.5, 0]
+    assert [learning_rate(n, 1000, settings, 600) for n in (750, 900, 950, 1000)] == [1, 1, 0.5, 0]
+
+
+def test_weights_of_a_checkpoint_start_with_a_fresh_optimiser(found, encoder, tmp_path):
+    state = ReadingState.fresh(encoder, SETTINGS)
+    list(islice(train(state, found, encoder, SETTINGS), 2))
+    state.save(tmp_path / "checkpoint")
+    other = ReadingState.fresh(encoder, SETTINGS)
+    other.load_weights(tmp_path / "checkpoint")
+    assert other.moments.n_updates == 0
+    for name, array in state.params.items():
+        np.testing.assert_array_equal(other.params[name], array)
+        assert not other.moments.mean[name].any()
+
+
 def test_a_full_disk_leaves_the_checkpoint_before(encoder, tmp_path, monkeypatch):
     state = ReadingState.fresh(encoder, SETTINGS)
     state.save(tmp_path / "checkpoint")
@@ -175,6 +391,10 @@ def test_training_learns_the_answers(found, encoder):
         pass
     after = quality(state, found, encoder)
     assert after.f1 > max(0.6, before.f1)
+    assert after.auc > 0.6
+    answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
+    alone = quality(state, answers, encoder)
+    assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
 
 
 def test_the_best_span_is_that_of_all_pairs_in_order(found):

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from engine.documents.document import Chunk, Document
-from engine.generation.answer import Answer, Judged, Retrieval, SearchTimes, Timings, Written
+from engine.generation.answer import NOTHING_FOUND, Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.prompt import Prompt, Source
 from engine.generation.settings import DEFAULT_ANSWER
 from engine.retrieval.index import Hit
-from engine.retrieval.relevance import NullScores
+from engine.retrieval.relevance import NullScores, chance_words
 from tests.apps import app_of, by_label, plain
 from ui.asking import Asked
 from ui.chunk_settings import Cut
@@ -83,10 +83,14 @@ def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
 
 
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
-    _, said = captions(refusal, answer(min_relevance=100).retrieved)
+    evil = Hit(Chunk("<b>.md", 0, 6, "*text*", 3), 0.7)
+    app, said = captions(refusal, answer((HITS[0], evil), min_relevance=100).retrieved)
+    assert plain(app.info[0].value) == NOTHING_FOUND
     assert said[0].startswith(
         "The nearest passage of those that the retriever BM25 (words) finds: cosine 0.700"
     )
+    assert chance_words(NULL_SCORES.relevance(0.7)) in said[0]
+    assert any(r"\<b\>\.md" in caption.value for caption in app.caption)
 
 
 def test_where_nothing_is_found_at_all_it_is_said_why():

@@ -31,14 +31,15 @@ from pages.improve.settings.answer_results import (
     reliability_figure,
     table_line,
 )
-from pages.improve.settings.answer_runs import (
+from pages.improve.settings.answers import (
     AS_JSON,
+    BUNDLED,
     MOST_RUNS,
     AnswerRun,
+    about,
     differing,
     with_present_names,
 )
-from pages.improve.settings.answers import BUNDLED, about
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
 from ui.tables import rows_csv
 from ui.text import escape_markdown
@@ -158,7 +159,7 @@ def test_the_last_runs_are_kept():
     def keep_all(runs):
         import streamlit as st
 
-        from pages.improve.settings.answer_runs import answer_runs, keep
+        from pages.improve.settings.answers import answer_runs, keep
 
         for run in runs:
             keep(run)

@@ -12,7 +12,7 @@ from engine.documents.document import Document
 from engine.evaluation.grid import grid
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import critical_value, questions_needed
-from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep import SweepInputs, sweep
 from engine.settings import Configuration
 from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounded, sentence, summary, verdicts
 from pages.improve.settings.experiments import Experiment, digest
@@ -147,7 +147,7 @@ def measured(encoder):
     configurations = grid(
         chunk_tokens=[32, 64], retriever=["dense", "bm25", "weighted"], k=[1]
     ).configurations
-    rows = tuple(sweep(documents, questions, configurations, {encoder.name: encoder}))
+    rows = tuple(sweep(SweepInputs(documents, questions, configurations, {encoder.name: encoder})))
     rows = tuple(sorted(rows, key=lambda one: configurations.index(one.configuration)))
     named = ("notes.md",), digest(documents)
     return Experiment("small", "2026-01-02T03:04:05", *named, tuple(questions), configurations, rows)

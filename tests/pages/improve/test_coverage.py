@@ -3,8 +3,7 @@
 import pytest
 
 from engine.documents.document import Document
-from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, question_fields
 from engine.storage.workspace import Workspace
 from pages.improve.questions.labelling import headline
 from tests.apps import app_page, own_documents

@@ -4,7 +4,7 @@ from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.questions import load_questions, questions_about
 from engine.settings import Configuration
-from pages.improve.diagnose.fix import change_words
+from pages.improve.diagnose.other_settings import change_words
 from tests.apps import app_page, by_label, plain, said, tables
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_reranker

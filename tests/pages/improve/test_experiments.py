@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
+from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.checks import measurable
 from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import LibraryModel, load_model
-from engine.evaluation.question_files import parse_beir_zip, to_jsonl
-from engine.evaluation.questions import Question, Reference, load_questions
+from engine.evaluation.questions import Question, Reference, load_questions, to_jsonl
 from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_store import to_csv
 from engine.settings import SWEPT, Configuration
@@ -25,11 +25,12 @@ from engine.storage.workspace import Workspace, export_workspace, import_workspa
 from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
 from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
-from pages.improve.settings.export import as_json, command_line, report
+from pages.improve.settings.export import as_json, command_line
 from pages.improve.settings.grid import FIRST_LOOK, PRESETS, configurations_of, default_name, unmeasured
 from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
+from tests.pytorch import torch, transformers
 from tests.text_files import packed, write_files
 from ui.configurations import configuration_words, values_in_order, varied
 
@@ -101,10 +102,27 @@ def test_questions_won_come_with_the_largest_gain_first():
     assert found == {"Won": [1, 0], "Lost": [2, 4], "Alike": [3]}
 
 
-def test_a_report_escapes_all_text_and_needs_no_network():
+def report_page(one):
+    import streamlit as st
+
+    from pages.improve.settings.charts import show_costs, show_heat
+    from pages.improve.settings.conclusion import verdicts
+    from pages.improve.settings.export import show_export
+    from pages.improve.settings.results import show_rows
+    from ui.report import Report, page_html
+
+    report = Report()
+    show_rows(report, one, verdicts(one.rows, "mrr"), "mrr")
+    show_heat(report, one, "mrr")
+    show_costs(report, one, "mrr")
+    show_export(report, one, "mrr", one.configurations[0])
+    st.session_state["html"] = page_html("experiment", one.name, report.parts)
+
+
+def test_a_report_holds_what_is_drawn_and_escapes_it(encoder):
     one = experiment(EVIL, documents=(EVIL,), configurations=(Configuration(), Configuration(model=EVIL)))
     one = replace(one, rows=(one.rows[0], replace(one.rows[1], configuration=Configuration(model=EVIL))))
-    html = report(one, verdicts(one.rows, "mrr"), "mrr")
+    html = app_of(report_page, args=(one,)).run().session_state["html"]
 
     assert "<script>alert" not in html
     assert html.count(escape(EVIL)) >= 4  # title, heading, documents, a row of the table
@@ -162,11 +180,12 @@ def run_of_the_page(documents, questions, configurations, models):
 
     import streamlit as st
 
+    from engine.evaluation.sweep import SweepInputs, by_name
     from pages.improve.settings.grid import run_grid
     from ui.jobs import current_job
 
     st.session_state["grid-name"] = "a run"
-    run_grid(documents, configurations, questions, models)
+    run_grid(SweepInputs(by_name(documents), questions, configurations, models))
     job = current_job("experiment")
     job.result()
     st.session_state["measured"] = replace(job.request, rows=tuple(job.rows))
@@ -191,14 +210,11 @@ def printed_by_the_command(experiment):
 @pytest.fixture
 def electra(tmp_path, official):
     """A folder of a model that the engine has not written, its weights drawn."""
-    import torch
-    from transformers import ElectraConfig, ElectraModel
-
     torch.manual_seed(0)
     sizes = {"embedding_size": 16, "hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
-    config = ElectraConfig(**sizes, num_hidden_layers=1, max_position_embeddings=256)
+    config = transformers.ElectraConfig(**sizes, num_hidden_layers=1, max_position_embeddings=256)
     folder = tmp_path / "electra"
-    ElectraModel(config).save_pretrained(folder)
+    transformers.ElectraModel(config).save_pretrained(folder)
     official.tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -290,13 +306,13 @@ def test_the_command_for_a_packed_collection_read_it_as_the_page_does(files, enc
 def resuming(documents, kept):
     import streamlit as st
 
-    from pages.improve.settings import running
+    from pages.improve.settings import experiments
 
     if "uploads" not in st.session_state:
         st.session_state["uploads"] = {one.name: (one,) for one in documents}
         st.session_state["searched"] = [one.name for one in documents]
-        running.resume(kept)
-    running.show_running()
+        experiments.resume(kept)
+    experiments.show_running()
 
 
 def test_an_experiment_goes_on_with_the_same_documents_in_the_same_order_only(encoder):
@@ -316,7 +332,7 @@ def test_an_experiment_goes_on_with_the_same_documents_in_the_same_order_only(en
             rows=(),
         )
         app = app_of(resuming, args=(now, kept)).run()
-        assert ("jobs" in app.session_state and "experiment" in app.session_state["jobs"]) == (said is None)
+        assert ("experiments-tab" in app.session_state) == (said is None)  # a run that starts opens its tab
         if said is not None:
             [error] = app.error
             assert said in error.value.replace("\\", "")

@@ -3,14 +3,12 @@
 import pytest
 
 from engine.documents.document import Document
-from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, question_fields
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace
-from pages.improve.settings.experiments import Experiment
+from pages.improve.settings.experiments import Experiment, server_key
 from pages.improve.settings.export import command_line
 from pages.improve.settings.grid import default_name
-from pages.improve.settings.running import server_key
 from tests.apps import app_page, by_label, own_documents, said
 from tests.embedding_server import embedding_server
 

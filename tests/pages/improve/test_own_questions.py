@@ -7,8 +7,7 @@ import pytest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
-from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, Reference, load_questions, questions_about
+from engine.evaluation.questions import Question, Reference, load_questions, question_fields, questions_about
 from engine.evaluation.sentence_check import DEPTHS, own_chunks, sentence_questions
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace

@@ -4,8 +4,11 @@ import pytest
 from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sts import BUNDLED_PAIRS, Pair, StrategyCorrelation, correlations, load_pairs
 from engine.layers.pooling import POOLINGS
-from pages.improve.poolings.sts import CORRELATIONS, EXAMPLE, MOST_WRONG, PAIRS
-from pages.improve.poolings.sts_figures import (
+from pages.improve.poolings.sts import (
+    CORRELATIONS,
+    EXAMPLE,
+    MOST_WRONG,
+    PAIRS,
     correlation_figure,
     correlation_row,
     pair_figure,

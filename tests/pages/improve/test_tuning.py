@@ -10,8 +10,8 @@ from engine.evaluation.significance import Comparison
 from engine.training.search.cross_validation import CrossValidated, MetricChange, Spread
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
-from pages.improve.tuning.outcome import document_outcome, outcome
-from pages.improve.tuning.running import Stopped
+from pages.improve.tuning.results import document_outcome, outcome
+from pages.improve.tuning.tuning import Stopped
 from tests.apps import app_of, said, tables
 from ui.chunk_settings import Cut
 from ui.data_folder import write_model

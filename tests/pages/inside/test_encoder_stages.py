@@ -1,13 +1,13 @@
 """The stages of every encoder family name the arrays that its passes record, and no others."""
 
 import pytest
-from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
 
 from engine import Encoder
 from engine.models.encoder_families import FAMILIES
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.word_rows import word_rows
 from tests.engine.models.test_encoder_families import save
+from tests.pytorch import modules
 from tests.sentence_transformer_folders import save_bert, save_modules
 
 
@@ -51,14 +51,14 @@ def stage_of(encoder, label, layer=0):
 
 def test_the_models_own_pooling_comes_first(tmp_path):
     save_bert(tmp_path / "base")
-    head = Pooling(24, ("cls", "mean")), Dense(48, 8), Normalize()
+    head = modules.Pooling(24, ("cls", "mean")), modules.Dense(48, 8), modules.Normalize()
     encoder = Encoder.load(save_modules(tmp_path / "own", tmp_path / "base", *head))
     stage = stage_of(encoder, "Pooling")
     assert stage.tensors[0].name == "pooled.own"
     assert stage.tensors[0].equation == r"v = \tanh\left(W_1 [v_{\text{[CLS]}}; v_{\text{mean}}] + b_1\right)"
     assert "a dense layer from 48 to 8 numbers" in stage.description
 
-    encoder = Encoder.load(save_modules(tmp_path / "cls", tmp_path / "base", Pooling(24, "cls")))
+    encoder = Encoder.load(save_modules(tmp_path / "cls", tmp_path / "base", modules.Pooling(24, "cls")))
     assert stage_of(encoder, "Pooling").tensors[0].name == "pooled.cls"
 
 

@@ -9,7 +9,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference, relevance
-from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep import SweepInputs, sweep
 from engine.inspection.diagnosis.causes import InUse, causes
 from engine.inspection.diagnosis.diagnose import (
     centred_span,
@@ -434,7 +434,7 @@ def measured(encoder):
         "retriever": ["dense", "bm25"],
     }
     configurations = nearby_configurations(current, values, most_changes=1)
-    rows = list(sweep(documents, [target, *others], configurations, {encoder.name: encoder}))
+    rows = list(sweep(SweepInputs(documents, [target, *others], configurations, {encoder.name: encoder})))
     return current, rows
 
 

@@ -119,9 +119,7 @@ def official_patch(torch, model, clean, corrupted, part, layer, places, columns=
 
 
 def test_patches_equal_those_of_forward_hooks_in_transformers(torch, tmp_path):
-    from transformers import LlamaConfig
-
-    model = save_folder(tmp_path, small_byte_level(), LlamaConfig)
+    model = save_folder(tmp_path, small_byte_level(), "llama")
     decoder = Decoder.load(tmp_path)
     clean, corrupted = prompts(decoder)
     runs = read_pair(decoder, align_prompts(clean, corrupted, ANSWER))

@@ -43,18 +43,6 @@ def test_sinusoidal_positions_are_those_of_the_paper(d_model):
         assert vectors[position, i] == pytest.approx(expected, abs=1e-12)
 
 
-def test_sinusoidal_positions_equal_transformers(torch):
-    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
-
-    d_model = 512
-    official = MarianSinusoidalPositionalEmbedding(100, d_model).create_weight().numpy()
-    ours = sinusoidal(np.arange(100), d_model)
-    assert ours.dtype == np.float32
-    np.testing.assert_allclose(ours[:, 0::2], official[:, : d_model // 2], atol=1e-6)  # sines first there
-    np.testing.assert_allclose(ours[:, 1::2], official[:, d_model // 2 :], atol=1e-6)
-    np.testing.assert_array_equal(sinusoidal(np.arange(90, 100), d_model), ours[90:])
-
-
 @pytest.mark.parametrize(
     "rope",
     [

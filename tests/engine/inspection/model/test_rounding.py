@@ -10,6 +10,7 @@ from engine.inspection.model.rounding import (
 )
 from engine.layers.quantization import BLOCK
 from tests.engine.models.test_encoder_families import save
+from tests.pytorch import modules
 from tests.sentence_transformer_folders import save_modules
 
 TEXT = "The tide turns twice a day."
@@ -53,9 +54,7 @@ def test_float32_beside_itself_has_no_error(encoder):
 
 @pytest.mark.parametrize("name", ["modernbert", "qwen3"])
 def test_other_families_and_heads_have_the_same_stages(torch, tmp_path, name):
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
-
-    base, behind = tmp_path / "base", (Pooling(BLOCK, ("cls", "mean")), Normalize())
+    base, behind = tmp_path / "base", (modules.Pooling(BLOCK, ("cls", "mean")), modules.Normalize())
     save(base, name, hidden_size=BLOCK)
     encoder = Encoder.load(save_modules(tmp_path / name, base, *behind))
     errors = stage_errors(encoder, "int8", "a bad cafe")

@@ -25,6 +25,7 @@ from engine.retrieval.stored.index_folder import (
     read_manifest,
 )
 from engine.retrieval.stored.index_update import update_index
+from tests.text_files import write_files
 
 TEXTS = {
     "bees.md": "# Bees\n\nA hive has one queen. The keeper sold the honey.\n\n# Wasps\n\nThey make none.",
@@ -38,22 +39,9 @@ def settings_of(**changes):
     return IndexSettings(**{"model": "the model", "splitting": SMALL, **changes})
 
 
-def write(corpus, name, text):
-    path = corpus / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
 @pytest.fixture
 def corpus(tmp_path):
-    for name, text in TEXTS.items():
-        write(tmp_path / "corpus", name, text)
-    return tmp_path / "corpus"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "index"
+    return write_files(tmp_path / "corpus", TEXTS)
 
 
 @pytest.fixture
@@ -115,7 +103,7 @@ def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, chang
 
 
 def test_dates_tags_and_the_index_of_words_are_kept(corpus, folder, encoder, monkeypatch):
-    write(corpus, "bees.md", "---\ndate: 2026-05-01\ntags: [bees, wasps]\n---\nA hive has one queen.")
+    write_files(corpus, {"bees.md": "---\ndate: 2026-05-01\ntags: [bees, wasps]\n---\nA hive has one queen."})
     made = update_index(corpus, folder, encoder, settings_of()).stored
     monkeypatch.setattr(bm25, "word_ids", None)  # which nothing is indexed without
     stored = open_index(folder)
@@ -147,8 +135,8 @@ def test_only_new_and_changed_files_are_embedded(corpus, folder, encoder, embedd
     assert (first.new, first.changed, first.deleted, first.unchanged) == (3, 0, 0, 0)
     embedded.clear()
 
-    write(corpus, "bread.txt", TEXTS["bread.txt"] + " Then bake it.")
-    write(corpus, "a_new.txt", "The tower was finished in 1891.")
+    write_files(corpus, {"bread.txt": TEXTS["bread.txt"] + " Then bake it."})
+    write_files(corpus, {"a_new.txt": "The tower was finished in 1891."})
     (corpus / "bees.md").unlink()
     update = update_index(corpus, folder, encoder, settings_of())
     assert update.words == "1 new, 1 changed, 1 deleted, 1 unchanged"
@@ -190,7 +178,7 @@ def test_what_a_stopped_run_embedded_is_not_embedded_again(corpus, folder, encod
 def test_weights_of_words_are_those_of_all_chunks(corpus, folder, encoder):
     settings = settings_of(pooling="idf")
     update_index(corpus, folder, encoder, settings)
-    write(corpus, "a_new.txt", "The keeper of the lighthouse found the moth.")
+    write_files(corpus, {"a_new.txt": "The keeper of the lighthouse found the moth."})
     update = update_index(corpus, folder, encoder, settings)
     assert update.embedded_chunks == len(update.stored.index.chunks)
     assert_equal(open_index(folder).index, in_memory(corpus, encoder, settings))
@@ -214,21 +202,21 @@ def test_another_model_is_refused(corpus, folder, encoder):
 
 
 def test_files_that_cannot_be_read_are_left_out_and_named(corpus, folder, encoder):
-    write(corpus, "__init__.py", "")
-    write(corpus, "crew.jsonl", '{"text": "Ida is the captain."}\nno object')
+    write_files(corpus, {"__init__.py": ""})
+    write_files(corpus, {"crew.jsonl": '{"text": "Ida is the captain."}\nno object'})
     made = update_index(corpus, folder, encoder, settings_of())
     assert (made.new, [each.name for each in made.failures]) == (4, ["__init__.py", "crew.jsonl#2"])
     assert made.stored.documents == read_corpus(corpus).documents
-    write(corpus, "bees.md", " ")
+    write_files(corpus, {"bees.md": " "})
     blank = update_index(corpus, folder, encoder, settings_of())
     assert (blank.deleted, [each.name for each in blank.failures]) == (1, ["__init__.py", "bees.md"])
-    write(corpus, "bees.md", TEXTS["bees.md"])
+    write_files(corpus, {"bees.md": TEXTS["bees.md"]})
     assert update_index(corpus, folder, encoder, settings_of()).new == 1
 
 
 def test_a_fault_of_the_disk_takes_no_file_out_of_the_index(corpus, folder, encoder, monkeypatch):
     update_index(corpus, folder, encoder, settings_of())
-    write(corpus, "bees.md", "A hive has one queen.")
+    write_files(corpus, {"bees.md": "A hive has one queen."})
     read_bytes = Path.read_bytes
 
     def failing(path):
@@ -249,15 +237,15 @@ def test_a_folder_within_the_corpus_is_refused_unless_hidden(corpus, encoder):
 
 
 def test_a_corpus_without_text_is_refused(tmp_path, folder, encoder):
-    write(tmp_path / "corpus", "blank.csv", "who,what\n")
+    write_files(tmp_path / "corpus", {"blank.csv": "who,what\n"})
     with pytest.raises((InputError, DocumentError), match=r"no chunks|no text|no row"):
         update_index(tmp_path / "corpus", folder, encoder, settings_of())
 
 
 def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, folder, encoder):
     """A heading of Markdown is none in plain text."""
-    write(tmp_path / "corpus", "a.md", TEXTS["bees.md"])
+    write_files(tmp_path / "corpus", {"a.md": TEXTS["bees.md"]})
     update_index(tmp_path / "corpus", folder, encoder, settings_of())
-    write(tmp_path / "corpus", "b.txt", TEXTS["bees.md"])
+    write_files(tmp_path / "corpus", {"b.txt": TEXTS["bees.md"]})
     update_index(tmp_path / "corpus", folder, encoder, settings_of())
     assert_equal(open_index(folder).index, in_memory(tmp_path / "corpus", encoder, settings_of()))

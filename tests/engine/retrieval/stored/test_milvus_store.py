@@ -56,11 +56,6 @@ def uri(tmp_path):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "index"
-
-
-@pytest.fixture
 def stored(corpus, folder, encoder, uri):
     """The folder of an index whose vectors are in the file of ``uri``."""
     update_index(corpus, folder, encoder, at(f"milvus:{uri}"))

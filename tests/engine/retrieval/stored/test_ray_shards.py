@@ -23,28 +23,20 @@ from engine.retrieval.stored.index_folder import SHARDS, Build, IndexSettings, o
 from engine.retrieval.stored.index_rows import IndexedFile
 from engine.retrieval.stored.index_update import index_by_cluster, update_index
 from engine.retrieval.stored.ray_shards import LOCAL, Cluster, ShardWriter, row_of, shards_of
+from tests.text_files import write_files
 
 SETTINGS = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 32, 0))
 CLUSTER = Cluster(LOCAL, Encoder.load, 2)
 SENTENCES = ("A hive has one queen.", "The keeper sold the honey.", "The tower was finished in 1891.")
 
 
-def write(corpus, name, text):
-    corpus.mkdir(exist_ok=True)
-    (corpus / name).write_text(text)
-
-
 @pytest.fixture
 def corpus(tmp_path):
-    for number in range(6):
-        text = " ".join(f"{SENTENCES[(number + n) % 3]} Note {n}." for n in range(40 + number))
-        write(tmp_path / "corpus", f"{number}.txt", text)
-    return tmp_path / "corpus"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "index"
+    texts = {
+        f"{number}.txt": " ".join(f"{SENTENCES[(number + n) % 3]} Note {n}." for n in range(40 + number))
+        for number in range(6)
+    }
+    return write_files(tmp_path / "corpus", texts)
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +99,8 @@ def test_two_workers_of_which_one_is_killed_make_the_index_of_one_process(corpus
 def test_only_what_changed_is_embedded_and_a_stopped_run_goes_on(corpus, folder, encoder, tmp_path):
     prepare_compiled().join()
     update_index(corpus, folder, encoder, SETTINGS)
-    write(corpus, "2.txt", "Knead the dough.")
-    for name in ("new.txt", "other.txt"):
-        write(corpus, name, f"Let it rest: {name}.")
+    changed = {"2.txt": "Knead the dough."}
+    write_files(corpus, changed | {name: f"Let it rest: {name}." for name in ("new.txt", "other.txt")})
     (corpus / "4.txt").unlink()
     before = [document.name for document in open_index(folder).documents]
 

@@ -4,8 +4,7 @@ import pytest
 
 from engine.documents.splitters import Splitting, split
 from engine.errors import DocumentError, InputError
-from engine.evaluation.beir import load_beir
-from engine.evaluation.question_files import parse_beir_zip
+from engine.evaluation.beir import load_beir, parse_beir_zip
 from engine.evaluation.questions import relevance
 from tests.text_files import packed, write_files
 
@@ -73,6 +72,6 @@ def test_what_is_no_archive_is_told():
 
 
 def test_a_collection_too_large_to_search_here_is_sent_to_the_command_line(monkeypatch):
-    monkeypatch.setattr("engine.evaluation.question_files.MAX_TEXT", 50)
+    monkeypatch.setattr("engine.evaluation.beir.MAX_TEXT", 50)
     with pytest.raises(InputError, match="more than the 50: measure it with python -m engine evaluate"):
         parse_beir_zip("wings.zip", packed(FILES))
