@@ -24,7 +24,7 @@ from engine.kernels.primitives import has_op_tape
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import Dense
 from engine.models.kv_cache import KV_BITS
-from engine.models.reader import Reader
+from engine.models.reader import Reader, shipped_reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
@@ -104,7 +104,7 @@ def shared_reader() -> Reader:
     encoder = shared_encoder()
     if encoder.name != DEFAULT_ENCODER:
         encoder = Encoder.load(DEFAULT_ENCODER, on_progress=download_progress(DEFAULT_ENCODER))
-    return Reader.load(encoder=encoder)
+    return shipped_reader(encoder)
 
 
 def decoder_name() -> str:

@@ -22,7 +22,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import AUTO, chosen_precision, is_slower
-from engine.models.reader import Reader
+from engine.models.reader import Reader, shipped_reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model, cut_documents
 from engine.retrieval.index import Index, build_index
@@ -110,7 +110,7 @@ def load_writer(answering: AnsweringOptions, settings: AnswerSettings) -> Writer
 def load_reader(encoder: Model) -> Reader | None:
     """Load the reader; without it answers are quotes, which is said in one line."""
     try:
-        return Reader.load(encoder=encoder.as_encoder)
+        return shipped_reader(encoder.as_encoder)
     except (ModelFileError, ModelUnavailableError) as error:
         say(f"warning: no reader, so quotes only ({error})")
         return None

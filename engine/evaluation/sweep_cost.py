@@ -23,10 +23,10 @@ from engine.evaluation.sweep import (
 from engine.evaluation.sweep_row import BM25, resamples
 from engine.kernels.primitives import prepare_compiled
 from engine.models.embedding_head import OWN
+from engine.models.reader import Reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
-from engine.retrieval.rerank import RERANK_DEPTH
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import RETRIEVERS, pair_model
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.settings import Configuration
 
@@ -64,14 +64,14 @@ def sweep_seconds(inputs: SweepInputs) -> float:
                 RETRIEVERS[one.retriever].needs_tokens for one in same_embedding
             )
             seconds += token_rates[key] * n_tokens * n_reads
-            reranked = {one.pooling for one in same_embedding if RETRIEVERS[one.retriever].needs_reranker}
-            encoder = embedder.as_encoder
-            if reranked and encoder is not None and encoder.reranker is not None:
-                n_pairs = (
-                    len(inputs.questions) * len(reranked) * min(RERANK_DEPTH, round(len(chunks) / share))
-                )
-                texts = [chunk.text for chunk in chunks[:SAMPLE_PAIRS]]
-                seconds += pair_seconds(texts, encoder.reranker) * n_pairs
+            reordered = {(one.pooling, one.retriever) for one in same_embedding}
+            for retriever in {name for _, name in reordered if RETRIEVERS[name].pairs}:
+                reads = pair_model(retriever, embedder)
+                if reads is not None:
+                    n_read = min(RETRIEVERS[retriever].pairs, round(len(chunks) / share))
+                    n_poolings = sum(name == retriever for _, name in reordered)
+                    texts = [chunk.text for chunk in chunks[:SAMPLE_PAIRS]]
+                    seconds += pair_seconds(texts, reads) * n_read * n_poolings * len(inputs.questions)
     return seconds
 
 
@@ -106,7 +106,7 @@ def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None 
     return seconds / max(1, sum(min(chunk.n_tokens, limit) for chunk in some))
 
 
-def pair_seconds(texts: Sequence[str], reranker: Reranker) -> float:
+def pair_seconds(texts: Sequence[str], reranker: Reranker | Reader) -> float:
     """Return the seconds that a reranker takes for a question and one of some passages."""
     return quickest(lambda: reranker.score("What is said here?", texts)) / max(1, len(texts))
 

@@ -78,9 +78,7 @@ def export(configuration: Configuration, model: Model, to: str, parent_tokens: i
     check_library(to)
     check_configuration(configuration, model, parent_tokens)
     wanted = resolved(configuration, model)
-    configuration = (
-        replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].needs_reranker else wanted
-    )
+    configuration = replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].pairs else wanted
     fields = script_fields(configuration, model, to, parent_tokens)
     body = rendered(f"{to.replace('-', '_')}.jinja", fields)
     imports = import_lines(body, LIBRARIES[to])
@@ -215,8 +213,9 @@ def left_out(configuration: Configuration, model: Model) -> tuple[str, ...]:
     """Return in words the settings that a script does not carry over."""
     found: Sequence[tuple[bool, str]] = (
         (
-            RETRIEVERS[configuration.retriever].needs_reranker,
-            "the cross-encoder: the script has the hybrid search whose best passages it would reorder",
+            RETRIEVERS[configuration.retriever].pairs > 0,
+            f"{RETRIEVERS[configuration.retriever].label}: the script has the hybrid search alone, without "
+            "the model that reorders its best passages",
         ),
         (
             configuration.splitter == "markdown",

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -248,6 +249,16 @@ class Reader:
         """
         return best_spans(self.scores(question, passages), skipped, n_best)
 
+    def score(self, question: str, passages: Sequence[str]) -> Array:
+        """Score passages by their best span, over no answer: float32 ``(n_passages,)``, larger is better.
+
+        A passage without a token has the lowest score, ``-inf``.
+        """
+        found = np.full(len(passages), -np.inf, np.float32)
+        for span in self.read(question, passages, n_best=1):
+            found[span.passage] = span.score
+        return found
+
     def trace(
         self, question: str, passage: str, keep: Sequence[str] = ("*",), max_bytes: int = MAX_TRACE_BYTES
     ) -> Trace:
@@ -271,6 +282,18 @@ class Reader:
         trace("ids", np.array(ids))
         self.logits(windows[:1], trace)
         return trace
+
+
+def shipped_reader(encoder: Encoder | None = None) -> Reader:
+    """Return the reader of `READER_FILE`, loaded once a process; see `Reader.load`."""
+    with _loading:
+        if not _shipped:
+            _shipped.append(Reader.load(encoder=encoder))
+        return _shipped[0]
+
+
+_shipped: list[Reader] = []
+_loading = Lock()
 
 
 def window_starts(n_tokens: int, room: int) -> list[int]:

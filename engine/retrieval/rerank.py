@@ -13,12 +13,13 @@ from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.parallel import row_spans
+from engine.models.reader import Reader
 from engine.models.reranker import Reranker
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, ordered_scores, top
 from engine.weights.fetch import Progress
 
-RERANK_DEPTH = 50
+RERANK_DEPTH, READER_DEPTH = 50, 16  # chunks that are reordered
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 
 
@@ -116,11 +117,11 @@ def cross_rerank(
     scores: Array,
     questions: Sequence[str],
     texts: Sequence[str],
-    reranker: Reranker,
+    reranker: Reranker | Reader,
     depth: int = RERANK_DEPTH,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Reorder the best chunks of each question by a cross-encoder; the others follow in their old order.
+    """Reorder the best chunks of each question by a cross-encoder or the reader; the others follow.
 
     Arguments and result are as in `rerank`, but for ``on_progress``, which is called with pairs.
     """

@@ -9,6 +9,8 @@ import numpy as np
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.models.reader import Reader, shipped_reader
+from engine.models.reranker import Reranker
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model, needs_encoder_message
 from engine.retrieval.embedding_spec import Query
@@ -16,7 +18,7 @@ from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weight
 from engine.retrieval.index import Index
 from engine.retrieval.mmr import MMR_DIVERSITY, mmr_scores
 from engine.retrieval.ranking import top
-from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
+from engine.retrieval.rerank import READER_DEPTH, RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
 from engine.weights.fetch import Progress
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
@@ -157,6 +159,13 @@ def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: 
     return cross_rerank(first, texts.questions, texts.chunks, encoder.reranker, options.depth, on_progress)
 
 
+def reader(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Reorder the best of the weighted hybrid by how well words of each chunk answer the question."""
+    texts, first = inputs.texts, weighted(inputs, options, None)
+    model = shipped_reader(texts.encoder)
+    return cross_rerank(first, texts.questions, texts.chunks, model, READER_DEPTH, on_progress)
+
+
 @dataclass(frozen=True)
 class Retriever:
     """One way to score chunks, its name and description for people, and what it needs."""
@@ -167,6 +176,7 @@ class Retriever:
     uses_bm25: bool = False  # BM25's index of the chunks
     uses_vectors: bool = True  # of the chunks
     needs_reranker: bool = False  # a cross-encoder
+    pairs: int = 0  # chunks that a model reads together with each question
     needs_tokens: bool = False  # the vectors of tokens, which some models do not give
 
 
@@ -208,8 +218,21 @@ RETRIEVERS = {
         "together.",
         uses_bm25=True,
         needs_reranker=True,
+        pairs=RERANK_DEPTH,
+    ),
+    "reader": Retriever(
+        reader,
+        "hybrid, reordered by the reader",
+        "The best 16 of hybrid (scores weighted), reordered by how well words of each answer the question.",
+        uses_bm25=True,
+        pairs=READER_DEPTH,
     ),
 }
+
+
+def pair_model(name: str, model: Model) -> Reranker | Reader | None:
+    """Return what reads pairs of question and chunk for one of `RETRIEVERS`; None without a cross-encoder."""
+    return shipped_reader(model.as_encoder) if name == "reader" else model.reranker
 
 
 def usable_retrievers(model: Model) -> list[str]:
@@ -241,7 +264,7 @@ def retriever_scores(
     Returns float32 ``(n_questions, n_chunks)``: larger is better, of equal scores the first chunk is.
     ``-inf`` is a chunk not found, as by ``"bm25"`` where it shares no word with the question. ``inputs`` may
     cache the array: do not write into it. ``on_progress`` is called by ``"maxsim"`` with chunks read and to
-    read, by ``"cross-encoder"`` with pairs.
+    read, by ``"cross-encoder"`` and ``"reader"`` with pairs.
     """
     check_retriever(name)
     return RETRIEVERS[name].scores(inputs, options, on_progress)
