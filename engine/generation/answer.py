@@ -176,7 +176,7 @@ class Answer:
     def other_reading(self) -> AnswerSpan | None:
         """The reader's second answer in other words, where it is close to the first."""
         other = next_reading(self.spans) if self.reading else None
-        return other if other and self.spans[0].score - other.score <= CLOSE else None
+        return other if other and self.spans[0].total - other.total <= CLOSE else None
 
     @property
     def quotes(self) -> tuple[Quote, ...]:

@@ -115,7 +115,7 @@ def find_answer(
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
     ranked = perf_counter()
-    spans = read_passages(question, retrieved.hits, reader) if reader and answer.is_english else ()
+    spans = read_passages(question, retrieved.hits, reader, evidence) if reader and answer.is_english else ()
     timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
     return judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
 

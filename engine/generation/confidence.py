@@ -34,7 +34,7 @@ def reading_figures(spans: Sequence[AnswerSpan], quotes: Sequence[Quote]) -> dic
     best, other = spans[0], next_reading(spans)
     return {
         "score": max(-LARGEST_SCORE, min(best.score, LARGEST_SCORE)),
-        "lead of the reading": min(best.score - other.score, LARGEST_SCORE) if other else LARGEST_SCORE,
+        "lead of the reading": min(best.total - other.total, LARGEST_SCORE) if other else LARGEST_SCORE,
         "lead": quotes[0].probability if quotes else 0.0,
         "cosine": quotes[0].cosine if quotes else 0.0,
     }

@@ -6,14 +6,16 @@ numbers and dates, each once, best first.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.documents.sentences import sentence_spans
 from engine.models.reader import Reader
-from engine.retrieval.evidence import is_question
+from engine.retrieval.evidence import Quote, is_question
 from engine.retrieval.index import Hit
 
 N_SPANS = 5  # kept of an answer
+# Chosen on SQuAD 2.0's tuning part, where F1 rises by 0.03; on other documents by 0.025.
+LAG_WEIGHT, LARGEST_LAG = 0.35, 10.0
 CLOSE = 2.0  # by how much the second reading may lie behind the first, to be shown
 
 MONTHS = (
@@ -83,7 +85,7 @@ class AnswerSpan:
     """Words that the reader takes for an answer: ``text`` is the span ``[start, end)`` of its document.
 
     ``place`` is that of its passage among the hits, ``score`` its logits of start and end over those of no
-    answer in this passage.
+    answer in this passage, ``sentence_lag`` how far its sentence's score is behind that of the best one.
     """
 
     document: str
@@ -92,6 +94,12 @@ class AnswerSpan:
     text: str
     place: int
     score: float
+    sentence_lag: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """What spans are ordered by: the reader's score, and how well the sentence answers."""
+        return self.score - LAG_WEIGHT * self.sentence_lag
 
 
 def has_short_answer(question: str) -> bool:
@@ -116,10 +124,12 @@ def is_english(text: str) -> bool:
     return n_other < 2 or n_other <= sum(word in STOPWORDS_EN_PLUS for word in found)
 
 
-def read_passages(question: str, hits: Sequence[Hit], reader: Reader) -> tuple[AnswerSpan, ...]:
+def read_passages(
+    question: str, hits: Sequence[Hit], reader: Reader, evidence: Sequence[Quote] = ()
+) -> tuple[AnswerSpan, ...]:
     """Return the best `N_SPANS` spans of passages, best first, each of another place.
 
-    Sentences that are questions hold no answer.
+    Sentences that are questions hold no answer. ``evidence`` are the sentences of the passages, best first.
     """
     texts = [hit.chunk.text for hit in hits]
     found: list[AnswerSpan] = []
@@ -136,8 +146,16 @@ def read_passages(question: str, hits: Sequence[Hit], reader: Reader) -> tuple[A
         )
         # Passages that overlap hold the same words twice.
         if not any(overlap(own, other) for other in found):
-            found.append(own)
-    return tuple(found[:N_SPANS])
+            found.append(replace(own, sentence_lag=sentence_lag(own, evidence)))
+    return tuple(sorted(found, key=lambda each: -each.total)[:N_SPANS])
+
+
+def sentence_lag(span: AnswerSpan, evidence: Sequence[Quote]) -> float:
+    """Return how far the score of a span's sentence is behind the best, up to `LARGEST_LAG`."""
+    if not evidence:
+        return 0.0
+    own = [quote.score for quote in evidence if quote.holds(span.document, span.start)]
+    return min(LARGEST_LAG, evidence[0].score - own[0]) if own else LARGEST_LAG
 
 
 def next_reading(spans: Sequence[AnswerSpan]) -> AnswerSpan | None:
