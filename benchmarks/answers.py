@@ -45,6 +45,7 @@ from engine.generation.passage_search import retrieve
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
+from engine.models.reader import shipped_reader
 from engine.retrieval.evidence import FEATURES, Quote, find_evidence
 from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_of
@@ -58,6 +59,7 @@ PLAIN = AnswerSettings(
     context="passages",
     answer_threshold=0,
     refuse_threshold=0,
+    write=True,
     check=False,
 )
 
@@ -85,7 +87,7 @@ def answered(
     question: str,
 ) -> Answer:
     """Answer a question; with the settings `PLAIN` the text alone counts."""
-    answer = ask(question, index, encoder, writer, settings, null_scores)
+    answer = ask(question, index, encoder, writer, settings, null_scores, reader=shipped_reader(encoder))
     return text_alone(answer) if settings is PLAIN else answer
 
 
@@ -153,7 +155,7 @@ def fitted(encoder: Encoder, writer: Writer) -> Result:
     usable = [
         (np.array([each.features for each in found]), right) for found, right in examples if right.any()
     ]
-    every_search = replace(DEFAULT_ANSWER, search=SearchSettings(min_relevance=0))
+    every_search = replace(DEFAULT_ANSWER, search=SearchSettings(min_relevance=0), write=True)
     given = [ask(each.text, index, encoder, writer, every_search, null_scores) for each in tuning]
     rows = [score_answer(question, answer, 0.0) for question, answer in zip(tuning, given, strict=True)]
     figures = [quote_figures(a.question, a.evidence, a.text, N_QUOTES) for a in given]

@@ -15,13 +15,13 @@ from statistics import mean
 from benchmarks.answers import PAGES, figures_of, index_of, interval
 from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
-from engine import Decoder, Encoder
+from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.splitters import DEFAULT_SPLITTING
 from engine.evaluation.answers import ANSWER_METRICS, AnswerQuestion, AnswerRow, ShortAnswer, score_answer
 from engine.generation.answering import ask
 from engine.generation.conversation import Turn, follow_up
-from engine.generation.writer import Writer
+from engine.models.reader import shipped_reader
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 
@@ -63,7 +63,8 @@ def load_follow_ups() -> list[FollowUp]:
 
 def run(arguments: Namespace) -> Result:
     """Ask every question in three ways."""
-    encoder, writer = Encoder.load(), Writer(Decoder.load())
+    encoder = Encoder.load()
+    reader = shipped_reader(encoder)
     indexes = {folder: index_of(folder, encoder, DEFAULT_SPLITTING) for folder in (BUNDLED_CORPUS, PAGES)}
     pages = {path.name for path in PAGES.iterdir()}
     every = load_follow_ups()
@@ -71,17 +72,17 @@ def run(arguments: Namespace) -> Result:
     rows: dict[tuple[str, bool, str], list[AnswerRow]] = {}
     for number, each in enumerate(every, start=1):
         index, null_scores = indexes[PAGES if each.question.document in pages else BUNDLED_CORPUS]
-        read, turns = with_topic(each, index, encoder, writer, null_scores)
+        read, turns = with_topic(each, index, encoder, null_scores)
         half = each.question.half
         told[half].append((read != each.question.text) == each.needs_topic)
         for way, text in {AS_TYPED: each.question.text, WITH_TOPIC: read, BY_HAND: each.standalone}.items():
             kept = turns if way == WITH_TOPIC else ()
-            answer = ask(text, index, encoder, writer, null_scores=null_scores, turns=kept)
+            answer = ask(text, index, encoder, null_scores=null_scores, turns=kept, reader=reader)
             scored = score_answer(each.question, answer, 0.0)
             rows.setdefault((way, each.needs_topic, half), []).append(scored)
         say(f"{number} of {len(every)}")
     return {
-        "workload": f"{len(every)} questions of conversations, {encoder.name} and {writer.name}",
+        "workload": f"{len(every)} questions of conversations, {encoder.name}",
         "ours": {"told_apart": {half: mean(right) for half, right in told.items()}},
         "peers": {
             way: {half: columns(rows, way, half) for half in HALVES}
@@ -91,10 +92,10 @@ def run(arguments: Namespace) -> Result:
 
 
 def with_topic(
-    each: FollowUp, index: Index, encoder: Encoder, writer: Writer, null_scores: NullScores
+    each: FollowUp, index: Index, encoder: Encoder, null_scores: NullScores
 ) -> tuple[str, tuple[Turn, ...]]:
     """Ask the question before, and return what the next one is read as."""
-    before = ask(each.before, index, encoder, writer, null_scores=null_scores)
+    before = ask(each.before, index, encoder, null_scores=null_scores, reader=shipped_reader(encoder))
     turn = Turn(each.before, before.shown_text)
     return follow_up(each.question.text, [turn], index, encoder, null_scores)
 
