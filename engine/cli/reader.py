@@ -18,6 +18,7 @@ from engine.cli.options import EncoderOption, JsonOption, check_folder_of, whole
 from engine.cli.printing import StatusLine, print_json, say
 from engine.errors import InputError
 from engine.models.encoder import Encoder
+from engine.models.reader import Reader
 from engine.training.reading.articles import read_squad
 from engine.training.reading.examples import ReadingSet, kind_counts, reading_set, sample
 from engine.training.reading.loop import (
@@ -31,7 +32,7 @@ from engine.training.reading.loop import (
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted, readable_time
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT, READER = "checkpoint.safetensors", "reader.safetensors"
 HELD_OUT = 45  # every such article is held out
 N_MEASURED = 300  # examples of it that are read each time
 MEASURE_EVERY = 500  # updates
@@ -45,7 +46,9 @@ def train_reader(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE…", help="Questions in SQuAD's format, .json or .json.gz.")
     ],
-    output: Annotated[Path, typer.Option(help=f"The folder of {CHECKPOINT}; made where there is none.")],
+    output: Annotated[
+        Path, typer.Option(help=f"The folder of {CHECKPOINT} and {READER}; made where there is none.")
+    ],
     tune: Annotated[
         Path | None, typer.Option(help="A file that is not trained on: its F1 is shown as well.")
     ] = None,
@@ -76,15 +79,15 @@ def train_reader(
     ] = DEFAULTS.seed,
     start: Annotated[
         Path | None,
-        typer.Option("--from", help="A checkpoint whose weights are taken, with a fresh optimiser."),
+        typer.Option("--from", help=f"A {READER} to train on, with a fresh optimiser."),
     ] = None,
     model: EncoderOption = DEFAULT_ENCODER,
     as_json: JsonOption = False,
 ) -> None:
     """Train a reader, which marks the answer in a passage, on questions with answers.
 
-    Every 45th article is held out, and its F1 shown. A checkpoint is written every five minutes, at the end
-    and on Ctrl-C; the same command goes on from it.
+    Every 45th article is held out, and its F1 shown. A checkpoint and the reader are written every five
+    minutes, at the end and on Ctrl-C; the same command goes on from the checkpoint.
     """
     passes = tuple(whole_number("--crops", part.strip()) for part in crops.split(","))
     if min(passes) < 1:
@@ -125,7 +128,7 @@ def train_reader(
 
 
 def begin(path: Path, start: Path | None, encoder: Encoder, settings: ReadingSettings) -> ReadingState:
-    """Return the state of the folder's checkpoint, else of the given one's weights, else a fresh one."""
+    """Return the state of the folder's checkpoint, else of the given reader, else a fresh one."""
     state = ReadingState.fresh(encoder, settings)
     if path.exists():
         state.load(path)
@@ -133,7 +136,7 @@ def begin(path: Path, start: Path | None, encoder: Encoder, settings: ReadingSet
         if start is not None:
             say(f"--from {start} is not read, as {path} is there")
     elif start is not None:
-        state.load_weights(start)
+        state = ReadingState.of(Reader.load(start, encoder), settings)
         say(f"Starting from the weights of {start}")
     return state
 
@@ -162,7 +165,7 @@ def run(
                 report.update == report.n_updates,
             )
             if now - saved > SAVE_S:
-                save(state, path)
+                save(state, path, encoder)
                 saved = now
             if report.update % MEASURE_EVERY == 0:
                 for name, each in measured.items():
@@ -170,7 +173,7 @@ def run(
             if stopped.is_set() or now - began > most_s:
                 break
         if report is not None:
-            save(state, path)
+            save(state, path, encoder)
     return report is None or report.update == report.n_updates
 
 
@@ -186,10 +189,11 @@ def stop_signals() -> Iterator[Event]:
             signal.signal(each, handler)
 
 
-def save(state: ReadingState, path: Path) -> None:
-    """Write a checkpoint; raise `InputError` where it cannot be written, with the one before still there."""
+def save(state: ReadingState, path: Path, encoder: Encoder) -> None:
+    """Write a checkpoint and the reader; raise `InputError` where that fails, and those before stay."""
     try:
         state.save(path)
+        state.reader(encoder).save(path.with_name(READER))
     except OSError as error:
         kept = f"the one before stays in {path}" if path.exists() else "nothing is saved"
         raise InputError(
@@ -221,5 +225,6 @@ def quality_in_words(name: str, found: ReadingQuality) -> str:
 def next_step(path: Path, state: ReadingState, finished: bool) -> str:
     """Return the line at the end that says what to do next."""
     if finished:
-        return f"Trained: {path} has the weights; train on from them with --from {path} and another --output"
+        reader = path.with_name(READER)
+        return f"Trained: {reader} is the reader; train on from it with --from {reader} and another --output"
     return f"Stopped at update {state.moments.n_updates:,}: run the same command again to go on from {path}"

@@ -12,11 +12,11 @@ import numpy as np
 
 from engine.atomic_write import write_atomically
 from engine.errors import InputError, ModelFileError
-from engine.kernels.primitives import best_primitives, encoder_training
-from engine.layers.tracing import Array
-from engine.models.bert import encoder_forward
+from engine.kernels.primitives import encoder_training
+from engine.layers.linear import Linear
 from engine.models.encoder import Encoder
 from engine.models.parallel import run_parallel
+from engine.models.reader import Reader, Window, window_spans
 from engine.training.backward.encoder import layer_parameters, with_parameters
 from engine.training.checkpoint_file import file_bytes, read_trees
 from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
@@ -25,7 +25,6 @@ from engine.training.reading.passes import HEAD, init_head, loss_and_gradients
 from engine.weights.tensors import read_header
 
 N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
-LONGEST_ANSWER = 24  # tokens
 SMOOTHING = 0.97  # weight of the losses so far in their running mean
 
 
@@ -107,10 +106,18 @@ class ReadingState:
             raise ModelFileError(f"{path}: {error}") from error
         self.loss = header.loss
 
-    def load_weights(self, path: Path) -> None:
-        """Start from the weights of a checkpoint of the same sizes, with a fresh optimiser."""
-        self.load(path)
-        self.moments, self.loss = no_moments(self.params), None
+    @classmethod
+    def of(cls, reader: Reader, settings: ReadingSettings) -> "ReadingState":
+        """Return the layers and the head of a reader, with a fresh optimiser."""
+        params = layer_parameters(reader.weights, settings.n_last)
+        params |= {f"{HEAD}.{name}": np.array(array) for name, array in reader.head._asdict().items()}
+        return cls(params, no_moments(params))
+
+    def reader(self, encoder: Encoder) -> Reader:
+        """Return the reader as it is by now, a copy."""
+        layers = {name: array for name, array in self.params.items() if not name.startswith(HEAD)}
+        head = Linear(self.params[f"{HEAD}.weight"].copy(), self.params[f"{HEAD}.bias"].copy())
+        return Reader.of(encoder, with_parameters(encoder.weights, layers), head)
 
 
 def learning_rate(update: int, n_updates: int, settings: ReadingSettings, start_decay: int = 0) -> float:
@@ -217,22 +224,16 @@ class ReadingQuality:
 
 def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size: int = 16) -> ReadingQuality:
     """Read questions that were held out, each with its passage."""
-    weights = with_parameters(
-        encoder.weights, {name: array for name, array in state.params.items() if not name.startswith(HEAD)}
-    )
-    weight, bias = state.params[f"{HEAD}.weight"], state.params[f"{HEAD}.bias"]
-    scores = list[float]()
+    reader, scores = state.reader(encoder), list[float]()
     margins: tuple[list[float], list[float]] = [], []  # of questions with and without an answer
     n_longest = max(map(len, found.passages))
     for batch in batches(found, encoder.tokenizer, batch_size, n_longest, 0, 0):
-        hidden = encoder_forward(
-            batch.sequences, weights, encoder.config, ops=best_primitives(), type_ids=batch.types
-        )
-        rows = zip(batch.sequences, batch.types, batch.targets, hidden, strict=True)
-        for ids, types, target, states in rows:
-            logits = states @ weight.T + bias  # (n_tokens, 2)
-            first = types.index(1)
-            start, end, score = best_span(logits[first:-1])
+        pairs = zip(batch.sequences, batch.types, strict=True)
+        windows = [Window(0, ids, types, types.index(1), []) for ids, types in pairs]
+        for window, target, logits in zip(windows, batch.targets, reader.logits(windows), strict=True):
+            ids, first = window.ids, window.first
+            passage = logits[first:-1]  # (n_tokens, 2)
+            [(start, end, score)] = window_spans(passage, np.ones(len(passage), bool), 1)
             margins[int(target[0] == 0)].append(score - float(logits[0].sum()))
             if target[0]:
                 found_ids, wanted = ids[first + start : first + end + 1], ids[target[0] : target[1] + 1]
@@ -242,16 +243,6 @@ def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size
     refused = float((without < 0).mean()) if len(without) else None
     auc = float((answered[:, None] > without[None]).mean()) if scores and len(without) else None
     return ReadingQuality(len(found.examples), len(without), f1, refused, auc)
-
-
-def best_span(logits: Array) -> tuple[int, int, float]:
-    """Return the first and last token of the best answer, and its score: that of its start and its end."""
-    n = len(logits)
-    totals = logits[:, None, 0] + logits[None, :, 1]  # (start, end)
-    distance = np.arange(n)[None, :] - np.arange(n)[:, None]
-    totals = np.where((distance >= 0) & (distance < LONGEST_ANSWER), totals, -np.inf)
-    start, end = np.unravel_index(int(totals.argmax()), totals.shape)
-    return int(start), int(end), float(totals[start, end])
 
 
 def token_f1(found: Sequence[int], wanted: Sequence[int]) -> float:

@@ -44,7 +44,15 @@ def test_a_stopped_run_goes_on_and_says_what_to_do_next(command, questions, tmp_
     assert (second["checkpoint"], second["finished"]) == (str(path), True)
     assert second["updates"] == 2
     assert second["quality"].keys() == {"held out", "tune"}
-    other = run(*command[:3], tmp_path / "other", *command[4:], "--from", path, "--updates", 1)
+    other = run(
+        *command[:3],
+        tmp_path / "other",
+        *command[4:],
+        "--from",
+        path.with_name("reader.safetensors"),
+        "--updates",
+        1,
+    )
     assert "Starting from the weights" in other.stderr
     assert other.stdout.splitlines()[-1].startswith("Trained: ")
 
@@ -95,7 +103,7 @@ def test_offsets_that_do_not_match_are_refused(command, questions):
         (("--crops", "24,many"), "--crops has 'many'"),
         (("--crops", "0"), "--crops has 0"),
         (("--layers", 99), "has 6"),
-        (("--from", "nowhere"), "nowhere cannot be read"),
+        (("--from", "nowhere"), "there is no reader at nowhere"),
         (("--start-decay", 10**6), "the decay cannot start at update 1000000"),
     ],
 )

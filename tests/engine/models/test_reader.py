@@ -23,6 +23,7 @@ from engine.models.reader import (
     Scores,
     Window,
     best_spans,
+    window_spans,
 )
 from engine.weights.tensors import HEADER_KEY
 
@@ -259,3 +260,10 @@ def test_a_trace_ends_with_the_logits_of_the_first_window(reader):
     assert len(trace["tokens"]) == len(window.ids)
     assert trace["layers.5.attention.weights"].shape == (12, len(window.ids), len(window.ids))
     np.testing.assert_allclose(trace["logits"], reader.logits([window])[0], atol=1e-5)
+
+
+def test_the_best_span_is_that_of_all_pairs_in_order():
+    logits = np.random.default_rng(0).normal(size=(40, 2))
+    [(start, end, score)] = window_spans(logits, np.ones(40, bool), 1)
+    spans = [(logits[i, 0] + logits[j, 1], i, j) for i in range(40) for j in range(i, min(i + 24, 40))]
+    assert (score, start, end) == max(spans)

@@ -11,6 +11,7 @@ import pytest
 from engine import Encoder
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
+from engine.models.reader import Reader
 from engine.training.reading.articles import Asked, most_given, read_squad, with_headings
 from engine.training.reading.examples import (
     KINDS,
@@ -25,7 +26,6 @@ from engine.training.reading.examples import (
 from engine.training.reading.loop import (
     ReadingSettings,
     ReadingState,
-    best_span,
     learning_rate,
     quality,
     train,
@@ -357,15 +357,14 @@ def test_the_decay_is_the_last_share_of_what_remains():
     assert [learning_rate(n, 1000, settings, 600) for n in (750, 900, 950, 1000)] == [1, 1, 0.5, 0]
 
 
-def test_weights_of_a_checkpoint_start_with_a_fresh_optimiser(found, encoder, tmp_path):
+def test_training_goes_on_from_a_reader_with_a_fresh_optimiser(found, encoder, tmp_path):
     state = ReadingState.fresh(encoder, SETTINGS)
     list(islice(train(state, found, encoder, SETTINGS), 2))
-    state.save(tmp_path / "checkpoint")
-    other = ReadingState.fresh(encoder, SETTINGS)
-    other.load_weights(tmp_path / "checkpoint")
+    state.reader(encoder).save(tmp_path / "reader")
+    other = ReadingState.of(Reader.load(tmp_path / "reader", encoder), SETTINGS)
     assert other.moments.n_updates == 0
     for name, array in state.params.items():
-        np.testing.assert_array_equal(other.params[name], array)
+        np.testing.assert_allclose(other.params[name], array, atol=np.abs(array).max() / 250)
         assert not other.moments.mean[name].any()
 
 
@@ -395,10 +394,3 @@ def test_training_learns_the_answers(found, encoder):
     answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
     alone = quality(state, answers, encoder)
     assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
-
-
-def test_the_best_span_is_that_of_all_pairs_in_order(found):
-    logits = np.random.default_rng(0).normal(size=(40, 2))
-    start, end, score = best_span(logits)
-    spans = [(logits[i, 0] + logits[j, 1], i, j) for i in range(40) for j in range(i, min(i + 24, 40))]
-    assert (score, start, end) == max(spans)
