@@ -4,7 +4,7 @@ The bundled questions with known short answers, in two halves: settings were cho
 is only reported. Ten pages in the style of annual reports and biomedical papers, on which nothing was chosen,
 check that the settings do not fit the bundled documents alone.
 
-Beside them, the text that the same model writes from whole passages found by vectors, shown as it is. With
+Beside them, the text that a language model writes from whole passages found by vectors, shown as it is. With
 ``--fit`` the weights of the sentences (`engine.retrieval.evidence`) and of the confidence
 (`engine.generation.confidence`) are computed anew from the first half, and printed.
 """
@@ -230,6 +230,7 @@ def table(result: Result) -> Table:
     rows = [
         [f"{metric.label} (of {metric.of})", *(interval(each, key) for each in columns.values())]
         for key, metric in ANSWER_METRICS.items()
+        if key in columns[REPORTED]
     ]
     for label, key in (("first quote after", "until_quotes_s"), ("answer after", "seconds")):
         rows.append([label, *(f"{each[key]:.2f} s" for each in columns.values())])
