@@ -34,7 +34,6 @@ from engine.generation.confidence import (
     confidence_of,
     reading_figures,
 )
-from engine.generation.reading import has_short_answer
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.layers.tracing import Array
 from engine.models.reader import Reader
@@ -141,7 +140,7 @@ def figures_of(rows: Sequence[Read], weights: Mapping[str, float]) -> Result:
     """Return the figures of a set: those of questions with an answer, of refusals, and of the confidence."""
     rows = [row for row in rows if row.answer.spans]
     answerable = [row for row in rows if row.asked.answers]
-    short = [row for row in rows if has_short_answer(row.asked.text)]
+    short = [row for row in rows if row.answer.best_span]
     confidence = {id(row): confidence_of(row.figures, dict(weights)) for row in short}
     shown = [row for row in short if confidence[id(row)] >= DEFAULT_ANSWER_THRESHOLD]
     of_kind = {
@@ -182,7 +181,7 @@ def calibration_error(confidence: Array, right: Array) -> float:
 
 def fitted(rows: Sequence[Read]) -> dict[str, float]:
     """Compute the weights of the confidence from a set that is read."""
-    short = [row for row in rows if row.answer.spans and has_short_answer(row.asked.text)]
+    short = [row for row in rows if row.answer.best_span]
     return confidence_weights([row.figures for row in short], [row.is_right for row in short])
 
 

@@ -8,7 +8,7 @@ from engine.generation.checks import CheckedSentence
 from engine.generation.confidence import AnswerStatus
 from engine.generation.generated_token import FinishReason
 from engine.generation.prompt import Prompt, Source
-from engine.generation.reading import CLOSE, AnswerSpan, has_short_answer, is_english, next_reading
+from engine.generation.reading import CLOSE, AnswerSpan, answers_in_words, is_english, next_reading
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
@@ -169,8 +169,13 @@ class Answer:
     @property
     def reading(self) -> AnswerSpan | None:
         """The words that the reader takes for the answer; None where no few words are one."""
-        is_given = self.spans and self.judged.status != "refused" and has_short_answer(self.question)
-        return self.spans[0] if is_given else None
+        return self.best_span if self.judged.status != "refused" else None
+
+    @property
+    def best_span(self) -> AnswerSpan | None:
+        """The reader's best span, also where it is refused; None where no few words can answer."""
+        best = self.spans[0] if self.spans else None
+        return best if best and answers_in_words(self.question, best) else None
 
     @property
     def other_reading(self) -> AnswerSpan | None:

@@ -33,7 +33,7 @@ from engine.generation.decoder import Decoder
 from engine.generation.passage_search import retrieve
 from engine.generation.passages import ids_without, without_thinking
 from engine.generation.prompt import Prompt, assemble_prompt
-from engine.generation.reading import has_short_answer, read_passages
+from engine.generation.reading import read_passages
 from engine.generation.sentences import sentences_of
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.streamed_text import StreamedText, ignore, read_stream
@@ -122,7 +122,7 @@ def find_answer(
 
 def judged(answer: Answer, settings: AnswerSettings) -> Answer:
     """Return an answer with its confidence and status."""
-    if answer.spans and has_short_answer(answer.question):
+    if answer.best_span:
         figures, weights = reading_figures(answer.spans, answer.evidence), READING_WEIGHTS
     else:
         figures = quote_figures(answer.question, answer.evidence, answer.text, N_QUOTES)

@@ -54,18 +54,24 @@ POLITE = re.compile(
     r"|(?:please )?tell (?:me|us)|i (?:want|would like) to know) ",
     re.IGNORECASE,
 )
-# Questions whose answer is a yes or a no, a reason, a way, or a list: no few words of a passage.
-NO_SPAN = re.compile(
+# Questions whose answer is a yes or a no, or a list: no few words of a passage.
+YES_NO_OR_LIST = re.compile(
     r"(?:(?:and|but|so|then|also),? )?(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|"
     r"should|will|would|has|have|had)\b(?!.*\bor\b)"
     r"|(?:if|whether)\b(?!.*,)"
-    r"|.*\b(?:why|how come|for what reasons?)\b"
-    r"|(?:.* )?how (?:do|does|did|can|could|should|would|is|are|was|were|to|will|must)\b"
-    r"|how (?:it|the|this|that|they|i|we)\b"
     r"|(?:please )?(?:list|describe|explain|summari[sz]e|compare|discuss|outline|name all|what are all)\b"
     r"|what (?:is|are|was|were) the (?:steps|differences?|reasons?|advantages|disadvantages|requirements)\b",
     re.IGNORECASE,
 )
+
+# Those whose answer is a reason or a way, which a clause of a passage says at best.
+REASON_OR_WAY = re.compile(
+    r".*\b(?:why|how come|for what reasons?)\b"
+    r"|(?:.* )?how (?:do|does|did|can|could|should|would|is|are|was|were|to|will|must)\b"
+    r"|how (?:it|the|this|that|they|i|we)\b",
+    re.IGNORECASE,
+)
+REASON_SCORE = 5.0  # of the reader, from which on half of such answers are right
 
 WORD, LATIN = re.compile(r"[^\W\d_]+"), re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
 # The commonest words of eleven languages that are written in Latin letters, without those of English.
@@ -104,7 +110,16 @@ class AnswerSpan:
 
 def has_short_answer(question: str) -> bool:
     """Whether a few words can answer a question: not those of yes or no, of reasons, ways and lists."""
-    return NO_SPAN.match(POLITE.sub("", question.strip(), 1)) is None
+    asked = POLITE.sub("", question.strip(), 1)
+    return YES_NO_OR_LIST.match(asked) is None and REASON_OR_WAY.match(asked) is None
+
+
+def answers_in_words(question: str, span: AnswerSpan) -> bool:
+    """Whether the reader's words answer a question: a reason or a way only where their score is high."""
+    if YES_NO_OR_LIST.match(POLITE.sub("", question.strip(), 1)):
+        return False
+    is_clause = span.score >= REASON_SCORE and any(map(str.isalpha, span.text))
+    return is_clause or has_short_answer(question)
 
 
 def is_english(text: str) -> bool:

@@ -12,7 +12,7 @@ from engine.documents.document import Document
 from engine.generation.answer import Answer, Judged
 from engine.generation.checks import CheckedSentence
 from engine.generation.prompt import Source
-from engine.generation.reading import AnswerSpan, has_short_answer
+from engine.generation.reading import AnswerSpan
 from engine.generation.server import Server
 from pages.ask.excerpts import Excerpt, excerpt_html, excerpt_source, excerpts, words_and_quotes, words_in
 from ui.asking import THOUGHT_ICON, Asked, sentence_of, text_button
@@ -91,7 +91,7 @@ def show_found(
     if not answer.is_english:
         report.caption(NOT_ENGLISH)
     show_status(report, answer.judged)
-    if status != "refused" and not has_short_answer(answer.question):
+    if status != "refused" and answer.spans and not answer.best_span:
         report.caption(NO_SHORT_ANSWER)
     if not words:
         show_excerpts(report, excerpts(quotes, documents, sources))

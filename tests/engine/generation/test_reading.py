@@ -15,6 +15,7 @@ from engine.generation.confidence import READING_WEIGHTS, confidence_of, reading
 from engine.generation.reading import (
     N_SPANS,
     AnswerSpan,
+    answers_in_words,
     has_short_answer,
     next_reading,
     question_spans,
@@ -109,6 +110,20 @@ def test_the_next_reading_says_something_else():
     assert next_reading([first]) is next_reading([]) is None
 
 
+def test_a_reason_is_given_in_words_where_the_reader_is_sure():
+    why, yes_no = "Why was the harbour closed?", "Was the harbour closed?"
+    sure, unsure, number = (
+        span("because of ice", 0, 6.0),
+        span("because of ice", 0, 4.0),
+        span("1891", 0, 9.0),
+    )
+    assert answers_in_words(why, sure)
+    assert not answers_in_words(why, unsure)
+    assert not answers_in_words(why, number)
+    assert not answers_in_words(yes_no, sure)
+    assert answers_in_words("When was it closed?", unsure)
+
+
 def test_sentences_that_are_questions_are_found():
     text = "It is old. When was it built? (Who knows?) It was built in 1891."
     found = [text[start:end].strip() for start, end in question_spans(text)]
@@ -184,10 +199,10 @@ def test_an_answer_is_read_judged_and_quoted_without_a_language_model(answer):
 
 
 def test_what_a_few_words_do_not_answer_is_quoted(answer):
-    found = answer("Why was the Vardholm tower finished?")
+    found = answer("Was the Vardholm tower finished?")
     assert found.spans
     assert found.reading is found.other_reading is None
-    assert found.judged.confidence == answer("Why was the Vardholm tower finished?", None).judged.confidence
+    assert found.judged.confidence == answer("Was the Vardholm tower finished?", None).judged.confidence
     without = answer(reader=None)
     assert (without.spans, without.reading, without.timed.reader_s) == ((), None, pytest.approx(0, abs=1e-3))
     assert without.quotes[0].text == DOCUMENTS["tower.md"]
@@ -251,7 +266,7 @@ def test_the_json_has_the_words_with_their_place_or_null(answer):
     assert content["timings"]["reader_s"] > 0
     for other in (
         answer(answer_threshold=1, refuse_threshold=1),
-        answer("Why was the Vardholm tower finished?"),
+        answer("Was the Vardholm tower finished?"),
         answer(reader=None),
     ):
         assert answer_json(other)["answer"] is answer_json(other)["other_answer"] is None
