@@ -263,6 +263,9 @@ def table(result: Result) -> Table:
     rows.append(
         ["milliseconds of the reader", *(f"{1000 * each['reader_s']:.0f}" for each in columns.values())]
     )
+    for tenth in range(10):
+        cells = [tenth_in_words(each["reliability"], tenth) for each in columns.values()]
+        rows.append([f"said {tenth / 10:.1f} to {(tenth + 1) / 10:.1f}, right", *cells])
     for peer, by_set in result["peers"].items():
         cells = [
             f"{each['f1']:.3f} (reader {each['f1_of_the_reader']:.3f}) of {each['n_questions']}"
@@ -271,6 +274,12 @@ def table(result: Result) -> Table:
         rows.append([f"F1 of {peer}", *cells])
     rows += [[f"weight: {name}", f"{value:.3f}"] for name, value in result.get("fit", {}).items()]
     return Table(["", *columns], rows)
+
+
+def tenth_in_words(reliability: Sequence[Sequence[float]], tenth: int) -> str:
+    """Return the share that is right of the answers whose confidence is in a tenth, and how many they are."""
+    own = [(share, n) for sure, share, n in reliability if min(int(10 * sure), 9) == tenth]
+    return f"{own[0][0]:.2f} of {own[0][1]:.0f}" if own else ""
 
 
 def add_options(parser: ArgumentParser) -> None:
