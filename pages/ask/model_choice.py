@@ -1,4 +1,4 @@
-"""The choice of the model that writes a text where one is asked for: the built-in decoder, another one, or a server."""
+"""The choice of the model that writes a text on request: the built-in decoder, another one, or a server."""
 
 import streamlit as st
 
