@@ -66,6 +66,9 @@ def own_answer(page: Page, url: str) -> None:
     visit(page, url)
     add_pages(page)
     ask_question(page, "How long did Northvale's bakery employees stay on strike?")
+    page.get_by_role("button", name="write it in sentences").click()
+    page.get_by_role("tab", name="Exact prompt").wait_for()
+    settled(page)
 
 
 @scene

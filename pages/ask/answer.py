@@ -149,7 +149,7 @@ def show_next_steps(report: Report, answer: Answer, asked: Asked) -> None:
             hits = answer.retrieved.hits
             nearest = hits[0].chunk.document if hits else None
             open_diagnosis(answer.question, sentence.document if sentence else nearest)
-        if answer.text and st.button("Look inside", icon=":material/account_tree:"):
+        if answer.retrieved.relevant and st.button("Look inside", icon=":material/account_tree:"):
             st.switch_page("pages/inside/answer/page.py")
         if st.button("Find better settings", icon=":material/science:"):
             st.switch_page("pages/improve/settings/page.py")

@@ -1,4 +1,4 @@
-"""The choice of the model that writes the answers: the built-in decoder, another one, or a server."""
+"""The choice of the model that writes a text on request: the built-in decoder, another one, or a server."""
 
 import streamlit as st
 
@@ -14,10 +14,10 @@ BUILT_IN, ON_SERVER = "Built in (inspected)", "A server"
 
 
 def model_picker() -> Server | None:
-    """Draw the choice; return the server that writes the answers, None for the built-in decoder."""
+    """Draw the choice; return the server that writes the texts, None for the built-in decoder."""
     if offers_servers():
         writer = st.radio(
-            "Who writes the answer",
+            "Who writes a text",
             (BUILT_IN, ON_SERVER),
             captions=("NumPy, on this machine, every step open", "Ollama, vLLM, llama-server and the like"),
             key="writer",

@@ -45,20 +45,25 @@ def test_an_answer_is_shown_with_its_passages_prompt_timing_and_report_and_its_n
     wide.get_by_test_id("stButtonGroup").get_by_text(ANSWERED).click()
     expect(answer_of(wide).get_by_role("heading", name=ANSWERED, exact=True)).to_be_visible()
     settled(wide)
-    assert "CarbFix" in wide.locator("mark").first.inner_text()
+    found = answer_of(wide).locator("strong").first.inner_text()
+    assert found in wide.locator("mark").first.inner_text()
+    expect(open_tab(wide, "Timing").get_by_text("Find the words", exact=True)).to_be_visible()
     panel = open_tab(wide, "Sources")
     panel.get_by_text("How close is close?").click()
     expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
     assert_usable(wide)
     with wide.expect_download() as download:
         wide.get_by_role("button", name="Report (HTML)").click()
-    assert f"<h1>{ANSWERED}</h1>" in download.value.path().read_text()
+    report = download.value.path().read_text()
+    assert f"<h1>{ANSWERED}</h1>" in report
+    assert f"{found}</strong>" in report
     marks = open_tab(wide, "In the documents").locator("mark")
     marks.first.scroll_into_view_if_needed()
     box, text = (each.bounding_box() for each in (marks.first.locator("xpath=.."), marks.first))
     assert text["y"] < box["y"] + 200  # the text begins shortly before it
+    wide.get_by_role("button", name="write it in sentences").click()
     expect(open_tab(wide, "Exact prompt").get_by_text(f"{ANSWERED} Answer in one sentence.")).to_be_visible()
-    expect(open_tab(wide, "Timing").get_by_text("Generate answer", exact=True)).to_be_visible()
+    expect(open_tab(wide, "Timing").get_by_text("Generate text", exact=True)).to_be_visible()
     wide.get_by_role("button", name="It is right").click()
     expect(wide.get_by_text("Kept as a labelled question")).to_be_visible()
     wide.get_by_role("button", name="Why was it not found?").click()
@@ -78,6 +83,9 @@ def test_an_answer_goes_on_while_the_page_is_used_and_ends_with_stop_and_with_th
             yield event(chunk(text))
         yield from whole_answer()
 
+    open_section(wide, "Answer")
+    wide.get_by_test_id("stSidebar").get_by_text("Write a text by the language model too").click()
+    settled(wide)
     open_section(wide, "Model")
     wide.get_by_test_id("stSidebar").get_by_text("A server", exact=True).click()
     settled(wide)

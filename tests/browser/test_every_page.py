@@ -35,7 +35,7 @@ SHOWN = {
     "": {
         "Sources": "characters",
         "In the documents": "[1]",
-        "Timing": "Generate answer",
+        "Timing": "Generate text",
         "Exact prompt": ANSWERED,
     },
     "documents": {
@@ -114,10 +114,12 @@ FORMER = {
 
 @pytest.fixture(scope="module")
 def toured(kept_tab, app):
-    """A tab in which a question was answered from the shortest document."""
+    """A tab in which a question was answered from the shortest document, by a text too."""
     visit(kept_tab, app, search="inside_the_pipeline.md")
     kept_tab.get_by_test_id("stButtonGroup").get_by_text(ANSWERED).click()
     expect(kept_tab.get_by_role("tab", name="Sources")).to_be_visible()
+    kept_tab.get_by_role("button", name="write it in sentences").click()
+    expect(kept_tab.get_by_role("tab", name="Exact prompt")).to_be_visible()
     settled(kept_tab)
     return kept_tab
 

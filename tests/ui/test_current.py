@@ -32,7 +32,8 @@ def answered():
     from ui.asking import store_answer
 
     quotes = (SimpleNamespace(document="a.md", start=20, end=30),)
-    answer = st.session_state.setdefault("given", SimpleNamespace(quotes=quotes))
+    answer = st.session_state.setdefault("given", SimpleNamespace(quotes=quotes, reading=None))
+    st.session_state["asked"] = SimpleNamespace(documents={})
     store_answer(SimpleNamespace(result=lambda: answer))
 
 

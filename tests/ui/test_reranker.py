@@ -22,7 +22,7 @@ def load(source, app=None):
 def test_there_is_none_at_first():
     app = app_of(sidebar).run()
     assert "None is loaded." in said(app)
-    assert len(app.selectbox(key="retriever").options) == 6
+    assert len(app.selectbox(key="retriever").options) == 7
 
 
 def test_the_one_that_is_loaded_orders_the_chunks_and_its_time_is_told(reranker_folder):

@@ -49,6 +49,7 @@ def test_words_are_found_before_a_language_model_is_loaded_which_writes_on_reque
 
 def test_without_the_readers_file_it_is_said_once_and_sentences_are_quoted(monkeypatch, tmp_path):
     monkeypatch.setattr(Reader, "load", partial(Reader.load, tmp_path / "none"))
+    monkeypatch.setattr("engine.models.reader._shipped", [])
     shared_reader.clear()
     app = asked(app_file().run(), "What is the price of insulin for seniors on Medicare?")
     [line] = [plain(each.value) for each in app.warning]
