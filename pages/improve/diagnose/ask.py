@@ -214,30 +214,25 @@ class LabelledPassage:
 def ranked_labels(questions: tuple[Question, ...], search: Search) -> list[LabelledPassage]:
     """Rank the passages of labelled questions in the index; passages that no chunk contains are left out."""
     documents, index = search.documents, search.index
-    pairs = [(question, reference) for question in questions for reference in question.references]
-    holding = [holder(reference, question, documents) for question, reference in pairs]
-    places = [
-        Location(document.name, reference.start, reference.end)
-        for (_, reference), document in zip(pairs, holding, strict=True)
-    ]
-    asked = [
-        passage_question(question.text, place, document)
-        for (question, _), place, document in zip(pairs, places, holding, strict=True)
-    ]
-    row_of = {text: row for row, text in enumerate(dict.fromkeys(question.text for question in asked))}
+    asked: list[tuple[Question, Reference, Location, Question]] = []
+    for question in questions:
+        for reference in question.references:
+            document = holder(reference, question, documents)
+            place = Location(document.name, reference.start, reference.end)
+            target = passage_question(question.text, place, document)
+            asked.append((question, reference, place, target))
+    targets = [target for *_, target in asked]
+    row_of = {text: row for row, text in enumerate(dict.fromkeys(target.text for target in targets))}
     scores = all_scores(tuple(row_of), index, search.model, search.retriever, vector_cache(questions))
-    scores = scores[[row_of[question.text] for question in asked]]  # (n_pairs, n_chunks)
+    scores = scores[[row_of[target.text] for target in targets]]  # (n_asked, n_chunks)
     # A question names its document by its stem, which several may share; the passage is in one of them.
     names = np.array([chunk.document for chunk in index.chunks], object)  # (n_chunks,)
-    of_places = np.array([place.document for place in places], object)  # (n_pairs,)
-    in_document = of_places[:, None] == names  # (n_pairs, n_chunks)
-    relevant = relevance(asked, index.chunks) & in_document
+    of_places = np.array([place.document for _, _, place, _ in asked], object)  # (n_asked,)
+    relevant = relevance(targets, index.chunks) & (of_places[:, None] == names)  # (n_asked, n_chunks)
     reciprocal = reciprocal_rank(scores, relevant).tolist()
     return [
-        LabelledPassage(question, reference, place, round(1 / each) if each else None)
-        for (question, reference), place, each, is_cut in zip(
-            pairs, places, reciprocal, relevant.any(axis=1), strict=True
-        )
+        LabelledPassage(*one[:3], round(1 / each) if each else None)
+        for one, each, is_cut in zip(asked, reciprocal, relevant.any(axis=1), strict=True)
         if is_cut
     ]
 

@@ -307,13 +307,10 @@ def effects_of(key: str, metric: str, _experiment: Experiment) -> dict[str, list
     axes = [
         axis for axis in varied(row.configuration for row in rows) if axis != "k" or not METRICS[metric].at_k
     ]
-    effects = {}
+    effects, configurations = {}, _experiment.configurations
     for axis in axes if len(axes) > 1 else []:
         levels = [value_words(row.configuration, axis) for row in rows]
-        in_use, order = (
-            value_words(_experiment.configurations[0], axis),
-            values_in_order(_experiment.configurations, axis),
-        )
+        in_use, order = value_words(configurations[0], axis), values_in_order(configurations, axis)
         found = main_effects(values, levels, in_use if in_use in levels else levels[0])
         effects[axis] = sorted(found, key=lambda effect: order.index(str(effect.value)))
     return effects
