@@ -154,6 +154,7 @@ def test_ask_prints_the_words_that_answer_then_quotes_with_their_places(corpus):
 
 
 def test_without_the_readers_file_answers_are_quotes(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.models.reader._shipped", [])
     monkeypatch.setattr(Reader.load.__func__, "__defaults__", (tmp_path / "none.safetensors", None))
     result = run("ask", "When was the lighthouse painted?", "--corpus", corpus)
     [line] = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]

@@ -13,10 +13,13 @@ from engine.generation.answer_json import answer_json, found_answer_json
 from engine.generation.answering import ask
 from engine.generation.confidence import READING_WEIGHTS, confidence_of, reading_figures
 from engine.generation.reading import (
+    LAG_WEIGHT,
+    LARGEST_LAG,
     N_SPANS,
     AnswerSpan,
     answers_in_words,
     has_short_answer,
+    is_english,
     next_reading,
     question_spans,
     read_passages,
@@ -25,6 +28,7 @@ from engine.generation.reading import (
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.models.reader import Span
+from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
@@ -99,6 +103,25 @@ def test_questions_of_yes_and_no_of_reasons_ways_and_lists_have_no_short_answer(
     assert [each for each in asked if has_short_answer(each) is not is_short] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("When was the tower finished?", True),
+        ("Vardholm 1891", True),
+        ("name: Ada Holm | Oslo | 42", True),
+        ("The German word der, die or das is an article, and le is one of French.", True),
+        ("", True),
+        ("Wann wurde der Turm von Vardholm fertig?", False),
+        ("La tour est finie dans une ville que les gens aiment.", False),
+        ("¿Cuándo se terminó la torre de los ingenieros?", False),
+        ("塔はいつ完成しましたか", False),
+        ("Когда была закончена башня?", False),
+    ],
+)
+def test_other_languages_than_english_are_told(text, expected):
+    assert is_english(text) is expected
+
+
 def span(text, start=0, score=0.0, document="d.md"):
     return AnswerSpan(document, start, start + len(text), text, 0, score)
 
@@ -169,6 +192,25 @@ def test_a_place_keeps_its_best_score_where_widening_makes_two_spans_one():
     assert (only.text, only.score) == ("$1,250.00 a month", 3.0)
 
 
+def test_words_are_ordered_by_their_sentence_too():
+    text = "It was painted in 1932. It was finished in 1891."
+    [hit] = hits_of(text, (0, len(text)))
+    found = [Span(0, 18, 22, 5.0), Span(0, 43, 47, 4.5)]
+    reader = SimpleNamespace(read=lambda *arguments: found)
+    best, other = (
+        Quote("d.md", a, b, text[a:b], 0, 0.5, (), score, 0.5)
+        for a, b, score in ((24, 48, 6.0), (0, 23, 2.0))
+    )
+    assert [each.text for each in read_passages(QUESTION, [hit], reader)] == ["1932", "1891"]
+    first, second = read_passages(QUESTION, [hit], reader, [best, other])
+    assert (first.text, first.sentence_lag, first.total) == ("1891", 0, 4.5)
+    assert (second.text, second.sentence_lag) == ("1932", 4)
+    assert second.total == pytest.approx(5 - 4 * LAG_WEIGHT)
+    # words outside of all sentences, such as those of a heading, are as far behind as can be
+    first, second = read_passages(QUESTION, [hit], reader, [best])
+    assert second.sentence_lag == LARGEST_LAG
+
+
 @pytest.fixture(scope="module")
 def index(encoder):
     return index_of_documents(DOCUMENTS, encoder)
@@ -203,6 +245,9 @@ def test_what_a_few_words_do_not_answer_is_quoted(answer):
     assert found.spans
     assert found.reading is found.other_reading is None
     assert found.judged.confidence == answer("Was the Vardholm tower finished?", None).judged.confidence
+    other = answer("Wann wurde der Turm von Vardholm fertig?")
+    assert (other.is_english, other.spans, other.reading) == (False, (), None)
+    assert other.quotes
     without = answer(reader=None)
     assert (without.spans, without.reading, without.timed.reader_s) == ((), None, pytest.approx(0, abs=1e-3))
     assert without.quotes[0].text == DOCUMENTS["tower.md"]

@@ -23,6 +23,7 @@ from engine.models.reader import (
     Scores,
     Window,
     best_spans,
+    shipped_reader,
     window_spans,
 )
 from engine.weights.tensors import HEADER_KEY
@@ -85,6 +86,23 @@ def test_a_passage_is_read_alone_as_beside_others(reader):
     together = reader.read(QUESTION, [TOWER, HONEY, FILLER], n_best=2)
     scores = sorted((span.score for span in together if span.passage < 2), reverse=True)
     assert scores == pytest.approx(sorted((span.score for span in alone), reverse=True), abs=1e-4)
+
+
+def test_a_passage_is_scored_by_its_best_span(reader):
+    scores = reader.score(QUESTION, [HONEY, "", f"{FILLER}{TOWER}"])
+    assert (scores.dtype, scores.shape, scores[1]) == (np.float32, (3,), -np.inf)
+    best = {
+        number: span.score
+        for number, text in ((0, HONEY), (2, f"{FILLER}{TOWER}"))
+        for span in reader.read(QUESTION, [text], n_best=1)
+    }
+    assert scores[[0, 2]] == pytest.approx(list(best.values()), abs=1e-4)
+    assert scores.argmax() == 2
+
+
+def test_the_shipped_reader_is_loaded_once_with_the_encoder_that_is_there(encoder):
+    assert shipped_reader(encoder) is shipped_reader()
+    assert shipped_reader().config == encoder.config
 
 
 def test_windows_cover_a_long_passage_and_the_answer_at_its_end_is_found(reader):

@@ -58,6 +58,17 @@ def test_the_retriever_needs_a_reranker(encoder):
         retriever_scores("cross-encoder", inputs)
 
 
+def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
+    texts = (*(f"Of the tower of {town} nothing is said here." for town in TOWNS), "It was finished in 1891.")
+    question = "When was the tower finished?"
+    vectors = encoder.encode([question, *texts])
+    inputs = SearchInputs(SearchTexts((question,), texts, encoder), vectors[:1], vectors[1:])
+    assert {"reader", "weighted"} <= set(usable_retrievers(encoder))
+    [found] = retriever_scores("reader", inputs)
+    assert found.argmax() == len(TOWNS)
+    assert np.argsort(-found).tolist() == np.argsort(-reader.score(question, texts)).tolist()
+
+
 def test_a_sweep_measures_it_and_tells_its_cost(encoder):
     last = replace(encoder, reranker=reading(lambda text: TEXT.index(text[:10])))
     assert "cross-encoder" in usable_retrievers(last)
