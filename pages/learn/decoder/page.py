@@ -13,6 +13,7 @@ from engine.training.language.small_decoder_checkpoint import checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingSettings
 from engine.wording import counted
 from pages.learn.decoder.live import show_progress
+from pages.learn.decoder.reader import show_reader_training
 from pages.learn.decoder.session import (
     KEPT_NAME,
     Choice,
@@ -218,3 +219,4 @@ def _show_model(session: TrainingSession) -> None:
 with st.sidebar:
     documents = document_picker()
 show_decoder_training(documents)
+show_reader_training()
