@@ -1,6 +1,7 @@
 """Search and answers over HTTP equal those of the engine; a stream ends where its client leaves."""
 
 import json
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -138,20 +139,33 @@ def test_where_nothing_is_relevant_that_is_found_and_no_text_is_written(served):
     assert (found["answer"], answer["text"]) == (None, "")
 
 
-def test_twelve_people_are_answered_at_once_also_while_a_text_is_written(served, monkeypatch):
-    slow_tokens(monkeypatch, 0.3)
+@pytest.fixture
+def may_write(monkeypatch):
+    """An event before which no text is written."""
+    event, write = threading.Event(), writers.Writer.generate
+
+    def waiting(*arguments):
+        event.wait(60)
+        yield from write(*arguments)
+
+    monkeypatch.setattr(writers.Writer, "generate", waiting)
+    yield event
+    event.set()
+
+
+def test_twelve_people_are_answered_at_once_also_while_a_text_is_written(served, may_write):
     with engine_server(served) as running, ThreadPoolExecutor(13) as people:
         text = people.submit(running.post, "/ask", {"question": QUESTION, "stream": False})
         body = {"question": QUESTION, "stream": False, "write": False}
         answers = list(people.map(lambda number: running.post("/ask", body), range(12)))
         assert not text.done()
+        may_write.set()
         assert text.result().json()["text"]
     assert [answer.status_code for answer in answers] == [200] * 12
     assert {answer.json()["answer"]["text"] for answer in answers} == {"1891"}
 
 
-def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(served, monkeypatch):
-    slow_tokens(monkeypatch, 0.2)
+def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(served, may_write, monkeypatch):
     monkeypatch.setattr("engine.serving.asking.QUEUED_ANSWERS", 2)
     with engine_server(served) as running, ExitStack() as streams:
         body = {"json": {"question": QUESTION}, "timeout": 60}
@@ -165,7 +179,11 @@ def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(serve
         assert "2 questions wait for the language model" in refused.json()["error"]["message"]
         assert running.post("/ask", {"question": QUESTION, "write": False}).status_code == 200
         streams.close()  # those that waited leave the queue
-        assert running.post("/ask", {"question": QUESTION, "stream": False}).json()["text"]
+        may_write.set()
+        body = {"question": QUESTION, "stream": False}
+        while (answer := running.post("/ask", body)).status_code == 503:
+            time.sleep(0.05)
+        assert answer.json()["text"]
 
 
 def test_a_question_follows_on_those_before(server):
