@@ -82,7 +82,7 @@ def ask_sample(journey: Journey, url: str) -> None:
     journey.click(page.get_by_test_id("stButtonGroup").get_by_role("radio").first)
     expect(page.locator("blockquote mark").first).to_be_visible()
     journey.done(QUOTED)
-    journey.see("the same in words", page.get_by_test_id("stMain").get_by_text("Find better settings"))
+    journey.see("all of the answer", page.get_by_test_id("stMain").get_by_text("Find better settings"))
 
 
 def try_own_documents(journey: Journey, url: str, documents: Sequence[str] = DOCUMENTS) -> None:

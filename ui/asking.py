@@ -285,7 +285,8 @@ def sentence_of(words: AnswerSpan, text: str) -> CandidateSentence:
 
 def text_button(asked: Asked, server: Server | None = None) -> None:
     """Draw the button that has a language model write a text for a question, besides what was found."""
-    model = server.model if server else model_name(decoder_name())
+    name = server.model if server else model_name(decoder_name())
+    model = name.removesuffix("-Instruct").removesuffix("-it")  # the ending that all have would not fit
     st.button(
         f"Have {escape_markdown(model or 'the server')} write it in sentences",
         key="write-text",

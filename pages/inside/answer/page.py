@@ -99,7 +99,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         show_nothing_found(Report(), answer.retrieved)
         return
     if written is None:
-        st.info("No language model wrote a text for this answer, and the views below are of one.")
+        st.info("No language model wrote a text for this answer: this page takes one apart, token by token.")
         text_button(st.session_state["asked"])
         return
     decoder = load_decoder()

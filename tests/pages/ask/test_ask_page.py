@@ -33,7 +33,12 @@ def test_words_are_found_before_a_language_model_is_loaded_which_writes_on_reque
     with monkeypatch.context() as patch:
         patch.setattr("ui.models.read_decoder", loaded)
         patch.setattr("ui.models.default_decoder", loaded)
-        app = asked(app_file().run(), "What is the price of insulin for seniors on Medicare?")
+        app = app_file().run()
+        asked(app, "What is the price of insulin for seniors on Medicare?")
+        app.switch_page("pages/inside/answer/page.py").run()
+        assert "No language model wrote a text" in said(app)
+        assert app.button(key="write-text").label.startswith("Have ")
+        app.switch_page("pages/ask/page.py").run()
     answer = app.session_state["answer"]
     span = answer.reading
     assert answer.written is None
