@@ -28,7 +28,7 @@ from engine.models.reader import Reader, shipped_reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
-from engine.weights.fetch import Progress, is_cached
+from engine.weights.fetch import Progress, is_cached, model_path
 from engine.weights.transfer import Transfer
 from engine.wording import counted
 from ui.server_settings import DECODER, ENCODER, RERANKER, check_source
@@ -37,6 +37,7 @@ from ui.text import escape_markdown, joined
 T = TypeVar("T")
 
 REDRAW_S = 0.5  # between two states of a download's bar
+RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
 _decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
 _rerankers: WeakValueDictionary[str, Reranker] = WeakValueDictionary()
@@ -87,24 +88,19 @@ def shared_encoder() -> Encoder:
     return encoder
 
 
+@st.cache_resource(show_spinner=False, ttl=RETRY_S)
 def load_reader() -> tuple[Reader | None, str]:
-    """Return the reader; where it cannot be loaded None, and the reason."""
+    """Return the reader; where it cannot be loaded None, and the reason, until it is tried again.
+
+    It has the encoder's embeddings, or those of the default one, downloaded the first time.
+    """
     try:
-        return shared_reader(), ""
+        encoder = shared_encoder()
+        if encoder.name != DEFAULT_ENCODER:
+            model_path(DEFAULT_ENCODER, download_progress(DEFAULT_ENCODER))
+        return shipped_reader(encoder), ""
     except (ModelFileError, ModelUnavailableError) as error:
         return None, str(error)
-
-
-@st.cache_resource(show_spinner=False)
-def shared_reader() -> Reader:
-    """Load the reader with the encoder's embeddings, or those of the default one, downloaded the first time.
-
-    An error is not kept: the next call tries again.
-    """
-    encoder = shared_encoder()
-    if encoder.name != DEFAULT_ENCODER:
-        encoder = Encoder.load(DEFAULT_ENCODER, on_progress=download_progress(DEFAULT_ENCODER))
-    return shipped_reader(encoder)
 
 
 def decoder_name() -> str:
