@@ -5,6 +5,8 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.documents.document import Chunk
 from engine.documents.splitters import Splitting
@@ -81,6 +83,17 @@ def test_dates_amounts_and_words_are_taken_whole(text, part, whole):
 )
 def test_a_part_stays_where_the_question_asks_for_it(text, part, question):
     assert widened(text, part, question) == part
+
+
+@given(
+    st.text("ab 1290.,:$€%-/\n塔é", min_size=1, max_size=60), st.text("year month ab", max_size=12), st.data()
+)
+def test_widened_words_hold_the_words_within_the_text(text, question, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    first, last = whole_span(question, text, start, end)
+    assert 0 <= first <= start < end <= last <= len(text)
+    assert text[first:start].count("\n") == text[end:last].count("\n") == 0
 
 
 SHORT = """When was the tower finished?|In which year did the strike end?|Who painted it?|Whose idea was it?

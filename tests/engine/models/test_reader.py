@@ -122,6 +122,15 @@ def test_windows_cover_a_long_passage_and_the_answer_at_its_end_is_found(reader)
     assert best.start > len(FILLER)
 
 
+@given(st.lists(st.text("ab 12.,\u0301İßﬁ塔。\u200b\x00\U0001f600?", max_size=300), max_size=3))
+def test_windows_of_any_passages_have_places_within_them(reader, passages):
+    for window in reader.windows(QUESTION, passages):
+        length = len(passages[window.passage])
+        assert all(0 <= start < end <= length for start, end in window.offsets)
+        assert all(one[0] <= other[0] for one, other in pairwise(window.offsets))
+        assert len(window.ids) == len(window.type_ids) == window.first + len(window.offsets) + 1
+
+
 def test_a_question_beyond_its_share_is_cut(reader):
     long = f"{QUESTION} {'And what else was there to see? ' * 20}"
     [window] = reader.windows(long, [TOWER])
