@@ -87,8 +87,9 @@ ANSWER = page(
     "inside/answer",
     "Inside the answer",
     "account_tree",
-    "Take an answer apart: every token and its alternatives, the passages that each sentence rests on, the "
-    "answer without a passage, and the layers and heads that carry a fact from a passage to the answer.",
+    "Take an answer apart: how the reader scored its words, and what they rest on; of a text by a language "
+    "model, every token and its alternatives, the passages behind each sentence, and the layers and heads "
+    "that carry a fact into it.",
 )
 CHUNK = page(
     "inside/chunk",
@@ -101,8 +102,8 @@ RERANKER = page(
     "inside/reranker",
     "Inside the reranker",
     "compare_arrows",
-    "A cross-encoder reads question and passage together and gives one score. See which words the score "
-    "rests on, and where the question looks in the passage.",
+    "The reader or a cross-encoder reads question and passage together and gives one score. See how that "
+    "reorders a search, and which words the score rests on.",
 )
 VERIFY = page(
     "inside/verify",

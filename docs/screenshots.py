@@ -164,8 +164,9 @@ def answer(page: Page, url: str) -> None:
     """Show the tokens of an answer and their alternatives."""
     visit(page, url, "answer")
     page.get_by_test_id("stButtonGroup").get_by_text("What happens to text beyond the token limit?").click()
+    page.get_by_role("button", name="write it in sentences").click()
     expect(page.get_by_role("tab", name="Tokens")).to_be_visible()
-    settled(page)
+    open_tab(page, "Tokens")
 
 
 @scene

@@ -167,6 +167,27 @@ def weights_map(weights: Array, tokens: Sequence[str], causal: bool) -> go.Figur
     return styled(figure, height=620)
 
 
+def token_map(
+    weights: Array, queries: Sequence[str], keys: Sequence[str], names: tuple[str, str]
+) -> go.Figure:
+    """Heat map of a head's attention, ``(n_query, n_key)``; ``names`` are those of rows and columns."""
+    rows, columns = token_labels(queries), token_labels(keys)
+    figure = heat_map(weights, rows, columns, "from %{y}<br>to %{x}<br>%{z:.4f}", ".2g", zmin=0)
+    token_axis(figure.update_yaxes, len(rows), title=names[0])
+    token_axis(figure.update_xaxes, len(columns), title=names[1], tickangle=-60)
+    return styled(figure, height=200 + 18 * len(rows))
+
+
+def layer_head_map(values: Array, name: str, number_format: str) -> go.Figure:
+    """Heat map of one number per head, layers down: ``(n_layers, n_heads)``."""
+    hover = f"layer %{{y}}, head %{{x}}<br>{name} %{{z:{number_format}}}"
+    look = numbered_cells(f"%{{z:{number_format}}}") if values.size <= 72 else {}
+    figure = heat_map(values, None, None, hover, number_format, **look)
+    figure.update_xaxes(title="head", dtick=1)
+    figure.update_yaxes(title="layer", dtick=1 if len(values) <= 12 else 5)
+    return styled(figure, height=max(260, 90 + 18 * len(values)))
+
+
 def probability_bars(
     probabilities: Sequence[float], labels: Sequence[str], colours: str | Sequence[str]
 ) -> go.Figure:

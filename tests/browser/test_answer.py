@@ -13,8 +13,9 @@ EXAMPLE = "What is the price of insulin for seniors on Medicare?"
 
 def test_another_token_and_a_passage_less_lead_to_another_answer(wide):
     wide.get_by_text(EXAMPLE).click()
+    wide.get_by_role("button", name="write it in sentences").click()
     wide.get_by_role("tab", name="Tokens").wait_for()
-    settled(wide)
+    open_tab(wide, "Tokens")
     chips = wide.get_by_role("group", name="Tokens of the answer").get_by_role("button")
     expect(chips.last).to_have_text("■ end")
     chips.nth(2).click()

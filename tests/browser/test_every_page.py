@@ -63,6 +63,7 @@ SHOWN = {
     "tuning": "34 questions about 1 document",
     "questions": {"Label questions": "Mark the passage", "Sentence check": "Searched as the app is now"},
     "answer": {
+        "Reader": "The closest answers of all passages",
         "Tokens": "■ end",
         "What it rests on": "Attention is no explanation by itself",
         "Passages off": "All passages are on",
@@ -86,7 +87,7 @@ SHOWN = {
     "decoder": "Nothing is trained yet",
 }
 FIGURES = {
-    "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0},
+    "answer": {"Reader": 0, "Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0},
     "chunk": {"Pipeline": 1, "Attention": 1, "Across layers": 2, "A token's way": 1},
     "late": 1,
     "positions": 5,

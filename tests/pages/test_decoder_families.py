@@ -139,8 +139,8 @@ def test_a_pair_of_prompts_is_traced(family):
 
 
 def test_an_answer_is_looked_into(family):
-    state = {"queued_question": "Who gave a deed?", "max_new_tokens": 16}
-    app = opened("inside/answer", family[1], **state)
+    state = {"queued_question": "Who gave a deed?", "queued_write": True, "max_new_tokens": 16}
+    app = opened("inside/answer", family[1], **state, **{"inside-answer-tab": "Tokens"})
     answer = app.session_state["answer"]
     assert len(answer.written.ids) > 0
     assert "The branch at token" in said(app.button(key="branch").click().run())
@@ -164,7 +164,8 @@ def test_an_answer_behind_a_thought_is_looked_into(family, monkeypatch):
         yield GeneratedToken(min(self.end_ids, default=0), "", -1.0, "stop")
 
     monkeypatch.setattr(Decoder, "generate", generate)
-    state = {"queued_question": "Who gave a deed?", "max_new_tokens": 64, "think": True}
+    state = {"queued_question": "Who gave a deed?", "queued_write": True}
+    state |= {"max_new_tokens": 64, "think": True}
     app = opened("inside/answer", family[1], **state)
     answer = app.session_state["answer"]
     written = answer.written
@@ -186,7 +187,8 @@ def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkey
     template = TEMPLATE + "{% if enable_thinking %}<think>{% endif %}"
     (folder / "chat_template.jinja").write_text(template)
     st.cache_resource.clear()
-    state = {"queued_question": "Who gave a deed?", "max_new_tokens": 16, "think": True}
+    state = {"queued_question": "Who gave a deed?", "queued_write": True}
+    state |= {"max_new_tokens": 16, "think": True}
     app = opened("inside/answer", folder, **state)
     answer = app.session_state["answer"]
     words = said(app)

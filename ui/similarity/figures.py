@@ -1,7 +1,8 @@
 """Figures and painted texts of contributions to a similarity: blue adds to it, orange subtracts from it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from math import isnan
 
 import numpy as np
 import plotly.graph_objects as go
@@ -136,6 +137,24 @@ def painted(read: TokenizedText, of_text: Sequence[TextUnit], values: Array, nam
     if read.tokens_truncated:
         rest = f'<del style="{STRUCK}" title="not read">{rest}</del>'
     return "".join(html) + rest
+
+
+def painted_parts(text: str, drops: Iterable[tuple[int, int, float]], largest: float) -> str:
+    """Return a text as HTML, its parts coloured by what leaving them out does: blue where they raise a score.
+
+    ``drops`` are start, end and the fall of the score without that part; where it is NaN, the part is
+    underlined.
+    """
+    html, place = "", 0
+    for start, end, drop in drops:
+        if isnan(drop):
+            style, title = "text-decoration:underline dotted", "holds the answer"
+        else:
+            style, title = colour_of(drop, largest or 1.0), f"{drop:+.3f}"
+        html += escape(text[place:start])
+        html += f'<span title="{title}" style="{style}">{escape(text[start:end])}</span>'
+        place = end
+    return html + escape(text[place:])
 
 
 def colour_of(value: float, largest: float) -> str:

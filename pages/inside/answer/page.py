@@ -1,7 +1,6 @@
-"""Inside the answer: its tokens, the passages they rest on, and the answer without some passages."""
+"""Inside the answer: how the reader found it; a text's tokens, what they rest on, and the text without it."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 
@@ -9,7 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import ContextLengthError
-from engine.generation.answer import Answer
+from engine.generation.answer import Answer, Written
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.replay import replay
 from engine.generation.sampling import Sampling
@@ -17,6 +16,7 @@ from engine.wording import counted
 from pages.inside.answer.attribution import show_attribution
 from pages.inside.answer.compare import show_without
 from pages.inside.answer.origin import show_origin
+from pages.inside.answer.reading import show_reading
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
     question_form,
@@ -94,14 +94,21 @@ def steps_of(
 def show_answer(answer: Answer, settings: Settings) -> None:
     """Draw an answer, and the views into it."""
     st.header(escape_markdown(answer.question))
-    written = answer.written
     if not answer.retrieved.relevant:
         show_nothing_found(Report(), answer.retrieved)
         return
+    written = answer.written
+    views = {"Reader": lambda: show_reading(answer)}
+    if written:
+        views |= views_of_text(written, settings, answer.question)
+    show_tabs(views, "inside-answer-tab")
     if written is None:
-        st.info("No language model wrote a text for this answer: this page takes one apart, token by token.")
+        st.caption("No language model wrote a text for this answer: the views of its tokens come with one.")
         text_button(st.session_state["asked"])
-        return
+
+
+def views_of_text(written: Written, settings: Settings, question: str) -> dict[str, Callable[[], None]]:
+    """Draw a text that a language model wrote; return the views into it, if it can be inspected."""
     decoder = load_decoder()
     show_text(escape(written.text) or no_text_words(written))
     if reason := reason_unavailable(written, decoder):
@@ -109,40 +116,30 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         st.button(
             "Have the built-in model answer it",
             on_click=queue_question,
-            args=(answer.question,),
+            args=(question, None, True),
             icon=":material/replay:",
         )
-        return
+        return {}
     st.caption(
         f"{len(written.ids)} tokens by {escape_markdown(decoder.name)}, from "
-        f"{counted(len(answer.sources), 'passage')} in a prompt of {len(written.prompt.ids):,} tokens"
+        f"{counted(len(written.prompt.sources), 'passage')} in a prompt of {len(written.prompt.ids):,} tokens"
         + (f", behind a thought of {len(written.thought_ids):,}." if written.thought_ids else ".")
     )
     steps = partial(steps_of, decoder.name, decoder.kv_bits, written.read_ids, written.ids)
-    views = {
+    return {
         "Tokens": lambda: show_tokens(written, steps(settings.answer.sampling), settings),
         "What it rests on": lambda: show_attribution(written),
         "Passages off": lambda: show_without(written, settings),
         "Where it comes from": lambda: show_origin(written),
     }
-    show_tabs(views, "inside-answer-tab")
 
 
 def begin(question: str, documents: Sequence[Document], settings: Settings) -> bool:
     """Start answering a question; return whether it could start, else draw the reason."""
-    decoder = load_decoder()
-    excess = settings.answer.max_prompt_tokens + settings.answer.most_tokens - decoder.max_tokens
     if not documents:
         st.info("No document is chosen. Add or pick some on the page “Ask your documents”.")
         return False
-    if excess > 0:
-        st.error(
-            f"A prompt of {settings.answer.max_prompt_tokens:,} tokens and an answer of "
-            f"{settings.answer.most_tokens:,} exceed the {decoder.max_tokens:,} positions of "
-            f"{escape_markdown(decoder.name)} by {excess:,}: give it fewer passages or a shorter answer.",
-            icon=":material/error:",
-        )
-        offer_less(question, settings)
+    if (settings.answer.write or st.session_state.get("queued_write")) and not has_room(question, settings):
         return False
     model = search_model(documents)
     chosen = documents, model, settings.cut, settings.pooling
@@ -150,6 +147,22 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
     warm_bm25(index, settings.answer.search.retriever)
     start_answer(question, index, null_scores, settings, model)
     return True
+
+
+def has_room(question: str, settings: Settings) -> bool:
+    """Return whether prompt and text fit into the language model, else draw an error and a way out."""
+    decoder = load_decoder()
+    excess = settings.answer.max_prompt_tokens + settings.answer.most_tokens - decoder.max_tokens
+    if excess <= 0:
+        return True
+    st.error(
+        f"A prompt of {settings.answer.max_prompt_tokens:,} tokens and an answer of "
+        f"{settings.answer.most_tokens:,} exceed the {decoder.max_tokens:,} positions of "
+        f"{escape_markdown(decoder.name)} by {excess:,}: give it fewer passages or a shorter answer.",
+        icon=":material/error:",
+    )
+    offer_less(question, settings)
+    return False
 
 
 def offer_less(question: str, settings: Settings) -> None:
@@ -160,7 +173,7 @@ def offer_less(question: str, settings: Settings) -> None:
 
     def ask_with_less() -> None:
         st.session_state.update(k=fewer, max_prompt_tokens=budget)
-        queue_question(question)
+        queue_question(question, write=True)
 
     st.button(
         f"Ask again with {counted(fewer, 'passage')} in {budget:,} tokens",
@@ -178,7 +191,6 @@ def main() -> None:
     with st.sidebar:
         show_settings_card(documents, encoder)
         settings = settings_sidebar(encoder, on_server=False, documents=documents)
-    settings = replace(settings, answer=replace(settings.answer, write=True))  # the views are of a text
     question = question_box(documents, has_answer="answer_job" in state)
     with st.container(), waiting_until_done():  # keeps the position of all that follows
         if question and not begin(question, documents, settings):

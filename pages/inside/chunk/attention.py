@@ -8,10 +8,10 @@ import streamlit as st
 from engine.inspection.model.logit_lens import TopTokens, logit_lens, nearest_tokens, pairwise_cosines
 from engine.inspection.model.model_view import ModelView, without_tokens
 from engine.layers.tracing import Array
-from pages.inside.chunk.figures import arcs, head_grid, layer_head_map, similarity_map
+from pages.inside.chunk.figures import arcs, head_grid, similarity_map
 from pages.inside.chunk.model_pass import Input, View, longest, token_choice
 from ui.export import show_figure
-from ui.figures import weights_map
+from ui.figures import layer_head_map, weights_map
 from ui.models import load_decoder, load_encoder
 from ui.tables import show_table
 from ui.text import escape_markdown, show_text

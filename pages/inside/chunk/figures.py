@@ -162,16 +162,6 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
     return styled(figure, height=420)
 
 
-def layer_head_map(values: Array, name: str, number_format: str) -> go.Figure:
-    """Heat map of one number per head, layers down: ``(n_layers, n_heads)``."""
-    hover = f"layer %{{y}}, head %{{x}}<br>{name} %{{z:{number_format}}}"
-    look = numbered_cells(f"%{{z:{number_format}}}") if values.size <= 72 else {}
-    figure = heat_map(values, None, None, hover, number_format, **look)
-    figure.update_xaxes(title="head", dtick=1)
-    figure.update_yaxes(title="layer", dtick=1 if len(values) <= 12 else 5)
-    return styled(figure, height=max(260, 90 + 18 * len(values)))
-
-
 def similarity_map(cosines: Array) -> go.Figure:
     """Heat map of the cosines between one token's vectors after each layer, ``(n, n)``."""
     names = ["embedding", *(f"layer {number}" for number in range(len(cosines) - 1))]

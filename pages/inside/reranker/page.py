@@ -1,24 +1,30 @@
-"""Inside the cross-encoder: a pair's score, the words it rests on, and attention between the two texts."""
+"""Inside the reranker: a pair's score, the words it rests on, attention between the texts; or the reader."""
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
+from engine.inspection.model.reading import best_words
 from engine.inspection.model.reranking import ReadPair, WordEffect, read_pair, word_effects
+from engine.models.reader import Reader
 from engine.models.reranker import Reranker
+from engine.retrieval.index import Hit
+from engine.wording import beginning, counted
+from ui.asking import last_answer
 from ui.current import current_passage, follow, follow_question
 from ui.documents import chosen_documents
 from ui.export import show_figure
-from ui.figures import heat_map, styled
+from ui.figures import token_map
 from ui.models import load_encoder, reranker_name
 from ui.progress import counting
+from ui.reading import reader_or_reason, show_scores, windows_of
 from ui.reranker import reranker_picker
-from ui.similarity.figures import colour_of
-from ui.text import Strong, sentence_markdown, show_text
-from ui.tokens import token_axis, token_labels
-from ui.widgets import MOST_QUESTION, chapters, check_typed, slider
+from ui.similarity.figures import painted_parts
+from ui.tables import show_table
+from ui.text import Strong, escape_markdown, sentence_markdown, show_text
+from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, slider
 
 QUESTION = "What happens to text beyond the token limit?"
 PASSAGE = "The encoder reads 256 tokens. What lies beyond is dropped without a word."
@@ -66,23 +72,13 @@ def effects_of(name: str, question: str, passage: str, _reranker: Reranker) -> l
         return word_effects(_reranker, question, passage, show)
 
 
-def painted(text: str, effects: Sequence[WordEffect], largest: float) -> str:
-    """Return a text as HTML, its words coloured by their effects: blue where they raise the score."""
-    html, place = "", 0
-    for each in effects:
-        html += escape(text[place : each.start])
-        style = colour_of(each.drop, largest or 1.0)
-        html += f'<span title="{each.drop:+.3f}" style="{style}">{escape(each.word)}</span>'
-        place = each.end
-    return html + escape(text[place:])
-
-
 def show_words(question: str, passage: str, effects: Sequence[WordEffect]) -> None:
     """Draw both texts, each word coloured by the fall of the logit without it."""
     largest = max((abs(each.drop) for each in effects), default=0.0)
     for side, text in (("question", question), ("passage", passage)):
         st.markdown(f"**{side.capitalize()}**")
-        show_text(painted(text, [each for each in effects if each.side == side], largest), height=320)
+        drops = [(each.start, each.end, each.drop) for each in effects if each.side == side]
+        show_text(painted_parts(text, drops, largest), height=320)
     st.caption(
         "Blue words raise the score: without them it falls, the darker the further. Orange ones lower it. "
         "Each is left out by itself, with all others in place; what the token limit cuts off has no colour."
@@ -99,12 +95,8 @@ def show_attention(pair: ReadPair, reranker: Reranker) -> None:
     head = slider("Head", range(reranker.config.n_heads), 0, "reranker-head", reason, place=right)
     weights, tokens = pair.attention(layer, head), pair.encoding.tokens
     asked, read = tokens[pair.question], tokens[pair.passage]
-    rows, columns = token_labels(asked), token_labels(read)
-    figure = heat_map(weights, rows, columns, "from %{y}<br>to %{x}<br>%{z:.4f}", ".2g", zmin=0)
-    token_axis(figure.update_yaxes, len(rows), title="question")
-    token_axis(figure.update_xaxes, len(columns), title="passage", tickangle=-60)
     show_figure(
-        styled(figure, height=200 + 18 * len(rows)),
+        token_map(weights, asked, read, ("question", "passage")),
         name=f"reranker-layer{layer}-head{head}",
         arrays={"weights": weights, "question": np.array(asked), "passage": np.array(read)},
         alt=f"Attention of head {head} of layer {layer} from the question's tokens to the passage's",
@@ -117,17 +109,80 @@ def show_attention(pair: ReadPair, reranker: Reranker) -> None:
     )
 
 
+def show_reader() -> None:
+    """Draw the reader as the reranker of the last search, or without one of a pair that is typed."""
+    st.caption(
+        "No cross-encoder is loaded, so this is the reader, which is always here: a passage's score is that "
+        "of its best words over no answer. To load one, give a folder or a Hugging Face id under "
+        "“Cross-encoder” in the sidebar, such as cross-encoder/ms-marco-MiniLM-L6-v2. Both are retrievers, "
+        "too."
+    )
+    if (reader := reader_or_reason()) is None:
+        return
+    answer = last_answer()
+    if answer and answer.retrieved.hits:
+        question, passage = answer.question, ranked_passage(answer.question, answer.retrieved.hits, reader)
+    else:
+        question, passage = pair_boxes()
+        if not question.strip():
+            st.info("Type a question and a passage to see how they are read together.")
+            return
+    words = best_words(question, passage, windows_of(question, passage, reader))
+    if words is None:
+        st.info("No words of this passage can be an answer: it is blank, or holds questions alone.")
+        return
+    show_scores(question, passage, words, reader)
+
+
+def ranked_passage(question: str, hits: Sequence[Hit], reader: Reader) -> str:
+    """Draw the passages of a search in the reader's order; return the one that is picked, first the best."""
+    st.header(escape_markdown(question))
+    scores = scores_of(question, tuple(hit.chunk.text for hit in hits), reader)
+    order = sorted(range(len(hits)), key=lambda place: -scores[place])
+    rows = [
+        {
+            "After": after,
+            "Before": before + 1,
+            "Reader's score": scores[before],
+            "Document": hits[before].chunk.document,
+            "Passage": beginning(hits[before].chunk.text, 70),
+        }
+        for after, before in enumerate(order, start=1)
+    ]
+    st.markdown(sentence_markdown(Strong(moved_words(order))))
+    show_table(rows, "Passages in the reader's order", {"Reader's score": NumberColumn(format="%+.2f")})
+    place = choice(
+        "Passage",
+        order,
+        f"reranker-reader-{len(order)}-{order[0]}",
+        format_func=lambda each: f"{order.index(each) + 1} · {beginning(hits[each].chunk.text, 60)}",
+        as_list=True,
+    )
+    return hits[place].chunk.text
+
+
+def moved_words(order: Sequence[int]) -> str:
+    """Say how the order of a search changes; ``order`` are the former places, from 0, in the new one."""
+    n_moved = sum(before != after for after, before in enumerate(order))
+    if not n_moved:
+        return "The reader leaves the passages in the order in which the search found them."
+    first = "the first stays" if order[0] == 0 else f"the first was number {order[0] + 1} of the search"
+    return f"The reader moves {n_moved} of {counted(len(order), 'passage')}: {first}."
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the passages…")
+def scores_of(question: str, passages: tuple[str, ...], _reader: Reader) -> list[float]:
+    """Score passages by their best words over no answer; cached."""
+    return _reader.score(question, passages).tolist()
+
+
 def main() -> None:
     """Draw the page."""
     with st.sidebar:
         reranker_picker()
     reranker = load_encoder().reranker
     if reranker is None:
-        st.info(
-            "No cross-encoder is loaded. Give a folder or a Hugging Face id under “Cross-encoder” in the "
-            "sidebar, such as cross-encoder/ms-marco-MiniLM-L6-v2. It is then one of the retrievers, too.",
-            icon=":material/compare_arrows:",
-        )
+        show_reader()
         return
     result = st.container()
     question, passage = pair_boxes()

@@ -1,21 +1,25 @@
 import re
+from functools import partial
 from html import unescape
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.documents.document import Document
 from engine.generation.attribution import Support
 from engine.generation.cache_cost import CacheCost
 from engine.generation.generated_token import Candidate, GeneratedToken
 from engine.inspection.model.positions import score_by_distance
+from engine.models.reader import Reader
 from pages.inside.answer.attribution import badges
 from pages.inside.answer.compare import word_differences
 from pages.inside.answer.figures import candidate_bars, certainty_figure, sentence_map
 from pages.inside.answer.tokens import branch_html, code, token_label
 from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
-from tests.apps import app_of
+from tests.apps import app_of, app_page, html_of, own_documents, plain, said, tables
+from ui.models import load_reader
 
 WORDS = st.lists(st.sampled_from(["the ", "tower", " 1891", "<b>", "&amp;", "東京", ".", "\n"]), max_size=12)
 
@@ -140,3 +144,58 @@ def test_the_agreement_of_attention_and_leaving_out_is_two_correlations():
     assert set(values) == {"Spearman", "Pearson"}
     assert all(0.8 < value <= 1 for value in values.values())
     assert np.isfinite(list(values.values())).all()
+
+
+TOWER = Document(
+    "tower.md",
+    "The <b>tower</b> of Vardholm was finished in 1891. Forty masons built it. Is it old? The keeper of the "
+    "lighthouse kept bees, and sold the honey in June.",
+)
+CHAPTERS = ("Start and end", "Without each part", "Attention")
+
+
+def asked(question, **state):
+    return app_page(
+        "inside/answer", queued_question=question, min_relevance=0, **own_documents(TOWER), **state
+    ).run()
+
+
+def test_an_answer_opens_on_the_reader_with_its_scores_parts_and_attention():
+    app = asked("When was the tower finished?")
+    span = app.session_state["answer"].spans[0]
+    assert span.text == "1891"
+    assert [tab.label for tab in app.tabs] == ["Reader"]
+    assert f"The words win by {span.score:.2f}" in plain(said(app))
+    assert ">1891</span>" in html_of(app)
+    assert "<b>tower" not in html_of(app)
+    [others] = tables(app)
+    assert others["Words"][0] == "1891"
+    np.testing.assert_allclose(others["Over no answer"][0], span.score, atol=0.01)
+    app.session_state["reading-chapter"] = CHAPTERS[1]
+    app.run()
+    if "reading-parts" not in app.session_state and not tables(app):  # on a slow machine
+        next(button for button in app.button if "without each part" in button.label).click().run()
+    assert "the score of “1891” falls" in plain(said(app))
+    assert "holds the answer" in html_of(app)
+    assert set(tables(app)[0]["Left out"]) >= {"tower", "Forty masons built it."}
+    app.session_state["reading-chapter"] = CHAPTERS[2]
+    assert "Most in head" in said(app.run())
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_words_that_are_not_given_as_the_answer_say_why():
+    refused = asked("How much is a ticket for the ferry?", refuse_threshold=60)
+    assert refused.session_state["answer"].judged.status == "refused"
+    assert "The answer was refused" in said(refused)
+    assert tables(refused)
+    assert "A few words cannot answer" in said(asked("Why was the tower finished?", refuse_threshold=0))
+
+
+def test_without_the_readers_file_the_tab_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(Reader, "load", partial(Reader.load, tmp_path / "none"))
+    monkeypatch.setattr("engine.models.reader._shipped", [])
+    load_reader.clear()
+    app = asked("When was the tower finished?")
+    assert "No reader: there is no reader at" in plain(said(app))
+    assert app.button(key="write-text")
+    load_reader.clear()
