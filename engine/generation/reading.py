@@ -74,7 +74,7 @@ REASON_OR_WAY = re.compile(
 REASON_SCORE = 5.0  # of the reader, from which on half of such answers are right
 
 WORD, LATIN = re.compile(r"[^\W\d_]+"), re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
-# The commonest words of eleven languages that are written in Latin letters, without those of English.
+# The commonest words of a dozen languages that are written in Latin letters, without those of English.
 OTHER_LANGUAGES = (
     "der die das den dem des und ist sind ein eine einer von mit auf wie wer wo wann warum welche wurde "
     "nicht le la les du et est une dans pour que qui quand quel quelle sont "
