@@ -43,7 +43,7 @@ def show_scores(question: str, passage: str, words: Characters, reader: Reader) 
         st.info("None of these words is read.")
         return
     st.markdown(compared(passage[slice(*words)], found))
-    show_text(painted_scores(passage, found.window, words), height=340)
+    show_text(painted_scores(passage, found.window, words))
     others = (
         f" The passage is read in {len(windows)} windows of {WINDOW_TOKENS} tokens: what is pale is not in "
         "the one with the best words."

@@ -149,8 +149,10 @@ def show_parts(question: str, text: str, words: Characters, reader: Reader, seco
         )
         return
     of_question, of_passage = effects_of(question, text, words, reader)
-    effects = sorted([*of_question, *of_passage], key=lambda each: -abs(each.drop))
-    known = [each for each in effects if not isnan(each.drop)]
+    effects = [*of_question, *of_passage]
+    known = sorted(
+        (each for each in effects if not isnan(each.drop)), key=lambda each: abs(each.drop), reverse=True
+    )
     answer = beginning(text[slice(*words)], WORDS_SHOWN)
     if known:
         most = known[0]
@@ -162,7 +164,7 @@ def show_parts(question: str, text: str, words: Characters, reader: Reader, seco
     for label, source, parts in (("Question", question, of_question), ("Passage", text, of_passage)):
         st.markdown(f"**{label}**")
         drops = [(each.start, each.end, each.drop) for each in parts]
-        show_text(painted_parts(source, drops, largest), height=320)
+        show_text(painted_parts(source, drops, largest))
     st.caption(
         "Blue parts raise the score of the answer over no answer: without them it falls, the darker the "
         "further. Orange ones lower it. The answer's own sentence is underlined: without it there is only "

@@ -3,6 +3,7 @@ from functools import partial
 from html import unescape
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from engine.generation.attribution import Support
 from engine.generation.cache_cost import CacheCost
 from engine.generation.generated_token import Candidate, GeneratedToken
 from engine.inspection.model.positions import score_by_distance
+from engine.inspection.model.reading import answer_tokens, best_words, read_windows
 from engine.models.reader import Reader
 from pages.inside.answer.attribution import badges
 from pages.inside.answer.compare import word_differences
@@ -20,6 +22,7 @@ from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
 from tests.apps import app_of, app_page, html_of, own_documents, plain, said, tables
 from ui.models import load_reader
+from ui.reading import painted_scores
 
 WORDS = st.lists(st.sampled_from(["the ", "tower", " 1891", "<b>", "&amp;", "東京", ".", "\n"]), max_size=12)
 
@@ -181,6 +184,18 @@ def test_an_answer_opens_on_the_reader_with_its_scores_parts_and_attention():
     app.session_state["reading-chapter"] = CHAPTERS[2]
     assert "Most in head" in said(app.run())
     assert len(app.get("plotly_chart")) == 2
+
+
+@pytest.mark.parametrize("n_sentences", [0, 40])
+def test_a_painted_passage_keeps_every_character_and_no_markup_of_its_own(reader, n_sentences):
+    text = "The tide rises <b>twice</b>\na day. " * n_sentences + TOWER.text
+    windows = read_windows(reader, "When was the tower finished?", text)
+    words = best_words("When was the tower finished?", text, windows)
+    html = painted_scores(text, answer_tokens(windows, words).window, words)
+    assert text[slice(*words)] == "1891"
+    assert visible(html) == f"no answer {text}"
+    assert "<b>" not in html
+    assert (len(windows) > 1) == (n_sentences > 0)
 
 
 def test_words_that_are_not_given_as_the_answer_say_why():
