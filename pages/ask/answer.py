@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import streamlit as st
 
-from engine.documents.document import Document
+from engine.documents.document import Chunk, Document
 from engine.evaluation.questions import Reference, stem
 from engine.generation.answer import Answer, Retrieval, Written
 from engine.generation.prompt import Source
@@ -85,28 +85,32 @@ def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> N
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:
     """Return what an answer rests on, best first, each with the place of its passage among the hits.
 
-    That is what the model read. Where none wrote, it is the words and sentences found, numbered by passage.
+    That is what the model read. Where none wrote, it is the words and sentences found, numbered by passage,
+    or the passages where no sentence of theirs can be quoted.
     """
     if answer.written:
         return [*zip(answer.written.source_places, answer.sources, strict=True)][::-1]
     words, quotes = words_and_quotes(answer)
-    found: list[AnswerSpan | CandidateSentence] = [*words, *quotes]
-    places, hits = list(dict.fromkeys(each.place for each in found)), answer.retrieved.hits
+    hits = answer.retrieved.hits
+    found: list[tuple[int, AnswerSpan | CandidateSentence | Chunk]] = [(each.place, each) for each in words]
+    found += [(quote.place, quote) for quote in quotes]
+    found = found or [(place, hits[place].chunk) for place in answer.retrieved.relevant]
+    places = list(dict.fromkeys(place for place, _ in found))
     return [
         (
-            each.place,
+            place,
             Source(
-                1 + places.index(each.place),
+                1 + places.index(place),
                 each.document,
                 each.start,
                 each.end,
                 each.text,
-                hits[each.place].score,
+                hits[place].score,
                 n_tokens=0,
                 cut=False,
             ),
         )
-        for each in found
+        for place, each in found
     ]
 
 

@@ -154,6 +154,10 @@ def test_an_answer_opens_with_the_words_found_less_large_where_it_is_unsure_and_
     assert "No sentence of these documents" in words_of(found(status="refused"))
 
 
+def test_passages_without_a_sentence_to_quote_are_the_sources_themselves():
+    assert "1.md · characters 0–6" in words_of(replace(found(evidence=()), spans=()))
+
+
 def test_questions_that_no_few_words_answer_and_other_languages_are_said_and_have_quotes_alone():
     why = found(question="Why was it built?")
     assert large(why) == []
