@@ -83,7 +83,7 @@ FORMATS: dict[str, Format] = {
     "markdown": Format("Markdown", (".md", ".markdown"), one(read_markdown)),
     "html": Format("HTML", (".html", ".htm"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
-    "word": Format("Word", (".docx",), one(read_docx), is_packed=True),
+    "word": Format("Word", (".docx", ".docm", ".dotx"), one(read_docx), is_packed=True),
     "csv": Format("CSV", (".csv",), read_csv),
     "jsonl": Format(
         "JSONL",
