@@ -85,7 +85,7 @@ FORMATS: dict[str, Format] = {
     "html": Format("HTML", (".html", ".htm"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
     "word": Format("Word", (".docx", ".dotx"), one(read_docx), is_packed=True),
-    "csv": Format("CSV", (".csv",), read_csv),
+    "csv": Format("CSV", (".csv", ".tsv", ".tab"), read_csv),
     "jsonl": Format(
         "JSONL",
         (".jsonl",),
@@ -190,7 +190,7 @@ def with_encoding_notes(document: Document, n_nulls: int) -> Document:
         notes.append(f"{counted(n, 'character')} could not be read ({where}), shown as \ufffd")
     if n_nulls:
         notes.append(f"{counted(n_nulls, 'NUL character')} left out")
-    return replace(document, notes=tuple(dict.fromkeys(notes)))
+    return replace(document, notes=tuple(dict.fromkeys(notes))) if notes else document
 
 
 def not_read(name: str) -> Failure:
