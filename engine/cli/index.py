@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.loading import load_search_model, warn_of
+from engine.cli.loading import load_search_model, reading_json, warn_of
 from engine.cli.main import SHOWN, app
 from engine.cli.options import EmbeddingOptions, JsonOption, grouped
 from engine.cli.printing import place, print_json, progress, say
@@ -89,7 +89,7 @@ def index_command(
     show = progress("Embedding chunks" if cluster is None else "Embedding files")
     update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
     chunks = update.stored.index.chunks
-    warn_of(update.failures)
+    warn_of(update.stored.documents, update.failures)
     if warning := limit_warning(chunks, model.text_limit(max_tokens)):
         say(f"warning: {warning}")
     if cache is not None and cache.notice:
@@ -102,7 +102,7 @@ def index_command(
             "files": counts,
             "chunks": len(chunks),
             "embedded": update.embedded_chunks,
-            "failures": [asdict(each) for each in update.failures],
+            **reading_json(update.stored.documents, update.failures),
             "index": {
                 **asdict(choice),
                 "measured": [measured_json(each, chunks) for each in choice.measured],

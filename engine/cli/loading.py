@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engine.cli.options import AnsweringOptions, EmbeddingOptions, SearchedOptions
 from engine.cli.printing import download_progress, progress, say
-from engine.documents.document import Document, Failure
-from engine.documents.loaders import all_documents, read_corpus, unique
+from engine.documents.document import Document, Failure, Loaded
+from engine.documents.loaders import all_documents, left_out, read_corpus, unique
 from engine.documents.truncation import limit_warning
 from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
@@ -34,11 +35,12 @@ from engine.retrieval.vector_files import read_index
 from engine.settings import SETTINGS
 from engine.weights.catalog import KNOWN_MODELS
 from engine.weights.fetch import is_cached
-from engine.wording import counted
+from engine.wording import counted, some_of
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
 LISTED = 20  # names and files in messages
+MAX_NAMED = 1000  # files that are left out
 
 
 def require_accepted(name: str, is_accepted: bool = False) -> None:
@@ -146,36 +148,39 @@ def load_search_model(options: EmbeddingOptions, reranker: str = "") -> Model:
     return model.with_prompts(options.prompts).with_precision(options.precision)
 
 
-def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]:
+def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None, dict[str, Any]]:
     """Load the model that embeds; index the corpus, or read the index or the vectors that are given.
 
-    A stored index comes with the vectors of unrelated questions, else None.
+    A stored index comes with the vectors of unrelated questions, else None; last is `reading_json`.
     """
     wanted = options.filter
     unrelated: Array | None
     if options.index is not None:
         model, stored = open_searched(options, options.index)
-        index, documents, unrelated = stored.index, stored.documents, stored.unrelated
+        index, loaded, unrelated = stored.index, Loaded(stored.documents), stored.unrelated
+        warn_of(loaded.documents, ())
     else:
         model, unrelated = load_search_model(options, options.reranker), None
-        index, documents = index_searched(options, model)
+        index, loaded = index_searched(options, model)
+    documents, about = loaded.documents, reading_json(loaded.documents, loaded.failures)
     if options.document:
         index = index.only(options.document)
         documents = tuple(document for document in documents if document.name in options.document)
     if not wanted:
-        return model, index, unrelated
+        return model, index, unrelated, about
     if options.vectors is not None:
         raise InputError("given vectors come without tags and dates: leave out --tag, --since and --until")
     names = wanted.names(documents)
     say(f"Searching {len(names):,} of {counted(len(documents), 'document')}")
-    return model, index.only(names), unrelated
+    return model, index.only(names), unrelated, about
 
 
-def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple[Document, ...]]:
+def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loaded]:
     """Index the corpus, or read the vectors that are given, which come without documents."""
     if options.vectors is None:
-        documents = read_documents(options.corpus)
-        return index_documents(documents, model, options, options.parent_tokens), tuple(documents)
+        say(f"Reading {options.corpus}")
+        loaded = readable(options.corpus)
+        return index_documents(loaded.documents, model, options, options.parent_tokens), loaded
     if options.parent_tokens:
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
     cutting = [key for key, setting in SETTINGS.items() if setting.stage == "cut"]
@@ -187,7 +192,7 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple
                 f"{option}, or --vectors"
             )
     say(f"Reading {options.vectors}")
-    return read_index(options.vectors, model, options.pooling), ()
+    return read_index(options.vectors, model, options.pooling), Loaded()
 
 
 def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, StoredIndex]:
@@ -219,25 +224,37 @@ def check_agrees(options: SearchedOptions, stored: StoredIndex) -> None:
 
 
 def read_documents(corpus: Path) -> list[Document]:
-    """Read a corpus, as `readable_documents` does."""
+    """Read a corpus; warn of what cannot be read."""
     say(f"Reading {corpus}")
-    return readable_documents(corpus)
+    return list(readable(corpus).documents)
 
 
-def readable_documents(corpus: Path) -> list[Document]:
-    """Return the documents of a corpus that can be read; warn of the others."""
+def readable(corpus: Path) -> Loaded:
+    """Read a corpus, with the files of other formats among the failures; warn of these, and print notes."""
     loaded = read_corpus(corpus)
-    documents = loaded.documents or all_documents(loaded)  # which raises the first failure
-    warn_of(loaded.failures)
-    return unique(documents)
+    documents = tuple(unique(loaded.documents or all_documents(loaded)))  # which raises the first failure
+    failures = left_out(loaded)
+    warn_of(documents, failures)
+    return Loaded(documents, failures)
 
 
-def warn_of(failures: Sequence[Failure]) -> None:
-    """Print a warning for each file that is left out, as it cannot be read; of many only the first."""
+def warn_of(documents: Sequence[Document], failures: Sequence[Failure]) -> None:
+    """Name every file that is left out, the first with the reasons, and print notes; of many the first."""
     for failure in failures[:LISTED]:
         say(f"warning: left out: {failure.reason}")
-    if len(failures) > LISTED:
-        say(f"warning: left out: {len(failures) - LISTED:,} more that cannot be read")
+    if more := [failure.name for failure in failures[LISTED:]]:
+        say(f"warning: left out: {counted(len(more), 'other file')}: {some_of(more, MAX_NAMED)}")
+    notes = [f"note: {document.name}: {note}" for document in documents for note in document.notes]
+    for line in notes[:LISTED]:
+        say(line)
+    if len(notes) > LISTED:
+        say(f"note: {len(notes) - LISTED:,} more, which --json gives")
+
+
+def reading_json(documents: Sequence[Document], failures: Sequence[Failure]) -> dict[str, Any]:
+    """Return the notes of documents by their names, and the files that were not read, with the reasons."""
+    notes = {document.name: list(document.notes) for document in documents if document.notes}
+    return {"notes": notes, "failures": [asdict(each) for each in failures]}
 
 
 def index_documents(

@@ -147,12 +147,12 @@ def search(
     """
     settings = SearchSettings(k, retriever=retrieval.retriever)
     check_reranker([retrieval.retriever], corpus.reranker)
-    encoder, index, unrelated = load_searched(corpus)
+    encoder, index, unrelated, about = load_searched(corpus)
     null_scores = null_scores_in(index, encoder, unrelated)
     say("Searching")
     found = retrieve(question, index, encoder, settings, null_scores)
     if as_json:
-        print_json(found_json(question, found))
+        print_json(found_json(question, found) | about)
         return
     if not found.hits:
         print("No passage shares a word with the question: ask in other words, or by another retriever.")
@@ -180,7 +180,7 @@ def ask_command(
     settings = answer_settings(retrieval, answering, sampling)
     check_reranker([retrieval.retriever], corpus.reranker)
     writer = load_writer(answering, settings)  # before anything is embedded
-    encoder, index, unrelated = load_searched(corpus)
+    encoder, index, unrelated, about = load_searched(corpus)
     null_scores = null_scores_in(index, encoder, unrelated)
     reader, turns = load_reader(encoder), tuple[Turn, ...]()
     for asked in (*(after or ()), question):
@@ -189,7 +189,7 @@ def ask_command(
         answer = ask(own, index, encoder, writer, settings, null_scores, turns=turns, reader=reader)
         turns = (*turns, Turn(asked, answer.shown_text))
     if as_json:
-        print_json(answer_json(answer))
+        print_json(answer_json(answer) | about)
         return
     if answer.question != question:
         print(f"read as: {answer.question}")

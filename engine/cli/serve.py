@@ -140,7 +140,7 @@ def serve_command(
                 parent_tokens=parent_tokens,
                 reranker=reranker,
             )
-            model, chunks, unrelated = load_searched(options)
+            model, chunks, unrelated, _ = load_searched(options)
             encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
             searched = Searched(
                 chunks,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.cli.loading import LISTED, readable_documents
+from engine.cli.loading import LISTED, readable
 from engine.cli.printing import say
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, unique
@@ -35,7 +35,7 @@ def sources(
     paths = [] if corpus is None and beir else [corpus or BUNDLED_CORPUS]
     say(f"Reading {', '.join(map(str, [*beir, *paths]))}")
     collections = [as_collection(path.resolve().name, load_beir(path)) for path in beir]
-    given = [document for path in paths for document in readable_documents(path)]
+    given = [document for path in paths for document in readable(path).documents]
     every = unique([*given, *(one.document for one in collections)])
     documents = picked(every, names)
     if questions is None and collections:

@@ -35,6 +35,8 @@ class Document:
         The day that the file states of itself, as ``2026-05-01``, empty if it states none.
     tags
         The tags in the file.
+    notes
+        What reading the file left out or changed, and where: ``("2 formulas could not be read",)``.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Document:
     sections: tuple[Section, ...] = ()
     date: str = ""
     tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def section_at(self, position: int) -> Section:
         """Return the section of a character; before the first section there are no headings."""

@@ -1,7 +1,7 @@
 """Read files of several formats into documents: one table of formats, one or several documents per file."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from engine.documents.document import Document, Failure, Loaded
@@ -10,11 +10,12 @@ from engine.documents.formats.json_lines import read_jsonl
 from engine.documents.formats.markdown import read_markdown
 from engine.documents.formats.notebook import read_notebook
 from engine.documents.formats.pdf import read_pdf
-from engine.documents.formats.plain import read_plain
+from engine.documents.formats.plain import marked_encoding, read_plain
 from engine.documents.formats.table import read_csv
 from engine.documents.formats.webpage import read_html
 from engine.documents.formats.word import read_docx
 from engine.errors import DocumentError
+from engine.wording import counted
 
 CODE = (
     ".py", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs",
@@ -83,8 +84,8 @@ FORMATS: dict[str, Format] = {
     "markdown": Format("Markdown", (".md", ".markdown"), one(read_markdown)),
     "html": Format("HTML", (".html", ".htm"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
-    "word": Format("Word", (".docx",), one(read_docx), is_packed=True),
-    "csv": Format("CSV", (".csv",), read_csv),
+    "word": Format("Word", (".docx", ".dotx"), one(read_docx), is_packed=True),
+    "csv": Format("CSV", (".csv", ".tsv", ".tab"), read_csv),
     "jsonl": Format(
         "JSONL",
         (".jsonl",),
@@ -93,6 +94,16 @@ FORMATS: dict[str, Format] = {
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
     "zip": Format("ZIP archives", (".zip",), read_zip, is_packed=True),
     "code": Format("source code", CODE, one(read_plain)),
+}
+
+# What to save files of other formats as.
+SAVED_AS = {
+    **dict.fromkeys((".doc", ".dot", ".odt", ".rtf", ".wpd", ".pages"), ".docx"),
+    **dict.fromkeys((".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"), ".csv"),
+    **dict.fromkeys((".ppt", ".pptx", ".odp", ".key", ".epub", ".mobi", ".djvu"), ".pdf"),
+    **dict.fromkeys((".msg", ".eml", ".srt", ".vtt"), ".txt"),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".heic"), "a PDF with its text"),
+    **dict.fromkeys((".rar", ".7z", ".tar", ".gz", ".tgz"), ".zip"),
 }
 
 
@@ -150,10 +161,11 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedP
     """
     found = format_of(name)
     if found is None:
-        raise DocumentError(f"{name} is of a kind that is not read: give {kinds()}")
+        raise DocumentError(not_read(name).reason)
     check_size(name, len(content))
     most = MAX_TEXT if found.is_packed else min(MAX_TEXT, max(ANY_TEXT, MAX_TEXT_RATIO * len(content)))
     n_characters = 0
+    n_nulls = 0 if found.is_packed or marked_encoding(content) else content.count(b"\0")
     for part in found.read(name, content, csv_column):
         texts = (part,) if isinstance(part, str) else vars(part).values()
         n_characters += sum(len(text) for text in texts if isinstance(text, str))
@@ -162,7 +174,36 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedP
                 f"{name} would become over {most // 10**6} million characters of text: split it (each "
                 "row of a table repeats the names of its columns: give them short ones)"
             )
-        yield part
+        if isinstance(part, Document):
+            yield with_encoding_notes(part, n_nulls)
+            n_nulls = 0  # told once
+        else:
+            yield part
+
+
+def with_encoding_notes(document: Document, n_nulls: int) -> Document:
+    """Return a document with notes of the characters of its file that could not be decoded."""
+    notes, text = list(document.notes), document.text
+    if n := text.count("\ufffd"):
+        line = text.count("\n", 0, text.index("\ufffd")) + 1
+        where = f"in line {line}" if n == 1 else f"from line {line} on"
+        notes.append(f"{counted(n, 'character')} could not be read ({where}), shown as \ufffd")
+    if n_nulls:
+        notes.append(f"{counted(n_nulls, 'NUL character')} left out")
+    return replace(document, notes=tuple(dict.fromkeys(notes))) if notes else document
+
+
+def not_read(name: str) -> Failure:
+    """Return why a file of another format is not read, and what to do."""
+    other = SAVED_AS.get(PurePosixPath(name).suffix.lower())
+    return Failure(
+        name, f"{name} is of a kind that is not read: {f'save it as {other}' if other else f'give {kinds()}'}"
+    )
+
+
+def left_out(loaded: Loaded) -> tuple[Failure, ...]:
+    """Return all that was not read, files of other formats included, with the reasons."""
+    return (*loaded.failures, *map(not_read, loaded.skipped))
 
 
 def load_corpus(path: Path) -> list[Document]:

@@ -51,11 +51,12 @@ class Tables:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Sections, date and tags of a document."""
+    """Sections, date, tags and notes of a document."""
 
     sections: tuple[Section, ...]
     date: str = ""
     tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 TABLES, METADATA = TypeAdapter(Tables), TypeAdapter(Metadata)
@@ -206,7 +207,7 @@ def checked_rows(workspace: Workspace) -> Rows:
 
 def document_row(number: int, document: Document) -> Row:
     """Return the row of a document."""
-    metadata = Metadata(document.sections, document.date, document.tags)
+    metadata = Metadata(document.sections, document.date, document.tags, document.notes)
     about = to_json(METADATA.dump_python(metadata))
     return number, document.name, document.title, document.text, about
 
@@ -216,7 +217,7 @@ def to_document(row: tuple[int, str, str, str, str]) -> Document:
     _, name, title, text, about = row
     content = json.loads(about)
     known = METADATA.validate_python({"sections": content} if isinstance(content, list) else content)
-    return Document(name, text, title, known.sections, known.date, known.tags)
+    return Document(name, text, title, known.sections, known.date, known.tags, known.notes)
 
 
 def to_rows(workspace: Workspace) -> Rows:

@@ -17,6 +17,7 @@ from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
 from ui.server_settings import limits
 from ui.tables import show_table
+from ui.text import escape_markdown
 from ui.tokens import AS_ENCODER_COUNTS
 from ui.uploaded_vectors import vector_files
 from ui.widgets import check_typed
@@ -33,6 +34,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         chunks = split_documents(documents, cut)
         limit = cut.text_limit(model)
         show_headline(documents, [chunk for own in chunks for chunk in own], limit)
+        show_notes(documents)
         show_documents(documents, chunks, limit)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
@@ -74,6 +76,20 @@ def show_headline(documents: Sequence[Document], chunks: Sequence[Chunk], limit:
             "reads.",
             icon=":material/check_circle:",
         )
+
+
+def show_notes(documents: Sequence[Document]) -> None:
+    """Say of each document what reading left out of it; of many documents the first, and the rest folded."""
+    lines = [
+        f"**{escape_markdown(document.name)}**: {escape_markdown(note)}"
+        for document in documents
+        for note in document.notes
+    ]
+    if lines:
+        st.warning("  \n".join(lines[:5]), icon=":material/rule:")
+    if len(lines) > 5:
+        with st.expander(f"{counted(len(lines) - 5, 'more note')} on what was read"):
+            st.markdown("  \n".join(lines[5:500]))
 
 
 def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:

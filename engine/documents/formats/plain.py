@@ -1,6 +1,7 @@
 """Text files: detection of binary files and of encodings, and the characters of text of any format."""
 
 import codecs
+import re
 import unicodedata
 from contextlib import suppress
 
@@ -39,6 +40,11 @@ LEGACY = (
     "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 
+CONTROLS = bytes({*range(1, 32), 127} - set(b"\b\t\n\v\f\r\x1b"))
+NOT_ASCII = bytes(range(128, 256))
+# The first two bytes of a character of three or four, where a file was cut, or the first of German ä, ö, ü.
+CUT_CHARACTER = re.compile(rb"(?:\xc3|[\xe0-\xf4][\x80-\xbf]{1,2})\Z")
+
 # Encodings that a page may declare, of the same list: others of Python rewrite a text (unicode_escape), or
 # are not used on the web (cp037).
 DECLARED = frozenset(
@@ -67,18 +73,24 @@ def read_plain(name: str, content: bytes) -> Document:
 def decode(name: str, content: bytes, declared: str | None = None) -> str:
     """Return the text of a file, `unified` and without its byte order mark.
 
-    The encoding is that of the byte order mark, else UTF-8 if valid, else ``declared``, the one named in the
-    file, else a guess from the letters (charset-normalizer).
+    The encoding is that of the byte order mark, else UTF-8 if valid but for a few bytes, else ``declared``,
+    the one named in the file, if it fits, else a guess from the letters (charset-normalizer).
     """
     kind = kind_of(content)
     if kind:
         raise DocumentError(f"{name} is {kind}, not text: give it the ending of its kind, or save it as text")
-    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    marked = marked_encoding(content)
     if marked is None and b"\0" in content:
-        raise DocumentError(f"{name} is a binary file, not text: save it as UTF-8 text")
+        if not are_stray_nulls(content):
+            raise DocumentError(f"{name} is a binary file, not text: save it as UTF-8 text")
+        content = content.replace(b"\0", b"")
     text = decoded(content, marked or "utf-8")
     if text is None and marked:
-        raise DocumentError(f"{name} begins as {marked.upper()} and is not: save it as UTF-8 text")
+        text = content.decode(marked, "replace")
+        if 20 * text.count("\ufffd") > len(text) + 10:
+            raise DocumentError(f"{name} begins as {marked.upper()} and is not: save it as UTF-8 text")
+    if text is None:
+        text = nearly_utf8(content)
     if text is None and declared:
         with suppress(LookupError):  # of an encoding that there is not
             if codecs.lookup(declared).name in DECLARED:
@@ -89,6 +101,11 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
     return text
+
+
+def marked_encoding(content: bytes) -> str | None:
+    """Return the encoding that a byte order mark names, None without one."""
+    return next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
 
 
 def kind_of(content: bytes) -> str:
@@ -102,6 +119,29 @@ def decoded(content: bytes, encoding: str) -> str | None:
         return content.decode(encoding)
     except (UnicodeError, LookupError):
         return None
+
+
+def are_stray_nulls(content: bytes) -> bool:
+    """Whether the NUL bytes of a file stand alone or in few blocks within text, as in logs cut by a crash.
+
+    In UTF-16 they stand beside most letters, and other binary files have control characters, too.
+    """
+    text = content.replace(b"\0", b"")
+    n_controls = len(text) - len(text.translate(None, CONTROLS))
+    return 10 * len(re.findall(rb"\0+", content)) <= len(text) and 100 * n_controls <= len(text)
+
+
+def nearly_utf8(content: bytes) -> str | None:
+    """Return a text in UTF-8 with a few bytes that are not, replaced; None for other encodings.
+
+    In these hardly any two bytes are a character of UTF-8 by chance, and all others are not.
+    """
+    text = content.decode("utf-8", "replace")
+    n_ascii = len(content.translate(None, NOT_ASCII))
+    n_bad = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
+    n_good = len(text) - n_ascii - n_bad
+    is_cut = n_bad == 1 and CUT_CHARACTER.search(content)
+    return text if n_good >= max(n_bad, 1) or is_cut else None
 
 
 def guessed(name: str, content: bytes) -> str:

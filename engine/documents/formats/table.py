@@ -1,15 +1,25 @@
-"""CSV files: one document per row."""
+"""CSV and TSV files: one document per row."""
 
 import csv
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from io import StringIO
+from itertools import chain, islice, takewhile
 
 from engine.documents.document import Document, Failure
+from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import decode
 from engine.errors import DocumentError
-from engine.wording import reason_of
+from engine.wording import counted, reason_of
 
-DELIMITERS = ",;\t|"  # the one with most columns in the header is used; of equals the first
+DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
+NO_DELIMITER = "\x1f"  # of a file with one column
+SAMPLE_ROWS, SAMPLE_CHARACTERS = 500, 200_000
+LEAST_ALIKE = 0.5  # rows of the sample with as many cells as most
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t ]*(?:\n|$)', re.IGNORECASE)  # of Excel
+NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
+NumberedRow = tuple[int, list[str]]
 
 
 def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[Document | Failure]:
@@ -17,36 +27,101 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
 
     A document is named after its row, counted as in a spreadsheet: the header is row 1, and ``a.csv#2`` the
     first below. Its text has a line ``column: value`` for every cell that is not blank, or only the cell of
-    ``column`` if given; rows without text are skipped. The column ``title`` is the title.
+    ``column`` if given; rows without text are skipped. The title is the column ``title``, or else the lines
+    above the header. Cells beyond the header are numbered if most rows have some, or else the row is a
+    failure.
     """
-    rows = numbered_rows(name, decode(name, content))
-    number, header = next(rows)
+    text = decode(name, content)
+    separator = SEPARATOR_LINE.match(text)
+    text = text[separator.end() :] if separator else text
+    delimiter = separator[1] if separator else delimiter_of(text)
+    rows = numbered_rows(name, text, delimiter)
+    sample = list(islice(rows, SAMPLE_ROWS))
+    place = header_place(sample)
+    above, body = sample[:place], sample[place + 1 :]
+    if not body:
+        raise DocumentError(f"{name} has a header and no rows: there is no text to search")
+    header, notes = list(sample[place][1]), []
+    if above:
+        notes.append(f"{counted(len(above), 'line')} above the header read as the title of the rows")
+    if 2 * sum(width(row) > len(header) for _, row in body) > len(body):
+        n_unnamed = max(usual_width(body) - len(header), 1)
+        notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
+        header += [""] * n_unnamed
     header = [title.strip() or f"column {i}" for i, title in enumerate(header, 1)]
     if column is not None and column not in header:
         raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
     titles = [i for i, title in enumerate(header) if title.lower() == "title"]
-    for number, row in rows:
+    file_title = one_line(" ".join(f"{delimiter} ".join(filter(None, row)) for _, row in above))
+    for number, row in chain(body, rows):
         row_name = f"{name}#{number}"
-        if len(row) > len(header):
-            reason = (
-                f"{row_name} has {len(row)} cells where the header has {len(header)}: quote cells with commas"
-            )
-            yield Failure(row_name, reason)
+        if width(row) > len(header):
+            reason = f"has {width(row)} cells where the header has {len(header)}: quote cells with commas"
+            yield Failure(row_name, f"{row_name} {reason}")
         elif text := row_text(header, row, column):
-            title = row[titles[0]].strip() if titles and titles[0] < len(row) else ""
-            yield Document(row_name, text, title)
-    if number == 1:
-        raise DocumentError(f"{name} has a header and no rows: there is no text to search")
+            title = row[titles[0]].strip() if titles and titles[0] < len(row) else file_title
+            yield Document(row_name, text, title, notes=tuple(notes))
+            notes = []  # told once
 
 
-def numbered_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
+def delimiter_of(text: str) -> str:
+    """Return the delimiter by which most rows have as many cells as the others."""
+    shares = {mark: share_alike(text[:SAMPLE_CHARACTERS], mark) for mark in DELIMITERS}
+    best = max(DELIMITERS, key=lambda mark: shares[mark])
+    return best if shares[best] >= LEAST_ALIKE else NO_DELIMITER
+
+
+def share_alike(text: str, delimiter: str) -> float:
+    """Return the share of rows with the most frequent number of cells, 0 where that is one cell."""
+    counts: Counter[int] = Counter()
+    try:
+        for row in islice(
+            csv.reader(StringIO(text), delimiter=delimiter, skipinitialspace=True), SAMPLE_ROWS
+        ):
+            counts[len(row)] += bool(row)
+    except csv.Error:
+        pass  # of a long cell: the rows before it tell
+    if not counts:
+        return 0.0
+    n_cells, n_rows = max(counts.items(), key=lambda item: (item[1], item[0]))
+    return n_rows / counts.total() if n_cells > 1 else 0.0
+
+
+def header_place(sample: Sequence[NumberedRow]) -> int:
+    """Return the place of the header among the first rows: below the lines of a title.
+
+    These are parted from it by a blank line, or have at most half as many cells as the rows below it. A
+    single name above two columns, one of numbers, may be the header itself.
+    """
+    most = usual_width(sample)
+    widths = [width(row) for _, row in sample]
+    n_narrow = len(list(takewhile(lambda each: 2 * each <= most, widths)))
+    n_above = len(list(takewhile(lambda each: each < most, widths)))
+    place = n_narrow if n_narrow < len(sample) else 0
+    for i in range(1, min(n_above + 1, len(sample))):
+        if sample[i][0] > sample[i - 1][0] + 1:
+            place = max(place, i)
+    is_data = place > 0 and any(NUMBER.fullmatch(cell.strip()) for cell in sample[place][1])
+    return 0 if most == 2 and is_data else place
+
+
+def width(row: Sequence[str]) -> int:
+    """Return the number of cells up to the last that is not blank."""
+    return max((i for i, cell in enumerate(row, 1) if cell.strip()), default=0)
+
+
+def usual_width(rows: Sequence[NumberedRow]) -> int:
+    """Return the most frequent width of rows, of several the largest."""
+    widths = Counter(width(row) for _, row in rows)
+    return max(widths, key=lambda each: (widths[each], each), default=0)
+
+
+def numbered_rows(name: str, text: str, delimiter: str) -> Iterator[NumberedRow]:
     """Yield the rows that are not blank, the header included, with their numbers from 1."""
     number, line = 0, 1
     try:
-        first_line = text.partition("\n")[0][: csv.field_size_limit()]
-        delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([first_line], delimiter=mark), [])))
         # Strict: otherwise an unclosed quote would put the rest of the file into one cell.
-        reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
+        reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True, skipinitialspace=True)
         for number, row in enumerate(reader, 1):
             if row:
                 yield number, row

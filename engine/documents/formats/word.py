@@ -1,22 +1,44 @@
-"""Word files (.docx): paragraphs, headings and tables, in their order (python-docx)."""
+"""Word files (.docx): all that a reader sees, in its order (python-docx opens them).
 
-from collections import deque
+mammoth, tried on the same files, leaves out equations and the results of fields, reads hidden text, and knows
+neither outline levels nor the numbers of clauses.
+"""
+
+import re
+from collections import Counter, deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 from zipfile import ZipFile
 
 from engine.documents.document import Document
 from engine.documents.formats.archive import open_archive, read_member
+from engine.documents.formats.equations import EQUATION, linear
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import unified
+from engine.documents.formats.running_lines import PAGE_NUMBER
+from engine.documents.formats.symbols import PRIVATE, symbol
+from engine.documents.formats.word_numbers import WORD, Numbering, Place, attribute, place_of
 from engine.errors import DocumentError
 from engine.wording import reason_of
 
-WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-PARAGRAPH, TABLE = f"{WORD}p", f"{WORD}tbl"
-MARKS = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
+OFFICE = "http://schemas.openxmlformats.org"
+DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
+RELATION = f"{{{OFFICE}/officeDocument/2006/relationships}}id"
+CHECK_BOX = "{http://schemas.microsoft.com/office/word/2010/wordml}checkbox"
+PARAGRAPH, TABLE, ROW, CELL, RUN = (f"{WORD}{name}" for name in ("p", "tbl", "tr", "tc", "r"))
+TEXT_BOX, PROPERTIES, RUN_PROPERTIES = f"{WORD}txbxContent", f"{WORD}pPr", f"{WORD}rPr"
+MARKS = {
+    f"{WORD}tab": "\t",
+    f"{WORD}ptab": "\t",
+    f"{WORD}br": "\n",
+    f"{WORD}cr": "\n",
+    f"{WORD}noBreakHyphen": "-",
+}
+NOTES = {f"{WORD}footnoteReference": "footnotes", f"{WORD}endnoteReference": "endnotes"}
+PICTURES = {f"{WORD}drawing", f"{WORD}pict", f"{WORD}object"}
 # A book of 1000 pages has some 30,000 paragraphs and a million tags; python-docx takes seconds for them.
 MAX_PARAGRAPHS, MAX_TAGS, MAX_STYLES = 300_000, 3_000_000, 10_000
 # Deleted text, and copies of text boxes for old versions of Word.
@@ -25,32 +47,82 @@ UNSEEN = (
     f"{WORD}moveFrom",
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
 )
+# Files of other types and of the strict standard differ in these names alone.
+SAME = (
+    (b"http://purl.oclc.org/ooxml/wordprocessingml/main", f"{OFFICE}/wordprocessingml/2006/main".encode()),
+    (b"http://purl.oclc.org/ooxml/drawingml/main", f"{OFFICE}/drawingml/2006/main".encode()),
+    (b"http://purl.oclc.org/ooxml/officeDocument/", f"{OFFICE}/officeDocument/2006/".encode()),
+)
+DOCUMENT_TYPE = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+OTHER_TYPES = re.compile(
+    rb"application/vnd\.(?:ms-word\.(?:document|template)\.macroEnabled(?:Template)?\.main"
+    rb"|openxmlformats-officedocument\.wordprocessingml\.template\.main)\+xml"
+)
+ORDINALS = frozenset(
+    ("st", "nd", "rd", "th", "er", "ère", "re", "e", "ème", "o", "a", "º", "ª", "tm", "®", "™")
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """A style with what it has of those it is based on."""
+
+    name: str = ""
+    level: int = 0  # of a heading, from 1
+    place: Place | None = None  # in a list
+    is_hidden: bool = False
+
+
+@dataclass
+class Reading:
+    """What is known of a file while it is read, and what was left out or read in another place."""
+
+    styles: dict[str, Style]
+    numbering: Numbering
+    notes: dict[str, dict[str, Any]]  # footnotes and endnotes by their ids
+    seen: Counter[str] = field(default_factory=Counter)  # left out, by kind
+    waiting: list[tuple[str, Any]] = field(default_factory=list)  # footnotes, and text boxes, of a paragraph
+    endnotes: list[tuple[str, Any]] = field(default_factory=list)
+    marks: dict[str, int] = field(default_factory=Counter)  # the last number of each kind of note
+    n_tables: int = 0  # around the present paragraph: footnotes stand below the outermost
 
 
 def read_docx(name: str, content: bytes) -> Document:
-    """Make a document from a Word file's body; headings have the styles ``Heading 1`` to ``Heading 9``.
+    """Make a document from a Word file; headings are paragraphs with an outline level.
 
-    A table row is a line of cells separated by `` | ``. Tracked insertions are read, tracked deletions not.
-    Headers, footers, notes and comments are left out; Word stores no page numbers.
+    A table row is a line of cells separated by `` | ``. Footnotes and text boxes stand below their paragraph,
+    endnotes at the end, equations as `linear` writes them. Tracked insertions are read, tracked deletions
+    and hidden text not. Word stores no page numbers.
     """
     import docx
-    from lxml import etree
 
     plain = repacked(name, content)
     try:
         document = docx.Document(plain)
-        styles = bounded(name, document.styles, MAX_STYLES, "styles")
-        levels = {}
-        for style in styles:  # python-docx gives built-in styles English names
-            kind, _, number = (style.name or "").partition(" ")
-            levels[style.style_id] = int(number) if kind == "Heading" and number in list("123456789") else 0
         body = document.element.body
-        etree.strip_elements(body, *UNSEEN, with_tail=False)
-        paragraphs = bounded(name, body.iter(PARAGRAPH), MAX_PARAGRAPHS, "paragraphs")
-        deque(paragraphs, maxlen=0)  # before any is read
-        text, sections = join_blocks(body_blocks(body, levels))
+        styles = styles_of(
+            list(bounded(name, document.styles.element.iter(f"{WORD}style"), MAX_STYLES, "styles"))
+        )
+        parts = {
+            kind: related(document.part, kind) for kind in ("numbering", "footnotes", "endnotes", "comments")
+        }
+        places = {key: style.place for key, style in styles.items() if style.place}
+        notes = {kind: notes_of(parts[kind]) for kind in ("footnotes", "endnotes")}
+        reading = Reading(styles, Numbering(parts["numbering"], places), notes)
+        n_paragraphs = bounded(name, body.iter(PARAGRAPH), MAX_PARAGRAPHS, "paragraphs")
+        deque(n_paragraphs, maxlen=0)  # before any is read
+        for element in (body, *notes["footnotes"].values(), *notes["endnotes"].values()):
+            accept_changes(element)
+        heads, feet = (
+            list(margin_blocks(document.part, body, kind, reading)) for kind in ("header", "footer")
+        )
+        main = list(body_blocks(body, reading))
+        ends = [block for number, note in reading.endnotes for block in note_blocks(number, note, reading)]
+        text, sections = join_blocks([*heads, *main, *ends, *feet])
         about = document.core_properties
-        title, day, tags = about.title, date_of(about.modified or about.created), tags_of(about.keywords)
+        title = about.title or title_in(body, reading)
+        day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
+        reading.seen["comment"] = 0 if parts["comments"] is None else len(parts["comments"])
     except DocumentError:
         raise
     except Exception as error:  # of any kind: python-docx does not check the parts of a file
@@ -72,31 +144,177 @@ def repacked(name: str, content: bytes) -> BytesIO:
                     member = read_member(archive, info)
                 except DocumentError as error:
                     raise DocumentError(f"{name}/{error}") from error
+                if info.filename.endswith((".xml", ".rels")):
+                    for strict, usual in SAME:
+                        member = member.replace(strict, usual)
+                    n_tags += member.count(b"<")
+                if info.filename == "[Content_Types].xml":
+                    member = OTHER_TYPES.sub(DOCUMENT_TYPE, member)
                 copy.writestr(info.filename, member)
-                n_tags += member.count(b"<")
                 if n_tags > MAX_TAGS:
                     raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
     return plain
 
 
-def body_blocks(body: Any, levels: dict[str, int]) -> Iterator[Block]:
+def related(part: Any, kind: str) -> Any:
+    """Return the root of the part of a kind that belongs to a part, None if there is none."""
+    from docx.oxml import parse_xml
+
+    for relation in part.rels.values():
+        if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
+            return parse_xml(relation.target_part.blob)
+    return None
+
+
+def styles_of(elements: list[Any]) -> dict[str, Style]:
+    """Return all styles by their ids, each with what it inherits."""
+    by_id = {element.get(f"{WORD}styleId"): element for element in elements}
+    found: dict[str, Style] = {}
+    for key in by_id:
+        chain: list[str] = []  # from the style to the one that all are based on
+        while key in by_id and key not in chain and key not in found:
+            chain.append(key)
+            key = attribute(by_id[key], "basedOn")
+        style = found.get(key, Style())
+        for each in reversed(chain):
+            found[each] = style = style_of(by_id[each], style)
+    return found
+
+
+def style_of(element: Any, base: Style) -> Style:
+    """Return a style, which has what it does not state itself from the one it is based on."""
+    name = attribute(element, "name").lower()
+    kind, _, number = name.partition(" ")
+    level = level_in(element.find(PROPERTIES), base.level)
+    if kind == "heading" and number in list("123456789") and not attribute(element, "pPr/outlineLvl"):
+        level = int(number)
+    place = place_of(element.find(PROPERTIES))
+    if place and base.place and not place.number_id:  # the level alone
+        place = Place(base.place.number_id, place.level)
+    return Style(
+        name, level, place or base.place, is_on(element.find(RUN_PROPERTIES), "vanish", base.is_hidden)
+    )
+
+
+def level_in(properties: Any, base: int) -> int:
+    """Return the level of a heading, from 1, that properties state; 0 for body text."""
+    stated = attribute(properties, "outlineLvl")
+    if not stated.isdecimal():
+        return base
+    return int(stated) + 1 if int(stated) < 9 else 0
+
+
+def is_on(properties: Any, name: str, default: bool = False) -> bool:
+    """Return whether a property is switched on, as it is where no value is given."""
+    found = properties.find(f"{WORD}{name}") if properties is not None else None
+    return default if found is None else found.get(f"{WORD}val", "true") in ("1", "true", "on")
+
+
+def notes_of(part: Any) -> dict[str, Any]:
+    """Return footnotes or endnotes by their ids, without the lines that separate them from the text."""
+    notes = [] if part is None else part
+    return {note.get(f"{WORD}id"): note for note in notes if note.get(f"{WORD}type", "normal") == "normal"}
+
+
+def accept_changes(element: Any) -> None:
+    """Take out tracked deletions; a paragraph whose end is deleted is joined with the next."""
+    from lxml import etree
+
+    for mark in [
+        *element.iterfind(f".//{WORD}trPr/{WORD}del"),
+        *element.iterfind(f".//{WORD}tcPr/{WORD}cellDel"),
+    ]:
+        gone = mark.getparent().getparent()
+        if gone.getparent() is not None:
+            gone.getparent().remove(gone)
+    for kind in ("del", "moveFrom"):
+        for mark in element.iterfind(f".//{PROPERTIES}/{RUN_PROPERTIES}/{WORD}{kind}"):
+            mark.getparent().getparent().getparent().set("joined", "1")
+    etree.strip_elements(element, *UNSEEN, with_tail=False)
+
+
+def margin_blocks(part: Any, body: Any, kind: str, reading: Reading) -> Iterator[Block]:
+    """Yield the heads (or feet) of pages, each once and without page numbers."""
+    found: dict[str, None] = {}
+    for section in body.iter(f"{WORD}sectPr"):
+        for reference in section.iterfind(f"{WORD}{kind}Reference"):
+            is_shown = reference.get(f"{WORD}type") != "first" or is_on(section, "titlePg")
+            relation = part.rels.get(reference.get(RELATION))
+            if is_shown and relation is not None and not relation.is_external:
+                element = relation.target_part.element
+                accept_changes(element)
+                blocks = body_blocks(element, reading)
+                found |= dict.fromkeys(block.text for block in blocks)
+    yield from (Block(text) for text in found if not PAGE_NUMBER.fullmatch(one_line(text)))
+
+
+def title_in(body: Any, reading: Reading) -> str:
+    """Return the first paragraph in the style of titles, empty if there is none."""
+    titles = (p for p in body.iter(PARAGRAPH) if reading.styles.get(p.style or "", Style()).name == "title")
+    return "".join(pieces(found, reading)) if (found := next(titles, None)) is not None else ""
+
+
+def body_blocks(body: Any, reading: Reading) -> Iterator[Block]:
     """Yield the paragraphs and table rows below an element, including those in content controls."""
+    joined = ""
     for element in nearest(body, PARAGRAPH, TABLE):
+        level = 0
         if element.tag == TABLE:
-            yield from table_rows(element)
-        elif (text := paragraph_text(element)).strip():
-            yield Block(text, levels.get(element.style or "", 0))
+            reading.n_tables += 1
+            yield from table_rows(element, reading)
+            reading.n_tables -= 1
+        else:
+            text = joined + paragraph_text(element, reading)
+            joined = text if element.get("joined") else ""
+            if text.strip() and not joined:
+                level = level_in(
+                    element.find(PROPERTIES), reading.styles.get(element.style or "", Style()).level
+                )
+                yield Block(text, level)
+        yield from waiting_blocks(reading)
+    if joined.strip():
+        yield Block(joined)
 
 
-def table_rows(table: Any) -> Iterator[Block]:
-    """Yield the rows of a table; a nested table is part of its cell."""
+def waiting_blocks(reading: Reading) -> Iterator[Block]:
+    """Yield the text boxes and footnotes met since the last call, each as blocks of its own."""
+    boxes = [each for each in reading.waiting if not each[0]]
+    notes = [each for each in reading.waiting if each[0]]
+    reading.waiting = notes if reading.n_tables else []
+    for mark, element in [*boxes, *([] if reading.n_tables else notes)]:
+        yield from note_blocks(mark, element, reading)
+
+
+def note_blocks(mark: str, element: Any, reading: Reading) -> Iterator[Block]:
+    """Yield the blocks of a text box, or of a note after its mark; none of them is a heading."""
+    for block in body_blocks(element, reading):
+        yield Block(f"{mark} {block.text.strip()}" if mark else block.text, 0, block.gap)
+        mark = ""
+
+
+def table_rows(table: Any, reading: Reading) -> Iterator[Block]:
+    """Yield the rows of a table; nested tables are part of a cell, merged cells stand in all places."""
     gap = "\n\n"
-    for row in nearest(table, f"{WORD}tr"):
-        cells = [
-            " ".join(map(paragraph_text, nearest(cell, PARAGRAPH))) for cell in nearest(row, f"{WORD}tc")
-        ]
-        if any(cell.strip() for cell in cells):
-            yield Block(" | ".join(map(one_line, cells)), 0, gap)
+    above: dict[int, str] = {}  # the texts of the columns of the row before
+    for row in nearest(table, ROW):
+        cells: dict[int, str] = {}
+        n_written = 0
+        column = int(attribute(row, "trPr/gridBefore", "0"))
+        for cell in nearest(row, CELL):
+            about = cell.find(f"{WORD}tcPr")
+            merged = about.find(f"{WORD}vMerge") if about is not None else None
+            text = " ".join(one_line(block.text) for block in body_blocks(cell, reading))
+            if merged is not None and merged.get(f"{WORD}val") != "restart":
+                text = text or above.get(column, "")
+            span = attribute(about, "gridSpan", "1")
+            width = min(int(span), 100) if span.isdecimal() else 1
+            cells |= dict.fromkeys(range(column, column + width), text)
+            column += width
+            n_written += 1
+        above = cells
+        if any(cells.values()):
+            shown = list(cells.values())[: None if n_written > 1 else 1]  # a head over the whole table
+            yield Block(" | ".join(shown), 0, gap)
             gap = "\n"
 
 
@@ -112,11 +330,134 @@ def nearest(element: Any, *tags: str) -> Iterator[Any]:
             yield from nearest(child, *tags)
 
 
-def paragraph_text(paragraph: Any) -> str:
-    """Return the text of a paragraph, including links, insertions and text boxes."""
-    pieces = (
-        MARKS.get(element.tag) or element.text or ""
-        for element in paragraph.iter(f"{WORD}t", *MARKS)
-        if element.getparent().tag == f"{WORD}r"  # tab stops of a style have the same tag as tabs
+def paragraph_text(paragraph: Any, reading: Reading) -> str:
+    """Return the text of a paragraph after its number, including links and insertions."""
+    properties = paragraph.find(PROPERTIES)
+    key = paragraph.style or ""
+    style = reading.styles.get(key, Style())
+    text = unified("".join(pieces(paragraph, reading, style.is_hidden)))
+    own = place_of(properties)
+    if own and style.place and not own.number_id:
+        own = Place(style.place.number_id, own.level)
+    if not text.strip():
+        return text
+    number = reading.numbering.next(own or style.place, key)
+    return f"{number} {text.lstrip()}" if number else text
+
+
+def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str]:
+    """Yield the pieces of text within a paragraph, and keep notes and text boxes for later."""
+    before = ""  # the end of the text so far
+    for child in element:
+        if child.tag == RUN:
+            text = "".join(run_pieces(child, reading, hidden))
+            text = raised(text, before, child.find(RUN_PROPERTIES)) if text else ""
+        elif child.tag == EQUATION:
+            text = " ".join(linear(child).split())
+            text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text
+            reading.seen["equation without text"] += not text
+        elif child.tag == f"{WORD}sdt":
+            text = "".join(pieces(child, reading, hidden))
+        elif child.tag in (PROPERTIES, f"{WORD}sdtPr"):
+            continue
+        else:
+            text = "".join(pieces(child, reading, hidden))
+        before = (before + text)[-20:]
+        yield text
+
+
+def raised(text: str, before: str, properties: Any) -> str:
+    """Return the text of a run; powers have a ``^`` before them, ordinals ("1st") none."""
+    if attribute(properties, "vertAlign") != "superscript" or (
+        not before[-1:].isalnum() and before[-1:] != ")"
+    ):
+        return text
+    if text.strip().lower() in ORDINALS or text.startswith("[^"):
+        return text
+    return f"^{text}" if len(text) == 1 or text.strip("-−+").isalnum() else f"^({text})"
+
+
+def run_pieces(run: Any, reading: Reading, hidden: bool) -> Iterator[str]:
+    """Yield the texts of a run; a hidden one has none."""
+    about = run.find(RUN_PROPERTIES)
+    style = reading.styles.get(attribute(about, "rStyle"), Style())
+    if is_on(about, "vanish", hidden or style.is_hidden):
+        reading.seen["hidden"] += any(each.text for each in run.iter(f"{WORD}t"))
+        return
+    fonts = about.find(f"{WORD}rFonts") if about is not None else None
+    font = fonts.get(f"{WORD}ascii", "") if fonts is not None else ""
+    for child in run:
+        if child.tag == f"{WORD}t":
+            yield plain_text(child.text or "", font, reading)
+        elif child.tag in MARKS:
+            yield MARKS[child.tag]
+        elif child.tag == f"{WORD}sym":
+            yield symbol_of(int(child.get(f"{WORD}char", "0"), 16), child.get(f"{WORD}font", ""), reading)
+        elif child.tag in NOTES:
+            yield note_mark(child, NOTES[child.tag], reading)
+        elif child.tag == f"{WORD}fldChar":
+            yield form_field(child)
+        elif child.tag == f"{WORD}ruby":
+            base, above = (
+                "".join(t.text or "" for t in child.iterfind(f"{WORD}{part}//{WORD}t"))
+                for part in ("rubyBase", "rt")
+            )
+            yield f"{base}({above})" if above else base
+        else:
+            collect_boxes(child, reading)
+
+
+def plain_text(text: str, font: str, reading: Reading) -> str:
+    """Return a text, with the signs for characters of fonts of symbols."""
+    if font and any(PRIVATE <= ord(sign) < PRIVATE + 256 for sign in text):
+        return "".join(
+            symbol_of(ord(s), font, reading) if PRIVATE <= ord(s) < PRIVATE + 256 else s for s in text
+        )
+    return text
+
+
+def symbol_of(code: int, font: str, reading: Reading) -> str:
+    """Return the sign of a code in a font of symbols; one that is not known is counted."""
+    sign = symbol(code, font)
+    reading.seen["symbol"] += not sign
+    return sign
+
+
+def note_mark(reference: Any, kind: str, reading: Reading) -> str:
+    """Return the mark of a footnote or endnote in the text, and keep the note for its place."""
+    note = reading.notes[kind].get(reference.get(f"{WORD}id"))
+    if note is None:
+        return ""
+    reading.marks[kind] += 1
+    mark = f"[^{'e' * (kind == 'endnotes')}{reading.marks[kind]}]"
+    (reading.waiting if kind == "footnotes" else reading.endnotes).append((mark, note))
+    return mark
+
+
+def form_field(character: Any) -> str:
+    """Return the state of a box, or the choice of a list, in a form of old versions of Word."""
+    box = character.find(f"{WORD}ffData/{WORD}checkBox")
+    if box is not None:
+        return "☒" if is_on(box, "checked", is_on(box, "default")) else "☐"
+    choices = character.find(f"{WORD}ffData/{WORD}ddList")
+    entries = (
+        [each.get(f"{WORD}val", "") for each in choices.iterfind(f"{WORD}listEntry")]
+        if choices is not None
+        else []
     )
-    return unified("".join(pieces))
+    chosen = attribute(choices, "result", "0")
+    return entries[int(chosen)] if chosen.isdecimal() and int(chosen) < len(entries) else ""
+
+
+def collect_boxes(element: Any, reading: Reading) -> None:
+    """Keep the text boxes in a drawing for after the paragraph; count pictures, charts and diagrams."""
+    boxes = [element] if element.tag == TEXT_BOX else list(nearest(element, TEXT_BOX))
+    reading.waiting += [("", box) for box in boxes]
+    if boxes:
+        return
+    for data in element.iter(f"{DRAWING}graphicData"):
+        kind = data.get("uri", "").rpartition("/")[2]
+        reading.seen[kind if kind in ("chart", "diagram") else "picture"] += 1
+    if element.tag in PICTURES and element.find(f".//{DRAWING}graphicData") is None:
+        is_equation = any("Equation" in each.get("ProgID", "") for each in element.iter())
+        reading.seen["equation of an old kind" if is_equation else "picture"] += 1

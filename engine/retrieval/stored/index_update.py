@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.documents.document import Chunk, Failure
 from engine.documents.formats.archive import is_hidden
-from engine.documents.loaders import content_of, corpus_files, parse_file, unique
+from engine.documents.loaders import content_of, corpus_files, left_out, not_read, parse_file, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model
@@ -81,9 +81,9 @@ def update_index(
 ) -> Update:
     """Index a corpus in a folder: add new files, replace changed ones, and remove deleted ones.
 
-    Files that hold no text that can be read are left out, and returned as failures. With a cluster, only
-    empty and too large ones are; others end the run. What a run embedded that was stopped is not embedded
-    again by the next one.
+    Files of other formats, or without text that can be read, are left out, and returned as failures. With a
+    cluster, of the others only empty and too large ones are; the rest end the run. What a run embedded that
+    was stopped is not embedded again by the next one.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def update_index(
         The folder's index was made with other settings, or the corpus holds no text.
     """
     check_index_kind(settings.index_kind)
-    paths, _ = corpus_files(corpus)
+    paths, others = corpus_files(corpus)
     check_outside(corpus, folder)
     with ExitStack() as stack:
         settings = replace(settings, store=settings.store or store_of(folder))
@@ -123,6 +123,7 @@ def update_index(
             as_indexed(old, model, folder)
         say(f"Reading {corpus}")
         files, failures = read_files(paths, old, is_parsed=not isinstance(embedder, Cluster))
+        failures = (*failures, *map(not_read, others))
         new, changed, deleted = differences(old, files)
         is_same = old is not None and not (new or changed or deleted)
         build = Build(folder, model, settings, on_progress, say)
@@ -213,7 +214,7 @@ def read_files(
             file = known[key_of(file)]
         elif is_parsed:
             loaded = parse_file(name, content)
-            failures += loaded.failures
+            failures += left_out(loaded)
             if not loaded.documents:
                 continue
             file = replace(file, documents=loaded.documents)

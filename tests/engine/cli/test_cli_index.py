@@ -46,6 +46,7 @@ def test_the_command_says_how_many_files_and_chunks_changed(corpus, tmp_path):
         "files": {"new": 1, "changed": 0, "deleted": 1, "unchanged": 1},
         "chunks": 3,
         "embedded": 1,
+        "notes": {},
         "failures": [],
     }
 

@@ -1,0 +1,60 @@
+"""Rows of CSV and TSV files, whatever parts their cells and stands above the header."""
+
+import pytest
+
+from engine.documents.loaders import parse_file
+
+TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        # Excel's line of the separator
+        ("sep=;\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
+        ('"sep=,"\nItem,Price\nLamp,"12,50"\nDesk,"149,00"\n', TWO),
+        ("SEP=\t\nItem\tPrice\nLamp\t12,50\nDesk\t149,00\n", TWO),
+        ("sep=^\nItem^Price\nLamp^12,50\nDesk^149,00\n", TWO),
+        # lines above the header
+        ("Price list, valid from May\n\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
+        ("# May\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
+        ("By,Ann\nOn,1 May\n\nA,B,C\n1,2,3\n", ["A: 1 / B: 2 / C: 3"]),
+        ("A list;;\nA;B;C\n1;2;3\n", ["A: 1 / B: 2 / C: 3"]),
+        # delimiters at the ends of rows, cells beyond the header, rows cut short
+        ("Item;Price\nLamp;12,50;\nDesk;149,00;\n", TWO),
+        ("Item;Price;;\nLamp;12,50;;\nDesk;149,00;;\n", TWO),
+        ("Item|Price|\nLamp|12,50|\nDesk|149,00|\n", TWO),
+        ("A,B\n1,2,x\n3,4,y\n", ["A: 1 / B: 2 / column 3: x", "A: 3 / B: 4 / column 3: y"]),
+        ("A,B,C\n1\n1,2\n1,2,3\n", ["A: 1", "A: 1 / B: 2", "A: 1 / B: 2 / C: 3"]),
+        # commas in headers, in numbers and in texts
+        ("Item;Price, EUR\nLamp;12,50\n", ["Item: Lamp / Price, EUR: 12,50"]),
+        ("N (a, b);M (c, d);P (e, f)\nA1;Lamp;12,50\n", ["N (a, b): A1 / M (c, d): Lamp / P (e, f): 12,50"]),
+        ('"Cost per 1,000";Unit\n12,50;kg\n', ["Cost per 1,000: 12,50 / Unit: kg"]),
+        ("Q;A\nWhere, when?;Here, now\nWho;I\n", ["Q: Where, when? / A: Here, now", "Q: Who / A: I"]),
+        ("id,tags\n1,a;b\n2,c;d\n", ["id: 1 / tags: a;b", "id: 2 / tags: c;d"]),
+        (
+            "text\nHello, world\nBye\nYes, sure, ok\n",
+            ["text: Hello, world", "text: Bye", "text: Yes, sure, ok"],
+        ),
+        ("Year,2019,2020\nA,1,2\n", ["Year: A / 2019: 1 / 2020: 2"]),
+        # line breaks and blanks around quoted cells
+        ('A;B\n1;"x\ny; z"\n', ["A: 1 / B: x / y; z"]),
+        ('A, B\n1, "x, y"\n', ["A: 1 / B: x, y"]),
+        ("A\tB\nx, y; z\tq\n", ["A: x, y; z / B: q"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_the_rows_tell_what_parts_the_cells(name, content, rows):
+    for ends in ("\n", "\r\n"):
+        loaded = parse_file(name, content.replace("\n", ends).encode())
+        assert [document.text.replace("\n", " / ") for document in loaded.documents] == rows
+        assert loaded.failures == ()
+
+
+def test_what_stands_above_or_beyond_the_header_is_told_once():
+    loaded = parse_file("a.csv", b"Price list, May\nA,B,C\n1,2,3,x\n4,5,6,y\n")
+    assert [document.title for document in loaded.documents] == ["Price list, May"] * 2
+    first, second = (document.notes for document in loaded.documents)
+    assert "1 line above the header" in first[0]
+    assert "1 column without a name" in first[1]
+    assert second == ()

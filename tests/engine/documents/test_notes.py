@@ -1,0 +1,57 @@
+"""What reading leaves out or changes is told in a document's notes, and kept with it."""
+
+import json
+
+import pytest
+
+from engine.documents.document import Document
+from engine.documents.loaders import left_out, parse_file, read_corpus
+from engine.retrieval.stored.index_rows import IndexedFile, file_line, to_file
+from engine.storage.workspace import Workspace, export_workspace, import_workspace
+from tests.one_document import parse_document
+
+GERMAN = "Die Küche schließt um zehn.\nGrößere Gruppen melden sich an.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text", "note"),
+    [
+        ("a.txt", GERMAN.encode() + b"\x96 Ende", f"{GERMAN}\ufffd Ende", "(in line 3), shown as \ufffd"),
+        ("a.txt", GERMAN.encode()[:-1] + b"\xc3", f"{GERMAN[:-1]}\ufffd", "in line 2"),
+        ("a.txt", b"a \xff b \xff " + GERMAN.encode(), f"a \ufffd b \ufffd {GERMAN}", "2 characters"),
+        ("a.txt", "会議は十時に始まります。".encode()[:-1], "会議は十時に始まります\ufffd", "1 character"),
+        ("a.txt", "Насос включается.".encode()[1:], "\ufffdасос включается.", "1 character"),
+        ("a.txt", b"It costs five \xe2\x82", "It costs five \ufffd", "1 character"),
+        ("a.txt", "naïve text".encode("utf-16")[:-1], "naïve tex\ufffd", "1 character"),
+        ("a.html", b"<meta charset=utf-8><p>K\xc3\xbcche \x96 l\xc3\xa0", "Küche \ufffd là", "1 character"),
+        ("a.log", b"12:00 start\n12:01 pump on\0\n", "12:00 start\n12:01 pump on\n", "1 NUL character left"),
+        ("a.log", b"at 12 start\n" + b"\0" * 4096 + b"again\n", "at 12 start\nagain\n", "4,096 NUL"),
+        ("a.txt", "Die Küche".encode("cp1252"), "Die Küche", ""),
+        ("a.txt", GERMAN.encode(), GERMAN, ""),
+    ],
+)
+def test_a_few_bytes_that_are_not_of_the_encoding_are_replaced_and_counted(name, content, text, note):
+    document = parse_document(name, content)
+    assert document.text == text
+    assert note in document.notes[0] if note else document.notes == ()
+
+
+def test_notes_are_kept_in_workspaces_and_indexes(tmp_path):
+    document = Document("a.txt", "text", notes=("1 formula could not be read", "2 pictures"))
+    saved = import_workspace("w", export_workspace(Workspace((document,))))
+    assert saved.documents == (document,)
+    file = IndexedFile("a.txt", "0" * 64, (document,))
+    assert to_file(file_line(file)) == file
+    older = json.loads(file_line(file))
+    del older["documents"][0]["notes"]
+    assert to_file(json.dumps(older).encode()).documents[0].notes == ()
+
+
+def test_files_of_other_formats_are_named_with_a_way_out(tmp_path):
+    for name in ("a.md", "b.doc", "c.unknown", "README"):
+        (tmp_path / name).write_text("text")
+    reasons = {failure.name: failure.reason for failure in left_out(read_corpus(tmp_path))}
+    assert reasons.keys() == {"b.doc", "c.unknown", "README"}
+    assert reasons["b.doc"] == "b.doc is of a kind that is not read: save it as .docx"
+    assert "give .txt, .md" in reasons["README"]
+    assert parse_file("b.doc", b"text").failures[0].reason == reasons["b.doc"]
