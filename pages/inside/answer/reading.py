@@ -54,14 +54,14 @@ def show_reading(answer: Answer) -> None:
         return
     question, hits = answer.question, answer.retrieved.hits
     spans = answer.spans or spans_of(answer, reader)
-    if reason := reason_not_given(answer):
+    if spans and (reason := reason_not_given(answer)):
         st.info(reason, icon=":material/info:")
     first = spans[0].place if spans else 0
     places = [first, *(place for place in range(len(hits)) if place != first)]
     place = choice(
         "Passage, by its rank",
         places,
-        f"reading-passage-{len(places)}-{first}",
+        f"reading-passage-{question}-{len(places)}-{first}",
         "All that were read, the one with the best words first.",
         format_func=lambda each: (
             f"{each + 1} · {shortened(hits[each].chunk.document, 24)} · "
@@ -70,10 +70,8 @@ def show_reading(answer: Answer) -> None:
         as_list=True,
     )
     text = hits[place].chunk.text
-    own = [span for span in spans if span.place == place]
-    words = (
-        characters(own[0], answer) if own else best_words(question, text, windows_of(question, text, reader))
-    )
+    own = next((characters(span, answer) for span in spans if span.place == place), None)
+    words = own or best_words(question, text, windows_of(question, text, reader))
     if words is None:
         st.info("No words of this passage can be an answer: it is blank, or holds questions alone.")
         return
@@ -82,8 +80,7 @@ def show_reading(answer: Answer) -> None:
         show_scores(question, text, words, reader)
         show_others(answer, spans, reader)
     elif chapter == PARTS:
-        seconds = answer.timed.reader_s / len(hits)
-        show_parts(question, text, words, reader, seconds)
+        show_parts(question, text, words, reader, answer.timed.reader_s / len(hits))
     else:
         show_attention(question, text, words, reader)
 
@@ -203,7 +200,7 @@ def effects_of(
 def show_attention(question: str, text: str, words: Characters, reader: Reader) -> None:
     """Draw the share of attention between answer and question in every head, and one head's weights."""
     found = attention_of(question, text, words, reader)
-    if found is None:
+    if found is None or not found.question:
         st.info("None of these words is read.")
         return
     is_there = choice("Attention", (TO_QUESTION, TO_ANSWER), "reading-way") == TO_QUESTION

@@ -154,7 +154,7 @@ def ranked_passage(question: str, hits: Sequence[Hit], reader: Reader) -> str:
     place = choice(
         "Passage",
         order,
-        f"reranker-reader-{len(order)}-{order[0]}",
+        f"reranker-reader-{question}-{len(order)}-{order[0]}",
         format_func=lambda each: f"{order.index(each) + 1} · {beginning(hits[each].chunk.text, 60)}",
         as_list=True,
     )
