@@ -1,8 +1,8 @@
 """PDF files: their text, page by page (PDFium, which reads as a browser does).
 
 pypdf, pdfplumber and PDFium were tried on the same files. PDFium alone tells which letters have no character,
-pypdf, pdfplumber and PDFium were tried on the same files. PDFium alone tells which letters have no character,
-page of a manual took 8 ms, of pypdf 11 ms without them, of pdfplumber 46 ms.
+reads turned text and glyphs by their names, and opens all encrypted files by itself. A page of a manual took
+8 ms with columns and tables; 11 ms with pypdf and 46 ms with pdfplumber without them.
 """
 
 import ctypes
