@@ -6,7 +6,7 @@ import json
 import charset_normalizer  # noqa: F401
 import docx  # noqa: F401
 import lxml.html  # noqa: F401
-import pypdf  # noqa: F401
+import pypdfium2  # noqa: F401
 
 from engine.documents.limited_reader import LOADED
 from engine.documents.loaders import parse_file

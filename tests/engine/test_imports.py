@@ -126,7 +126,17 @@ def test_what_pages_share_imports_no_page_and_a_page_imports_no_other():
 
 
 def test_importing_the_engine_loads_nothing_heavy():
-    heavy = HEAVY | {"numba", "fastapi", "scipy", "faiss", "pypdf", "docx", "lxml", "jinja2", "http.client"}
+    heavy = HEAVY | {
+        "numba",
+        "fastapi",
+        "scipy",
+        "faiss",
+        "pypdfium2",
+        "docx",
+        "lxml",
+        "jinja2",
+        "http.client",
+    }
     code = f"import sys, engine, engine.documents.loaders; print(sorted({heavy!r} & set(sys.modules)))"
     assert run_python(code) == ["[]"]
 

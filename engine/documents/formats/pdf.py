@@ -1,26 +1,31 @@
-"""PDF files: their text, page by page (pypdf)."""
+"""PDF files: their text, page by page (PDFium, which reads as a browser does).
 
-import logging
+pypdf, pdfplumber and PDFium were tried on the same files. PDFium alone tells which letters have no character,
+reads turned text and glyphs by their names, and opens all encrypted files by itself. A page of a manual took
+8 ms with columns and tables; 11 ms with pypdf and 46 ms with pdfplumber without them.
+"""
+
+import ctypes
+import math
 import re
 import time
-from collections import Counter
-from collections.abc import Sequence
-from io import BytesIO
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.documents.document import Document, Section
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
+from engine.documents.formats.pdf_layout import CELL_GAP, Segment, page_text
 from engine.documents.formats.plain import kind_of, unified
-from engine.documents.formats.running_lines import without_running_lines
+from engine.documents.formats.running_lines import PAGE_NUMBER, without_running_lines
 from engine.errors import DocumentError
 from engine.wording import reason_of
 
-# A hostile file can keep pypdf busy for hours: its own limits hold for one page.
-MAX_SECONDS = 60.0
+MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 MAX_CHARACTERS = 100_000_000
 GAP, LINE_GAP = "\n\n", "\n"  # between pages, and where a sentence goes on from one to the next
-SOFT_HYPHEN = "\u00ad"
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
 HYPHENATED = re.compile(r"(?<![\w-])([^\W\d_]+)-\n([^\W\d_]++)(?!-)(\S*)( ?)")
@@ -32,10 +37,46 @@ PREFIX = re.compile(
 JOINING = ("and", "or", "to", "und", "oder", "bis")
 
 
+MAX_OBJECTS = 20_000  # of a page that are looked at for pictures and lines
+MAX_ANNOTATIONS = 2000  # of a page
+LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
+FEW = 200  # characters, a typed head on a scan
+SHARED = 0.3  # of the height of two letters in one line
+CELL = 1.3  # times the height of letters: a gap between two cells
+LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
+UNMAPPED = 0.3  # of the letters of a segment have no character
+DATE = re.compile(r"D?:?(\d{4})-?(\d\d)?-?(\d\d)?")
+HYPHENS = ("\x02", "\ufffe", "\u00ad")  # as PDFium writes hyphens at the ends of lines
+PASSWORD, SECURITY = 4, 5  # errors of PDFium
+HIDDEN = 2 | 32  # flags of annotations
+UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp"}
+
+Box = tuple[float, float, float, float]  # left, bottom, right and top
+
+
+@dataclass
+class Page:
+    """A page: its text, and what of it could not be read."""
+
+    text: str
+    share_of_pictures: float = 0.0
+    n_unmapped: int = 0
+    n_guessed: int = 0
+    n_fields: int = 0
+    n_drawn: int = 0
+    annotations: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether the page is a picture, with a few words at most."""
+        return self.share_of_pictures > LARGE and len(self.text) < FEW
+
+
 def read_pdf(name: str, content: bytes) -> Document:
     """Make a document from a PDF's text, with a section per page that has text.
 
-    Page numbers, and heads and feet that come again (`without_running_lines`), are left out.
+    Page numbers, and heads and feet that come again (`without_running_lines`), are left out; values of forms
+    and typed notes stand at their places. Pages that are pictures are named in the notes.
     """
     if b"%PDF-" not in content[:1024]:  # as PDF readers do
         kind = kind_of(content) or "something else"
@@ -43,11 +84,16 @@ def read_pdf(name: str, content: bytes) -> Document:
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
         )
     title, day, tags, read = read_pages(name, content)
-    pages = without_hyphenation(without_running_lines(read))
+    kept = without_running_lines([page.text for page in read])
+    pages = [finished(page) for page in without_hyphenation(kept)]
     if not any(pages):
+        if any(page.n_unmapped for page in read):
+            raise DocumentError(
+                f"{name} has fonts without a map to characters: have its text recognised (OCR)"
+            )
         raise DocumentError(
-            f"{name} has no text on its {len(pages)} pages, which are pictures (a scan): "
-            "have its text recognised (OCR) first"
+            f"{name} has no text on its {len(pages)} pages, which are pictures (a scan) or "
+            "blank: have its text recognised (OCR) first"
         )
     whole, sections = "", []
     for number, text in enumerate(pages, 1):
@@ -55,7 +101,84 @@ def read_pdf(name: str, content: bytes) -> Document:
             whole += gap_between(whole, text)
             sections.append(Section(len(whole), page=number))
             whole += text
-    return Document(name, whole, title, tuple(sections), day, tags)
+    return Document(
+        name, whole, title, tuple(sections), day, tags, (*notes_of(read), *notes_of_lines(read, kept))
+    )
+
+
+def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
+    """Return what was left out of pages, and where."""
+    scans = [number for number, page in enumerate(pages, 1) if page.is_scan]
+    bare = [number for number in scans if not pages[number - 1].text]
+    headed = [number for number in scans if pages[number - 1].text]
+    pictures = [n for n, page in enumerate(pages, 1) if page.share_of_pictures > SMALL and n not in scans]
+    drawn = [n for n, page in enumerate(pages, 1) if page.n_drawn and not page.text and n not in scans]
+    guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
+    unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
+    n_fields = sum(page.n_fields for page in pages)
+    notes = [
+        bare
+        and f"{numbered('page', bare)} pictures without text: have {'it' if len(bare) == 1 else 'them'} "
+        "recognised (OCR)",
+        headed
+        and f"{numbered('page', headed)} pictures with a few words of text: have "
+        f"{'it' if len(headed) == 1 else 'them'} recognised (OCR)",
+        drawn and f"{numbered('page', drawn)} drawn and without text",
+        unmapped
+        and f"text on {numbered('page', unmapped, '')} is in a font without a map to characters, and "
+        "left out",
+        guessed
+        and f"a font on {numbered('page', guessed, '')} has no map to characters: its text is a guess",
+        pictures and f"pictures on {numbered('page', pictures, '')} were not read",
+        n_fields and f"{n_fields} form field{'s' * (n_fields > 1)} {'were' if n_fields > 1 else 'was'} read",
+    ]
+    for kind in ("comment", "stamp", "signature"):
+        found = [number for number, page in enumerate(pages, 1) if page.annotations[kind]]
+        n = sum(page.annotations[kind] for page in pages)
+        notes.append(n and f"{n} {kind}{'s' * (n > 1)} on {numbered('page', found, '')} left out")
+    return tuple(note for note in notes if note)
+
+
+def notes_of_lines(read: Sequence[Page], kept: Sequence[str]) -> Iterator[str]:
+    """Yield a note of the heads and feet that are left out of all pages but one."""
+    gone = (set(page.text.split("\n")) - set(text.split("\n")) for page, text in zip(read, kept, strict=True))
+    lines = {one_line(line) for lines in gone for line in lines if any(map(str.isalpha, line))}
+    heads = sorted(line for line in lines if not PAGE_NUMBER.fullmatch(line))
+    if heads:
+        shown = ", ".join(f"“{line[:60]}”" for line in heads[:3])
+        yield f"heads and feet that come again were read once: {shown}{' …' if len(heads) > 3 else ''}"
+
+
+def numbered(what: str, numbers: Sequence[int], verb: str = " is| are") -> str:
+    """Return numbers with their ranges and a verb: ``"pages 2 to 4 and 7 are"``."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    shown = [str(a) if a == b else f"{a} to {b}" if b > a + 1 else f"{a}, {b}" for a, b in ranges[:20]]
+    shown += ["more"] * (len(ranges) > len(shown))
+    listed = ", ".join(shown[:-1]) + (" and " if shown[:-1] else "") + shown[-1]
+    one, _, several = verb.partition("|")
+    return f"{what}{'s' * (len(numbers) > 1)} {listed}{several if len(numbers) > 1 else one}"
+
+
+def finished(text: str) -> str:
+    """Return the text of a page with `` | `` between the cells of tables, and blanks in single lines."""
+    lines = text.split("\n")
+    shown = []
+    for number, line in enumerate(lines):
+        if CELL_GAP in line:
+            is_table = any(
+                CELL_GAP in other for other in lines[max(number - 1, 0) : number + 2] if other is not line
+            )
+            first, *rest = line.split(CELL_GAP)
+            for cell in rest:
+                first += (" " if first.endswith(":") or not is_table else " | ") + cell
+            line = first if is_table else one_line(first)
+        shown.append(line)
+    return "\n".join(shown)
 
 
 def gap_between(before: str, page: str) -> str:
@@ -66,16 +189,11 @@ def gap_between(before: str, page: str) -> str:
     return LINE_GAP if goes_on else GAP
 
 
-def metadata_of(metadata: Any) -> tuple[str, str, tuple[str, ...]]:
+def metadata_of(about: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     """Return the title, the day of the last change and the keywords in a PDF's metadata."""
-    if metadata is None:
-        return "", "", ()
-    try:
-        day = date_of(metadata.modification_date or metadata.creation_date)
-    except ValueError:  # no date
-        day = ""
-    title, keywords = (unified(str(value or "")) for value in (metadata.title, metadata.get("/Keywords")))
-    return one_line(title), day, tags_of(keywords)
+    found = DATE.match(about.get("ModDate") or about.get("CreationDate") or "")
+    day = date_of("-".join(part or "01" for part in found.groups())) if found else ""
+    return one_line(unified(about.get("Title", ""))), day, tags_of(unified(about.get("Keywords", "")))
 
 
 def without_hyphenation(pages: Sequence[str]) -> list[str]:
@@ -99,40 +217,225 @@ def without_hyphenation(pages: Sequence[str]) -> list[str]:
     return [HYPHENATED.sub(joined, page) for page in pages]
 
 
-def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], list[str]]:
-    """Return the title, the date, the tags, and the stripped text of every page."""
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, FileNotDecryptedError
+def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], list[Page]]:
+    """Return the title, the date, the tags, and every page."""
+    import pypdfium2
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings are not errors
     deadline = time.monotonic() + MAX_SECONDS
-    pages: list[str] = []
+    pages: list[Page] = []
     n_characters = 0
     try:
-        reader = PdfReader(BytesIO(content))
-        for page in reader.pages:
+        file = pypdfium2.PdfDocument(content)
+        file.init_forms()
+        about = metadata_of(file.get_metadata_dict())
+        for number in range(len(file)):
             if time.monotonic() > deadline:
                 raise DocumentError(
                     f"{name} takes over {MAX_SECONDS:.0f} s, after {len(pages)} pages: split it"
                 )
-            text = page.extract_text().replace(f"{SOFT_HYPHEN}\n", "")  # a word that two lines share
-            pages.append(unified(text).strip())
-            n_characters += len(text)
+            page = file[number]
+            pages.append(read_page(page, file.formenv.raw if file.formenv else None))
+            page.close()
+            n_characters += len(pages[-1].text)
             if n_characters > MAX_CHARACTERS:
                 raise DocumentError(f"{name} has over {MAX_CHARACTERS} characters of text: split it")
-        title, day, tags = metadata_of(reader.metadata)
-        return title, day, tags, pages
     except DocumentError:
         raise
-    except FileNotDecryptedError as error:
-        raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
-    except DependencyError as error:  # AES and Brotli need other packages
-        raise DocumentError(
-            f"{name} is encrypted or packed in a way that is not read ({reason_of(error)}): "
-            "save a copy without a password"
-        ) from error
-    except Exception as error:  # of any kind, according to pypdf's documentation of damaged files
-        where = f"after page {len(pages)}" if pages else "from its start"
-        raise DocumentError(
-            f"{name} is damaged {where} ({reason_of(error)}): export it as PDF again"
-        ) from error
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (PASSWORD, SECURITY):
+            raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
+        raise damaged(name, pages, error) from error
+    except Exception as error:  # of any kind: the values in a damaged file
+        raise damaged(name, pages, error) from error
+    return *about, pages
+
+
+def damaged(name: str, pages: Sequence[Page], error: Exception) -> DocumentError:
+    """Return the error of a damaged file."""
+    where = f"after page {len(pages)}" if pages else "from its start"
+    return DocumentError(f"{name} is damaged {where} ({reason_of(error)}): export it as PDF again")
+
+
+def read_page(page: Any, form: Any) -> Page:
+    """Return a page: its text with values of forms and typed notes, and what could not be read."""
+    found = Page("")
+    groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
+    text = page.get_textpage()
+    for turns, segment in segments_of(text, found):
+        groups[turns].append(segment)
+    text.close()
+    groups[0] += annotations_of(page, form, found)
+    rules = look_at_objects(page, found)
+    texts = [
+        page_text(segments, rules if turns == 0 else ()) for turns, segments in groups.items() if segments
+    ]
+    found.text = unified("\n\n".join(texts)).strip()
+    return found
+
+
+def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
+    """Yield the direction and the segments of a page's characters; those without a character are counted."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    letters: list[str] = []
+    n_unmapped, turns, blank = 0, 0, ""
+    left = bottom = right = top = 0.0
+    before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
+
+    def segment() -> tuple[int, Segment] | None:
+        nonlocal n_unmapped
+        written = "".join(letters)
+        is_unmapped = n_unmapped > UNMAPPED * len(letters)
+        if is_unmapped and looks_like_words(written):
+            page.n_guessed += 1
+            is_unmapped = False
+        page.n_unmapped += is_unmapped
+        letters.clear()
+        n_unmapped = 0
+        return (
+            None
+            if is_unmapped or not written.strip()
+            else (turns, Segment(written, left, bottom, right, top))
+        )
+
+    for number in range(text.count_chars()):
+        sign = chr(pdfium.FPDFText_GetUnicode(text, number))
+        if sign.isspace() or sign == "\0":
+            if sign in "\r\n" and letters and (found := segment()):
+                yield found
+            blank = " "
+            continue
+        pdfium.FPDFText_GetLooseCharBox(text, number, box)
+        angle = pdfium.FPDFText_GetCharAngle(text, number)
+        now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+        edges = turned((box.left, box.bottom, box.right, box.top), now)
+        height = max(edges[3] - edges[1], 1.0)
+        if letters:
+            gap = max(edges[0] - right, left - edges[2])
+            shared = min(edges[3], before[3]) - max(edges[1], before[1])
+            is_apart = (
+                now != turns or shared < SHARED * min(height, before[3] - before[1]) or gap > CELL * height
+            )
+            if is_apart and (found := segment()):
+                yield found
+        if not letters:
+            turns, (left, bottom, right, top), blank = now, edges, ""
+        elif is_raised(edges, before) and (sign.isdigit() or sign in "+-−") and not blank:
+            letters.append("^" * (not was_raised))
+            was_raised = True
+        else:
+            was_raised = False
+        letters += blank + ("-" if sign in HYPHENS else sign)
+        before = before if was_raised else edges
+        n_unmapped += pdfium.FPDFText_HasUnicodeMapError(text, number) == 1
+        left, bottom = min(left, edges[0]), min(bottom, edges[1])
+        right, top = max(right, edges[2]), max(top, edges[3])
+        blank = ""
+    if letters and (found := segment()):
+        yield found
+
+
+def is_raised(box: Box, before: Box) -> bool:
+    """Whether a letter is smaller than the one before and stands above its line, as powers do."""
+    height = before[3] - before[1]
+    return box[3] - box[1] < 0.85 * height and box[1] - before[1] > 0.2 * height
+
+
+def looks_like_words(text: str) -> bool:
+    """Whether the codes of letters without a map are letters of Latin words, as they are in old files."""
+    letters = [sign for sign in text.lower() if "a" <= sign <= "z"]
+    is_plain = len(letters) > LEAST_LETTERS and len(letters) > LETTERS * len(text.replace(" ", ""))
+    return is_plain and sum(sign in "aeiouy" for sign in letters) > VOWELS * len(letters)
+
+
+def turned(box: Box, turns: int) -> Box:
+    """Return a box as it stands when its text runs from left to right."""
+    left, bottom, right, top = box
+    match turns:
+        case 1:  # lines run downwards
+            return -top, left, -bottom, right
+        case 2:
+            return -right, -top, -left, -bottom
+        case 3:
+            return bottom, -right, top, -left
+    return box
+
+
+def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
+    """Yield the values of form fields, and typed notes, at their places."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, number)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        text = ""
+        if pdfium.FPDFAnnot_GetFlags(annotation) & HIDDEN:
+            kind = 0
+        if kind == pdfium.FPDF_ANNOT_WIDGET and form:
+            text = field_value(annotation, form)
+            found.n_fields += bool(text)
+            found.annotations["signature"] += pdfium.FPDFAnnot_GetFormFieldType(form, annotation) == 7
+        elif kind == pdfium.FPDF_ANNOT_FREETEXT:
+            text = string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+        elif kind in UNREAD_ANNOTATIONS:
+            is_seen = kind == 13 or string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+            found.annotations[UNREAD_ANNOTATIONS[kind]] += bool(is_seen)
+        pdfium.FPDFAnnot_GetRect(annotation, box)
+        pdfium.FPDFPage_CloseAnnot(annotation)
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text.strip() else []
+        height = (box.top - box.bottom) / max(len(lines), 1)
+        for place, line in enumerate(lines):
+            top = box.top - place * height
+            if line.strip():
+                yield Segment(line.strip(), box.left, top - height, box.right, top)
+
+
+def field_value(annotation: Any, form: Any) -> str:
+    """Return the value of a form's field: its text, or the mark of its box with what the box stands for."""
+    import pypdfium2.raw as pdfium
+
+    kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+    if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+        if not pdfium.FPDFAnnot_IsChecked(form, annotation):
+            return "☐"
+        stands_for = string_of(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
+        return f"☒ {stands_for}".strip() if stands_for.lower() not in ("on", "1", "0") else "☒"
+    if kind == pdfium.FPDF_FORMFIELD_PUSHBUTTON:
+        return ""
+    return string_of(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+
+
+def string_of(call: Any, *arguments: Any) -> str:
+    """Return the text that a function of PDFium writes into a buffer, which it asks for first."""
+    import pypdfium2.raw as pdfium
+
+    n_bytes = call(*arguments, None, 0)
+    buffer = ctypes.create_string_buffer(max(n_bytes, 2))
+    call(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), n_bytes)
+    return buffer.raw[: max(n_bytes - 2, 0)].decode("utf-16-le", "replace")
+
+
+def look_at_objects(page: Any, found: Page) -> list[float]:
+    """Return the heights of horizontal lines, and note the share of pictures and the number of drawings."""
+    import pypdfium2.raw as pdfium
+
+    rules = []
+    area = max(page.get_width() * page.get_height(), 1.0)
+    edges = [ctypes.c_float() for _ in range(4)]
+    for number in range(min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)):
+        thing = pdfium.FPDFPage_GetObject(page, number)
+        kind = pdfium.FPDFPageObj_GetType(thing)
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT or not pdfium.FPDFPageObj_GetBounds(thing, *edges):
+            continue
+        left, bottom, right, top = (edge.value for edge in edges)
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            found.share_of_pictures += (right - left) * (top - bottom) / area
+        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+            found.n_drawn += 1
+            if right - left > 20:
+                rules += [(top + bottom) / 2] if top - bottom < 3 else [top, bottom]
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM:
+            found.n_drawn += 1
+    return rules

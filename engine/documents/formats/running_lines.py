@@ -7,11 +7,22 @@ from dataclasses import dataclass
 
 LEAST_PAGES = 3  # with the same line
 LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
+MOST = 0.5
 N_LINES = 2  # at an edge of a page, at most: a head and a number, say
+WORDS = r"page|p\.|seite|s\.|página|pagina|pág\.|side|sida|strona|стр\.|第"
 PAGE_NUMBER = re.compile(
-    r"(?:page|seite|p\.|[-–—])?\s*(\d{1,4})\s*(?:(?:/|of|von|sur)\s*\d{1,4}|[-–—])?", re.IGNORECASE
+    rf"(?:{WORDS}|[-–—])?\s*(\d{{1,4}})\s*(?:(?:/|of|von|sur|de|di|из)\s*\d{{1,4}}|[-–—]|页|頁|ページ)?",
+    re.IGNORECASE,
 )
-NUMBERED = re.compile(r"(?:(\d{1,4})\s+)?(.*?)(?:\s+(\d{1,4}))?")
+# The number of a page beside a head stands before it, or after a mark, a wide gap or a word for pages: that
+# of "Report for week 2" is of something else.
+NUMBERED = re.compile(
+    rf"(?:(\d{{1,4}})\s+)?(.*?)"
+    rf"(?:(?:\t|\s+(?:{WORDS})|\s*[|·•–—-])\s*(\d{{1,4}})(?:\s*(?:/|of|von|de)\s*\d{{1,4}})?)?",
+    re.IGNORECASE,
+)
+SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
+YEARS = range(1900, 2101)
 
 
 @dataclass(frozen=True)
@@ -30,9 +41,9 @@ class RunningLine:
 def without_running_lines(pages: Sequence[str]) -> list[str]:
     """Return the texts of pages without page numbers, and without heads and feet but for the first of each.
 
-    A line is a running one if it is the first, or the last, of at least `LEAST_PAGES` pages, or holds a
-    number that is as far from the page's as those of so many first and last lines: heads change with the
-    chapters.
+    A line is a running one if it is the first, or the last, of at least `LEAST_PAGES` pages and of most pages
+    from its first to its last one (heads change with the chapters). With a number it is one if so many pages
+    have their number in that way: the page's place in the file, or as far from it as numbers alone.
     """
     lines = [page.split("\n") for page in pages]
     for _ in range(N_LINES):
@@ -41,23 +52,33 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
             for line in running_lines(page, number):
                 found[line].append(number)
         numbered = Counter(line.offset for line, numbers in found.items() for _ in numbers)
+        alone = Counter(line.offset for line, numbers in found.items() if not line.text for _ in numbers)
         removed = defaultdict(set)
         for line, numbers in found.items():
-            n_pages = len(numbers) if line.offset is None else numbered[line.offset]
-            if n_pages >= LEAST_PAGES:
+            if line.offset is None:
+                is_running = len(numbers) >= max(LEAST_PAGES, MOST * (numbers[-1] - numbers[0] + 1))
+            else:
+                is_of_pages = line.offset == 1 or not line.text or alone[line.offset]
+                is_running = is_of_pages and numbered[line.offset] >= LEAST_PAGES
+            if is_running:
                 for number in numbers[1:] if line.text else numbers:
                     removed[number].add(line.edge)
         for number, edges in removed.items():
-            lines[number] = lines[number][(0 in edges) : len(lines[number]) - (-1 in edges)]
+            left = lines[number][(0 in edges) : len(lines[number]) - (-1 in edges)]
+            lines[number] = "\n".join(left).strip("\n").split("\n")
     return ["\n".join(page).strip() for page in lines]
 
 
 def running_lines(page: Sequence[str], number: int) -> Iterator[RunningLine]:
     """Yield what the first and the last line of a page may be, each with and without a number."""
     for edge in (0, -1) if len(page) > 1 else (0,) * len(page):
-        line = " ".join(page[edge].split())
+        line = "\t".join(" ".join(part.split()) for part in page[edge].strip().split("\t"))
         if match := PAGE_NUMBER.fullmatch(line):
-            yield RunningLine(edge, "", int(match[1]) - number)
+            offset = int(match[1]) - number
+            if offset == 1 or int(match[1]) not in YEARS:
+                yield RunningLine(edge, "", offset)
+            continue
+        if SENTENCE.fullmatch(line):
             continue
         if any(map(str.isalpha, line)):
             yield RunningLine(edge, line, None)

@@ -11,20 +11,17 @@ from typing import Any
 from engine.documents.document import Document
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
+from engine.documents.formats.page_tree import CELLS, LINES, MARKER, PARAGRAPHS, rewrite
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
 from engine.wording import reason_of
 
 # Elements whose text is not shown.
-HIDDEN = frozenset(("head", "title", "script", "style", "template", "noscript", "svg", "iframe", "object"))
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-# Elements with blank lines around them, and those that only start a new line.
-PARAGRAPHS = frozenset(
-    ("p", "pre", "blockquote", "ul", "ol", "dl", "table", "figure", "section", "article", "header", "footer",
-     "main", "nav", "aside", "form", "hr", "address", "details", *HEADINGS)
+HIDDEN = frozenset(
+    ("head", "title", "script", "style", "template", "noscript", "svg", "iframe", "object", "audio", "video",
+     "canvas", "datalist", "noframes")
 )  # fmt: skip
-LINES = frozenset(("body", "div", "li", "dt", "dd", "tr", "br", "caption", "figcaption", "summary", "option"))
-CELLS = frozenset(("td", "th"))
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 CELL_GAP = " | "
 DATES = ("article:published_time", "date", "dcterms.date", "dc.date")
 TAGS = ("keywords", "article:tag")
@@ -43,6 +40,7 @@ def read_html(name: str, content: bytes) -> Document:
     """
     declared = CHARSET.search(content[:4096])
     root = parsed(name, decode(name, content, declared[1].decode("ascii") if declared else None))
+    notes = rewrite(root) if root is not None else ()
     text, sections = join_blocks(page_blocks(root) if root is not None else ())
     if not text:
         raise DocumentError(f"{name} shows no text: save the page once it is loaded, with its text in it")
@@ -52,7 +50,7 @@ def read_html(name: str, content: bytes) -> Document:
     about = {(meta.get("name") or meta.get("property") or "").lower(): meta.get("content") for meta in metas}
     day = next(filter(None, (date_of(about.get(each)) for each in DATES)), "")
     tags = next(filter(None, (tags_of(about.get(each)) for each in TAGS)), ())
-    return Document(name, text, one_line(title), sections, day, tags)
+    return Document(name, text, one_line(title), sections, day, tags, notes)
 
 
 def parsed(name: str, text: str) -> Any:
@@ -84,7 +82,7 @@ def page_blocks(root: Any) -> Iterator[Block]:
     from lxml import etree
 
     inline: list[str] = []  # the text since the last line began
-    gap, level, n_pre = "", 0, 0
+    gap, marker, level, n_pre = "", "", 0, 0
     blank, in_row = True, False  # whether the line has no text yet, and a cell, which may be empty
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
@@ -95,12 +93,14 @@ def page_blocks(root: Any) -> Iterator[Block]:
             text = unified("".join(inline))
             text = text.strip("\n") if n_pre else one_line(text)
             if text.strip() and not blank:
-                yield Block(text, level, gap)
-                gap, level = "", 0
+                yield Block(marker + text, level, gap)
+                gap, marker, level = "", "", 0
             inline, blank, in_row = [], True, False
             if tag in HEADINGS:
                 level = int(tag[1]) if starts else 0
             gap = max(gap, "\n\n" if tag in PARAGRAPHS else "\n")
+            if tag == "li":
+                marker = marker + element.get(MARKER, "") if starts else ""
         if starts and tag in HIDDEN:
             walk.skip_subtree()
         else:

@@ -38,6 +38,7 @@ MARKS = {
     f"{WORD}noBreakHyphen": "-",
 }
 NOTES = {f"{WORD}footnoteReference": "footnotes", f"{WORD}endnoteReference": "endnotes"}
+COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment")  # in notes
 PICTURES = {f"{WORD}drawing", f"{WORD}pict", f"{WORD}object"}
 # A book of 1000 pages has some 30,000 paragraphs and a million tags; python-docx takes seconds for them.
 MAX_PARAGRAPHS, MAX_TAGS, MAX_STYLES = 300_000, 3_000_000, 10_000
@@ -131,7 +132,15 @@ def read_docx(name: str, content: bytes) -> Document:
         ) from error
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    return Document(name, text, one_line(unified(title)), sections, day, tags)
+    return Document(name, text, one_line(unified(title)), sections, day, tags, notes_on(reading.seen))
+
+
+def notes_on(seen: Counter[str]) -> tuple[str, ...]:
+    """Return what was left out of an Office file, by its kind and number."""
+    hidden = ["hidden text was left out"] * (seen["hidden"] > 0)
+    counted = ((kind, seen[kind]) for kind in COUNTED)
+    notes = (f"{n} {kind}{'s' * (n > 1)} {'was' if n == 1 else 'were'} left out" for kind, n in counted if n)
+    return (*hidden, *notes)
 
 
 def repacked(name: str, content: bytes) -> BytesIO:
@@ -355,7 +364,7 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
         elif child.tag == EQUATION:
             text = " ".join(linear(child).split())
             text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text
-            reading.seen["equation without text"] += not text
+            reading.seen["equation"] += not text
         elif child.tag == f"{WORD}sdt":
             text = "".join(pieces(child, reading, hidden))
         elif child.tag in (PROPERTIES, f"{WORD}sdtPr"):
@@ -460,4 +469,4 @@ def collect_boxes(element: Any, reading: Reading) -> None:
         reading.seen[kind if kind in ("chart", "diagram") else "picture"] += 1
     if element.tag in PICTURES and element.find(f".//{DRAWING}graphicData") is None:
         is_equation = any("Equation" in each.get("ProgID", "") for each in element.iter())
-        reading.seen["equation of an old kind" if is_equation else "picture"] += 1
+        reading.seen["equation" if is_equation else "picture"] += 1

@@ -23,11 +23,11 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         (
             [
                 "1\nBread is baked.",
-                "Chapter 1: All breads 2\nIt cools down.",
-                "Chapter 1: All breads 3\nIt is cut.",
+                "Chapter 1: All breads\t2\nIt cools down.",
+                "Chapter 1: All breads\t3\nIt is cut.",
                 "4\nIt is eaten.",
             ],
-            (TEXTS[0], f"Chapter 1: All breads 2\n{TEXTS[1]}", *TEXTS[2:]),
+            (TEXTS[0], f"Chapter 1: All breads\t2\n{TEXTS[1]}", *TEXTS[2:]),
         ),
     ],
 )
@@ -40,6 +40,17 @@ def test_page_numbers_go_and_heads_and_feet_come_once(pages, left):
     [
         ["Bakers' manual\na", "Bakers' manual\nb"],  # on two pages only
         ["Day 1\na", "Day 2\nb", "Day 3\nc"],
+        # numbers of something else: years, weeks, customers, questions
+        *(
+            [f"Results of the {what} {number}\ntext {number}" for number in range(first, first + 4)]
+            for what, first in (("year", 2021), ("week", 1), ("week", 14), ("customer", 801))
+        ),
+        [f"{year}\nIt rained {year - 2000} days" for year in range(2021, 2025)],
+        [
+            f"{number} {question}\nAnswer {number}"
+            for number, question in enumerate(("How so?", "Why not?", "And?"), 1)
+        ],
+        [f"{text}\nNo accidents happened this week." for text in TEXTS],
         ["a\n12", "b\n40", "c\n31"],
         ["f()\n}", "g()\n}", "h()\n}"],
         ["Bread is baked.", "", "It is cut."],

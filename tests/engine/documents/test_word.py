@@ -241,7 +241,20 @@ def test_hidden_text_is_left_out_and_boxes_are_ticked():
         + "<w:r><w:fldChar><w:ffData><w:checkBox><w:checked/></w:checkBox></w:ffData></w:fldChar></w:r>"
         + '<w:r><w:sym w:font="Symbol" w:char="F0B3"/></w:r>'
     )
-    assert text_of(paragraph(hidden + shown), paragraph(boxes), styles=style) == "shown\n\n☑ yes ☐ no ☒≥"
+    document = parse_document("a.docx", word_file(paragraph(hidden + shown), paragraph(boxes), styles=style))
+    assert document.text == "shown\n\n☑ yes ☐ no ☒≥"
+    assert document.notes == ("hidden text was left out",)
+
+
+def test_pictures_charts_and_symbols_are_counted_in_notes():
+    picture = "<w:r><w:drawing><a:graphic xmlns:a='http://schemas.openxmlformats.org/drawingml/2006/main'>"
+    data = "<a:graphicData uri='http://schemas.openxmlformats.org/drawingml/2006/{}'/>"
+    inner = "".join(
+        picture + data.format(kind) + "</a:graphic></w:drawing></w:r>" for kind in ("picture", "chart")
+    )
+    unknown = '<w:r><w:sym w:font="Webdings" w:char="F061"/></w:r>'
+    document = parse_document("a.docx", word_file(paragraph(run("text") + inner + inner + unknown)))
+    assert document.notes == ("2 pictures were left out", "2 charts were left out", "1 symbol was left out")
 
 
 def test_tracked_changes_are_read_as_accepted():

@@ -1,0 +1,227 @@
+"""Reading order of a PDF's page: lines, columns of prose one after the other, and tables row by row."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+
+CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
+LEAST_LINES = 3  # of a column of prose
+LEAST_FLOW = 0.3  # of its lines go on in the next one
+FULL = 0.8  # of the width of a column, of lines that are set in full
+SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
+PARAGRAPH = 1.6  # times the usual distance of lines
+SAME_LINE = 0.5  # times the height of the letters
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Text without a wide gap, and the box around it, whose y grows upwards."""
+
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def middle(self) -> float:
+        """The height of the middle of the letters."""
+        return (self.bottom + self.top) / 2
+
+
+Line = list[Segment]  # from left to right
+
+
+def page_text(segments: Sequence[Segment], rules: Sequence[float]) -> str:
+    """Return the text of a page; ``rules`` are the heights of horizontal lines, as of tables.
+
+    Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
+    """
+    return "\n\n".join(block_text(lines, rules) for lines in blocks_of(lines_of(segments)) if lines)
+
+
+def lines_of(segments: Sequence[Segment]) -> list[Line]:
+    """Return the lines of a page from the top, with the segments that stand at the same height."""
+    lines: list[Line] = []
+    for segment in sorted(segments, key=lambda each: -each.middle):
+        last = lines[-1][0] if lines else None
+        if last and last.middle - segment.middle < SAME_LINE * min(
+            last.top - last.bottom, segment.top - segment.bottom
+        ):
+            lines[-1].append(segment)
+        else:
+            lines.append([segment])
+    for line in lines:
+        letters = "".join(segment.text for segment in line)
+        is_from_right = sum("\u0590" <= sign <= "\u08ff" for sign in letters) > len(letters) / 2
+        line.sort(key=lambda each: -each.right if is_from_right else each.left)
+    return lines
+
+
+def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
+    """Yield the lines in reading order: where there are columns of prose, one column after the other."""
+    gutter = gutter_of(lines)
+    if gutter is None:
+        yield lines
+        return
+    band: list[Line] = []
+    for line in [*lines, None]:
+        if line is not None and not any(each.left < gutter < each.right for each in line):
+            band.append(line)
+            continue
+        left = [part for each in band if (part := [one for one in each if one.right <= gutter])]
+        right = [part for each in band if (part := [one for one in each if one.left >= gutter])]
+        if left and right and ((is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)):
+            yield from blocks_of(left)
+            yield from blocks_of(right)
+        elif band:
+            yield band
+        band = []
+        if line is not None:
+            yield [line]
+
+
+def gutter_of(lines: Sequence[Line]) -> float | None:
+    """Return the middle of the widest gap that few lines cross and that has text on both sides."""
+    if len(lines) < LEAST_LINES:
+        return None
+    segments = [segment for line in lines for segment in line]
+    most = SPANNING * len(lines)
+    edges = sorted([(each.left, 1) for each in segments] + [(each.right, -1) for each in segments])
+    best, n_open, gaps = 0.0, 0, []
+    for (start, step), (end, _) in pairwise(edges):
+        n_open += step
+        gaps.append((start, end, n_open <= most))
+    found = None
+    start = None
+    for left, right, is_free in gaps:
+        if not is_free:
+            start = None
+            continue
+        start = left if start is None else start
+        middle = (start + right) / 2
+        n_left = sum(each.right <= middle for each in segments)
+        n_right = sum(each.left >= middle for each in segments)
+        if right - start > best and min(n_left, n_right) >= LEAST_LINES:
+            best, found = right - start, middle
+    height = median(each.top - each.bottom for each in segments)
+    return found if best > 0.7 * height else None
+
+
+def is_prose(lines: Sequence[Line]) -> bool:
+    """Whether the lines of a column are sentences that go on from one to the next, not cells of a table."""
+    texts = [" ".join(segment.text for segment in line) for line in lines]
+    if len(texts) < LEAST_LINES or fmean(map(len, texts)) < 12:
+        return False
+    goes_on = [a[-1] not in ".!?:;" and (b[0].islower() or a[-1] in ",-") for a, b in pairwise(texts)]
+    left, right = min(line[0].left for line in lines), max(line[-1].right for line in lines)
+    is_full = [line[-1].right - line[0].left > FULL * (right - left) for line in lines]
+    return fmean(goes_on) >= LEAST_FLOW or (len(lines) > LEAST_LINES + 2 and fmean(is_full) > 2 * LEAST_FLOW)
+
+
+def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
+    """Whether two columns of several lines rarely have a line at the same height."""
+    n_both = len(left) + len(right) - len(band)
+    return min(len(left), len(right)) > LEAST_LINES and n_both < LEAST_FLOW * min(len(left), len(right))
+
+
+def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
+    """Return the text of lines that follow one another, tables among them row by row."""
+    texts, places = [], []
+    for table in tables_of(lines):
+        rows = table_rows(table, rules) if len(table) > 1 else table
+        for row in rows:
+            texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
+            places.append([segment for segment in row if segment])
+    distances = [a[0].middle - b[0].middle for a, b in pairwise(places)]
+    usual = median(distances) if distances else 0
+    parts = texts[:1]
+    for text, distance, (above, below) in zip(texts[1:], distances, pairwise(texts), strict=True):
+        is_table = CELL_GAP in above and CELL_GAP in below
+        parts += ["\n" if is_table or distance <= PARAGRAPH * usual else "\n\n", text]
+    return "".join(parts)
+
+
+def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Yield runs of lines with several segments, which are tables, and every other line alone.
+
+    A line of one segment is of a table if it stands between others, within one of their columns.
+    """
+    run: list[Line] = []
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else []
+        is_cell = run and len(following) > 1 and len(columns_of([*run, line])) == len(columns_of(run))
+        if len(line) > 1 or (is_cell and len(columns_of(run)) > 1):
+            run.append(line)
+            continue
+        if run:
+            yield run
+        run = []
+        yield [line]
+    if run:
+        yield run
+
+
+def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """Return the left and right edges of columns: ranges that some segment covers, with gaps between them.
+
+    The head of several columns would join them, so the lines with fewest segments count last.
+    """
+    most = max(map(len, lines))
+    segments = [each for line in lines if len(line) >= most - (most > 2) or len(line) == 1 for each in line]
+    columns: list[tuple[float, float]] = []
+    for each in sorted(segments, key=lambda one: one.left):
+        if columns and each.left < columns[-1][1]:
+            columns[-1] = columns[-1][0], max(columns[-1][1], each.right)
+        else:
+            columns.append((each.left, each.right))
+    return columns
+
+
+def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[Segment | None]]:
+    """Yield the rows of a table with a cell for every column, None for an empty one.
+
+    Lines between the same two rules are one row, if rules part the rows; else a line that begins in a later
+    column, with few cells, goes on in the row above.
+    """
+    columns = columns_of(lines)
+    top, bottom = lines[0][0].top, lines[-1][0].bottom
+    inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
+    is_ruled = len(inner) > 2
+    row: list[Segment | None] = []
+    above: Line = []
+    for line in lines:
+        cells = cells_of(line, columns)
+        n_cells = sum(cell is not None for cell in cells)
+        if is_ruled:
+            goes_on = bool(row) and not any(line[0].middle < rule < above[0].middle for rule in inner)
+        else:
+            goes_on = bool(row) and cells[0] is None and n_cells < max(2, len(columns) - 1) < len(columns)
+        if goes_on:
+            row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
+        else:
+            if row:
+                yield row
+            row = cells
+        above = line
+    yield row
+
+
+def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment | None]:
+    """Return the cells of a line, by the columns that its segments overlap most."""
+    cells: list[Segment | None] = [None] * len(columns)
+    for each in line:
+        overlaps = [min(each.right, right) - max(each.left, left) for left, right in columns]
+        column = max(range(len(columns)), key=overlaps.__getitem__)
+        cells[column] = joined(cells[column], each)
+    return cells
+
+
+def joined(first: Segment | None, second: Segment | None) -> Segment | None:
+    """Return a cell of two segments, in their order."""
+    if first is None or second is None:
+        return first or second
+    left, right = min(first.left, second.left), max(first.right, second.right)
+    bottom, top = min(first.bottom, second.bottom), max(first.top, second.top)
+    return Segment(f"{first.text} {second.text}", left, bottom, right, top)

@@ -1,0 +1,191 @@
+"""PDF files: columns, tables, forms, scans and fonts; what a reader sees is in the text or in the notes."""
+
+import zlib
+
+import pytest
+
+from engine.documents.loaders import parse_file
+from tests.one_document import parse_document
+from tests.pdf_file import make_pdf, pdf_of
+
+PICTURE = b"q 600 0 0 800 0 0 cm /Im Do Q"
+GREY = zlib.compress(b"\x80" * 64)
+
+
+def shown(*places, size=11):
+    """The operators that write texts at their places (x, y)."""
+    return b"".join(
+        b"BT /F1 %d Tf %d %d Td (%s) Tj ET\n" % (size, x, y, text.encode("latin-1")) for x, y, text in places
+    )
+
+
+def drawn_pdf(*pages, annotations=(), fields=False, font=b"/Subtype/Type1/BaseFont/Helvetica"):
+    """A PDF of pages with these operators; the annotations are those of the first page."""
+    n = len(pages)
+    first = 5 + 2 * n  # the number of the first annotation
+    ids = b" ".join(b"%d 0 R" % (first + number) for number in range(len(annotations)))
+    kids = b" ".join(b"%d 0 R" % (5 + 2 * number) for number in range(n))
+    form = b"/AcroForm<</Fields[%s]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 9 Tf)>>" % ids if fields else b""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R%s>>" % form,
+        b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, n),
+        b"<</Type/Font%s>>" % font,
+        b"<</Type/XObject/Subtype/Image/Width 8/Height 8/ColorSpace/DeviceGray/BitsPerComponent 8"
+        b"/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(GREY), GREY),
+    ]
+    for number, content in enumerate(pages):
+        notes = b"/Annots[%s]" % ids if ids and not number else b""
+        objects += [
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents %d 0 R%s/Resources<</Font<</F1 3 0 R>>"
+            b"/XObject<</Im 4 0 R>>>>>>" % (6 + 2 * number, notes),
+            b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
+        ]
+    return pdf_of([*objects, *annotations])
+
+
+def read(*pages, **parts):
+    return parse_document("a.pdf", drawn_pdf(*pages, **parts))
+
+
+LEFT = ("The heating system must", "be bled each autumn by", "the caretaker himself.", "He keeps the key.")
+RIGHT = ("Windows on the north", "side stay locked from", "November to March, and", "open in summer.")
+
+
+@pytest.mark.parametrize("order", ["lines", "columns"])
+@pytest.mark.parametrize("head", [True, False])
+def test_columns_are_read_one_after_the_other(order, head):
+    lines = [
+        [(50, 700 - 14 * n, a), (320, 700 - 14 * n, b)]
+        for n, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))
+    ]
+    places = [place for line in lines for place in line]
+    if order == "columns":
+        places.sort()
+    title = [(50, 740, "Rules of the house that everybody who lives here has to know and keep")] * head
+    text = read(shown(*title, *places)).text
+    assert text == "\n\n".join([*(one[2] for one in title), "\n".join(LEFT), "\n".join(RIGHT)])
+
+
+def test_three_columns_are_read_one_after_the_other():
+    middle = ("Bicycles stand in the", "cellar beside the door", "to the laundry, and", "never in the hall.")
+    columns = (LEFT, middle, RIGHT)
+    places = [
+        (40 + 190 * n, 700 - 14 * row, text)
+        for n, column in enumerate(columns)
+        for row, text in enumerate(column)
+    ]
+    assert read(shown(*places)).text == "\n\n".join("\n".join(column) for column in columns)
+
+
+TABLE = (("Item", "Size", "Price"), ("Lamp", "40 cm", "12.50"), ("Chair", "", "80.00"), ("Table", "2 m", ""))
+
+
+def test_a_table_is_read_row_by_row_and_empty_cells_keep_their_places():
+    places = [
+        (60 + 150 * n, 700 - 16 * row, t) for row, cells in enumerate(TABLE) for n, t in enumerate(cells) if t
+    ]
+    text = read(shown((60, 740, "Prices of the year"), *places)).text
+    assert text.endswith("Item | Size | Price\nLamp | 40 cm | 12.50\nChair |  | 80.00\nTable | 2 m")
+
+
+def test_lines_between_two_rules_are_one_row():
+    rows = (("Fee", "When"), ("20 euros", "for cancelling"), ("", "within a week"), ("5 euros", "for a copy"))
+    places = [
+        (60 + 200 * n, 700 - 12 * row, t) for row, cells in enumerate(rows) for n, t in enumerate(cells) if t
+    ]
+    rules = b"".join(b"60 %d m 460 %d l S\n" % (y, y) for y in (712, 697, 673, 661))
+    assert read(rules + shown(*places)).text == (
+        "Fee | When\n20 euros | for cancelling within a week\n5 euros | for a copy"
+    )
+
+
+def widget(kind, value, y, more=b""):
+    about = b"/FT/%s/T(f%d)/V%s/Rect[200 %d 400 %d]%s" % (kind, y, value, y - 3, y + 12, more)
+    return b"<</Type/Annot/Subtype/Widget%s>>" % about
+
+
+def test_values_of_forms_and_typed_notes_stand_at_their_places():
+    labels = [(50, 700, "Surname:"), (50, 670, "Policy number:"), (50, 640, "Smoker:"), (50, 610, "Plan:")]
+    document = read(
+        shown(*labels),
+        fields=True,
+        annotations=[
+            widget(b"Tx", b"(Marta Lind)", 700),
+            widget(b"Tx", b"(HX-20931)", 670),
+            widget(b"Btn", b"/Yes", 640, b"/AS/Yes/AP<</N<</Yes 4 0 R/Off 4 0 R>>>>"),
+            widget(b"Ch", b"(Gold)", 610, b"/Ff 131072/Opt[(Silver)(Gold)]"),
+            b"<</Type/Annot/Subtype/FreeText/Rect[50 560 300 580]/Contents(Approved by desk 12)>>",
+            b"<</Type/Annot/Subtype/Text/Rect[50 500 70 520]/Contents(Call back)>>",
+            b"<</Type/Annot/Subtype/FreeText/F 2/Rect[50 400 300 420]/Contents(hidden)>>",
+        ],
+    )
+    lines = document.text.replace("\n\n", "\n").split("\n")
+    assert lines == [
+        "Surname: Marta Lind", "Policy number: HX-20931", "Smoker: ☒ Yes", "Plan: Gold",
+        "Approved by desk 12",
+    ]  # fmt: skip
+    assert document.notes == ("4 form fields were read", "1 comment on page 1 left out")
+
+
+def test_pages_that_are_pictures_are_named_in_a_note():
+    cover, scan = shown((50, 700, "Minutes of the board, with all its decisions on the next pages.")), PICTURE
+    notes = read(cover, scan, scan, cover, scan).notes
+    assert notes == ("pages 2, 3 and 5 are pictures without text: have them recognised (OCR)",)
+    [note] = read(*(scan + shown((50, 780, f"Archive copy {number}")) for number in range(3))).notes
+    assert note.startswith("pages 1 to 3 are pictures with a few words of text")
+    assert read(cover + b"q 200 0 0 200 0 0 cm /Im Do Q").notes == ("pictures on page 1 were not read",)
+    [failure] = parse_file("a.pdf", drawn_pdf(scan, scan)).failures
+    assert "no text on its 2 pages, which are pictures" in failure.reason
+
+
+def test_fonts_without_a_map_to_characters_are_noticed():
+    wide = (
+        b"/Subtype/Type0/BaseFont/A+B/Encoding/Identity-H/DescendantFonts[<</Type/Font/Subtype/CIDFontType2"
+        b"/BaseFont/A+B/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/DW 500>>]"
+    )
+    [failure] = parse_file(
+        "a.pdf", drawn_pdf(b"BT /F1 11 Tf 50 700 Td <0035002800310037> Tj ET", font=wide)
+    ).failures
+    assert "fonts without a map to characters" in failure.reason
+    names = b"".join(b"/G%02X" % code for code in range(32, 91))
+    glyphs = (
+        b"/Subtype/Type1/BaseFont/A+B/FirstChar 32/LastChar 90/Widths[%s]/Encoding<</Differences[32 %s]>>"
+    )
+    document = read(shown((50, 700, "RENT IS 950 A MONTH")), font=glyphs % (b"500 " * 59, names))
+    assert document.text == "RENT IS 950 A MONTH"
+    assert "no map to characters" in document.notes[0]
+
+
+def test_powers_are_written_with_a_mark():
+    up, down = b"5 Ts /F1 8 Tf", b"0 Ts /F1 12 Tf"
+    words = (b"(3 x 10) Tj", up, b"(6) Tj", down, b"( cells, 1) Tj", up, b"(st) Tj")
+    assert read(b"BT /F1 12 Tf 50 700 Td %s ET" % b" ".join(words)).text == "3 x 10^6 cells, 1st"
+
+
+def test_turned_text_is_read_line_by_line():
+    turned = b"BT /F1 11 Tf 0 1 -1 0 300 300 Tm (Turned table title) Tj 0 -14 Td (Second turned line) Tj ET\n"
+    text = read(shown((50, 700, "Normal text here.")) + turned).text
+    assert text == "Normal text here.\n\nTurned table title\nSecond turned line"
+
+
+def test_files_encrypted_with_aes_open_without_a_password(tmp_path):
+    pypdf = pytest.importorskip("pypdf")
+    pytest.importorskip("cryptography")
+    for algorithm in ("AES-128", "AES-256"):
+        plain, path = tmp_path / "plain.pdf", tmp_path / "locked.pdf"
+        plain.write_bytes(make_pdf("The rent is due."))
+        for password in ("", "secret"):
+            writer = pypdf.PdfWriter(clone_from=plain)
+            writer.encrypt(user_password=password, owner_password="owner", algorithm=algorithm)
+            writer.write(path)
+            loaded = parse_file("a.pdf", path.read_bytes())
+            if password:
+                assert "is encrypted: save a copy without a password" in loaded.failures[0].reason
+            else:
+                assert loaded.documents[0].text == "The rent is due."
+
+
+def test_heads_that_are_read_once_are_named_in_a_note():
+    document = parse_document("a.pdf", make_pdf(*(f"Bread manual\nText {n} of bread" for n in "abcd")))
+    assert document.text.count("manual") == 1
+    assert document.notes == ("heads and feet that come again were read once: “Bread manual”",)
