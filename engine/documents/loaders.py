@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from engine.documents.document import Document, Failure, Loaded
 from engine.documents.formats.archive import is_hidden, read_members
-from engine.documents.formats.json_lines import read_jsonl
+from engine.documents.formats.json_lines import read_json, read_jsonl
 from engine.documents.formats.markdown import read_markdown
 from engine.documents.formats.notebook import read_notebook
 from engine.documents.formats.pdf import read_pdf
@@ -19,11 +19,11 @@ from engine.wording import counted
 
 CODE = (
     ".py", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs",
-    ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".json", ".toml",
+    ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".toml",
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
 MAX_BYTES = 20 * 1024 * 1024
-MOST_LISTED = 3  # suffixes of a format, in messages
+MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
 # Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
 # to a limit in characters.
@@ -80,17 +80,18 @@ def read_zip(name: str, content: bytes, csv_column: str | None) -> Iterator[Pars
 
 # To add a file format, add an entry: the app and the command line take names and suffixes from here.
 FORMATS: dict[str, Format] = {
-    "text": Format("Text", (".txt", ".rst", ".log"), one(read_plain)),
-    "markdown": Format("Markdown", (".md", ".markdown"), one(read_markdown)),
-    "html": Format("HTML", (".html", ".htm"), one(read_html)),
+    "text": Format("Text", (".txt", ".text", ".rst", ".log", ".adoc", ".org"), one(read_plain)),
+    "markdown": Format("Markdown", (".md", ".markdown", ".mdx", ".qmd", ".rmd"), one(read_markdown)),
+    "html": Format("HTML", (".html", ".htm", ".xhtml"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
     "word": Format("Word", (".docx", ".dotx"), one(read_docx), is_packed=True),
     "csv": Format("CSV", (".csv", ".tsv", ".tab"), read_csv),
     "jsonl": Format(
         "JSONL",
-        (".jsonl",),
+        (".jsonl", ".ndjson"),
         lambda name, content, csv_column: read_jsonl(name, content),
     ),
+    "json": Format("JSON", (".json", ".geojson"), one(read_json)),
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
     "zip": Format("ZIP archives", (".zip",), read_zip, is_packed=True),
     "code": Format("source code", CODE, one(read_plain)),

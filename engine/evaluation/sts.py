@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.documents.formats.plain import decode
-from engine.documents.formats.table import numbered_rows
+from engine.documents.formats.table import delimiter_of, numbered_rows
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, Statistics, resampled
@@ -82,7 +82,7 @@ def table_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, with their numbers from 1; with tabs, quotes are not special."""
     text = text.lstrip("\n")
     if "\t" not in text.partition("\n")[0]:
-        yield from numbered_rows(name, text)
+        yield from numbered_rows(name, text, delimiter_of(text))
         return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
