@@ -6,14 +6,10 @@ from pathlib import Path, PurePosixPath
 
 from engine.documents.document import Document, Failure, Loaded
 from engine.documents.formats.archive import is_hidden, read_members
-<<<<<<< HEAD
-from engine.documents.formats.json_lines import read_json, read_jsonl
-=======
 from engine.documents.formats.books import read_epub
 from engine.documents.formats.excel import read_xlsx
-from engine.documents.formats.json_lines import read_jsonl
+from engine.documents.formats.json_lines import read_json, read_jsonl
 from engine.documents.formats.mail import read_mail
->>>>>>> 3aa8e282 (Read sheets, slides, books, e-mails, RTF, OpenDocument and subtitles)
 from engine.documents.formats.markdown import read_markdown
 from engine.documents.formats.notebook import read_notebook
 from engine.documents.formats.opendocument import read_opendocument
@@ -34,12 +30,8 @@ CODE = (
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
 MAX_BYTES = 20 * 1024 * 1024
-<<<<<<< HEAD
 MOST_LISTED = 8  # suffixes of a format, in messages
-=======
-MOST_LISTED = 3  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
->>>>>>> 3aa8e282 (Read sheets, slides, books, e-mails, RTF, OpenDocument and subtitles)
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
 # Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
 # to a limit in characters.
