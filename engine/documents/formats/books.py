@@ -75,7 +75,8 @@ def book(name: str, package: Any, chapters: list[Document], n_without: int) -> D
     }
     if not chapters:
         raise DocumentError(f"{name} has no text in its chapters: have its pictures recognised (OCR)")
-    text, sections, notes = "", [], []
+    text, sections = "", []
+    notes: list[str] = []
     for each in chapters:
         text += "\n\n" if text else ""
         start = len(text)

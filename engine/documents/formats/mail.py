@@ -107,12 +107,14 @@ def attachments(name: str, message: EmailMessage) -> Iterator[tuple[str, bytes]]
         while path in used:
             path = f"{number} {path}"
         used.add(path)
+        inner = part.get_payload()
         if is_mail:
-            inner = part.get_payload()
-            content = inner[0].as_bytes() if isinstance(inner, list) and inner else b""
+            first = inner[0] if isinstance(inner, list) and inner else None
+            content = first.as_bytes() if isinstance(first, EmailMessage) else b""
             path = path if path.endswith(".eml") else f"{path}.eml"
         else:
-            content = part.get_payload(decode=True) or b""
+            decoded = part.get_payload(decode=True)
+            content = decoded if isinstance(decoded, bytes) else b""
         yield f"{name}/{path[:200]}", content
 
 

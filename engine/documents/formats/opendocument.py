@@ -52,7 +52,7 @@ def read_opendocument(name: str, content: bytes) -> Document:
             manifest = read_member(archive, infos["META-INF/manifest.xml"])
             if b"encryption-data" in manifest:
                 raise DocumentError(f"{name} is encrypted: save a copy without a password")
-            parts = {
+            parts: dict[str, bytes] = {
                 part: read_member(archive, infos[part])
                 for part in ("content.xml", "styles.xml", "meta.xml")
                 if part in infos

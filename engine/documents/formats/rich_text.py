@@ -1,6 +1,7 @@
 """RTF files (striprtf), with their footnotes, which striprtf leaves out."""
 
 import re
+from collections.abc import Callable
 
 from engine.documents.document import Document
 from engine.documents.formats.outline import one_line
@@ -31,7 +32,8 @@ def read_rtf(name: str, content: bytes) -> Document:
     hidden = HIDDEN.findall(source)
     source, footnotes = without_footnotes(HIDDEN.sub("", source))
     try:
-        parts = [rtf_to_text(each, encoding, "replace") for each in (source, *footnotes)]
+        read: Callable[[str, str, str], str] = rtf_to_text  # which has no types
+        parts = [read(each, encoding, "replace") for each in (source, *footnotes)]
     except Exception as error:  # of any kind: striprtf does not check a file
         raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again as .rtf") from error
     text, *below = (unified(part).strip() for part in parts)
@@ -53,7 +55,9 @@ def read_rtf(name: str, content: bytes) -> Document:
 def without_footnotes(source: str) -> tuple[str, list[str]]:
     """Return a file with a mark in the place of every footnote, and the footnotes as files of their own."""
     head = source[: source.find("\\pard")] if "\\pard" in source[:20_000] else source[:200]
-    kept, notes, position = [], [], 0
+    kept: list[str] = []
+    notes: list[str] = []
+    position = 0
     while found := NOTE.search(source, position):
         depth, end = 1, len(source)
         for brace in BRACE.finditer(source, found.end()):

@@ -17,10 +17,11 @@ def read_subtitles(name: str, content: bytes) -> Document:
     text, sections, minute = "", [], None
     for block in re.split(r"\n[ \t]*\n", decode(name, content)):
         lines = block.strip("\n").split("\n")
-        place = next((number for number, line in enumerate(lines[:2]) if TIME.fullmatch(line.strip())), None)
-        if place is None or UNSEEN.match(lines[0]):
+        times = [TIME.fullmatch(line.strip()) for line in lines[:2]]
+        place, time = next(((number, found) for number, found in enumerate(times) if found), (0, None))
+        if time is None or UNSEEN.match(lines[0]):
             continue
-        hours, minutes, _ = (int(part or 0) for part in TIME.fullmatch(lines[place].strip()).groups())
+        hours, minutes = int(time[1] or 0), int(time[2])
         said = " ".join(lines[place + 1 :])
         said = " ".join(MARKS.sub("", SPEAKER.sub(r"\1: ", said)).split())
         if not said or said == text.rpartition("\n")[2]:  # cues that go on repeat their line
