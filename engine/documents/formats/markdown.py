@@ -93,6 +93,8 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
                 headings.append(Heading(start, int(match[1]), title))
         else:
             is_plain = bool(body) and not NO_PARAGRAPH.match(body)
+        if len(headings) > MAX_HEADINGS:
+            break  # the file is refused
         paragraph = [*paragraph[:MOST_LINES], (start, body)] if is_plain else []
     return "\n".join(lines), headings, left_out
 
@@ -101,24 +103,29 @@ def without_comments(text: str, left_out: Counter[str]) -> Iterator[str]:
     """Yield the lines of a text without comments outside of code, and count these."""
     in_comment, fence, position, last_end = False, "", 0, text.rfind(COMMENT_END)
     for line in text.split("\n"):
-        rest, kept, start = line, "", position
-        position += len(line) + 1
+        start, position = position, position + len(line) + 1
         body = line.lstrip(" \t")
         if not in_comment and (fence or fence_of(body)):
             fence = ("" if closes(body, fence) else fence) if fence else fence_of(body)
             yield line
             continue
-        had_comment = in_comment
-        while rest:
+        pieces, cursor, n_ticks, had_comment = [], 0, 0, in_comment
+        while cursor < len(line):
             mark = COMMENT_END if in_comment else COMMENT
-            before, found, after = rest.partition(mark)
-            is_code = not in_comment and (kept + before).count("`") % 2
-            if not found or (not in_comment and (is_code or start + len(line) - len(after) > last_end)):
-                kept += "" if in_comment else rest
-                break
-            kept += "" if in_comment else before
-            left_out["comment"] += not in_comment
-            in_comment, had_comment, rest = not in_comment, True, after
+            end = line.find(mark, cursor)
+            end = len(line) if end < 0 else end
+            if not in_comment:
+                pieces.append(line[cursor:end])
+                n_ticks += line.count("`", cursor, end)
+                if end < len(line) and (n_ticks % 2 or start + end > last_end):  # in code, or never ends
+                    pieces.append(mark)
+                    cursor = end + len(mark)
+                    continue
+            if end < len(line):
+                left_out["comment"] += not in_comment
+                in_comment, had_comment = not in_comment, True
+            cursor = end + len(mark)
+        kept = "".join(pieces)
         if kept.strip() or not had_comment:
             yield kept
 
