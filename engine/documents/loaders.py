@@ -6,11 +6,18 @@ from pathlib import Path, PurePosixPath
 
 from engine.documents.document import Document, Failure, Loaded
 from engine.documents.formats.archive import is_hidden, read_members
-from engine.documents.formats.json_lines import read_jsonl
+from engine.documents.formats.books import read_epub
+from engine.documents.formats.excel import read_xlsx
+from engine.documents.formats.json_lines import read_json, read_jsonl
+from engine.documents.formats.mail import read_mail
 from engine.documents.formats.markdown import read_markdown
 from engine.documents.formats.notebook import read_notebook
+from engine.documents.formats.opendocument import read_opendocument
 from engine.documents.formats.pdf import read_pdf
 from engine.documents.formats.plain import marked_encoding, read_plain
+from engine.documents.formats.rich_text import read_rtf
+from engine.documents.formats.slides import read_pptx
+from engine.documents.formats.subtitles import read_subtitles
 from engine.documents.formats.table import read_csv
 from engine.documents.formats.webpage import read_html
 from engine.documents.formats.word import read_docx
@@ -19,11 +26,12 @@ from engine.wording import counted
 
 CODE = (
     ".py", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs",
-    ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".json", ".toml",
+    ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".toml",
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
 MAX_BYTES = 20 * 1024 * 1024
-MOST_LISTED = 3  # suffixes of a format, in messages
+MOST_LISTED = 8  # suffixes of a format, in messages
+MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
 # Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
 # to a limit in characters.
@@ -64,33 +72,64 @@ def read_zip(name: str, content: bytes, csv_column: str | None) -> Iterator[Pars
         if isinstance(member, Failure):
             yield member
             continue
-        path, member_content = member
-        path = f"{name}/{path}"
-        found = format_of(path)
-        if found is None:
-            yield path
-        elif found.read is read_zip:
+        path = f"{name}/{member[0]}"
+        if is_archive(path):
             yield Failure(path, f"{path} is an archive within an archive: unpack it, and add it by itself")
         else:
-            try:
-                yield from list(parts(path, member_content, csv_column))  # all parts, or one failure
-            except DocumentError as error:
-                yield Failure(path, str(error))
+            yield from member_parts(path, member[1], csv_column)
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file is a .zip archive by its name."""
+    found = format_of(name)
+    return found is not None and found.read is read_zip
+
+
+def read_eml(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedPart]:
+    """Yield the document of an e-mail, and the parts of the files attached to it."""
+    for part in read_mail(name, content):
+        if isinstance(part, Document):
+            yield part
+            continue
+        path, attached = part
+        if path.count(".eml/") > MAX_ATTACHED:
+            yield Failure(path, f"{path} is attached more than {MAX_ATTACHED} deep: save it by itself")
+        else:
+            yield from member_parts(path, attached, csv_column)
+
+
+def member_parts(path: str, content: bytes, csv_column: str | None) -> Iterator[ParsedPart]:
+    """Yield all parts of a file within another, or one failure, or its name if it is not read."""
+    if format_of(path) is None:
+        yield path
+        return
+    try:
+        yield from list(parts(path, content, csv_column))
+    except DocumentError as error:
+        yield Failure(path, str(error))
 
 
 # To add a file format, add an entry: the app and the command line take names and suffixes from here.
 FORMATS: dict[str, Format] = {
-    "text": Format("Text", (".txt", ".rst", ".log"), one(read_plain)),
-    "markdown": Format("Markdown", (".md", ".markdown"), one(read_markdown)),
-    "html": Format("HTML", (".html", ".htm"), one(read_html)),
+    "text": Format("Text", (".txt", ".text", ".rst", ".log", ".adoc", ".org"), one(read_plain)),
+    "markdown": Format("Markdown", (".md", ".markdown", ".mdx", ".qmd", ".rmd"), one(read_markdown)),
+    "html": Format("HTML", (".html", ".htm", ".xhtml"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
-    "word": Format("Word", (".docx", ".dotx"), one(read_docx), is_packed=True),
+    "word": Format("Word", (".docx", ".docm", ".dotx"), one(read_docx), is_packed=True),
+    "excel": Format("Excel", (".xlsx", ".xlsm", ".xltx"), one(read_xlsx), is_packed=True),
+    "powerpoint": Format("PowerPoint", (".pptx", ".pptm", ".ppsx"), one(read_pptx), is_packed=True),
+    "opendocument": Format("OpenDocument", (".odt", ".ods", ".odp"), one(read_opendocument), is_packed=True),
+    "rtf": Format("RTF", (".rtf",), one(read_rtf)),
+    "epub": Format("EPUB", (".epub",), one(read_epub), is_packed=True),
+    "mail": Format("e-mails", (".eml",), read_eml, is_packed=True),
+    "subtitles": Format("subtitles", (".srt", ".vtt"), one(read_subtitles)),
     "csv": Format("CSV", (".csv", ".tsv", ".tab"), read_csv),
     "jsonl": Format(
         "JSONL",
-        (".jsonl",),
+        (".jsonl", ".ndjson"),
         lambda name, content, csv_column: read_jsonl(name, content),
     ),
+    "json": Format("JSON", (".json", ".geojson"), one(read_json)),
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
     "zip": Format("ZIP archives", (".zip",), read_zip, is_packed=True),
     "code": Format("source code", CODE, one(read_plain)),
@@ -98,10 +137,11 @@ FORMATS: dict[str, Format] = {
 
 # What to save files of other formats as.
 SAVED_AS = {
-    **dict.fromkeys((".doc", ".dot", ".odt", ".rtf", ".wpd", ".pages"), ".docx"),
-    **dict.fromkeys((".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"), ".csv"),
-    **dict.fromkeys((".ppt", ".pptx", ".odp", ".key", ".epub", ".mobi", ".djvu"), ".pdf"),
-    **dict.fromkeys((".msg", ".eml", ".srt", ".vtt"), ".txt"),
+    **dict.fromkeys((".doc", ".dot", ".wpd", ".pages"), ".docx"),
+    **dict.fromkeys((".xls", ".xlsb", ".numbers"), ".xlsx"),
+    **dict.fromkeys((".ppt", ".pps", ".key"), ".pptx"),
+    **dict.fromkeys((".mobi", ".djvu"), ".pdf"),
+    **dict.fromkeys((".msg",), ".eml"),
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".heic"), "a PDF with its text"),
     **dict.fromkeys((".rar", ".7z", ".tar", ".gz", ".tgz"), ".zip"),
 }

@@ -6,6 +6,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import docx
 import numpy as np
+import openpyxl
 import pytest
 
 from engine.documents.loaders import parse_file
@@ -79,6 +80,33 @@ def test_a_file_of_very_many_parts_is_refused_by_one_line(case):
     [failure] = outcome.result.failures
     assert reason in failure.reason
     assert len(failure.reason) < 300
+
+
+def sheet(rows):
+    """A workbook with these rows of XML in its sheet."""
+    book, plain, file = openpyxl.Workbook(), BytesIO(), BytesIO()
+    book.active["A1"] = "text"
+    book.save(plain)
+    with ZipFile(plain) as source, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        for part in source.infolist():
+            xml = source.read(part)
+            is_sheet = part.filename == "xl/worksheets/sheet1.xml"
+            archive.writestr(
+                part.filename, xml.replace(b"</sheetData>", rows + b"</sheetData>") if is_sheet else xml
+            )
+    return file.getvalue()
+
+
+def test_a_million_empty_cells_are_read_in_little_time_and_memory():
+    cells = b"".join(b'<c r="%c%d" s="0"/>' % (65 + n % 20, 2 + n // 20) for n in range(20))
+    rows = b"".join(
+        b'<row r="%d">%s</row>' % (2 + n, cells.replace(b'2"', b'%d"' % (2 + n))) for n in range(50_000)
+    )
+    far = b'<row r="1048576"><c r="XFD1048576" t="str"><v>end</v></c></row>'
+    outcome = in_child(parse_file, "a.xlsx", sheet(rows + far), seconds=20, megabytes=700)
+    assert not outcome.error, outcome
+    [document] = outcome.result.documents
+    assert document.text.split() == ["Sheet", "text", "end"]
 
 
 def test_time_and_text_of_a_pdf_are_bounded(monkeypatch):

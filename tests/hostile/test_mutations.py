@@ -13,8 +13,10 @@ import struct
 import unicodedata
 from contextlib import closing, suppress
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 import pytest
 
@@ -216,6 +218,16 @@ def in_word(content, rng):
     return word(xml=changed_bytes(valid_files.WORD_XML, rng))
 
 
+def of_office(rng):
+    """An Office file, book or text of LibreOffice with a change to the XML of one member."""
+    name = rng.choice(["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub"])
+    with ZipFile(BytesIO(valid_files.DOCUMENTS[name])) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    main = [path for path in members if path.endswith((".xml", ".opf", ".html")) and "theme" not in path]
+    path = rng.choice([path for path in main if "slideLayout" not in path])
+    use_document(name, packed(members | {path: changed_bytes(members[path], rng)}))
+
+
 def questions(name, content, change=changed_bytes):
     return lambda rng: use_questions(name, change(content, rng))
 
@@ -243,6 +255,7 @@ KINDS = {
     "cells of a notebook": (20, of_document("a.ipynb", changed_json)),
     "records of JSONL": (10, of_document("a.jsonl", changed_line)),
     "files in a ZIP archive": (10, of_document("a.zip", in_zip)),
+    "XML of Office files": (60, of_office),
     "XML of Word": (20, of_document("a.docx", in_word)),
 }
 KNOWN = {name for name, kind in vars(errors).items() if isinstance(kind, type)}

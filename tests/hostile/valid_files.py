@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 
 import docx
 import numpy as np
+import openpyxl
+import pptx
 from safetensors.numpy import save_file
 
 from engine.documents.document import Chunk, Document, Section
@@ -221,6 +223,52 @@ def word_file():
     return file.getvalue()
 
 
+def office_file(kind):
+    file = BytesIO()
+    if kind == "xlsx":
+        book = openpyxl.Workbook()
+        for row in (["Item", "Price"], ["Alpha", 1.5], ["Beta", None]):
+            book.active.append(row)
+        book.active.merge_cells("A2:A3")
+        book.save(file)
+    else:
+        show = pptx.Presentation()
+        slide = show.slides.add_slide(show.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = "One", "Alpha"
+        slide.shapes.add_table(1, 2, 0, 0, 99, 99).table.cell(0, 0).text = "a"
+        show.save(file)
+    return file.getvalue()
+
+
+URN = "urn:oasis:names:tc:opendocument:xmlns"
+OPEN_TEXT = (
+    f'<o:d xmlns:o="{URN}:office:1.0" xmlns:text="{URN}:text:1.0" xmlns:t="{URN}:table:1.0"><o:body><o:text>'
+    '<text:h text:outline-level="1">One</text:h><text:p>Alpha <text:s text:c="2"/></text:p><t:table>'
+    '<t:table-row><t:table-cell t:number-columns-repeated="2"><text:p>a</text:p></t:table-cell></t:table-row>'
+    "</t:table></o:text></o:body></o:d>"
+)
+CONTAINER = '<c xmlns="x"><rootfile full-path="b.opf"/></c>'
+PACKAGE = (
+    '<p xmlns="x"><metadata><title>T</title></metadata><manifest><item id="a" href="c.html"/></manifest>'
+    '<spine><itemref idref="a"/></spine></p>'
+)
+MAIL = b"""From: a@x.org
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="B"
+
+--B
+Content-Type: text/plain; charset=utf-8
+
+Alpha beta
+--B
+Content-Type: text/csv; name="a.csv"
+Content-Disposition: attachment; filename="a.csv"
+
+a,b
+1,2
+--B--
+"""
 WORD_XML = WORD.format(
     '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>One</w:t></w:r></w:p><w:p><w:r><w:t>a</w:t>'
     "<w:br/></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
@@ -251,6 +299,13 @@ DOCUMENTS = {
     "a.html": PAGE,
     "a.pdf": pdf(3, b"BT /F 9 Tf 10 10 Td (Alpha beta) Tj T* (gam-) Tj T* (ma) Tj ET", 0),
     "a.docx": word_file(),
+    "a.xlsx": office_file("xlsx"),
+    "a.pptx": office_file("pptx"),
+    "a.odt": packed({"META-INF/manifest.xml": "<m/>", "content.xml": OPEN_TEXT}),
+    "a.epub": packed({"META-INF/container.xml": CONTAINER, "b.opf": PACKAGE, "c.html": PAGE}),
+    "a.rtf": rb"{\rtf1\ansi Alpha {\b beta}\par{\footnote \pard gamma} \u8364?\trowd\cellx9 a\cell\row}",
+    "a.eml": MAIL,
+    "a.srt": b"1\n00:00:01,000 --> 00:00:02,000\n<i>Alpha</i>\n\n2\n00:00:03,000 --> 00:00:04,000\nbeta\n",
     "a.csv": b'id,title,text\n1,A,"Alpha, ""beta"""\n2,B,"two\nlines"\n',
     "a.jsonl": b'{"text": "Alpha", "title": "A", "n": [1, 2.5e3]}\n\n{"text": "\\ud83d\\ude00 beta"}\n',
     "a.ipynb": NOTEBOOK,

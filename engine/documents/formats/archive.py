@@ -1,7 +1,9 @@
 """ZIP archives, read in memory and never unpacked to disk; .docx files are ZIP archives, too."""
 
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -16,7 +18,19 @@ MAX_PATH = 1000  # characters
 MAX_UNPACKED = 100 * 1024 * 1024
 # Text seldom shrinks below a fiftieth. Small archives may exceed the ratio up to a limit in bytes.
 MAX_RATIO, ANY_RATIO = 100, 20 * 1024 * 1024
-ENCRYPTED = 0x1  # the bit of a member's flags
+ENCRYPTED, UTF8 = 0x1, 0x800  # bits of a member's flags
+# Encodings of names that Windows writes without saying so, and whether a character is a common one in it.
+NAMES: dict[str, Callable[[str, bytes], bool]] = {
+    "cp932": lambda sign, raw: "ぁ" <= sign <= "ヿ" or b"\x88\x9f" <= raw <= b"\x98\x72",
+    "gbk": lambda sign, raw: 0xB0 <= raw[0] <= 0xD7 and raw[-1] >= 0xA1,
+    "big5": lambda sign, raw: 0xA4 <= raw[0] <= 0xC6,
+    "cp949": lambda sign, raw: "가" <= sign <= "힣" and raw[0] >= 0xB0 and raw[-1] >= 0xA1,
+    "cp866": lambda sign, raw: "А" <= sign <= "я" or sign in "Ёё",
+}
+MIXED = re.compile(r"[a-zA-Z][^\x00-\x7f]{1,2}[a-zA-Z]")
+HIGH_BYTES = re.compile(rb"[\x80-\xff]{2}")
+LEAST_COMMON = 0.8  # of the characters beyond ASCII
+MAX_NAMES = 10_000  # characters
 
 
 def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Failure]:
@@ -25,13 +39,54 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
     Folders and hidden files (``.git``, ``__MACOSX``) are skipped. Members are read one at a time.
     """
     with open_archive(name, content) as archive:
+        encoding = names_encoding(archive.infolist())
         for info in archive.infolist():
-            if info.filename.endswith("/") or is_hidden(info.filename):
+            path = decoded_path(info, encoding).replace("\\", "/")
+            if path.endswith("/") or is_hidden(path):
                 continue
             try:
-                yield info.filename, read_member(archive, info)
+                yield path, read_member(archive, info, path)
             except DocumentError as error:
-                yield Failure(printable(f"{name}/{info.filename}")[:MAX_PATH], f"{name}/{error}")
+                yield Failure(printable(f"{name}/{path}")[:MAX_PATH], f"{name}/{error}")
+
+
+def names_encoding(members: Sequence[ZipInfo]) -> str:
+    """Return the encoding of the names of an archive that states none: UTF-8, or one of `NAMES`.
+
+    Without a sign of these it is code page 437, as the format says.
+    """
+    names = [info.orig_filename for info in members if not info.flag_bits & UTF8]
+    raw = "\n".join(names)[:MAX_NAMES].encode("cp437", "replace")
+    with suppress(UnicodeDecodeError):
+        return "cp437" if raw.isascii() else raw.decode("utf-8") and "utf-8"
+    shares = {encoding: share_of_common(raw, encoding) for encoding in NAMES}
+    best = max(shares, key=lambda encoding: shares[encoding])
+    return best if shares[best] >= LEAST_COMMON else "cp437"
+
+
+def share_of_common(raw: bytes, encoding: str) -> float:
+    """Return the share of a language's common letters among those beyond ASCII; 0 for fewer than two of them.
+
+    In western words single bytes beyond ASCII stand between letters of ASCII.
+    """
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        return 0.0
+    signs = [sign for sign in text if sign > "\x7f"]
+    is_certain = encoding == "cp866" or any("ぁ" <= sign <= "ヿ" for sign in signs)
+    n_pairs = len(HIGH_BYTES.findall(raw))
+    if len(signs) < 2 or MIXED.search(text) or (2 * n_pairs < len(signs) and not is_certain):
+        return 0.0
+    is_common = NAMES[encoding]
+    return sum(is_common(sign, sign.encode(encoding)) for sign in signs) / len(signs)
+
+
+def decoded_path(info: ZipInfo, encoding: str) -> str:
+    """Return a member's path, in an encoding if the archive does not state UTF-8."""
+    if info.flag_bits & UTF8:
+        return info.filename
+    return info.orig_filename.encode("cp437", "replace").decode(encoding, "replace")
 
 
 def open_archive(name: str, content: bytes) -> ZipFile:
@@ -55,9 +110,9 @@ def open_archive(name: str, content: bytes) -> ZipFile:
     return archive
 
 
-def read_member(archive: ZipFile, info: ZipInfo) -> bytes:
-    """Return a member's content, at most as long as its directory entry states."""
-    check_path(info.filename)
+def read_member(archive: ZipFile, info: ZipInfo, path: str = "") -> bytes:
+    """Return the content of a member with this path, at most as long as its directory entry states."""
+    check_path(path or info.filename)
     if info.flag_bits & ENCRYPTED:
         raise DocumentError(f"{info.filename} is encrypted: zip it without a password")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # zipfile unpacks others without a limit

@@ -1,7 +1,8 @@
-"""JSON Lines: one document per line."""
+"""JSON Lines, one document per line, and JSON: texts and conversations."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.documents.document import Document, Failure
@@ -11,25 +12,76 @@ from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
 from engine.wording import printable, reason_of
 
-# Possible keys of the text; the first of these in the file's first record is used.
+# Possible keys of the text; the first of these in a record is used.
 TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document")
+# Keys of conversations, of the speaker and the text of a message, and of texts that belong together.
+CHAT_KEYS = ("messages", "conversations", "conversation", "turns", "dialog", "dialogue", "chat", "mapping")
+SPEAKER_KEYS = ("role", "from", "author", "speaker", "sender", "user", "username", "name")
+MESSAGE_KEYS = ("content", "value", "text", "message", "body", "utterance")
+PART_KEYS = ("title", "system", "instruction", "context", "question", "query", "prompt", "input", "answer",
+             "response", "completion", "output", "summary", "description")  # fmt: skip
+ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u[0-9a-fA-F]{4})+")
 
 
 def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     """Yield a document for each line, named after the line: ``a.jsonl#1`` is the first.
 
-    The first record determines which of `TEXT_KEYS` has the texts; ``title`` is the title, and
+    The first record with a text determines which of `TEXT_KEYS` has the texts; where it has none, that of
+    another, a conversation or the parts of a question and its answer are. ``title`` is the title, and
     ``date`` and ``tags`` are the document's. A line that is damaged or has no text is a failure, and the rest
     is still read.
     """
-    lines = [(i, line) for i, line in enumerate(decode(name, content).split("\n"), 1) if line.strip()]
-    key = text_key(name, record(f"{name}#{lines[0][0]}", lines[0][1]))
+    text = decode(name, content)
+    lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
+    records: list[tuple[str, dict[str, Any] | Failure]] = []
     for number, line in lines:
         line_name = f"{name}#{number}"
         try:
-            yield line_document(line_name, record(line_name, line), key)
+            records.append((line_name, record(line_name, line)))
+        except DocumentError as error:
+            if not records and len(lines) > 1 and (whole := whole_records(text)):
+                records = [(f"{name}#{i}", each) for i, each in enumerate(whole, 1)]
+                break
+            records.append((line_name, Failure(line_name, str(error))))
+    if not any(isinstance(each, dict) for _, each in records):
+        raise DocumentError(next(each.reason for _, each in records if isinstance(each, Failure)))
+    key = text_key(name, [each for _, each in records if isinstance(each, dict)])
+    for line_name, values in records:
+        try:
+            yield values if isinstance(values, Failure) else line_document(line_name, values, key)
         except DocumentError as error:
             yield Failure(line_name, str(error))
+
+
+def whole_records(text: str) -> list[dict[str, Any]]:
+    """Return the records of a file that is one JSON object or list over several lines, none for others."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    values = value if isinstance(value, list) else [value]
+    return values if all(isinstance(each, dict) for each in values) else []
+
+
+def read_json(name: str, content: bytes) -> Document:
+    r"""Make a document from a JSON file: a conversation, or else its text, with ``\u00fc`` as a letter."""
+    text = decode(name, content)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return Document(name, text)
+    talks = [conversation(each) for each in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list) and (talk := conversation({"messages": value})):
+        talks = [talk]
+    if talks and all(talks):
+        return Document(name, "\n\n\n".join(talks), title_in(value))
+    return Document(name, unified(ESCAPE.sub(lambda found: unescaped(found[0]), text)))
+
+
+def unescaped(escapes: str) -> str:
+    r"""Return the characters of escapes as ``\u00fc``, but for those that would change a JSON string."""
+    text = str(json.loads(f'"{escapes}"'))
+    return text if not any(sign < " " or sign in '"\\' for sign in text) else escapes
 
 
 def record(name: str, line: str) -> dict[str, Any]:
@@ -50,20 +102,79 @@ def parse_json(name: str, text: str) -> Any:
         raise DocumentError(f"{name} is not JSON ({reason_of(error)}): fix it") from error
 
 
-def text_key(name: str, first: dict[str, Any]) -> str:
-    """Return the first of `TEXT_KEYS` with a text in a record."""
-    for key in TEXT_KEYS:
-        if isinstance(first.get(key), str):
-            return key
-    found = printable(", ".join(map(unified, first)))[:300] or "none"
-    raise DocumentError(f"{name} has no text under {', '.join(TEXT_KEYS)}, its keys are: {found}. Rename one")
+def text_key(name: str, records: Sequence[dict[str, Any]]) -> str:
+    """Return the key of the texts: the first of `TEXT_KEYS` in a record; empty where others hold them."""
+    for values in records:
+        for key in TEXT_KEYS:
+            if isinstance(values.get(key), str):
+                return key
+        if other_text(values):
+            return ""
+    found = printable(", ".join(map(unified, records[0])))[:300] or "none"
+    raise DocumentError(
+        f"{name} has no text under {', '.join(TEXT_KEYS)} and no messages, its keys are: {found}. Rename one"
+    )
+
+
+def other_text(values: dict[str, Any]) -> str:
+    """Return the text of a record without one under the file's key."""
+    texts = (values[key] for key in TEXT_KEYS if isinstance(values.get(key), str) and values[key].strip())
+    parts = [f"{key}: {values[key].strip()}" for key in PART_KEYS if isinstance(values.get(key), str)]
+    return next(texts, "") or conversation(values) or "\n".join(parts)
+
+
+def conversation(values: Any) -> str:
+    """Return a conversation, a paragraph a message: ``user: …``; empty for other values.
+
+    Exports have the messages in a list, or as ChatGPT's in a mapping of nodes.
+    """
+    if not isinstance(values, dict):
+        return ""
+    messages: Any = next((values[key] for key in CHAT_KEYS if isinstance(values.get(key), list | dict)), [])
+    nodes = messages.values() if isinstance(messages, dict) else messages
+    lines = []
+    for node in nodes:
+        if not isinstance(node, dict):
+            continue
+        message = node["message"] if isinstance(node.get("message"), dict) else node
+        speaker = first_text(message, SPEAKER_KEYS)
+        text = first_text(message, MESSAGE_KEYS)
+        if speaker and text.strip():
+            lines.append(f"{one_line(speaker)}: {unified(text).strip()}")
+    return "\n\n".join(lines)
+
+
+def first_text(values: dict[str, Any], keys: Sequence[str]) -> str:
+    """Return the text of the first key that has one, also within parts or an object of a name."""
+    return next(filter(None, (plain_text(values.get(key)) for key in keys)), "")
+
+
+def plain_text(value: Any, depth: int = 4) -> str:
+    """Return a text, or the texts of a list of parts (``{"type": "text", "text": …}``), empty for others."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and depth:
+        return "".join(plain_text(each, depth - 1) for each in value)
+    if isinstance(value, dict) and depth:
+        kinds = ("text", "parts", "role", "name", "content")
+        return next(filter(None, (plain_text(value.get(kind), depth - 1) for kind in kinds)), "")
+    return ""
+
+
+def title_in(value: Any) -> str:
+    """Return the title of an object or of the only one in a list."""
+    values = value[0] if isinstance(value, list) and len(value) == 1 else value
+    title = values.get("title") if isinstance(values, dict) else None
+    return one_line(unified(title)) if isinstance(title, str) else ""
 
 
 def line_document(name: str, values: dict[str, Any], key: str) -> Document:
     """Make a document from a record."""
-    text, title = values.get(key), values.get("title")
-    text = unified(text) if isinstance(text, str) else ""
+    text = values.get(key)
+    text = unified(text if isinstance(text, str) and text.strip() else other_text(values))
     if not text.strip():
-        raise DocumentError(f"{name} has no text under {key}: fill it in, or leave the line out")
-    title = one_line(unified(title)) if isinstance(title, str) else ""
-    return Document(name, text, title, date=date_of(values.get("date")), tags=tags_of(values.get("tags")))
+        raise DocumentError(
+            f"{name} has no text under {key or 'messages'}: fill it in, or leave the line out"
+        )
+    tags = tags_of(values.get("tags"))
+    return Document(name, text, title_in(values), date=date_of(values.get("date")), tags=tags)

@@ -1,43 +1,133 @@
-"""Markdown: the text is unchanged, and its headings become sections."""
+"""Markdown: the text without comments and embedded pictures; its headings become sections."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 
 from engine.documents.document import Document
 from engine.documents.formats.metadata import date_of, front_matter, tags_of
-from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
-from engine.documents.formats.plain import decode
+from engine.documents.formats.outline import (
+    MAX_HEADINGS,
+    Heading,
+    bounded,
+    one_line,
+    sections_under,
+    title_of,
+)
+from engine.documents.formats.plain import decode, unified
+from engine.wording import counted
+
+DATA_URI = re.compile(r"\bdata:[a-z]{1,20}/[\w.+-]{1,80}[;,][^\s()<>\"']{40,}+")
+HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]{0,500})?>(.{1,1000}?)</h\1\s*>", re.IGNORECASE)
+HTML_TAG = re.compile(r"<[^<>]{0,500}>")
+UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*")
+LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s+|$)")
+NO_PARAGRAPH = re.compile(r"[>|#]|<[/!a-zA-Z]")  # a quote, a row of a table or HTML
+MOST_LINES = 3  # of an underlined heading
+COMMENT, COMMENT_END = "<!--", "-->"
 
 
 def read_markdown(name: str, content: bytes) -> Document:
-    """Make a document with a section under each ATX heading (``#`` to ``######``).
+    """Make a document with a section under each heading: ``# A``, underlined by ``=`` or ``-``, or ``<h1>``.
 
-    Its date and tags are those of the front matter, ``date`` and ``tags``, which remains part of the text.
+    Title, date and tags are those of the front matter, or else the title is the first heading. The front
+    matter remains part of the text; comments and pictures embedded as data are left out.
     """
     text = decode(name, content)
-    headings = list(bounded(name, atx_headings(text), MAX_HEADINGS, "headings"))
-    values = front_matter(text)
-    day, tags = date_of(values.get("date")), tags_of(values.get("tags"))
-    return Document(name, text, title_of(headings), sections_under(headings), day, tags)
+    values, end = front_matter(text)
+    body, found, left_out = shown(text[end:], end)
+    headings = list(bounded(name, found, MAX_HEADINGS, "headings"))
+    title = values.get("title")
+    title = one_line(unified(title)) if isinstance(title, str) else title_of(headings)
+    tags = next(filter(None, (tags_of(values.get(key)) for key in ("tags", "keywords", "categories"))), ())
+    notes = notes_of(left_out)
+    return Document(
+        name, text[:end] + body, title, sections_under(headings), date_of(values.get("date")), tags, notes
+    )
 
 
-def atx_headings(text: str, offset: int = 0) -> Iterator[Heading]:
-    """Yield the headings outside of code fences (CommonMark 0.31, sections 4.2 and 4.5).
+def notes_of(left_out: Counter[str]) -> tuple[str, ...]:
+    """Return notes of the parts that were left out."""
+    return tuple(f"{counted(n, what)} left out" for what, n in left_out.items() if n)
 
-    ``offset`` is the start of the text in the document.
+
+def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]:
+    """Return a text without what a reader does not see, its headings, and how much was left out of what.
+
+    Headings are those outside of code (CommonMark 0.31, sections 4.2, 4.3 and 4.5); fences within lists may
+    be indented to any depth. ``offset`` is the start of the text in the document.
     """
-    fence = ""
-    for line in text.split("\n"):
-        body = line.lstrip(" ")
-        if len(line) - len(body) > 3:  # indented code, or the content of a list
-            pass
-        elif fence:
-            if closes(body, fence):
-                fence = ""
-        elif opening := fence_of(body):
-            fence = opening
-        elif heading := heading_of(body):
-            yield Heading(offset + len(line) - len(body), *heading)
+    text, n_pictures = DATA_URI.subn("", text)
+    left_out = Counter({"embedded picture": n_pictures})
+    lines: list[str] = []
+    headings: list[Heading] = []
+    paragraph: list[tuple[int, str]] = []  # the lines of the paragraph so far, and where they start
+    fence, in_list = "", False
+    for line in without_comments(text, left_out):
+        body = line.lstrip(" \t")
+        indent = len(line) - len(body)
+        start = offset + indent
         offset += len(line) + 1
+        lines.append(line)
+        item = None if fence else LIST_ITEM.match(body)
+        if item:
+            body, in_list = body[item.end() :], True
+        elif body and not indent and not (lines[-2:-1] and lines[-2].strip()):
+            in_list = in_list and bool(fence)
+        is_plain = False
+        if fence:
+            fence = "" if closes(body, fence) else fence
+        elif opening := fence_of(body) if indent <= 3 or in_list else "":
+            fence = opening
+        elif indent > 3 or item:
+            pass  # indented code, or the content of a list
+        elif heading := heading_of(body):
+            headings.append(Heading(start, *heading))
+        elif 0 < len(paragraph) <= MOST_LINES and UNDERLINE.fullmatch(body):
+            level = 1 if body[0] == "=" else 2
+            headings.append(
+                Heading(paragraph[0][0], level, one_line(" ".join(each for _, each in paragraph)))
+            )
+        elif match := HTML_HEADING.match(body):
+            if title := one_line(HTML_TAG.sub("", match[2])):
+                headings.append(Heading(start, int(match[1]), title))
+        else:
+            is_plain = bool(body) and not NO_PARAGRAPH.match(body)
+        if len(headings) > MAX_HEADINGS:
+            break  # the file is refused
+        paragraph = [*paragraph[:MOST_LINES], (start, body)] if is_plain else []
+    return "\n".join(lines), headings, left_out
+
+
+def without_comments(text: str, left_out: Counter[str]) -> Iterator[str]:
+    """Yield the lines of a text without comments outside of code, and count these."""
+    in_comment, fence, position, last_end = False, "", 0, text.rfind(COMMENT_END)
+    for line in text.split("\n"):
+        start, position = position, position + len(line) + 1
+        body = line.lstrip(" \t")
+        if not in_comment and (fence or fence_of(body)):
+            fence = ("" if closes(body, fence) else fence) if fence else fence_of(body)
+            yield line
+            continue
+        pieces, cursor, n_ticks, had_comment = [], 0, 0, in_comment
+        while cursor < len(line):
+            mark = COMMENT_END if in_comment else COMMENT
+            end = line.find(mark, cursor)
+            end = len(line) if end < 0 else end
+            if not in_comment:
+                pieces.append(line[cursor:end])
+                n_ticks += line.count("`", cursor, end)
+                if end < len(line) and (n_ticks % 2 or start + end > last_end):  # in code, or never ends
+                    pieces.append(mark)
+                    cursor = end + len(mark)
+                    continue
+            if end < len(line):
+                left_out["comment"] += not in_comment
+                in_comment, had_comment = not in_comment, True
+            cursor = end + len(mark)
+        kept = "".join(pieces)
+        if kept.strip() or not had_comment:
+            yield kept
 
 
 def fence_of(line: str) -> str:

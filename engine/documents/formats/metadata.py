@@ -1,6 +1,8 @@
 """The date and the tags that a file states of itself, which a search may be limited to."""
 
 import re
+import tomllib
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -9,37 +11,57 @@ from engine.documents.formats.plain import unified
 
 MAX_TAGS, MAX_TAG = 100, 100  # of a document, and characters of each
 MAX_FRONT_MATTER = 10_000
-FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+FRONT_MATTER = re.compile(
+    r"(?:---[ \t]*\n(?P<yaml>.*?)\n(?:---|\.\.\.)|\+\+\+[ \t]*\n(?P<toml>.*?)\n\+\+\+)[ \t]*(?:\n|$)",
+    re.DOTALL,
+)
+DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:$|[T ]\d)")
 
 
-def front_matter(text: str) -> dict[str, Any]:
-    """Return the YAML between two lines ``---`` at the start of a Markdown file, empty where there is none.
+def front_matter(text: str) -> tuple[dict[str, Any], int]:
+    """Return the values at the start of a Markdown file, and where they end; none, and 0, without any.
 
-    All values are strings, or lists and mappings of them.
+    They are YAML between two lines ``---``, where all are strings, or lists and mappings of them; or TOML
+    between two lines ``+++``.
     """
     found = FRONT_MATTER.match(text[:MAX_FRONT_MATTER])
     if found is None:
-        return {}
+        return {}, 0
     import yaml  # type: ignore[import-untyped]
 
     try:
-        # Unlike the safe loader it merges no mappings, which can double in size with every line.
-        values = yaml.load(found[1], Loader=yaml.BaseLoader)
+        if found["toml"] is not None:
+            values = tomllib.loads(found["toml"])
+        else:
+            # Unlike the safe loader it merges no mappings, which can double in size with every line.
+            values = yaml.load(found["yaml"], Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-        return {}  # two rules around other text
-    return values if isinstance(values, dict) else {}
+        return {}, 0  # two rules around other text
+    return (values, found.end()) if isinstance(values, dict) else ({}, 0)
 
 
 def date_of(value: object) -> str:
-    """Return a date or time in ISO 8601 as ``2026-05-01``, empty for anything else."""
+    """Return a date or time as ``2026-05-01`` of ISO 8601, ``2026-5-1`` or ``May 1, 2026``, or else empty."""
     if isinstance(value, date):
         return value.isoformat()[:10]
     if not isinstance(value, str):
         return ""
-    try:
-        return datetime.fromisoformat(value.strip()).date().isoformat()
-    except ValueError:
-        return ""
+    text = one_line(value[:100])
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).date().isoformat()
+    with suppress(ValueError):
+        return (
+            date(*map(int, found.groups())).isoformat() if (found := DAY.match(text)) else written_date(text)
+        )
+    return ""
+
+
+def written_date(text: str) -> str:
+    """Return a date with the English name of a month; `ValueError` for anything else."""
+    for form in ("%B %d, %Y", "%d %B %Y", "%b %d, %Y", "%d %b %Y"):
+        with suppress(ValueError):
+            return datetime.strptime(text, form).date().isoformat()
+    raise ValueError(text)
 
 
 def tags_of(value: object) -> tuple[str, ...]:

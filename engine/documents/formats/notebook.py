@@ -1,21 +1,29 @@
-"""Jupyter notebooks: their Markdown and code, without outputs."""
+"""Jupyter notebooks: their Markdown, code and the text of outputs."""
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from engine.documents.document import Document
 from engine.documents.formats.json_lines import parse_json
-from engine.documents.formats.markdown import atx_headings
+from engine.documents.formats.markdown import notes_of, shown
 from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
 from engine.documents.formats.plain import decode, unified
+from engine.documents.formats.webpage import read_html
 from engine.errors import DocumentError
 
 GAP = "\n\n"  # between cells
+HTML, TABLE = "text/html", "<table"
+TEXT_TYPES = ("text/markdown", "text/plain", "text/latex", "application/json")
+PICTURE = re.compile(r"<[^<>]*>")  # "<Figure size 640x480 with 1 Axes>", in place of a picture
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # colours of a terminal
 
 
 def read_notebook(name: str, content: bytes) -> Document:
     """Make a document from a notebook of format 4; headings of Markdown cells become sections.
 
-    Only two keys of each cell are needed (https://nbformat.readthedocs.io/en/latest/format_description.html),
+    Only a few keys of each cell are needed (https://nbformat.readthedocs.io/en/latest/format_description.html),
     so the JSON is read without nbformat.
     """
     notebook = parse_json(name, decode(name, content))
@@ -24,24 +32,54 @@ def read_notebook(name: str, content: bytes) -> Document:
         raise DocumentError(f"{name} has no cells: save it as a notebook of format 4")
     texts: list[str] = []
     headings: list[Heading] = []
+    left_out: Counter[str] = Counter()
     start = 0
-    for cell in cells:
-        kind, text = cell_source(cell)
-        if text.strip():
-            found = atx_headings(text, start) if kind == "markdown" else ()
+    for kind, text in (part for cell in cells for part in cell_parts(cell, left_out)):
+        if kind == "markdown":
+            text, found, n = shown(text, start)
             headings += bounded(name, found, MAX_HEADINGS, "headings")
+            left_out += n
+        if text.strip():
             texts.append(text)
             start += len(text) + len(GAP)
     if not texts:
         raise DocumentError(f"{name} is empty: there is no text to search")
     headings = list(bounded(name, headings, MAX_HEADINGS, "headings"))
-    return Document(name, GAP.join(texts), title_of(headings), sections_under(headings))
+    text = GAP.join(texts)
+    return Document(name, text, title_of(headings), sections_under(headings), notes=notes_of(left_out))
 
 
-def cell_source(cell: Any) -> tuple[str, str]:
-    """Return a cell's type and text, which is stored as a string or a list of lines."""
-    if not isinstance(cell, dict) or cell.get("cell_type") not in ("markdown", "code"):
-        return "", ""
-    source = cell.get("source", "")
+def cell_parts(cell: Any, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield a cell's type and text, and the texts of its outputs; count the pictures among these."""
+    if not isinstance(cell, dict) or cell.get("cell_type") not in ("markdown", "code", "raw"):
+        return
+    yield cell["cell_type"], joined(cell.get("source"))
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data")
+        data = data if isinstance(data, dict) else {}
+        error = " ".join(filter(None, (joined(output.get("ename")), joined(output.get("evalue")))))
+        texts = (joined(output.get("text")), *(joined(data.get(each)) for each in TEXT_TYPES), error)
+        text = next(filter(None, texts), "")
+        if HTML in data and (TABLE in joined(data[HTML]) or not text):
+            text = table_text(joined(data[HTML])) or text
+        if any(kind.startswith("image/") for kind in data):
+            left_out["output picture"] += 1
+            text = "" if PICTURE.fullmatch(text.strip()) else text
+        yield "output", ANSI.sub("", text).rstrip()
+
+
+def table_text(page: str) -> str:
+    """Return the text of an output in HTML, such as a table of pandas, a row a line."""
+    try:
+        return read_html("output", page.encode("utf-8", "replace")).text
+    except DocumentError:
+        return ""
+
+
+def joined(source: Any) -> str:
+    """Return a text that is stored as a string or a list of lines."""
     lines = source if isinstance(source, list) else [source]
-    return cell["cell_type"], unified("".join(line for line in lines if isinstance(line, str)))
+    return unified("".join(line for line in lines if isinstance(line, str)))

@@ -1,5 +1,6 @@
 """Reading order of a PDF's page: lines, columns of prose one after the other, and tables row by row."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,7 @@ LEAST_FLOW = 0.3  # of its lines go on in the next one
 FULL = 0.8  # of the width of a column, of lines that are set in full
 SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
 PARAGRAPH = 1.6  # times the usual distance of lines
+NEAR = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
 
 
@@ -89,21 +91,21 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
     segments = [segment for line in lines for segment in line]
     most = SPANNING * len(lines)
     edges = sorted([(each.left, 1) for each in segments] + [(each.right, -1) for each in segments])
-    best, n_open, gaps = 0.0, 0, []
-    for (start, step), (end, _) in pairwise(edges):
+    lefts, rights = (
+        sorted(sides) for sides in zip(*((each.left, each.right) for each in segments), strict=True)
+    )
+    best, n_open = 0.0, 0
+    found: float | None = None
+    start: float | None = None  # of the gap
+    for (left, step), (right, _) in pairwise(edges):
         n_open += step
-        gaps.append((start, end, n_open <= most))
-    found = None
-    start = None
-    for left, right, is_free in gaps:
-        if not is_free:
+        if n_open > most:
             start = None
             continue
         start = left if start is None else start
         middle = (start + right) / 2
-        n_left = sum(each.right <= middle for each in segments)
-        n_right = sum(each.left >= middle for each in segments)
-        if right - start > best and min(n_left, n_right) >= LEAST_LINES:
+        n_beside = min(bisect_right(rights, middle), len(lefts) - bisect_left(lefts, middle))
+        if right - start > best and n_beside >= LEAST_LINES:
             best, found = right - start, middle
     height = median(each.top - each.bottom for each in segments)
     return found if best > 0.7 * height else None
@@ -151,8 +153,9 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     run: list[Line] = []
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else []
-        is_cell = run and len(following) > 1 and len(columns_of([*run, line])) == len(columns_of(run))
-        if len(line) > 1 or (is_cell and len(columns_of(run)) > 1):
+        columns = columns_of(run[-NEAR:]) if run and len(line) == 1 and len(following) > 1 else []
+        is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR:], line])) == len(columns)
+        if len(line) > 1 or is_cell:
             run.append(line)
             continue
         if run:

@@ -58,7 +58,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
             if line.offset is None:
                 is_running = len(numbers) >= max(LEAST_PAGES, MOST * (numbers[-1] - numbers[0] + 1))
             else:
-                is_of_pages = line.offset == 1 or not line.text or alone[line.offset]
+                is_of_pages = line.offset == 1 or not line.text or alone[line.offset] > 0
                 is_running = is_of_pages and numbered[line.offset] >= LEAST_PAGES
             if is_running:
                 for number in numbers[1:] if line.text else numbers:

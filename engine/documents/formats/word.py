@@ -6,7 +6,7 @@ neither outline levels nor the numbers of clauses.
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -143,8 +143,13 @@ def notes_on(seen: Counter[str]) -> tuple[str, ...]:
     return (*hidden, *notes)
 
 
-def repacked(name: str, content: bytes) -> BytesIO:
-    """Return the archive with its members unpacked within limits, which python-docx does not check."""
+def repacked(
+    name: str, content: bytes, change: Callable[[str, bytes], bytes] = lambda path, member: member
+) -> BytesIO:
+    """Return an Office file with its members unpacked within limits, which the libraries do not check.
+
+    ``change`` makes of the path and content of a member what is read.
+    """
     plain, n_tags = BytesIO(), 0
     with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
         for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names
@@ -156,6 +161,7 @@ def repacked(name: str, content: bytes) -> BytesIO:
                 if info.filename.endswith((".xml", ".rels")):
                     for strict, usual in SAME:
                         member = member.replace(strict, usual)
+                    member = change(info.filename, member)
                     n_tags += member.count(b"<")
                 if info.filename == "[Content_Types].xml":
                     member = OTHER_TYPES.sub(DOCUMENT_TYPE, member)

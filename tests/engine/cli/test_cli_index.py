@@ -53,13 +53,22 @@ def test_the_command_says_how_many_files_and_chunks_changed(corpus, tmp_path):
 
 def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(corpus, tmp_path):
     (corpus / "empty.txt").touch()
+    (corpus / "old.doc").write_text("text")
+    (corpus / "cut.md").write_bytes("Der Teig wird fünf Minuten geknetet. \u2013".encode()[:-1])
     reason = "empty.txt is empty: there is no text to search"
     made = printed("index", corpus, "--out", tmp_path / "kept")
-    assert (made["files"]["new"], made["failures"]) == (2, [{"name": "empty.txt", "reason": reason}])
+    assert made["files"]["new"] == 3
+    assert [each["name"] for each in made["failures"]] == ["empty.txt", "old.doc"]
+    assert made["failures"][0]["reason"] == reason
+    [note] = made["notes"]["cut.md"]
+    assert "1 character could not be read" in note
     asked = ("search", "How long is dough kneaded?")
     searched = run(*asked, "--corpus", corpus, "--k", 1)
     assert searched.exit_code == 0
     assert f"warning: left out: {reason}\n" in searched.stderr
+    assert "left out: old.doc is of a kind that is not read: save it as .docx" in searched.stderr
+    assert f"note: cut.md: {note}\n" in searched.stderr
+    assert printed(*asked, "--index", tmp_path / "kept")["notes"] == made["notes"]
     assert refusal(*asked, "--corpus", corpus / "empty.txt") == f"error: {reason}"
 
 

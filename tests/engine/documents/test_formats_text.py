@@ -156,7 +156,7 @@ def test_jsonl_gives_a_document_a_line_and_goes_on_after_a_bad_one():
     assert [f.name for f in loaded.failures] == ["a.jsonl#2", "a.jsonl#3", "a.jsonl#6"]
 
 
-def test_a_notebook_gives_markdown_and_code_without_outputs():
+def test_a_notebook_gives_markdown_code_and_outputs():
     cells = [
         {"cell_type": "markdown", "source": ["# Top\n", "text"]},
         {"cell_type": "code", "source": "# comment\nx = 1", "outputs": [{"text": "put out"}]},
@@ -164,7 +164,7 @@ def test_a_notebook_gives_markdown_and_code_without_outputs():
         {"cell_type": "markdown", "source": "## Sub\nmore"},
     ]
     document = parse_document("a.ipynb", json.dumps({"cells": cells, "nbformat": 4}).encode())
-    assert document.text == "# Top\ntext\n\n# comment\nx = 1\n\n## Sub\nmore"
+    assert document.text == "# Top\ntext\n\n# comment\nx = 1\n\nput out\n\nraw\n\n## Sub\nmore"
     assert document.title == "Top"
     assert headed(document) == [(("Top",), "# Top"), (("Top", "Sub"), "## Sub")]
 

@@ -84,7 +84,7 @@ def test_other_beginnings_state_nothing(text):
 def test_mappings_that_would_double_with_every_line_are_not_merged():
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 12)]
-    values = front_matter("---\n" + "\n".join(lines) + "\ndate: 2026-05-01\n---\n")
+    values, _ = front_matter("---\n" + "\n".join(lines) + "\ndate: 2026-05-01\n---\n")
     assert values["date"] == DAY
 
 

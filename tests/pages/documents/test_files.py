@@ -31,6 +31,12 @@ def test_without_text_nothing_is_claimed():
     assert "read whole" not in said(app)
 
 
+def test_notes_of_what_was_left_out_stand_at_the_file():
+    document = Document("tide.md", TEXT, notes=("2 comments left out",))
+    app = app_page("documents", **own_documents(document)).run()
+    assert "2 comments left out" in said(app)
+
+
 def paste():
     import streamlit as st
 

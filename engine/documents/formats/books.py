@@ -1,0 +1,94 @@
+"""EPUB books: their chapters in reading order, each read as a page of HTML."""
+
+import posixpath
+from typing import Any
+from urllib.parse import unquote
+
+from engine.documents.document import Document, Section
+from engine.documents.formats.archive import open_archive, read_member
+from engine.documents.formats.metadata import date_of, tags_of
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.plain import unified
+from engine.documents.formats.webpage import read_html
+from engine.errors import DocumentError
+from engine.wording import counted, reason_of
+
+FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts alone are encrypted
+MAX_CHAPTERS = 5000
+
+
+def read_epub(name: str, content: bytes) -> Document:
+    """Make a document from a book's chapters, with their headings as sections."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    with open_archive(name, content) as archive:
+        infos = {info.filename: info for info in archive.infolist()}
+
+        def member(path: str) -> bytes:
+            return read_member(archive, infos[path])
+
+        try:
+            if "META-INF/encryption.xml" in infos:
+                root = etree.fromstring(member("META-INF/encryption.xml"), parser)
+                methods = [each.get("Algorithm") for each in root.iterfind(".//{*}EncryptionMethod")]
+                if any(method not in FONTS for method in methods):
+                    raise DocumentError(f"{name} is protected against copies (DRM): give a book without")
+            container = etree.fromstring(member("META-INF/container.xml"), parser)
+            path = container.find(".//{*}rootfile").get("full-path")
+            package = etree.fromstring(member(path), parser)
+            chapters = chapters_of(package, posixpath.dirname(path))
+            found = [chapter(name, each, member(each)) for each in chapters if each in infos]
+        except DocumentError:
+            raise
+        except Exception as error:  # of any kind: the parts of a damaged book
+            raise DocumentError(
+                f"{name} is no EPUB book, or damaged ({reason_of(error)}): download or export it again"
+            ) from error
+    return book(name, package, [each for each in found if each], found.count(None))
+
+
+def chapters_of(package: Any, folder: str) -> list[str]:
+    """Return the paths of a book's chapters in reading order, without its table of contents."""
+    items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
+    order = [items.get(each.get("idref")) for each in package.iterfind(".//{*}spine/{*}itemref")]
+    read = [
+        item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()
+    ]
+    paths = (posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in read)
+    return list(dict.fromkeys(paths))[:MAX_CHAPTERS]
+
+
+def chapter(name: str, path: str, content: bytes) -> Document | None:
+    """Return a chapter, None for one that shows no text."""
+    try:
+        return read_html(f"{name}/{path}", content)
+    except DocumentError:
+        return None
+
+
+def book(name: str, package: Any, chapters: list[Document], n_without: int) -> Document:
+    """Return the document of all chapters, with what the book states of itself."""
+    about = {
+        key: [one_line(unified(each.text or "")) for each in package.iterfind(f".//{{*}}metadata/{{*}}{key}")]
+        for key in ("title", "date", "subject")
+    }
+    if not chapters:
+        raise DocumentError(f"{name} has no text in its chapters: have its pictures recognised (OCR)")
+    text, sections = "", []
+    notes: list[str] = []
+    for each in chapters:
+        text += "\n\n" if text else ""
+        start = len(text)
+        if each.title and (not each.sections or each.sections[0].start):
+            sections.append(Section(start, (each.title,)))
+        sections += [Section(start + one.start, one.headings) for one in each.sections]
+        text += each.text
+        notes += each.notes
+    if n_without:
+        notes.append(f"{counted(n_without, 'chapter')} without text, as of pictures, left out")
+    title, day = (next(iter(about[key]), "") for key in ("title", "date"))
+    day = date_of(day[:10]) or date_of(f"{day[:4]}-01-01" if len(day) == 4 else "")
+    return Document(
+        name, text, title, tuple(sections), day, tags_of(about["subject"]), tuple(dict.fromkeys(notes))
+    )

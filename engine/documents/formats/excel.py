@@ -1,0 +1,142 @@
+"""Excel files (.xlsx): the values that a reader sees, row by row (openpyxl)."""
+
+import re
+import warnings
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from typing import Any
+
+from engine.documents.document import Document
+from engine.documents.formats.metadata import date_of, tags_of
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.plain import unified
+from engine.documents.formats.sheets import Row, Sheet, filled_rows, sheets_text
+from engine.documents.formats.word import DRAWING, repacked
+from engine.errors import DocumentError
+from engine.wording import counted, reason_of
+
+EMPTY_CELL = re.compile(rb"<(?:x:)?c\b[^>]*\br=[^>]*/>")  # a million of them take long
+MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
+HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
+HIDDEN_COLUMNS = re.compile(rb'<(?:x:)?col\b(?=[^>]*\bhidden="(?:1|true)")[^>]*>')
+UNCOMPUTED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
+CURRENCY = re.compile(r"\[\$([^\]-]+)[^\]]*\]|\"([^\"]{1,5})\"|([€$£¥₹])")
+LEFT_OUT = {"xl/charts/chart": "chart", "xl/comments": "sheet with comments", "xl/media/": "picture"}
+
+
+def read_xlsx(name: str, content: bytes) -> Document:
+    """Make a document from a workbook: its sheets, and every row as ``column: value``.
+
+    Formulas have the values that were saved with them. Hidden sheets, rows and columns are left out.
+    """
+    import openpyxl
+
+    plain = repacked(name, content, lambda path, member: EMPTY_CELL.sub(b"", member))
+    notes: list[str] = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and extensions
+            book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
+            sheets = [sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"]
+            hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
+            boxes = text_boxes(book._archive)
+            names = book._archive.namelist()
+            about = book.properties
+    except DocumentError:
+        raise
+    except Exception as error:  # of any kind: openpyxl does not check the parts of a file
+        raise DocumentError(
+            f"{name} is no Excel file, or damaged ({reason_of(error)}): save it again as .xlsx"
+        ) from error
+    sheets = [sheet for sheet in sheets if sheet.rows]
+    text, sections = sheets_text(sheets)
+    text = "\n\n".join([*filter(None, (text,)), *boxes])
+    if not text:
+        raise DocumentError(f"{name} has no text in its sheets: there is nothing to search")
+    if hidden:
+        notes.append(f"{counted(len(hidden), 'hidden sheet')} left out: {', '.join(hidden)[:100]}")
+    for start, kind in LEFT_OUT.items():
+        if n := sum(each.startswith(start) for each in names):
+            notes.append(f"{counted(n, kind)} left out")
+    day = date_of(about.modified or about.created)
+    title = one_line(unified(about.title or ""))
+    return Document(name, text, title, sections, day, tags_of(about.keywords), tuple(notes))
+
+
+def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
+    """Return the rows of a sheet with their values as they are shown; add notes of what is left out."""
+    from openpyxl.utils import range_boundaries
+
+    xml = sheet.parent._archive.read(sheet._worksheet_path)
+    merged = []
+    for reference in MERGED.findall(xml):
+        left, first, right, last = range_boundaries(reference.decode())
+        merged.append((first, last, left - 1, right - 1))
+    rows = {int(number) for number in HIDDEN_ROW.findall(xml)}
+    columns: set[int] = set()
+    for column in HIDDEN_COLUMNS.findall(xml):
+        first, last = (re.search(rb'\b%s="(\d+)"' % end, column) for end in (b"min", b"max"))
+        if first and last:
+            columns |= set(range(int(first[1]) - 1, min(int(last[1]), 16_384)))
+    sheet.reset_dimensions()
+    found, wide = filled_rows(shown_rows(sheet, rows, columns), merged)
+    used = {column for column in columns if column < max((len(cells) for _, cells in found), default=0)}
+    for n, what in ((len(rows), "hidden row"), (len(used), "hidden column")):
+        if n:
+            notes.append(f"{counted(n, what)} of {sheet.title} left out")
+    if n := len(UNCOMPUTED.findall(xml)):
+        notes.append(
+            f"{counted(n, 'formula')} of {sheet.title} without a saved value: open and save the file again"
+        )
+    return Sheet(one_line(sheet.title), found, wide)
+
+
+def shown_rows(sheet: Any, rows: set[int], columns: set[int]) -> Iterator[Row]:
+    """Yield the rows that are not hidden, without the cells of hidden columns."""
+    for number, cells in enumerate(sheet.iter_rows(), 1):
+        if number not in rows:
+            yield (
+                number,
+                [
+                    "" if column in columns or cell.value is None else shown(cell.value, cell.number_format)
+                    for column, cell in enumerate(cells)
+                ],
+            )
+
+
+def shown(value: Any, layout: str) -> str:
+    """Return a value as its number format shows it, dates in ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "minutes") if value.time() != time() else value.date().isoformat()
+    if isinstance(value, date | time) or not isinstance(value, int | float):
+        return str(value)
+    layout = (layout or "General").split(";")[0]
+    decimals = len(match[1]) if (match := re.search(r"0\.(0+)", layout)) else 0
+    if "%" in layout:
+        return f"{100 * value:.{decimals}f}%"
+    if "0" not in layout:
+        return str(int(value)) if float(value).is_integer() else f"{value:.15g}"
+    written = (
+        f"{value:{',' if '#,#' in layout else ''}.{decimals}f}" if "E" not in layout else f"{value:.15g}"
+    )
+    unit = CURRENCY.search(layout)
+    sign = next(filter(None, unit.groups()), "").strip() if unit else ""
+    if not unit or not sign:
+        return written
+    return f"{sign}{written}" if unit.start() < layout.index("0") else f"{written} {sign}"
+
+
+def text_boxes(archive: Any) -> list[str]:
+    """Return the texts of boxes and shapes that lie on the sheets."""
+    from lxml import etree
+
+    boxes = []
+    for path in archive.namelist():
+        if path.startswith("xl/drawings/drawing"):
+            root = etree.fromstring(archive.read(path), etree.XMLParser(resolve_entities=False))
+            for paragraph in root.iter(f"{DRAWING}p"):
+                text = "".join(each.text or "" for each in paragraph.iter(f"{DRAWING}t"))
+                boxes += [unified(text)] if text.strip() else []
+    return boxes

@@ -1,0 +1,126 @@
+"""E-mails (.eml): who wrote when to whom, the text, and the files attached."""
+
+import email
+import email.policy
+from collections.abc import Iterator
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+
+from engine.documents.document import Document
+from engine.documents.formats.metadata import date_of
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.plain import decode, kind_of, unified
+from engine.documents.formats.webpage import read_html
+from engine.errors import DocumentError
+from engine.wording import counted, printable, reason_of
+
+HEADS = ("From", "To", "Cc", "Date", "Subject")
+MAX_ATTACHMENTS = 500
+ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/encrypted")
+
+
+def read_mail(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:
+    """Yield the document of an e-mail, and name and content of every file that is attached to it.
+
+    Of a text in two forms the plain one is read.
+    """
+    try:
+        yield from parts_of(name, content)
+    except DocumentError:
+        raise
+    except Exception as error:  # of any kind: heads and parts of damaged e-mails
+        raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again as .eml") from error
+
+
+def parts_of(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:
+    """Yield what `read_mail` does; the errors are those of the library."""
+    kind = kind_of(content)
+    message = email.message_from_bytes(content, policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    if kind or not any(message[head] for head in ("From", "Date", "Subject", "Received")):
+        raise DocumentError(f"{name} is no e-mail but {kind or 'something else'}: save it again as .eml")
+    heads = [(head, head_of(message, head)) for head in HEADS]
+    body, notes = body_of(name, message)
+    texts = ["\n".join(f"{head}: {value}" for head, value in heads if value), body]
+    attached = list(attachments(name, message))
+    if attached:
+        names = ", ".join(path.rpartition("/")[2] for path, _ in attached)
+        texts.append(f"Attached: {names}"[:2000])
+    if message.get_content_type() in ENCRYPTED:
+        notes.append("the text is encrypted, and left out")
+    try:
+        day = parsedate_to_datetime(str(message["Date"])).date().isoformat() if message["Date"] else ""
+    except (ValueError, TypeError):
+        day = ""
+    text = "\n\n".join(filter(None, texts))
+    yield Document(name, text, dict(heads)["Subject"], (), date_of(day), (), tuple(notes))
+    yield from attached
+
+
+def head_of(message: EmailMessage, head: str) -> str:
+    """Return a line of the head, empty for one that cannot be read."""
+    try:
+        return one_line(unified(str(message[head] or "")))
+    except (ValueError, LookupError, AttributeError, IndexError, TypeError):  # of damaged heads
+        return ""
+
+
+def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
+    """Return the text of an e-mail, the plain one of two forms, and what was left out of it."""
+    notes: list[str] = []
+    for kinds in (("plain",), ("html",)):
+        try:
+            part = message.get_body(preferencelist=kinds)
+        except (ValueError, AttributeError, TypeError, KeyError):
+            part = None
+        content = part.get_payload(decode=True) if part is not None else None
+        if part is None or not isinstance(content, bytes) or not content.strip():
+            continue
+        try:
+            if kinds == ("html",):
+                found = read_html(name, content)
+                return found.text, [*notes, *found.notes]
+            return decode(name, content, part.get_content_charset()).strip(), notes
+        except DocumentError as error:
+            notes.append(f"the text could not be read: {error}"[:300])
+    return "", notes
+
+
+def attachments(name: str, message: EmailMessage) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the files attached, e-mails among them; names are made unique."""
+    used: set[str] = set()
+    body = {id(message.get_body(preferencelist=(kind,))) for kind in ("plain", "html")}
+    for number, part in enumerate(leaves(message)):
+        if number > MAX_ATTACHMENTS:
+            raise DocumentError(
+                f"{name} has over {counted(MAX_ATTACHMENTS, 'part')}: save its files by themselves"
+            )
+        if id(part) in body:
+            continue
+        kind = part.get_content_type()
+        is_mail = kind == "message/rfc822"
+        ending = ".eml" if is_mail else {"text/plain": ".txt", "text/html": ".html"}.get(kind, "")
+        stated = (
+            printable(one_line(part.get_filename() or "")).replace("/", "_").replace("\\", "_").lstrip(".")
+        )
+        path = stated or f"part {number}{ending}"
+        while path in used:
+            path = f"{number} {path}"
+        used.add(path)
+        inner = part.get_payload()
+        if is_mail:
+            first = inner[0] if isinstance(inner, list) and inner else None
+            content = first.as_bytes() if isinstance(first, EmailMessage) else b""
+            path = path if path.endswith(".eml") else f"{path}.eml"
+        else:
+            decoded = part.get_payload(decode=True)
+            content = decoded if isinstance(decoded, bytes) else b""
+        yield f"{name}/{path[:200]}", content
+
+
+def leaves(part: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield the parts that hold no others; an e-mail that is attached is one."""
+    for each in part.get_payload() if part.is_multipart() else ():
+        if isinstance(each, EmailMessage):
+            is_whole = not each.is_multipart() or each.get_content_type() == "message/rfc822"
+            yield from (each,) if is_whole else leaves(each)

@@ -1,0 +1,297 @@
+"""Files of LibreOffice (.odt, .ods, .odp): text, sheets and slides, from their content.xml."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.documents.document import Document, Section
+from engine.documents.formats.archive import open_archive, read_member
+from engine.documents.formats.metadata import date_of, tags_of
+from engine.documents.formats.outline import Block, join_blocks, one_line
+from engine.documents.formats.plain import unified
+from engine.documents.formats.sheets import Row, Sheet, filled_rows, sheets_text
+from engine.documents.formats.word import MAX_TAGS, nearest, notes_on
+from engine.documents.formats.word_numbers import formatted
+from engine.errors import DocumentError
+from engine.wording import counted, reason_of
+
+NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
+TEXT, TABLE, DRAW, OFFICE, STYLE = (
+    f"{{{NAMESPACE}{name}:1.0}}" for name in ("text", "table", "drawing", "office", "style")
+)
+FORMAT = f"{{{NAMESPACE}xsl-fo-compatible:1.0}}"
+PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
+MATH = "{http://www.w3.org/1998/Math/MathML}"
+BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", f"{DRAW}frame", f"{DRAW}custom-shape")
+FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
+MAX_REPEATED = 1000  # cells or rows; more are empty ones up to the edge of the sheet
+MAX_ROWS = 1_000_000
+
+
+@dataclass
+class Reading:
+    """What is known of a file while it is read, and what was left out."""
+
+    styles: dict[str, Any]  # of paragraphs and letters, by name
+    lists: dict[str, Any]
+    equations: dict[str, str]  # by the path of their objects
+    seen: Counter[str] = field(default_factory=Counter)
+    waiting: list[tuple[str, Any]] = field(default_factory=list)  # footnotes and text boxes of a paragraph
+
+
+def read_opendocument(name: str, content: bytes) -> Document:
+    """Make a document from a text, a workbook or a presentation."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    with open_archive(name, content) as archive:
+        infos = {info.filename: info for info in archive.infolist()}
+        try:
+            manifest = read_member(archive, infos["META-INF/manifest.xml"])
+            if b"encryption-data" in manifest:
+                raise DocumentError(f"{name} is encrypted: save a copy without a password")
+            parts: dict[str, bytes] = {
+                part: read_member(archive, infos[part])
+                for part in ("content.xml", "styles.xml", "meta.xml")
+                if part in infos
+            }
+            n_tags = sum(part.count(b"<") for part in parts.values())
+            if n_tags > MAX_TAGS:
+                raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
+            roots = {part: etree.fromstring(xml, parser) for part, xml in parts.items()}
+            equations = {
+                path.removesuffix("/content.xml"): equation_of(
+                    etree.fromstring(read_member(archive, info), parser)
+                )
+                for path, info in infos.items()
+                if path.endswith("/content.xml") and info.file_size < 1_000_000
+            }
+            return opened(name, roots, equations)
+        except DocumentError:
+            raise
+        except Exception as error:  # of any kind: the parts of a damaged file
+            ending = name.rpartition(".")[2]
+            raise DocumentError(
+                f"{name} is no OpenDocument file, or damaged ({reason_of(error)}): save it again as .{ending}"
+            ) from error
+
+
+def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Document:
+    """Return the document of a file's parsed parts."""
+    sheets = [root for part, root in roots.items() if part != "meta.xml"]
+    styles = {each.get(f"{STYLE}name"): each for root in sheets for each in root.iter(f"{STYLE}style")}
+    lists = {each.get(f"{STYLE}name"): each for root in sheets for each in root.iter(f"{TEXT}list-style")}
+    reading = Reading(styles, lists, equations)
+    body = roots["content.xml"].find(f"{OFFICE}body")
+    notes: list[str] = []
+    if (workbook := body.find(f"{OFFICE}spreadsheet")) is not None:
+        tables = list(workbook.iterfind(f"{TABLE}table"))
+        shown = [each for each in tables if is_shown(each, reading)]
+        found = [sheet_of(each, reading) for each in shown]
+        text, sections = sheets_text([sheet for sheet in found if sheet.rows])
+        if hidden := len(tables) - len(shown):
+            notes.append(f"{counted(hidden, 'hidden sheet')} left out")
+    elif (presentation := body.find(f"{OFFICE}presentation")) is not None:
+        text, sections = slides_text(presentation, reading)
+    else:
+        text, sections = join_blocks(blocks_of(body.find(f"{OFFICE}text"), reading))
+    if not text.strip():
+        raise DocumentError(f"{name} is empty: there is no text to search")
+    about = roots.get("meta.xml")
+    texts = (
+        {}
+        if about is None
+        else {
+            each.tag.rpartition("}")[2]: each.text or "" for each in about.iter() if isinstance(each.tag, str)
+        }
+    )
+    keywords = [] if about is None else [each.text or "" for each in about.iterfind(".//{*}keyword")]
+    day = date_of(texts.get("date", "")[:10] or texts.get("creation-date", "")[:10])
+    title = one_line(unified(texts.get("title", "")))
+    return Document(name, text, title, sections, day, tags_of(keywords), (*notes, *notes_on(reading.seen)))
+
+
+def equation_of(root: Any) -> str:
+    """Return an equation as it was typed, which stands beside its MathML; empty for other objects."""
+    if not root.tag.startswith(MATH):
+        return ""
+    typed = root.find(f".//{MATH}annotation")
+    return " ".join(((typed.text if typed is not None else "") or "".join(root.itertext())).split())
+
+
+def is_shown(table: Any, reading: Reading) -> bool:
+    """Whether a sheet is shown."""
+    style = reading.styles.get(table.get(f"{TABLE}style-name"))
+    about = style.find(f"{STYLE}table-properties") if style is not None else None
+    return about is None or about.get(f"{TABLE}display") != "false"
+
+
+def sheet_of(table: Any, reading: Reading) -> Sheet:
+    """Return the rows of a sheet, with the texts of its cells as they are shown."""
+    merged: list[tuple[int, int, int, int]] = []
+
+    def rows() -> Iterator[Row]:
+        number = 1
+        for row in nearest(table, f"{TABLE}table-row"):
+            times = int(row.get(f"{TABLE}number-rows-repeated", "1"))
+            cells: list[str] = []
+            for cell in row:
+                repeated = int(cell.get(f"{TABLE}number-columns-repeated", "1"))
+                text = "\n".join(filter(None, (block.text for block in blocks_of(cell, reading))))
+                across, down = (
+                    int(cell.get(f"{TABLE}number-{each}-spanned", "1")) for each in ("columns", "rows")
+                )
+                if across * down > 1:
+                    merged.append((number, number + down - 1, len(cells), len(cells) + across - 1))
+                cells += [text] * min(repeated, MAX_REPEATED)
+            if row.get(f"{TABLE}visibility") in ("collapse", "filter"):
+                reading.seen["hidden row"] += min(times, MAX_ROWS)
+            elif any(cells):
+                yield from ((number + each, cells) for each in range(min(times, MAX_REPEATED)))
+            number += min(times, MAX_ROWS)
+
+    all_rows = list(rows())  # which finds the merged cells
+    found, wide = filled_rows(all_rows, merged)
+    return Sheet(one_line(table.get(f"{TABLE}name", "")), found, wide)
+
+
+def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section, ...]]:
+    """Return the text of all slides, and a section for each, under its title."""
+    whole, sections = "", []
+    for number, slide in enumerate(presentation.iterfind(f"{DRAW}page"), 1):
+        frames = [each for each in slide if each.tag in (*BLOCKS, f"{DRAW}g")]
+        frames.sort(key=lambda each: each.get(f"{PRESENTATION}class") != "title")
+        texts = ["\n".join(block.text for block in blocks_of([each], reading)) for each in frames]
+        head = one_line(texts[0]) if frames and frames[0].get(f"{PRESENTATION}class") == "title" else ""
+        notes = slide.find(f"{PRESENTATION}notes")
+        spoken = "\n".join(block.text for block in blocks_of(notes, reading)) if notes is not None else ""
+        text = "\n\n".join(filter(None, (*texts, f"Notes: {spoken}" if spoken else "")))
+        if text:
+            whole += "\n\n" if whole else ""
+            sections.append(Section(len(whole), (head,) if head else (), number))
+            whole += text
+    return whole, tuple(sections)
+
+
+def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:
+    """Yield headings, paragraphs, items of lists and rows of tables below an element."""
+    for each in nearest(element, *BLOCKS, *UNSEEN):
+        match each.tag:
+            case tag if tag in UNSEEN:
+                reading.seen["comment"] += tag == f"{OFFICE}annotation"
+                reading.seen["hidden"] += tag in UNSEEN[2:]
+            case tag if tag in BLOCKS[:2]:
+                text = paragraph_text(each, reading)
+                level = int(each.get(f"{TEXT}outline-level", "1")) if tag == BLOCKS[0] else 0
+                if text.strip():
+                    yield Block(text, level)
+                yield from waiting_blocks(reading)
+            case tag if tag == BLOCKS[2]:
+                yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1)
+            case tag if tag == BLOCKS[3]:
+                yield from table_blocks(each, reading)
+                yield from waiting_blocks(reading)
+            case _:
+                yield from frame_blocks(each, reading)
+
+
+def frame_blocks(frame: Any, reading: Reading) -> Iterator[Block]:
+    """Yield the blocks of a text box or shape; pictures and charts are counted."""
+    blocks = list(blocks_of(frame, reading))
+    yield from (Block(block.text, 0, block.gap) for block in blocks)
+    if not blocks:
+        reading.seen["picture"] += frame.find(f"{DRAW}image") is not None
+
+
+def waiting_blocks(reading: Reading) -> Iterator[Block]:
+    """Yield the text boxes and notes of the last paragraph, each apart from it."""
+    waiting, reading.waiting = reading.waiting, []
+    for mark, element in waiting:
+        for block in frame_blocks(element, reading) if not mark else blocks_of(element, reading):
+            yield Block(f"{mark} {block.text}" if mark else block.text, 0, block.gap)
+            mark = ""
+
+
+def list_blocks(items: Any, reading: Reading, style: str, depth: int) -> Iterator[Block]:
+    """Yield the items of a list with their numbers or bullets."""
+    number = 0
+    for item in items:
+        if item.tag not in (f"{TEXT}list-item", f"{TEXT}list-header"):
+            continue
+        number = int(item.get(f"{TEXT}start-value", str(number + 1)))
+        mark = list_mark(reading.lists.get(style), depth, number) if item.tag.endswith("item") else ""
+        for child in item:
+            if child.tag == f"{TEXT}list":
+                yield from list_blocks(child, reading, child.get(f"{TEXT}style-name", style), depth + 1)
+            else:
+                for block in blocks_of([child], reading):
+                    yield Block(f"{mark} {block.text}" if mark else block.text, block.level, block.gap)
+                    mark = ""
+
+
+def list_mark(style: Any, depth: int, number: int) -> str:
+    """Return the number of an item as its list writes it, or a bullet."""
+    for level in style if style is not None else ():
+        if level.get(f"{TEXT}level") == str(depth) and level.tag == f"{TEXT}list-level-style-number":
+            written = formatted(number, FORMS.get(level.get(f"{STYLE}num-format", "1"), "none"))
+            around = (level.get(f"{STYLE}num-{side}", "") for side in ("prefix", "suffix"))
+            before, after = around
+            return f"{before}{written}{after}" if written else ""
+    return "•"
+
+
+def table_blocks(table: Any, reading: Reading) -> Iterator[Block]:
+    """Yield the rows of a table, a line of cells each; merged cells stand in all their places."""
+    gap = "\n\n"
+    for _, cells in sheet_of(table, reading).rows:
+        yield Block(" | ".join(map(one_line, cells)), 0, gap)
+        gap = "\n"
+
+
+def paragraph_text(paragraph: Any, reading: Reading) -> str:
+    """Return the text of a paragraph; what is hidden is left out."""
+    return unified("".join(pieces(paragraph, reading)))
+
+
+def pieces(element: Any, reading: Reading) -> Iterator[str]:
+    """Yield the pieces of text in a paragraph, and keep notes and text boxes for after it."""
+    style = reading.styles.get(element.get(f"{TEXT}style-name"))
+    about = style.find(f"{STYLE}text-properties") if style is not None else None
+    if about is not None and about.get(f"{TEXT}display") == "none":
+        reading.seen["hidden"] += 1
+        return
+    place = about.get(f"{STYLE}text-position", "") if about is not None else ""
+    text = " ".join((element.text or "").split("\n"))
+    is_power = place.startswith(("super", "33%")) and text.strip("-−+").isdigit()
+    yield f"^{text}" if is_power else text
+    for child in element:
+        match child.tag:
+            case tag if tag == f"{TEXT}s":
+                yield " " * min(int(child.get(f"{TEXT}c", "1")), 100)
+            case tag if tag == f"{TEXT}tab":
+                yield "\t"
+            case tag if tag == f"{TEXT}line-break":
+                yield "\n"
+            case tag if tag == f"{TEXT}note":
+                mark = f"[^{one_line(child.findtext(f'{TEXT}note-citation') or '*')}]"
+                reading.waiting.append((mark, child.find(f"{TEXT}note-body")))
+                yield mark
+            case tag if tag in (f"{DRAW}frame", f"{DRAW}custom-shape"):
+                linked = child.find(f"{DRAW}object")
+                path = (
+                    linked.get("{http://www.w3.org/1999/xlink}href", "") if linked is not None else ""
+                ).removeprefix("./")
+                if linked is None:
+                    reading.waiting.append(("", child))
+                elif equation := reading.equations.get(path, ""):
+                    yield equation
+                else:
+                    reading.seen["chart"] += 1
+            case tag if tag in UNSEEN:
+                reading.seen["comment"] += tag == f"{OFFICE}annotation"
+                reading.seen["hidden"] += tag in UNSEEN[2:]
+            case tag if isinstance(tag, str):
+                yield from pieces(child, reading)
+        yield " ".join((child.tail or "").split("\n"))

@@ -1,0 +1,72 @@
+"""RTF files (striprtf), with their footnotes, which striprtf leaves out."""
+
+import re
+from collections.abc import Callable
+
+from engine.documents.document import Document
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.plain import kind_of, unified
+from engine.errors import DocumentError
+from engine.wording import counted, reason_of
+
+NOTE = re.compile(r"\{\\footnote\b")
+BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
+TITLE = re.compile(r"\{\\title ([^{}\\]*)\}")
+HIDDEN = re.compile(r"\{\\v\b[^{}]*\}")
+CELLS = re.compile(r"\|\n")
+MARGINS = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
+
+
+def read_rtf(name: str, content: bytes) -> Document:
+    """Make a document from an RTF file: its text, and its footnotes at the end."""
+    from striprtf.striprtf import rtf_to_text
+
+    if not content.lstrip().startswith(b"{\\rtf"):
+        kind = kind_of(content) or "something else"
+        raise DocumentError(f"{name} is no RTF file but {kind}: save it again as .rtf")
+    source = content.decode("latin-1")
+    found = CODE_PAGE.search(source)
+    encoding = f"cp{found[1]}" if found else "cp1252"
+    notes = []
+    hidden = HIDDEN.findall(source)
+    source, footnotes = without_footnotes(HIDDEN.sub("", source))
+    try:
+        read: Callable[[str, str, str], str] = rtf_to_text  # which has no types
+        parts = [read(each, encoding, "replace") for each in (source, *footnotes)]
+    except Exception as error:  # of any kind: striprtf does not check a file
+        raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again as .rtf") from error
+    text, *below = (unified(part).strip() for part in parts)
+    text = "\n\n".join([CELLS.sub("\n", text).replace("|", " | "), *below]).strip()
+    if not text:
+        raise DocumentError(f"{name} is empty: there is no text to search")
+    if hidden:
+        notes.append("hidden text was left out")
+    for what, n in (
+        ("picture", source.count("\\pict")),
+        ("head or foot of pages", len(MARGINS.findall(source))),
+    ):
+        if n:
+            notes.append(f"{counted(n, what)} left out")
+    title = TITLE.search(source)
+    return Document(name, text, one_line(title[1]) if title else "", notes=tuple(notes))
+
+
+def without_footnotes(source: str) -> tuple[str, list[str]]:
+    """Return a file with a mark in the place of every footnote, and the footnotes as files of their own."""
+    head = source[: source.find("\\pard")] if "\\pard" in source[:20_000] else source[:200]
+    kept: list[str] = []
+    notes: list[str] = []
+    position = 0
+    while found := NOTE.search(source, position):
+        depth, end = 1, len(source)
+        for brace in BRACE.finditer(source, found.end()):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if not depth:
+                end = brace.end()
+                break
+        mark = f"[^{len(notes) + 1}]"
+        kept += [source[position : found.start()], mark]
+        notes.append(f"{head}\\pard {mark} {source[found.end() : end - 1]}}}")
+        position = end
+    return "".join([*kept, source[position:]]), notes

@@ -1,0 +1,200 @@
+"""PowerPoint files (.pptx): slide by slide, with tables and speakers' notes (python-pptx)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from engine.documents.document import Document, Section
+from engine.documents.formats.equations import EQUATION, linear
+from engine.documents.formats.metadata import date_of, tags_of
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.plain import unified
+from engine.documents.formats.word import DRAWING, notes_on, repacked
+from engine.documents.formats.word_numbers import formatted
+from engine.errors import DocumentError
+from engine.wording import counted, reason_of
+
+SLIDES_TYPE = b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
+SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slideshow.main+xml",
+         b"application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
+         b"application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml")  # fmt: skip
+ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand beside each other (914,400 are an inch)
+NUMBER_FORMS = {
+    "arabic": "decimal",
+    "alphaLc": "lowerLetter",
+    "alphaUc": "upperLetter",
+    "romanLc": "lowerRoman",
+    "romanUc": "upperRoman",
+}
+FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+
+
+def read_pptx(name: str, content: bytes) -> Document:
+    """Make a document from a presentation: a page for every slide, under the slide's title.
+
+    Boxes are read from top to bottom, tables row by row, notes of the speaker after the slide. Hidden slides
+    are left out.
+    """
+    import pptx
+
+    def usual(path: str, member: bytes) -> bytes:
+        for each in SHOWS if path == "[Content_Types].xml" else ():
+            member = member.replace(each, SLIDES_TYPE)
+        return member
+
+    plain = repacked(name, content, usual)
+    seen: Counter[str] = Counter()
+    hidden: list[int] = []
+    whole, sections, title = "", [], ""
+    try:
+        presentation = pptx.Presentation(plain)
+        for number, slide in enumerate(presentation.slides, 1):
+            if slide._element.get("show") in ("0", "false"):
+                hidden.append(number)
+                continue
+            head = (
+                one_line(unified(slide.shapes.title.text_frame.text))
+                if slide.shapes.title is not None
+                else ""
+            )
+            text = "\n\n".join(filter(None, slide_texts(slide, seen)))
+            if text:
+                whole += "\n\n" if whole else ""
+                sections.append(Section(len(whole), (head,) if head else (), number))
+                whole += text
+                title = title or head
+        about = presentation.core_properties
+        title = one_line(unified(about.title or "")) or title
+        day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
+    except DocumentError:
+        raise
+    except Exception as error:  # of any kind: python-pptx does not check the parts of a file
+        raise DocumentError(
+            f"{name} is no PowerPoint file, or damaged ({reason_of(error)}): save it again as .pptx"
+        ) from error
+    if not whole:
+        raise DocumentError(f"{name} has no text on its slides: there is nothing to search")
+    notes = [f"{counted(len(hidden), 'hidden slide')} left out"] if hidden else []
+    return Document(name, whole, title, tuple(sections), day, tags, (*notes, *notes_on(seen)))
+
+
+def slide_texts(slide: Any, seen: Counter[str]) -> Iterator[str]:
+    """Yield the texts of a slide's boxes, the title first, and the notes of the speaker."""
+    title = slide.shapes.title
+    if title is not None:
+        yield frame_text(title.text_frame)
+    others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+    yield from shape_texts(others, seen)
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    if frame is not None and (text := frame_text(frame)):
+        yield f"Notes: {text}"
+
+
+def shape_texts(shapes: Iterable[Any], seen: Counter[str]) -> Iterator[str]:
+    """Yield the texts of shapes from top to bottom, those side by side from left to right."""
+    for shape in sorted(shapes, key=lambda each: ((each.top or 0) // ROW_HEIGHT, each.left or 0)):
+        if shape.is_placeholder and "SLIDE_NUMBER" in str(shape.placeholder_format.type):
+            continue
+        if hasattr(shape, "shapes"):  # a group
+            yield from shape_texts(shape.shapes, seen)
+        elif getattr(shape, "has_table", False):
+            yield "\n".join(table_rows(shape.table))
+        elif getattr(shape, "has_chart", False):
+            yield "\n".join(chart_rows(shape.chart, seen))
+        elif shape.has_text_frame:
+            yield frame_text(shape.text_frame)
+        elif shape._element.tag.endswith("}graphicFrame"):
+            yield diagram_text(shape, seen)
+        elif shape._element.tag.endswith("}pic"):
+            seen["picture"] += 1
+
+
+def diagram_text(frame: Any, seen: Counter[str]) -> str:
+    """Return the texts in the boxes of a diagram (SmartArt), one a line; other objects are counted."""
+    from lxml import etree
+
+    for element in frame._element.iter():
+        for key, value in element.attrib.items():
+            if str(key).endswith("}dm"):  # the part with the diagram's data
+                root = etree.fromstring(
+                    frame.part.related_part(value).blob, etree.XMLParser(resolve_entities=False)
+                )
+                texts = (paragraph_text(each) for each in root.iter(f"{DRAWING}p"))
+                return "\n".join(filter(None, texts))
+    seen["diagram"] += 1
+    return ""
+
+
+def table_rows(table: Any) -> Iterator[str]:
+    """Yield the rows of a table; merged cells stand in all their places."""
+    texts: dict[tuple[int, int], str] = {}
+    n_columns = len(table.columns)
+    for number, row in enumerate(table.rows):
+        for column, cell in enumerate(row.cells):
+            if cell.is_merge_origin:
+                text = one_line(frame_text(cell.text_frame))
+                places = ((r, c) for r in range(cell.span_height) for c in range(cell.span_width))
+                texts |= {(number + r, column + c): text for r, c in places}
+            elif not cell.is_spanned:
+                texts[number, column] = one_line(frame_text(cell.text_frame))
+        cells = [texts.get((number, column), "") for column in range(n_columns)]
+        if any(cells):
+            is_head = n_columns > 1 and row.cells[0].is_merge_origin and row.cells[0].span_width == n_columns
+            yield cells[0] if is_head else " | ".join(cells)
+
+
+def chart_rows(chart: Any, seen: Counter[str]) -> Iterator[str]:
+    """Yield the title of a chart and its values, a row for each category."""
+    try:
+        if chart.has_title and chart.chart_title.has_text_frame:
+            yield frame_text(chart.chart_title.text_frame)
+        plot = chart.plots[0]
+        yield " | ".join(["", *(one_line(series.name) for series in plot.series)]).strip()
+        for number, category in enumerate(plot.categories):
+            values = (series.values[number] for series in plot.series)
+            yield " | ".join(
+                [one_line(str(category)), *("" if each is None else f"{each:g}" for each in values)]
+            )
+    except (KeyError, IndexError, AttributeError, ValueError, TypeError, NotImplementedError):
+        seen["chart"] += 1  # of a kind without categories
+
+
+def frame_text(frame: Any) -> str:
+    """Return the paragraphs of a box, one a line, with the numbers of their list."""
+    counts: Counter[int] = Counter()
+    lines = []
+    for paragraph in frame._txBody.iter(f"{DRAWING}p"):
+        text = paragraph_text(paragraph)
+        if not text.strip():
+            continue
+        about = paragraph.find(f"{DRAWING}pPr")
+        level = int(about.get("lvl", "0")) if about is not None else 0
+        numbered = about.find(f"{DRAWING}buAutoNum") if about is not None else None
+        counts = Counter({each: n for each, n in counts.items() if each < level + (numbered is not None)})
+        if numbered is not None:
+            counts[level] = counts[level] + 1 if counts[level] else int(numbered.get("startAt", "1"))
+            kind = numbered.get("type", "arabicPeriod")
+            form = next((form for start, form in NUMBER_FORMS.items() if kind.startswith(start)), "decimal")
+            number = formatted(counts[level], form)
+            text = f"{number})" + f" {text}" if "Paren" in kind else f"{number}. {text}"
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def paragraph_text(paragraph: Any) -> str:
+    """Return the text of a paragraph, with equations on the line and ``^`` before powers."""
+    pieces: list[str] = []
+    for child in paragraph.iter(f"{DRAWING}r", f"{DRAWING}br", f"{DRAWING}fld", EQUATION):
+        if child.tag == f"{DRAWING}br":
+            pieces.append("\n")
+        elif child.tag == EQUATION:
+            pieces.append(linear(child))
+        elif not any(parent.tag in (FALLBACK, EQUATION) for parent in child.iterancestors()):
+            text = child.findtext(f"{DRAWING}t") or ""
+            about = child.find(f"{DRAWING}rPr")
+            is_raised = (
+                about is not None and about.get("baseline", "0").isdecimal() and about.get("baseline") != "0"
+            )
+            is_power = is_raised and pieces and pieces[-1][-1:].isalnum() and text.strip("-−+").isdigit()
+            pieces.append(f"^{text}" if is_power else text)
+    return unified("".join(pieces)).strip("\n")

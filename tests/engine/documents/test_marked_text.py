@@ -1,0 +1,168 @@
+"""Markdown, notebooks, JSON and the names in archives, as their readers see them."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from engine.documents.loaders import parse_file
+from tests.one_document import parse_document
+
+PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("House\n=====\n\nWater\n---\nx\n\n---\ny", ["House", "House > Water"]),
+        ("Two lines\nof a title\n===\nx", ["Two lines of a title"]),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\n- item\n---\n> quote\n---\n", []),
+        ("# A\n<!--\n# Old\n-->\n## B", ["A", "A > B"]),
+        ("# A\n\n1. Do:\n\n    ```sh\n# no\n    ```\n2. And\n   ~~~\n   # no\n   ~~~\n## B", ["A", "A > B"]),
+        ("- ```\n  # no\n  ```\n# B", ["B"]),
+        ("# A\n\n    # code\n\n    ```\n# B", ["A", "B"]),
+        ('<h1 align="center">A <b>x</b></h1>\n\n<h2>B</h2>\nx', ["A x", "A x > B"]),
+        ("---\n# no heading\ntitle: T\n---\n# A", ["A"]),
+        ("+++\n# no heading\ntitle = 'T'\n+++\n# A", ["A"]),
+        ("```html\n<!-- kept\n# no\n```\n# A", ["A"]),
+    ],
+)
+def test_headings_are_those_that_a_reader_sees(text, headings):
+    document = parse_document("a.md", text.encode())
+    assert [" > ".join(section.headings) for section in document.sections] == headings
+    for section in document.sections:
+        assert section.headings[-1].split()[0] in document.text[section.start :][:40]
+
+
+@pytest.mark.parametrize(
+    ("matter", "title", "date", "tags"),
+    [
+        ("---\n# a comment\ntitle: T\ndate: 2026-3-1\ntags: [a]\n---", "T", "2026-03-01", ("a",)),
+        ("---\ndate: March 1, 2026\nkeywords: [a, b]\n---", "A", "2026-03-01", ("a", "b")),
+        ("---\ndate: 2026-03-01 08:30:00 +0200\ntags: a, b\n---", "A", "2026-03-01", ("a", "b")),
+        ("+++\ntitle = 'T'\ndate = 2026-03-01\ntags = ['a']\n+++", "T", "2026-03-01", ("a",)),
+        ("+++\ndate = 2026-03-01T08:00:00Z\n+++", "A", "2026-03-01", ()),
+        ("+++\nno TOML\n+++", "A", "", ()),
+    ],
+)
+def test_front_matter_of_yaml_and_toml(matter, title, date, tags):
+    document = parse_document("a.md", f"{matter}\n# A\nx".encode())
+    assert (document.title, document.date, document.tags) == (title, date, tags)
+    assert document.text.startswith(matter)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "note"),
+    [
+        (f"a\n\n![plan]({PICTURE})\n\nb", "a\n\n![plan]()\n\nb", "1 embedded picture"),
+        (
+            f"![p][q] <img src='{PICTURE}'>\n\n[q]: {PICTURE}\n",
+            "![p][q] <img src=''>\n\n[q]: \n",
+            "2 embedded pictures",
+        ),
+        ("a <!-- not this --> b\n<!--\nnor\n\nthis -->\nc", "a  b\nc", "2 comments"),
+        ("`<!--` opens one, `-->` closes it", "`<!--` opens one, `-->` closes it", ""),
+        ("a <!-- never closed", "a <!-- never closed", ""),
+        ("data:text is a word", "data:text is a word", ""),
+    ],
+)
+def test_comments_and_embedded_pictures_are_left_out_and_counted(text, shown, note):
+    document = parse_document("a.md", text.encode())
+    assert document.text == shown
+    assert note in document.notes[0] if note else document.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ({"output_type": "stream", "text": ["Best: ", "June\n"]}, "Best: June"),
+        ({"output_type": "execute_result", "data": {"text/plain": ["48210"]}}, "48210"),
+        ({"data": {"text/html": "<table><tr><td>a<td>1</table>", "text/plain": "   a  1"}}, "a | 1"),
+        ({"data": {"text/markdown": "**48**", "text/plain": "<IPython.core>"}}, "**48**"),
+        ({"output_type": "error", "ename": "ValueError", "evalue": "no \x1b[31mkey"}, "ValueError no key"),
+        ({"data": {"image/png": "iVBORw", "text/plain": "<Figure size 640x480 with 1 Axes>"}}, ""),
+        ({"text": 3, "data": [1]}, ""),
+        (5, ""),
+    ],
+)
+def test_outputs_of_cells_are_read(output, text):
+    cells = [{"cell_type": "code", "source": "run()", "outputs": [output]}]
+    document = parse_document("a.ipynb", json.dumps({"cells": cells}).encode())
+    assert document.text == f"run()\n\n{text}".rstrip()
+    assert ("picture" in "".join(document.notes)) == ("image/png" in str(output))
+
+
+TALK = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "Here."}]
+READ = "user: Where?\n\nassistant: Here."
+PARTS = [
+    {"from": "user", "value": "Where?"},
+    {"from": "assistant", "value": [{"type": "text", "text": "Here."}]},
+]
+NODES = {
+    "0": {"message": None},
+    "1": {"message": {"author": {"role": "user"}, "content": {"parts": ["Where?"]}}},
+    "2": {"message": {"author": {"role": "assistant"}, "content": {"parts": ["Here."]}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts", "n_failures"),
+    [
+        ("a.jsonl", [{"messages": TALK}, {"messages": TALK}], [READ, READ], 0),
+        ("a.jsonl", [{"conversations": PARTS}], [READ], 0),
+        ("a.jsonl", [{"id": 1, "text": None}, {"id": 2, "text": "b"}], ["b"], 1),
+        ("a.jsonl", [5, {"text": "b"}, {"content": "c"}], ["b", "c"], 1),
+        ("a.jsonl", [{"question": "Where?", "answer": "Here."}], ["question: Where?\nanswer: Here."], 0),
+        ("a.ndjson", [{"text": "K\u00fcche \ud83d\ude00"}], ["Küche \U0001f600"], 0),
+        ("a.json", [{"title": "T", "mapping": NODES}], [READ], 0),
+        ("a.json", [[{"title": "T", "mapping": NODES}]], [READ], 0),
+        ("a.json", [TALK], [READ], 0),
+        ("a.json", [{"name": "Chat", "messages": PARTS}], [READ], 0),
+        ("a.json", [{"key": "K\u00fcche", "line": "a\nb"}], ['{"key": "Küche", "line": "a\\nb"}'], 0),
+        ("a.json", ['"\\u0022"'], ['"\\"\\\\u0022\\""'], 0),
+    ],
+)
+def test_texts_and_conversations_in_json(name, content, texts, n_failures):
+    loaded = parse_file(name, "\n".join(map(json.dumps, content)).encode())
+    assert [document.text for document in loaded.documents] == texts
+    assert len(loaded.failures) == n_failures
+
+
+def test_json_lines_written_over_several_lines_are_read():
+    loaded = parse_file("a.jsonl", json.dumps([{"text": "a"}, {"text": "b"}], indent=1).encode())
+    assert [(each.name, each.text) for each in loaded.documents] == [("a.jsonl#1", "a"), ("a.jsonl#2", "b")]
+
+
+def archive(name):
+    """A ZIP archive of one file whose name has these bytes, and no mark of their encoding."""
+    buffer = io.BytesIO()
+    stand_in = "n" * len(name)
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr(stand_in, "text")
+    return buffer.getvalue().replace(stand_in.encode(), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("会議メモ.txt", "cp932"),
+        ("議事録ソース.txt", "cp932"),
+        ("会议记录.txt", "gbk"),
+        ("合同与发票.txt", "gbk"),
+        ("Протокол.txt", "cp866"),
+        ("Müller Größe.txt", "cp437"),
+        ("Küche.txt", "utf-8"),
+        ("会議メモ.txt", "utf-8"),
+    ],
+)
+def test_names_in_archives_of_windows(name, encoding):
+    [document] = parse_file("a.zip", archive(name.encode(encoding))).documents
+    assert document.name == f"a.zip/{name}"
+
+
+def test_backslashes_in_archives_are_folders_and_do_not_lead_out():
+    [document] = parse_file("a.zip", archive(b"notes\\may\\a.txt")).documents
+    assert document.name == "a.zip/notes/may/a.txt"
+    [failure] = parse_file("a.zip", archive(b"..\\..\\a.txt")).failures
+    assert "points out of the archive" in failure.reason

@@ -1,0 +1,319 @@
+"""Sheets, slides, books, e-mails, RTF, OpenDocument and subtitles."""
+
+import datetime
+import io
+from email.message import EmailMessage
+
+import openpyxl
+import pptx
+import pytest
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.util import Inches
+
+from engine.documents.document import Section
+from engine.documents.loaders import parse_file
+from tests.one_document import parse_document
+from tests.text_files import packed
+
+
+def saved(file):
+    buffer = io.BytesIO()
+    file.save(buffer)
+    return buffer.getvalue()
+
+
+def workbook(*sheets):
+    """A workbook of sheets of rows; merged ranges may follow the rows of each."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows, *merged in sheets:
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+        for each in merged:
+            sheet.merge_cells(each)
+    return book
+
+
+def test_rows_of_a_workbook_have_the_names_of_their_columns():
+    book = workbook(
+        (
+            "Prices",
+            [["Item", "Price", "Since"], ["Lamp", 12.5, datetime.date(2021, 5, 3)], ["Chair", None, "May"]],
+        ),
+        ("Stock", [["Stock of the shop"], [], ["Item", "Share"], ["Lamp", 0.035]]),
+    )
+    book["Prices"]["B2"].number_format = "#,##0.00 €"
+    book["Stock"]["B4"].number_format = "0.0%"
+    document = parse_document("a.xlsx", saved(book))
+    assert document.text == (
+        "Prices\n\nItem: Lamp\nPrice: 12.50 €\nSince: 2021-05-03\n\nItem: Chair\nSince: May\n\n"
+        "Stock\n\nStock of the shop\n\nItem: Lamp\nShare: 3.5%"
+    )
+    assert document.sections[1] == Section(8, ("Prices", "row 2"))
+    assert document.section_at(document.text.index("3.5%")).headings == ("Stock", "row 4")
+
+
+def test_merged_heads_and_cells_stand_in_all_their_places():
+    rows = [["Model", "Price", None], [None, "Rent", "Buy"], ["Lamp", 3, 20], [None, 4, 30]]
+    document = parse_document("a.xlsx", saved(workbook(("S", rows, "B1:C1", "A1:A2", "A3:A4"))))
+    assert document.text == (
+        "S\n\nModel: Lamp\nPrice, Rent: 3\nPrice, Buy: 20\n\nModel: Lamp\nPrice, Rent: 4\nPrice, Buy: 30"
+    )
+
+
+def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
+    book = workbook(
+        ("Shown", [["Item", "Cost", "Sum"], ["Lamp", 7, "=B2*2"], ["Chair", 9, 18]]), ("Secret", [["x"]])
+    )
+    book["Secret"].sheet_state = "hidden"
+    book["Shown"].row_dimensions[3].hidden = True
+    book["Shown"].column_dimensions["B"].hidden = True
+    document = parse_document("a.xlsx", saved(book))
+    assert document.text == "Shown\n\nItem: Lamp"
+    assert [note.split(":")[0] for note in document.notes] == [
+        "1 hidden row of Shown left out",
+        "1 hidden column of Shown left out",
+        "1 formula of Shown without a saved value",
+        "1 hidden sheet left out",
+    ]
+
+
+def test_pairs_without_names_of_columns_are_read_as_they_stand():
+    document = parse_document("a.xlsx", saved(workbook(("S", [["Contact", "Anna 5"], ["Phone", 5550142]]))))
+    assert document.text == "S\n\nContact | Anna 5\n\nPhone | 5550142"
+
+
+def slides():
+    file = pptx.Presentation()
+    layout = file.slide_layouts[5]
+    first = file.slides.add_slide(layout)
+    first.shapes.title.text = "Safety"
+    low = first.shapes.add_textbox(Inches(1), Inches(5), Inches(3), Inches(1))
+    low.text_frame.text = "Below"
+    high = first.shapes.add_textbox(Inches(1), Inches(2), Inches(3), Inches(1))
+    high.text_frame.text = "Above"
+    first.notes_slide.notes_text_frame.text = "Say hello"
+    second = file.slides.add_slide(layout)
+    second.shapes.title.text = "Prices"
+    table = second.shapes.add_table(3, 2, Inches(1), Inches(2), Inches(4), Inches(2)).table
+    for row, texts in enumerate((("Rooms", ""), ("Blue", "3"), ("Red", "4"))):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    table.cell(0, 0).merge(table.cell(0, 1))
+    data = CategoryChartData()
+    data.categories = ["2021", "2022"]
+    data.add_series("Profit", (4, 7))
+    second.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, Inches(1), Inches(5), Inches(3), Inches(2), data)
+    hidden = file.slides.add_slide(layout)
+    hidden.shapes.title.text = "Draft"
+    hidden._element.set("show", "0")
+    return file
+
+
+def test_slides_are_pages_under_their_titles():
+    document = parse_document("a.pptx", saved(slides()))
+    first, second = "Safety\n\nAbove\n\nBelow\n\nNotes: Say hello", "Prices\n\nRooms\nBlue | 3\nRed | 4"
+    assert document.text.startswith(f"{first}\n\n{second}\n\n")
+    assert document.text.endswith("2021 | 4\n2022 | 7")
+    assert document.sections == (Section(0, ("Safety",), 1), Section(len(first) + 2, ("Prices",), 2))
+    assert document.title == "Safety"
+    assert document.notes == ("1 hidden slide left out",)
+
+
+CONTAINER = '<container xmlns="urn:x"><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
+PACKAGE = """<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>
+<dc:title>Bees</dc:title><dc:date>2021-05-03</dc:date><dc:subject>insects</dc:subject></metadata><manifest>
+<item id="n" href="nav.xhtml" properties="nav"/><item id="b" href="two%20.xhtml"/>
+<item id="a" href="one.xhtml"/><item id="c" href="cover.xhtml"/></manifest>
+<spine><itemref idref="c"/><itemref idref="n"/><itemref idref="a"/><itemref idref="b"/></spine></package>"""
+
+
+def book(**more):
+    chapters = {
+        "OPS/one.xhtml": "<html><body><h1>One</h1><p>Bees fly.</p></body></html>",
+        "OPS/two .xhtml": "<html><body><h1>Two</h1><p>They dance.</p></body></html>",
+        "OPS/cover.xhtml": "<html><body><img src='x.png'/></body></html>",
+        "OPS/nav.xhtml": "<html><body><p>Contents</p></body></html>",
+    }
+    files = {"META-INF/container.xml": CONTAINER, "OPS/book.opf": PACKAGE, **chapters, **more}
+    return packed({"mimetype": "application/epub+zip", **files})
+
+
+def test_a_book_has_its_chapters_in_reading_order():
+    document = parse_document("a.epub", book())
+    assert document.text == "One\n\nBees fly.\n\nTwo\n\nThey dance."
+    assert document.sections == (Section(0, ("One",)), Section(16, ("Two",)))
+    assert (document.title, document.date, document.tags) == ("Bees", "2021-05-03", ("insects",))
+    assert document.notes == ("1 chapter without text, as of pictures, left out",)
+
+
+def encryption(method):
+    return {"META-INF/encryption.xml": f'<e xmlns="x"><EncryptionMethod Algorithm="{method}"/></e>'}
+
+
+def test_a_book_with_copy_protection_is_refused_and_one_with_encrypted_fonts_is_read():
+    [failure] = parse_file(
+        "a.epub", book(**encryption("http://www.w3.org/2001/04/xmlenc#aes128-cbc"))
+    ).failures
+    assert "is protected against copies (DRM)" in failure.reason
+    assert parse_file("a.epub", book(**encryption("http://www.idpf.org/2008/embedding"))).documents
+
+
+def mail(subject, text, *attached):
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = "Anna <a@x.org>", "b@x.org", subject
+    message["Date"] = "Mon, 3 May 2021 09:30:00 +0200"
+    message.set_content(text)
+    message.add_alternative(f"<p>{text}</p>", subtype="html")
+    for name, content in attached:
+        if isinstance(content, EmailMessage):
+            message.add_attachment(content)
+        else:
+            message.add_attachment(content, maintype="application", subtype="octet-stream", filename=name)
+    return message
+
+
+def test_an_email_has_its_heads_and_text_and_its_attachments_are_documents():
+    message = mail(
+        "Grüße", "The rent is due.", ("a.csv", b"id,text\n1,x\n"), ("b.bin", b"x"), ("c.pdf", b"no")
+    )
+    loaded = parse_file("m.eml", message.as_bytes())
+    first, second = loaded.documents
+    assert first.text == (
+        "From: Anna <a@x.org>\nTo: b@x.org\nDate: Mon, 03 May 2021 09:30:00 +0200\nSubject: Grüße\n\n"
+        "The rent is due.\n\nAttached: a.csv, b.bin, c.pdf"
+    )
+    assert (first.title, first.date) == ("Grüße", "2021-05-03")
+    assert second.name.startswith("m.eml/a.csv")
+    assert loaded.skipped == ("m.eml/b.bin",)
+    assert "no PDF" in loaded.failures[0].reason
+
+
+def test_emails_attached_to_one_another_are_documents_up_to_a_depth():
+    message = mail("5", "text 5")
+    for number in range(4, -1, -1):
+        message = mail(str(number), f"text {number}", ("", message))
+    loaded = parse_file("m.eml", message.as_bytes())
+    assert [document.title for document in loaded.documents] == ["0", "1", "2", "3"]
+    [failure] = loaded.failures
+    assert "attached more than 3 deep" in failure.reason
+
+
+def test_an_email_in_html_alone_is_read():
+    message = EmailMessage()
+    message["Subject"] = "Hi"
+    message.set_content("<p>Bring <b>keys</b></p>", subtype="html")
+    assert parse_document("m.eml", message.as_bytes()).text == "Subject: Hi\n\nBring keys"
+
+
+def test_rtf_is_read_with_its_footnotes_and_tables():
+    content = (
+        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}}\pard K\'fcche: rent rises"
+        rb"{\footnote \pard By {\b 3.5} percent.} yearly. \u8364?5\par{\v DRAFT}"
+        rb"\trowd\cellx100\cellx200 Blue\cell 9-12\cell\row\pard End.\par{\pict 00ff}}"
+    )
+    document = parse_document("a.rtf", content)
+    lines = [" ".join(line.split()) for line in document.text.split("\n") if line.strip()]
+    assert lines == ["Küche: rent rises[^1] yearly. €5", "Blue | 9-12", "End.", "[^1] By 3.5 percent."]
+    assert document.title == "The lease"
+    assert document.notes == ("hidden text was left out", "1 picture left out")
+
+
+OTHER = ("xlsx", "pptx", "epub", "odt", "rtf", "eml")
+NAMESPACES = " ".join(
+    f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for short, name in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"),
+                        ("style", "style"), ("presentation", "presentation"))
+)  # fmt: skip
+
+
+def opendocument(kind, body, styles="", manifest=""):
+    content = (
+        f"<office:document-content {NAMESPACES}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
+    )
+    return packed({"META-INF/manifest.xml": f"<m>{manifest}</m>", "content.xml": content})
+
+
+def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
+    numbered = """<text:list-style style:name="L"><text:list-level-style-number text:level="1"
+    style:num-format="1" style:num-suffix="."/></text:list-style>
+    <style:style style:name="H"><style:text-properties text:display="none"/></style:style>"""
+    body = (
+        "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
+        '<text:h text:outline-level="2">Rent</text:h>'
+        "<text:p>It rises<text:note><text:note-citation>1</text:note-citation><text:note-body>"
+        "<text:p>By 3.5 percent.</text:p></text:note-body></text:note>"
+        ' a<text:s text:c="2"/>year<text:span text:style-name="H">x</text:span>.'
+        "<draw:frame><draw:text-box><text:p>Ring twice</text:p></draw:text-box></draw:frame></text:p>"
+        '<text:list text:style-name="L"><text:list-item><text:p>Scope</text:p></text:list-item>'
+        "<text:list-item><text:p>Fees</text:p></text:list-item></text:list><table:table><table:table-row>"
+        '<table:table-cell table:number-rows-spanned="2"><text:p>Blue</text:p></table:table-cell>'
+        "<table:table-cell><text:p>9</text:p></table:table-cell></table:table-row><table:table-row>"
+        "<table:covered-table-cell/><table:table-cell><text:p>10</text:p></table:table-cell></table:table-row>"
+        "</table:table>"
+    )
+    document = parse_document("a.odt", opendocument("text", body, numbered))
+    assert document.text == (
+        "Rent\n\nIt rises[^1] a  year.\n\n[^1] By 3.5 percent.\n\nRing twice\n\n1. Scope\n\n2. Fees\n\n"
+        "Blue | 9\nBlue | 10"
+    )
+    assert document.sections == (Section(0, ("Rent",)),)
+    assert document.notes == ("hidden text was left out",)
+
+
+def test_sheets_and_slides_of_libreoffice_are_read():
+    def row(*texts, more=""):
+        cells = (f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in texts)
+        return f"<table:table-row {more}>{''.join(cells)}</table:table-row>"
+
+    far = '<table:table-cell table:number-columns-repeated="16384"/>'
+    empty = f'<table:table-row table:number-rows-repeated="1048000">{far}</table:table-row>'
+    sheet = f'<table:table table:name="S">{row("Item", "Price")}{row("Lamp", "12,50 €")}{empty}</table:table>'
+    assert (
+        parse_document("a.ods", opendocument("spreadsheet", sheet)).text == "S\n\nItem: Lamp\nPrice: 12,50 €"
+    )
+    box = "<draw:frame {}><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
+    title = box.format('presentation:class="title"', "Bees")
+    page = f"<draw:page>{box.format('', 'Bees fly.')}{title}</draw:page>"
+    document = parse_document("a.odp", opendocument("presentation", page))
+    assert (document.text, document.sections) == ("Bees\n\nBees fly.", (Section(0, ("Bees",), 1),))
+    [failure] = parse_file("a.odt", opendocument("text", "", manifest="<encryption-data/>")).failures
+    assert "is encrypted" in failure.reason
+
+
+def test_subtitles_are_read_without_their_times():
+    times = "00:00:01,000 --> 00:00:02,000", "00:01:05,000 --> 00:01:06,000"
+    srt = f"1\n{times[0]}\n<i>Hello</i>\nthere\n\n2\n{times[1]}\n- 42 keys\n"
+    document = parse_document("a.srt", srt.encode())
+    assert document.text == "Hello there\n- 42 keys"
+    assert document.sections == (Section(0, ("0:00",)), Section(12, ("0:01",)))
+    vtt = "WEBVTT\n\nNOTE no\n\nintro\n01:02.000 --> 01:03.000 align:start\n<v Anna>Hi <00:01:02.500>you\n"
+    assert parse_document("a.vtt", vtt.encode()).text == "Anna: Hi you"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        *(
+            (f"a.{ending}", b"key text", "something else")
+            for ending in ("xlsx", "pptx", "epub", "odt", "rtf", "eml")
+        ),
+        *((f"a.{ending}", packed({"b.txt": "x"}), "damaged") for ending in ("xlsx", "pptx", "epub", "ods")),
+        ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old or encrypted Office file"),
+        ("a.docx", b"%PDF-1.4", "no .docx file but a PDF"),
+        ("a.srt", b"Only text", "no subtitles"),
+        ("a.doc", b"\xd0\xcf\x11\xe0", ".docx"),
+        ("a.xls", b"\xd0\xcf\x11\xe0", ".xlsx"),
+        ("a.ppt", b"\xd0\xcf\x11\xe0", ".pptx"),
+        ("a.msg", b"\xd0\xcf\x11\xe0", ".eml"),
+    ],
+)
+def test_a_file_that_is_not_of_its_kind_says_so_in_a_line(name, content, reason):
+    loaded = parse_file(name, content)
+    assert not loaded.documents
+    [failure] = loaded.failures
+    assert reason in failure.reason
+    assert "\n" not in failure.reason
