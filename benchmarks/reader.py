@@ -272,7 +272,8 @@ def table(result: Result) -> Table:
             for each in by_set.values()
         ]
         rows.append([f"F1 of {peer}", *cells])
-    rows += [[f"weight: {name}", f"{value:.3f}"] for name, value in result.get("fit", {}).items()]
+    none = [""] * (len(columns) - 1)
+    rows += [[f"weight: {name}", f"{value:.3f}", *none] for name, value in result.get("fit", {}).items()]
     return Table(["", *columns], rows)
 
 
