@@ -157,6 +157,9 @@ def rewrite_formulas(root: Any) -> None:
         inner = outer.find(".//math")
         if inner is not None:
             become(outer, f" {linear_math(inner)} ")
+    sources = [each for each in root.iter("script") if each.get("type", "").startswith("math/tex")]
+    for source in sources if root.find(".//math") is None else ():
+        become(source, f" {source.text or ''} ")  # formulas that the page draws from their source
     for copy in with_class(root, COPIES):
         if "MathJax_Preview" in copy.get("class") or copy.getparent().find(".//math") is not None:
             become(copy, "")
