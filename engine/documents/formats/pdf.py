@@ -42,7 +42,8 @@ MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
 FEW = 200  # characters, a typed head on a scan
 SHARED = 0.3  # of the height of two letters in one line
-CELL = 1.3  # times the height of letters: a gap between two cells
+NO_GAP = 0.08  # times that height
+CELL = 0.9  # times the height of letters: a gap between two cells
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
 DATE = re.compile(r"D?:?(\d{4})-?(\d\d)?-?(\d\d)?")
@@ -143,7 +144,7 @@ def notes_of_lines(read: Sequence[Page], kept: Sequence[str]) -> Iterator[str]:
     """Yield a note of the heads and feet that are left out of all pages but one."""
     gone = (set(page.text.split("\n")) - set(text.split("\n")) for page, text in zip(read, kept, strict=True))
     lines = {one_line(line) for lines in gone for line in lines if any(map(str.isalpha, line))}
-    heads = sorted(line for line in lines if not PAGE_NUMBER.fullmatch(line))
+    heads = sorted({line.strip("0123456789 |") for line in lines if not PAGE_NUMBER.fullmatch(line)})
     if heads:
         shown = ", ".join(f"“{line[:60]}”" for line in heads[:3])
         yield f"heads and feet that come again were read once: {shown}{' …' if len(heads) > 3 else ''}"
@@ -281,6 +282,7 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
     letters: list[str] = []
     n_unmapped, turns, blank = 0, 0, ""
     left = bottom = right = top = 0.0
+    is_generated = False  # the last blank, by PDFium
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
 
     def segment() -> tuple[int, Segment] | None:
@@ -305,6 +307,7 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
             if sign in "\r\n" and letters and (found := segment()):
                 yield found
             blank = " "
+            is_generated = pdfium.FPDFText_IsGenerated(text, number) == 1
             continue
         pdfium.FPDFText_GetLooseCharBox(text, number, box)
         angle = pdfium.FPDFText_GetCharAngle(text, number)
@@ -313,6 +316,8 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
         height = max(edges[3] - edges[1], 1.0)
         if letters:
             gap = max(edges[0] - right, left - edges[2])
+            if is_generated and gap < NO_GAP * height:  # before a letter of another size
+                blank = ""
             shared = min(edges[3], before[3]) - max(edges[1], before[1])
             is_apart = (
                 now != turns or shared < SHARED * min(height, before[3] - before[1]) or gap > CELL * height
