@@ -42,6 +42,7 @@ MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
 FEW = 200  # characters, a typed head on a scan
 SHARED = 0.3  # of the height of two letters in one line
+FIELD_HEIGHT = 12  # of letters in a field
 NO_GAP = 0.08  # times that height
 CELL = 0.9  # times the height of letters: a gap between two cells
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
@@ -392,9 +393,9 @@ def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text.strip() else []
         height = (box.top - box.bottom) / max(len(lines), 1)
         for place, line in enumerate(lines):
-            top = box.top - place * height
+            middle, half = box.top - (place + 0.5) * height, min(height, FIELD_HEIGHT) / 2
             if line.strip():
-                yield Segment(line.strip(), box.left, top - height, box.right, top)
+                yield Segment(line.strip(), box.left, middle - half, box.right, middle + half)
 
 
 def field_value(annotation: Any, form: Any) -> str:

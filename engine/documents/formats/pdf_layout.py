@@ -165,7 +165,8 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         following = lines[number + 1] if number + 1 < len(lines) else []
         columns = columns_of(run[-NEAR:]) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR:], line])) == len(columns)
-        is_cell = is_cell and (len(following) > 1 or line[0].left > columns[1][0] - 2)
+        goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
+        is_cell = is_cell and (len(following) > 1 or goes_on)
         if len(line) > 1 or is_cell:
             run.append(line)
             continue
@@ -175,6 +176,11 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield [line]
     if run:
         yield run
+
+
+def are_near(above: Line, line: Line) -> bool:
+    """Whether a line follows the one above as closely as lines of one cell do."""
+    return above[0].middle - line[0].middle < TIGHT * (line[0].top - line[0].bottom)
 
 
 def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
@@ -211,9 +217,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         if is_ruled:
             goes_on = bool(row) and not any(line[0].middle < rule < above[0].middle for rule in inner)
         else:
-            is_near = bool(above) and above[0].middle - line[0].middle < TIGHT * (
-                line[0].top - line[0].bottom
-            )
+            is_near = bool(above) and are_near(above, line)
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
             goes_on = bool(row) and cells[0] is None and few
         if goes_on:
