@@ -47,10 +47,10 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     header, notes = list(sample[place][1]), []
     if above:
         notes.append(f"{counted(len(above), 'line')} above the header read as the title of the rows")
-    place = decimals_place(body, len(header)) if delimiter == "," else None
-    if place is not None:
-        body, rows = [*joined_decimals(body, place)], joined_decimals(rows, place)
-        notes.append(f"commas between two columns read as decimal commas of {header[place]}")
+    decimals = decimals_place(body, len(header)) if delimiter == "," else None
+    if decimals is not None:
+        body, rows = [*joined_decimals(body, decimals)], joined_decimals(rows, decimals)
+        notes.append(f"commas between two columns read as decimal commas of {header[decimals]}")
     elif 2 * sum(width(row) > len(header) for _, row in body) > len(body):
         n_unnamed = max(usual_width(body) - len(header), 1)
         notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
