@@ -53,6 +53,10 @@ def rewrite(root: Any) -> tuple[str, ...]:
     rewrite_formulas(root)
     if n := remove_hidden(root):
         notes.append(f"{counted(n, 'part')} hidden on the page left out")
+    if n := sum(1 for _ in root.iter("iframe", "frame", "object", "embed")):
+        notes.append(f"{counted(n, 'embedded frame')} left out")
+    if n := sum(drawing.find(".//text") is not None for drawing in root.iter("svg")):
+        notes.append(f"the text of {counted(n, 'drawing')} left out")
     if n := rewrite_form(root):
         notes.append(f"{counted(n, 'form field')} {'was' if n == 1 else 'were'} read")
     remove_line_numbers(root)

@@ -73,6 +73,8 @@ def test_a_page_is_read_as_it_is_seen(page, text):
     ("page", "note"),
     [
         ("<p>a<p hidden>b<p hidden> <div style='display:none'>c<b hidden>d</b></div>", "2 parts hidden"),
+        ("<p>a<iframe src=b.html></iframe>", "1 embedded frame left out"),
+        ("<p>a<svg><g><text>b</text></g></svg>", "the text of 1 drawing left out"),
         ("<p>a<style>.b {display: none}</style><p class=b>b", "1 part hidden"),
         (
             "<p>a<textarea>b</textarea><input value=c><input value=Send type=submit><input>",
