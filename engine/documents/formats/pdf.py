@@ -281,7 +281,8 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
 
     box = pdfium.FS_RECTF()
     letters: list[str] = []
-    n_unmapped, turns, blank = 0, 0, ""
+    n_unmapped, turns, now, blank = 0, 0, 0, ""
+    is_unknown = False
     left = bottom = right = top = 0.0
     is_generated = False  # the last blank, by PDFium
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
@@ -296,11 +297,9 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
         page.n_unmapped += is_unmapped
         letters.clear()
         n_unmapped = 0
-        return (
-            None
-            if is_unmapped or not written.strip()
-            else (turns, Segment(written, left, bottom, right, top))
-        )
+        if is_unmapped or not written.strip():
+            return None
+        return turns, Segment(written, left, bottom, right, top)
 
     for number in range(text.count_chars()):
         sign = chr(pdfium.FPDFText_GetUnicode(text, number))
@@ -311,8 +310,11 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
             is_generated = pdfium.FPDFText_IsGenerated(text, number) == 1
             continue
         pdfium.FPDFText_GetLooseCharBox(text, number, box)
-        angle = pdfium.FPDFText_GetCharAngle(text, number)
-        now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+        is_first = bool(blank) or not letters
+        if is_first:  # of a word: direction and font seldom change within one
+            angle = pdfium.FPDFText_GetCharAngle(text, number)
+            now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+            is_unknown = pdfium.FPDFText_HasUnicodeMapError(text, number) == 1
         edges = turned((box.left, box.bottom, box.right, box.top), now)
         height = max(edges[3] - edges[1], 1.0)
         if letters:
@@ -327,6 +329,7 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
                 yield found
         if not letters:
             turns, (left, bottom, right, top), blank = now, edges, ""
+            was_raised = False
         elif is_raised(edges, before) and (sign.isdigit() or sign in "+-−") and not blank:
             letters.append("^" * (not was_raised))
             was_raised = True
@@ -334,7 +337,7 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
             was_raised = False
         letters += blank + ("-" if sign in HYPHENS else sign)
         before = before if was_raised else edges
-        n_unmapped += pdfium.FPDFText_HasUnicodeMapError(text, number) == 1
+        n_unmapped += is_unknown
         left, bottom = min(left, edges[0]), min(bottom, edges[1])
         right, top = max(right, edges[2]), max(top, edges[3])
         blank = ""
