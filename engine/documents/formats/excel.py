@@ -15,6 +15,7 @@ from engine.documents.formats.word import DRAWING, repacked
 from engine.errors import DocumentError
 from engine.wording import counted, reason_of
 
+MAX_TAGS = 8_000_000  # openpyxl keeps no tree of them
 EMPTY_CELL = re.compile(rb"<(?:x:)?c\b[^>]*\br=[^>]*/>")  # a million of them take long
 MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
 HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
@@ -31,7 +32,7 @@ def read_xlsx(name: str, content: bytes) -> Document:
     """
     import openpyxl
 
-    plain = repacked(name, content, lambda path, member: EMPTY_CELL.sub(b"", member))
+    plain = repacked(name, content, lambda path, member: EMPTY_CELL.sub(b"", member), MAX_TAGS)
     notes: list[str] = []
     try:
         with warnings.catch_warnings():

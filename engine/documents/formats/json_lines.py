@@ -13,7 +13,7 @@ from engine.errors import DocumentError
 from engine.wording import printable, reason_of
 
 # Possible keys of the text; the first of these in a record is used.
-TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document")
+TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document", "page_content")
 # Keys of conversations, of the speaker and the text of a message, and of texts that belong together.
 CHAT_KEYS = ("messages", "conversations", "conversation", "turns", "dialog", "dialogue", "chat", "mapping")
 SPEAKER_KEYS = ("role", "from", "author", "speaker", "sender", "user", "username", "name")

@@ -24,6 +24,7 @@ UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*")
 LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s+|$)")
 NO_PARAGRAPH = re.compile(r"[>|#]|<[/!a-zA-Z]")  # a quote, a row of a table or HTML
 MOST_LINES = 3  # of an underlined heading
+COMMENT_LINE = re.compile(r"\[(?://|comment)\]: ?(?:#|<>) ", re.IGNORECASE)  # a link that nothing names
 COMMENT, COMMENT_END = "<!--", "-->"
 
 
@@ -65,8 +66,8 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
     fence, in_list = "", False
     for line in without_comments(text, left_out):
         body = line.lstrip(" \t")
-        indent = len(line) - len(body)
-        start = offset + indent
+        start = offset + len(line) - len(body)
+        indent = len(line[: start - offset].expandtabs(4))
         offset += len(line) + 1
         lines.append(line)
         item = None if fence else LIST_ITEM.match(body)
@@ -82,7 +83,7 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
         elif indent > 3 or item:
             pass  # indented code, or the content of a list
         elif heading := heading_of(body):
-            headings.append(Heading(start, *heading))
+            headings.append(Heading(start, heading[0], one_line(heading[1])))
         elif 0 < len(paragraph) <= MOST_LINES and UNDERLINE.fullmatch(body):
             level = 1 if body[0] == "=" else 2
             headings.append(
@@ -108,6 +109,9 @@ def without_comments(text: str, left_out: Counter[str]) -> Iterator[str]:
         if not in_comment and (fence or fence_of(body)):
             fence = ("" if closes(body, fence) else fence) if fence else fence_of(body)
             yield line
+            continue
+        if not in_comment and COMMENT_LINE.match(line):
+            left_out["comment"] += 1
             continue
         pieces, cursor, n_ticks, had_comment = [], 0, 0, in_comment
         while cursor < len(line):

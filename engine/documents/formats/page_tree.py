@@ -53,6 +53,10 @@ def rewrite(root: Any) -> tuple[str, ...]:
     rewrite_formulas(root)
     if n := remove_hidden(root):
         notes.append(f"{counted(n, 'part')} hidden on the page left out")
+    if n := sum(1 for _ in root.iter("iframe", "frame", "object", "embed")):
+        notes.append(f"{counted(n, 'embedded frame')} left out")
+    if n := sum(drawing.find(".//text") is not None for drawing in root.iter("svg")):
+        notes.append(f"the text of {counted(n, 'drawing')} left out")
     if n := rewrite_form(root):
         notes.append(f"{counted(n, 'form field')} {'was' if n == 1 else 'were'} read")
     remove_line_numbers(root)
@@ -157,6 +161,9 @@ def rewrite_formulas(root: Any) -> None:
         inner = outer.find(".//math")
         if inner is not None:
             become(outer, f" {linear_math(inner)} ")
+    sources = [each for each in root.iter("script") if each.get("type", "").startswith("math/tex")]
+    for source in sources if root.find(".//math") is None else ():
+        become(source, f" {source.text or ''} ")  # formulas that the page draws from their source
     for copy in with_class(root, COPIES):
         if "MathJax_Preview" in copy.get("class") or copy.getparent().find(".//math") is not None:
             become(copy, "")

@@ -42,7 +42,9 @@ MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
 FEW = 200  # characters, a typed head on a scan
 SHARED = 0.3  # of the height of two letters in one line
-CELL = 1.3  # times the height of letters: a gap between two cells
+FIELD_HEIGHT = 12  # of letters in a field
+NO_GAP = 0.08  # times that height
+CELL = 0.9  # times the height of letters: a gap between two cells
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
 DATE = re.compile(r"D?:?(\d{4})-?(\d\d)?-?(\d\d)?")
@@ -143,7 +145,7 @@ def notes_of_lines(read: Sequence[Page], kept: Sequence[str]) -> Iterator[str]:
     """Yield a note of the heads and feet that are left out of all pages but one."""
     gone = (set(page.text.split("\n")) - set(text.split("\n")) for page, text in zip(read, kept, strict=True))
     lines = {one_line(line) for lines in gone for line in lines if any(map(str.isalpha, line))}
-    heads = sorted(line for line in lines if not PAGE_NUMBER.fullmatch(line))
+    heads = sorted({line.strip("0123456789 |") for line in lines if not PAGE_NUMBER.fullmatch(line)})
     if heads:
         shown = ", ".join(f"“{line[:60]}”" for line in heads[:3])
         yield f"heads and feet that come again were read once: {shown}{' …' if len(heads) > 3 else ''}"
@@ -279,8 +281,10 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
 
     box = pdfium.FS_RECTF()
     letters: list[str] = []
-    n_unmapped, turns, blank = 0, 0, ""
+    n_unmapped, turns, now, blank = 0, 0, 0, ""
+    is_unknown = False
     left = bottom = right = top = 0.0
+    is_generated = False  # the last blank, by PDFium
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
 
     def segment() -> tuple[int, Segment] | None:
@@ -293,11 +297,9 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
         page.n_unmapped += is_unmapped
         letters.clear()
         n_unmapped = 0
-        return (
-            None
-            if is_unmapped or not written.strip()
-            else (turns, Segment(written, left, bottom, right, top))
-        )
+        if is_unmapped or not written.strip():
+            return None
+        return turns, Segment(written, left, bottom, right, top)
 
     for number in range(text.count_chars()):
         sign = chr(pdfium.FPDFText_GetUnicode(text, number))
@@ -305,14 +307,20 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
             if sign in "\r\n" and letters and (found := segment()):
                 yield found
             blank = " "
+            is_generated = pdfium.FPDFText_IsGenerated(text, number) == 1
             continue
         pdfium.FPDFText_GetLooseCharBox(text, number, box)
-        angle = pdfium.FPDFText_GetCharAngle(text, number)
-        now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+        is_first = bool(blank) or not letters
+        if is_first:  # of a word: direction and font seldom change within one
+            angle = pdfium.FPDFText_GetCharAngle(text, number)
+            now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+            is_unknown = pdfium.FPDFText_HasUnicodeMapError(text, number) == 1
         edges = turned((box.left, box.bottom, box.right, box.top), now)
         height = max(edges[3] - edges[1], 1.0)
         if letters:
             gap = max(edges[0] - right, left - edges[2])
+            if is_generated and gap < NO_GAP * height:  # before a letter of another size
+                blank = ""
             shared = min(edges[3], before[3]) - max(edges[1], before[1])
             is_apart = (
                 now != turns or shared < SHARED * min(height, before[3] - before[1]) or gap > CELL * height
@@ -321,6 +329,7 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
                 yield found
         if not letters:
             turns, (left, bottom, right, top), blank = now, edges, ""
+            was_raised = False
         elif is_raised(edges, before) and (sign.isdigit() or sign in "+-−") and not blank:
             letters.append("^" * (not was_raised))
             was_raised = True
@@ -328,7 +337,7 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
             was_raised = False
         letters += blank + ("-" if sign in HYPHENS else sign)
         before = before if was_raised else edges
-        n_unmapped += pdfium.FPDFText_HasUnicodeMapError(text, number) == 1
+        n_unmapped += is_unknown
         left, bottom = min(left, edges[0]), min(bottom, edges[1])
         right, top = max(right, edges[2]), max(top, edges[3])
         blank = ""
@@ -387,9 +396,9 @@ def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text.strip() else []
         height = (box.top - box.bottom) / max(len(lines), 1)
         for place, line in enumerate(lines):
-            top = box.top - place * height
+            middle, half = box.top - (place + 0.5) * height, min(height, FIELD_HEIGHT) / 2
             if line.strip():
-                yield Segment(line.strip(), box.left, top - height, box.right, top)
+                yield Segment(line.strip(), box.left, middle - half, box.right, middle + half)
 
 
 def field_value(annotation: Any, form: Any) -> str:

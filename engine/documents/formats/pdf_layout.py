@@ -1,5 +1,6 @@
 """Reading order of a PDF's page: lines, columns of prose one after the other, and tables row by row."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ LEAST_FLOW = 0.3  # of its lines go on in the next one
 FULL = 0.8  # of the width of a column, of lines that are set in full
 SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
 PARAGRAPH = 1.6  # times the usual distance of lines
+TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 NEAR = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
+MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
         letters = "".join(segment.text for segment in line)
         is_from_right = sum("\u0590" <= sign <= "\u08ff" for sign in letters) > len(letters) / 2
         line.sort(key=lambda each: -each.right if is_from_right else each.left)
+        if len(line) == 2 and MARKER.fullmatch(line[0].text):
+            line[:] = [whole for whole in [joined(*line)] if whole]
     return lines
 
 
@@ -68,6 +73,7 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         yield lines
         return
     band: list[Line] = []
+    across: list[Line] = []  # lines over the whole width, and tables
     for line in [*lines, None]:
         if line is not None and not any(each.left < gutter < each.right for each in line):
             band.append(line)
@@ -75,13 +81,15 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         left = [part for each in band if (part := [one for one in each if one.right <= gutter])]
         right = [part for each in band if (part := [one for one in each if one.left >= gutter])]
         if left and right and ((is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)):
+            yield across
             yield from blocks_of(left)
             yield from blocks_of(right)
-        elif band:
-            yield band
+            across = []
+        else:
+            across += band
         band = []
-        if line is not None:
-            yield [line]
+        across += [line] if line is not None else []
+    yield across
 
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
@@ -136,12 +144,14 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
         for row in rows:
             texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
             places.append([segment for segment in row if segment])
+    tables = [CELL_GAP in text for text in texts]
     distances = [a[0].middle - b[0].middle for a, b in pairwise(places)]
-    usual = median(distances) if distances else 0
+    near = sorted(each for each, pair in zip(distances, pairwise(tables), strict=True) if not any(pair))
+    usual = near[len(near) // 4] if near else 0.0  # some are those between paragraphs
     parts = texts[:1]
-    for text, distance, (above, below) in zip(texts[1:], distances, pairwise(texts), strict=True):
-        is_table = CELL_GAP in above and CELL_GAP in below
-        parts += ["\n" if is_table or distance <= PARAGRAPH * usual else "\n\n", text]
+    for text, distance, (above, below) in zip(texts[1:], distances, pairwise(tables), strict=True):
+        is_near = (above and below) if above or below else distance <= PARAGRAPH * usual
+        parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
 
 
@@ -153,8 +163,10 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     run: list[Line] = []
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else []
-        columns = columns_of(run[-NEAR:]) if run and len(line) == 1 and len(following) > 1 else []
+        columns = columns_of(run[-NEAR:]) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR:], line])) == len(columns)
+        goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
+        is_cell = is_cell and (len(following) > 1 or goes_on)
         if len(line) > 1 or is_cell:
             run.append(line)
             continue
@@ -164,6 +176,11 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield [line]
     if run:
         yield run
+
+
+def are_near(above: Line, line: Line) -> bool:
+    """Whether a line follows the one above as closely as lines of one cell do."""
+    return above[0].middle - line[0].middle < TIGHT * (line[0].top - line[0].bottom)
 
 
 def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
@@ -200,7 +217,9 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         if is_ruled:
             goes_on = bool(row) and not any(line[0].middle < rule < above[0].middle for rule in inner)
         else:
-            goes_on = bool(row) and cells[0] is None and n_cells < max(2, len(columns) - 1) < len(columns)
+            is_near = bool(above) and are_near(above, line)
+            few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
+            goes_on = bool(row) and cells[0] is None and few
         if goes_on:
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:

@@ -94,7 +94,8 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
     if text is None and declared:
         with suppress(LookupError):  # of an encoding that there is not
             if codecs.lookup(declared).name in DECLARED:
-                text = decoded(content, declared)
+                text = content.decode(declared, "replace")
+                text = text if 50 * text.count("\ufffd") <= len(text) + 50 else None
     if text is None:
         text = guessed(name, content)
     text = unified(text)

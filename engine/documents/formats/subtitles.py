@@ -14,7 +14,9 @@ UNSEEN = re.compile(r"(?:NOTE|STYLE|REGION)\b")
 
 def read_subtitles(name: str, content: bytes) -> Document:
     """Make a document from subtitles: a line a cue, without numbers, times and marks; a section a minute."""
-    text, sections, minute = "", [], None
+    lines_said: list[str] = []
+    sections: list[Section] = []
+    minute, position = None, 0
     for block in re.split(r"\n[ \t]*\n", decode(name, content)):
         lines = block.strip("\n").split("\n")
         times = [TIME.fullmatch(line.strip()) for line in lines[:2]]
@@ -24,13 +26,13 @@ def read_subtitles(name: str, content: bytes) -> Document:
         hours, minutes = int(time[1] or 0), int(time[2])
         said = " ".join(lines[place + 1 :])
         said = " ".join(MARKS.sub("", SPEAKER.sub(r"\1: ", said)).split())
-        if not said or said == text.rpartition("\n")[2]:  # cues that go on repeat their line
+        if not said or lines_said[-1:] == [said]:  # cues that go on repeat their line
             continue
-        text += "\n" if text else ""
         if (hours, minutes) != minute:
             minute = hours, minutes
-            sections.append(Section(len(text), (f"{hours}:{minutes:02}",)))
-        text += said
-    if not text:
+            sections.append(Section(position, (f"{hours}:{minutes:02}",)))
+        lines_said.append(said)
+        position += len(said) + 1
+    if not lines_said:
         raise DocumentError(f"{name} has no subtitles with times in it: save it as .txt if it is other text")
-    return Document(name, text, sections=tuple(sections))
+    return Document(name, "\n".join(lines_said), sections=tuple(sections))

@@ -3,9 +3,11 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import chain, islice, takewhile
+from types import MappingProxyType
+from typing import Any
 
 from engine.documents.document import Document, Failure
 from engine.documents.formats.outline import one_line
@@ -19,6 +21,7 @@ SAMPLE_ROWS, SAMPLE_CHARACTERS = 500, 200_000
 LEAST_ALIKE = 0.5  # rows of the sample with as many cells as most
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t ]*(?:\n|$)', re.IGNORECASE)  # of Excel
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
+WHOLE, CENTS = re.compile(r"-?\d{1,9}"), re.compile(r"\d{2}")
 NumberedRow = tuple[int, list[str]]
 
 
@@ -35,7 +38,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     separator = SEPARATOR_LINE.match(text)
     text = text[separator.end() :] if separator else text
     delimiter = separator[1] if separator else delimiter_of(text)
-    rows = numbered_rows(name, text, delimiter)
+    rows = numbered_rows(name, text, delimiter, quoting_of(text, delimiter))
     sample = list(islice(rows, SAMPLE_ROWS))
     place = header_place(sample)
     above, body = sample[:place], sample[place + 1 :]
@@ -44,7 +47,11 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     header, notes = list(sample[place][1]), []
     if above:
         notes.append(f"{counted(len(above), 'line')} above the header read as the title of the rows")
-    if 2 * sum(width(row) > len(header) for _, row in body) > len(body):
+    decimals = decimals_place(body, len(header)) if delimiter == "," else None
+    if decimals is not None:
+        body, rows = [*joined_decimals(body, decimals)], joined_decimals(rows, decimals)
+        notes.append(f"commas between two columns read as decimal commas of {header[decimals]}")
+    elif 2 * sum(width(row) > len(header) for _, row in body) > len(body):
         n_unnamed = max(usual_width(body) - len(header), 1)
         notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
         header += [""] * n_unnamed
@@ -87,6 +94,47 @@ def share_alike(text: str, delimiter: str) -> float:
     return n_rows / counts.total() if n_cells > 1 else 0.0
 
 
+def quoting_of(text: str, delimiter: str) -> Mapping[str, Any]:
+    """Return how the first rows are quoted: with doubled quotes, backslashes, or in TSV not at all."""
+    sample = text[:SAMPLE_CHARACTERS]
+    ways: list[Mapping[str, Any]] = [{}]
+    if '\\"' in sample:
+        ways.append({"escapechar": "\\", "doublequote": False})
+    if delimiter == "\t":
+        ways.append({"quoting": csv.QUOTE_NONE})
+    for way in ways:
+        try:
+            for _ in csv.reader(
+                StringIO(sample), delimiter=delimiter, strict=True, skipinitialspace=True, **way
+            ):
+                pass
+        except csv.Error as error:
+            if len(text) > len(sample) and "end of data" in str(error):
+                return way  # a quote that the sample cuts
+        else:
+            return way
+    return {}
+
+
+def decimals_place(body: Sequence[NumberedRow], n_columns: int) -> int | None:
+    """Return the column whose decimal commas part all rows: ``Lamp,12,50``; None if there is none."""
+    rows = [row for _, row in body if width(row) > 1]
+    if not rows or any(width(row) != n_columns + 1 for row in rows):
+        return None
+    for place in range(1, n_columns):  # the first may be a number of the row, without a name
+        if all(
+            WHOLE.fullmatch(row[place].strip()) and CENTS.fullmatch(row[place + 1].strip()) for row in rows
+        ):
+            return place
+    return None
+
+
+def joined_decimals(rows: Iterable[NumberedRow], place: int) -> Iterator[NumberedRow]:
+    """Yield rows with the two halves of decimal numbers in one cell."""
+    for number, row in rows:
+        yield number, [*row[:place], ",".join(row[place : place + 2]), *row[place + 2 :]]
+
+
 def header_place(sample: Sequence[NumberedRow]) -> int:
     """Return the place of the header among the first rows: below the lines of a title.
 
@@ -116,12 +164,16 @@ def usual_width(rows: Sequence[NumberedRow]) -> int:
     return max(widths, key=lambda each: (widths[each], each), default=0)
 
 
-def numbered_rows(name: str, text: str, delimiter: str) -> Iterator[NumberedRow]:
+def numbered_rows(
+    name: str, text: str, delimiter: str, quoting: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[NumberedRow]:
     """Yield the rows that are not blank, the header included, with their numbers from 1."""
     number, line = 0, 1
     try:
         # Strict: otherwise an unclosed quote would put the rest of the file into one cell.
-        reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True, skipinitialspace=True)
+        reader = csv.reader(
+            StringIO(text), delimiter=delimiter, strict=True, skipinitialspace=True, **quoting
+        )
         for number, row in enumerate(reader, 1):
             if row:
                 yield number, row

@@ -30,7 +30,10 @@ MAX_ELEMENTS = 500_000  # 2 s and 250 MB; the specification of HTML, on one page
 TAG = re.compile(r"""<[a-zA-Z](?:=\s*(?:"[^"]*"|'[^']*')|[^>])*+""")
 VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*'|[^\s>]*)""")
 BETWEEN_ATTRIBUTES = re.compile(r"[\s/]+")
-CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
+CHARSET = re.compile(
+    rb"""(?:<meta[^>]{0,200}?charset|<\?xml[^>]{0,100}?encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""",
+    re.IGNORECASE,
+)
 
 
 def read_html(name: str, content: bytes) -> Document:

@@ -144,7 +144,10 @@ def notes_on(seen: Counter[str]) -> tuple[str, ...]:
 
 
 def repacked(
-    name: str, content: bytes, change: Callable[[str, bytes], bytes] = lambda path, member: member
+    name: str,
+    content: bytes,
+    change: Callable[[str, bytes], bytes] = lambda path, member: member,
+    most_tags: int = MAX_TAGS,
 ) -> BytesIO:
     """Return an Office file with its members unpacked within limits, which the libraries do not check.
 
@@ -166,8 +169,8 @@ def repacked(
                 if info.filename == "[Content_Types].xml":
                     member = OTHER_TYPES.sub(DOCUMENT_TYPE, member)
                 copy.writestr(info.filename, member)
-                if n_tags > MAX_TAGS:
-                    raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
+                if n_tags > most_tags:
+                    raise DocumentError(f"{name} has over {most_tags} tags, the most that are read: split it")
     return plain
 
 

@@ -37,10 +37,13 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
             ["text: Hello, world", "text: Bye", "text: Yes, sure, ok"],
         ),
         ("Year,2019,2020\nA,1,2\n", ["Year: A / 2019: 1 / 2020: 2"]),
+        ("Item,Price\nLamp,12,50\nDesk,149,00\n", TWO),
         # line breaks and blanks around quoted cells
         ('A;B\n1;"x\ny; z"\n', ["A: 1 / B: x / y; z"]),
         ('A, B\n1, "x, y"\n', ["A: 1 / B: x, y"]),
         ("A\tB\nx, y; z\tq\n", ["A: x, y; z / B: q"]),
+        ('A\tB\n"x" y\t"z\n', ['A: "x" y / B: "z']),
+        ('A,B\n1,"say \\"x\\", y"\n', ['A: 1 / B: say "x", y']),
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])

@@ -24,6 +24,13 @@ GERMAN = "Die Küche schließt um zehn.\nGrößere Gruppen melden sich an.\n"
         ("a.txt", b"It costs five \xe2\x82", "It costs five \ufffd", "1 character"),
         ("a.txt", "naïve text".encode("utf-16")[:-1], "naïve tex\ufffd", "1 character"),
         ("a.html", b"<meta charset=utf-8><p>K\xc3\xbcche \x96 l\xc3\xa0", "Küche \ufffd là", "1 character"),
+        (
+            "a.html",
+            "<meta charset=shift_jis><p>鍵は鉢の下".encode("shift_jis")[:-1],
+            "鍵は鉢の\ufffd",
+            "1 character",
+        ),
+        ("a.xhtml", '<?xml version="1.0" encoding="koi8-r"?><p>мир'.encode("koi8-r"), "мир", ""),
         ("a.log", b"12:00 start\n12:01 pump on\0\n", "12:00 start\n12:01 pump on\n", "1 NUL character left"),
         ("a.log", b"at 12 start\n" + b"\0" * 4096 + b"again\n", "at 12 start\nagain\n", "4,096 NUL"),
         ("a.txt", "Die Küche".encode("cp1252"), "Die Küche", ""),

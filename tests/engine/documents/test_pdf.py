@@ -99,6 +99,25 @@ def test_lines_between_two_rules_are_one_row():
     )
 
 
+def test_lines_of_one_cell_are_joined_and_items_of_lists_are_no_cells():
+    terms = [(50, 700, "Rent"), (150, 700, "is paid on the first"), (150, 688, "day of each month")]
+    terms += [(50, 660, "Repairs"), (150, 660, "are made within"), (150, 648, "a week")]
+    assert read(shown(*terms)).text == (
+        "Rent | is paid on the first day of each month\nRepairs | are made within a week"
+    )
+    items = [(50, 700, "1."), (80, 700, "Open the lid."), (50, 686, "2."), (80, 686, "Press the button.")]
+    assert read(shown(*items)).text == "1. Open the lid.\n2. Press the button."
+
+
+def test_numbers_stand_below_the_heads_of_their_columns():
+    rows = (("", "2021", "2022"), ("Costs", "804", "900"), ("Profit", "400", "410"))
+    places = [
+        (60 + 60 * n, 700 - 18 * y, t) for y, cells in enumerate(rows) for n, t in enumerate(cells) if t
+    ]
+    text = read(shown((60, 740, "Results of the mill"), *places)).text
+    assert text == "Results of the mill\n\n | 2021 | 2022\nCosts | 804 | 900\nProfit | 400 | 410"
+
+
 def widget(kind, value, y, more=b""):
     about = b"/FT/%s/T(f%d)/V%s/Rect[200 %d 400 %d]%s" % (kind, y, value, y - 3, y + 12, more)
     return b"<</Type/Annot/Subtype/Widget%s>>" % about

@@ -50,6 +50,7 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         (f"<p>So {KATEX} holds", "So (a + b)/2 holds"),
         (f"<p>So {WIKI} holds", "So (a + b)/2 holds"),
         ("<math><msup><mi>x</mi><mn>2</mn></msup><mo>=</mo><msqrt><mi>y</mi></msqrt></math>", "x^2 = √(y)"),
+        ("<p>So <span class=MathJax_Preview>x</span><script type='math/tex'>x^2</script> is", "So x^2 is"),
         # what is hidden
         ("<p>a<p hidden>b<div style='display:none'>c</div>d", "a\n\nd"),
         ("<p>a<span style='VISIBILITY: Hidden'>b</span>c<dialog>d</dialog>", "ac"),
@@ -72,6 +73,8 @@ def test_a_page_is_read_as_it_is_seen(page, text):
     ("page", "note"),
     [
         ("<p>a<p hidden>b<p hidden> <div style='display:none'>c<b hidden>d</b></div>", "2 parts hidden"),
+        ("<p>a<iframe src=b.html></iframe>", "1 embedded frame left out"),
+        ("<p>a<svg><g><text>b</text></g></svg>", "the text of 1 drawing left out"),
         ("<p>a<style>.b {display: none}</style><p class=b>b", "1 part hidden"),
         (
             "<p>a<textarea>b</textarea><input value=c><input value=Send type=submit><input>",
