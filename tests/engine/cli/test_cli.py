@@ -77,7 +77,7 @@ def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
 def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
     answer = printed(*asked, "--max-new-tokens", 24)
-    found = {"question", "status", "confidence", "answer", "other_answer", "quotes"}
+    found = {"question", "status", "confidence", "answer", "other_answer", "quotes", "notes", "failures"}
     assert set(answer) == found | {"text", "sentences", "sources", "timings"}
     assert set(answer["sources"][0]) == FIELDS
     assert answer["sources"][0]["document"] == "lighthouse.md"

@@ -19,6 +19,7 @@ from engine.generation.writer import Writer
 from engine.kernels.primitives import prepare_compiled
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER
+from engine.serving import asking
 from engine.serving.served import Limits, Searched, Served
 from tests.engine_server import engine_server
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
@@ -166,7 +167,7 @@ def test_twelve_people_are_answered_at_once_also_while_a_text_is_written(served,
 
 
 def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(served, may_write, monkeypatch):
-    monkeypatch.setattr("engine.serving.asking.QUEUED_ANSWERS", 2)
+    monkeypatch.setattr(asking, "QUEUED_ANSWERS", 2)
     with engine_server(served) as running, ExitStack() as streams:
         body = {"json": {"question": QUESTION}, "timeout": 60}
         waiting = [
