@@ -7,7 +7,8 @@ confidence is what it says. A language model answers some of them from the same 
 Without files, the bundled questions, whose first half settings were chosen on. Each file of SQuAD's format
 is a corpus of its articles; of it ``--questions`` with an answer are drawn, as many without, and half as many
 that are about the articles of another set. ``--fit`` computes the weights of the confidence
-(`engine.generation.confidence`) from the first file, and reports all sets with them.
+(`engine.generation.confidence`) from the first file and the bundled half to choose on, and reports all sets
+with them.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -99,8 +100,8 @@ def squad_set(path: Path, n: int) -> tuple[list[Document], list[Asked]]:
             if question.span is None:
                 near.append(Asked(question.text, (), NEAR))
             else:
-                words = article.document.text[slice(*question.span)]
-                answered.append(Asked(question.text, (ShortAnswer(((words,),)),)))
+                answers = tuple(ShortAnswer(((words,),)) for words in question.answers)
+                answered.append(Asked(question.text, answers))
     drawn = [[found[i] for i in rng.permutation(len(found))[:n]] for found in (answered, near)]
     return [article.document for article in articles], drawn[0] + drawn[1]
 
@@ -209,7 +210,10 @@ def run(arguments: Namespace) -> Result:
         other = [Asked(each.text, (), OTHER) for each in foreign if each.answers]
         say(f"{name}: {len(questions)} questions")
         read[name] = read_set(documents, [*questions, *other[: arguments.questions // 2]], encoder, reader)
-    weights = fitted(next(iter(read.values()))) if arguments.fit else READING_WEIGHTS
+    chosen_on = (next(iter(read)), f"bundled, half to {CHOSEN}")
+    weights = READING_WEIGHTS
+    if arguments.fit:
+        weights = fitted([row for name in dict.fromkeys(chosen_on) for row in read[name]])
     peers = {"SmolLM2-135M-Instruct": "SmolLM2-135M-Instruct"}
     if arguments.gemma:
         peers["Gemma 3 270M"] = str(arguments.gemma)
@@ -241,7 +245,8 @@ def peer_figures(decoder: Decoder, rows: Sequence[Read], n: int) -> Result:
     }
 
 
-HALVES = {"choose on": "tune", "report": "report"}
+CHOSEN = "choose on"
+HALVES = {CHOSEN: "tune", "report": "report"}
 FIGURES = {
     "F1": "f1",
     "exact match": "exact",

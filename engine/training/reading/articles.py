@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Question:
     text: str
     span: Span | None
     paragraph: int  # start of the paragraph that it was asked about
+    answers: tuple[str, ...] = ()  # all that people gave, as `span` or otherwise
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def read_article(raw: dict[str, Any]) -> Article:
                         f"the answer {answer!r} to {question['question']!r} does not stand at character "
                         f"{start} of its paragraph: mend answer_start"
                     )
-            questions.append(Question(question["question"], span, first))
+            given = tuple(dict.fromkeys(each["text"] for each in question["answers"])) if span else ()
+            questions.append(Question(question["question"], span, first, given))
     return Article(Document(title, text), tuple(questions))
 
 
@@ -115,5 +117,5 @@ def with_headings(article: Article, rng: np.random.Generator, share: float = 0.5
     for question in article.questions:
         by = shifts[question.paragraph]
         span = question.span and (question.span[0] + by, question.span[1] + by)
-        moved.append(Question(question.text, span, question.paragraph + by))
+        moved.append(replace(question, span=span, paragraph=question.paragraph + by))
     return Article(Document(article.document.name, "".join([*pieces, text[done:]])), tuple(moved))
