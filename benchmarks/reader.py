@@ -222,7 +222,7 @@ def run(arguments: Namespace) -> Result:
         "ours": {name: figures_of(rows, weights) for name, rows in read.items()},
         "peers": {},
     }
-    for peer, source in peers.items():
+    for peer, source in peers.items() if arguments.peer_questions else ():
         decoder = Decoder.load(source)
         found["peers"][peer] = {
             name: peer_figures(decoder, rows, arguments.peer_questions) for name, rows in read.items()
@@ -292,7 +292,9 @@ def add_options(parser: ArgumentParser) -> None:
     """Add the files and the sizes."""
     parser.add_argument("--squad", type=Path, nargs="*", default=[], help="files of SQuAD's format")
     parser.add_argument("--questions", type=int, default=200, help="with an answer, of each file")
-    parser.add_argument("--peer-questions", type=int, default=40, help="that language models answer")
+    parser.add_argument(
+        "--peer-questions", type=int, default=40, help="that language models answer, 0 for none"
+    )
     parser.add_argument("--gemma", type=Path, help="a GGUF file of Gemma 3 270M")
     parser.add_argument("--fit", action="store_true", help="compute the weights of the confidence anew")
 
