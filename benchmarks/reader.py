@@ -188,12 +188,9 @@ def fitted(rows: Sequence[Read]) -> dict[str, float]:
 
 def peer_answer(decoder: Decoder, question: str, passages: Sequence[str]) -> str:
     """Have a language model answer in a few words from passages, after four examples."""
-    messages = []
-    for text, asked, answer in (*EXAMPLES, ("\n\n".join(passages), question, "")):
-        messages.append({"role": "user", "content": f"{text}\n\nAnswer in a few words: {asked}"})
-        if answer:
-            messages.append({"role": "assistant", "content": answer})
-    ids = decoder.prompt_ids(messages)
+    asked = (*EXAMPLES, ("\n\n".join(passages), question, ""))
+    prompt = "\n\n".join(f"Text: {text}\nQuestion: {each}\nAnswer: {answer}" for text, each, answer in asked)
+    ids = decoder.prompt_ids(prompt.rstrip())
     written = "".join(token.text for token in decoder.generate(ids, PEER_TOKENS))
     return written.strip().split("\n")[0].rstrip(".")
 
