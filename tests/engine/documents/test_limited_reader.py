@@ -30,7 +30,7 @@ def test_the_documents_are_those_of_the_reader(name):
 
 
 def test_a_file_beyond_the_limits_is_a_failure():
-    content = pdf(200, b"BT /F 9 Tf (x) Tj ET\n" * 4000, 2)
+    content = pdf(1000, b"BT /F 9 Tf (x) Tj ET\n" * 4000, 2)
     reason = "reading a.pdf takes over 1 s or 300 MB: split it"
     assert parse_limited("a.pdf", content, None, Limits(1, 300)) == Loaded((), (Failure("a.pdf", reason),))
     assert parse_limited("a.html", b"<li>" * 400_000 + b"x", None, Limits(20, 90)).failures

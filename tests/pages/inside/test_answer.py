@@ -172,7 +172,7 @@ def test_an_answer_opens_on_the_reader_with_its_scores_parts_and_attention():
     assert ">1891</span>" in html_of(app)
     assert "<b>tower" not in html_of(app)
     [others] = tables(app)
-    assert others["Words"][0] == "1891"
+    assert str(others["Words"][0]) == "1891"
     np.testing.assert_allclose(others["Over no answer"][0], span.score, atol=0.01)
     app.session_state["reading-chapter"] = CHAPTERS[1]
     app.run()
