@@ -162,14 +162,20 @@ def test_every_known_finding_still_occurs(seen):
 
 def test_axes_have_the_colour_of_text_and_nothing_moves_for_readers_who_want_less_motion(toured):
     go_to(toured, TITLES["positions"])
-    title = title_of(toured)
-    colour = title.evaluate("title => getComputedStyle(title).color")
-    for scheme in ("dark", "light"):
+    title, colours = title_of(toured), set()
+    for scheme in ("light", "dark"):
         toured.emulate_media(color_scheme=scheme)
-        expect(title).not_to_have_css("color", colour)  # the theme follows a moment later
-        colour = title.evaluate("title => getComputedStyle(title).color")
         for part in (".xtick text", ".ytick text", ".xtitle"):
-            expect(figures(toured).locator(part).first).to_have_css("fill", colour)
+            axis, wanted = figures(toured).locator(part).first, None
+            for _ in range(300):  # the theme follows a moment later, and the figures after it
+                wanted = title.evaluate("title => getComputedStyle(title).color")
+                if wanted not in colours and axis.evaluate("axis => getComputedStyle(axis).fill") == wanted:
+                    break
+                toured.wait_for_timeout(100)
+            expect(axis).to_have_css("fill", wanted)
+        assert wanted not in colours
+        colours.add(wanted)
+    toured.emulate_media(color_scheme="light")
     expect(title).not_to_have_css("animation-duration", "1e-05s")
     toured.emulate_media(reduced_motion="reduce")
     for name in ("animation-duration", "transition-duration"):
