@@ -203,8 +203,10 @@ def run(arguments: Namespace) -> Result:
     sets |= {f"bundled, half to {name}": bundled_set(half) for name, half in HALVES.items()}
     read: dict[str, list[Read]] = {}
     for name, (documents, questions) in sets.items():
-        foreign = next(each for other, (_, each) in sets.items() if other.split(",")[0] != name.split(",")[0])
-        other = [Asked(each.text, (), OTHER) for each in foreign if each.answers]
+        # The bundled halves are about the same documents.
+        foreign = [each for other, each in sets.items() if other.split(",")[0] != name.split(",")[0]]
+        unrelated = foreign[0][1] if foreign else []
+        other = [Asked(each.text, (), OTHER) for each in unrelated if each.answers]
         say(f"{name}: {len(questions)} questions")
         read[name] = read_set(documents, [*questions, *other[: arguments.questions // 2]], encoder, reader)
     chosen_on = (next(iter(read)), f"bundled, half to {CHOSEN}")
