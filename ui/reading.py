@@ -7,11 +7,9 @@ import streamlit as st
 from engine.inspection.model.reading import (
     AnswerTokens,
     Characters,
-    ReadWindow,
     answer_tokens,
-    read_windows,
 )
-from engine.models.reader import WINDOW_TOKENS, Reader
+from engine.models.reader import WINDOW_TOKENS, Reader, Scores
 from engine.wording import beginning
 from ui.colours import BLUE, GREY, ORANGE, VERMILION, paint
 from ui.models import load_reader
@@ -30,9 +28,9 @@ def reader_or_reason() -> Reader | None:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def windows_of(question: str, passage: str, _reader: Reader) -> list[ReadWindow]:
+def windows_of(question: str, passage: str, _reader: Reader) -> list[Scores]:
     """Read a passage; cached."""
-    return read_windows(_reader, question, passage)
+    return _reader.scores(question, [passage])
 
 
 def show_scores(question: str, passage: str, words: Characters, reader: Reader) -> None:
@@ -57,7 +55,7 @@ def show_scores(question: str, passage: str, words: Characters, reader: Reader) 
     )
 
 
-def compared(words: str, found: AnswerTokens[ReadWindow]) -> str:
+def compared(words: str, found: AnswerTokens) -> str:
     """Say in Markdown how the scores of words and of no answer compare, and which of them wins."""
     window, shares = found.window, found.window.probabilities
     cls_start, cls_end = window.cls_logits
@@ -70,7 +68,7 @@ def compared(words: str, found: AnswerTokens[ReadWindow]) -> str:
     )
 
 
-def painted_scores(text: str, window: ReadWindow, words: Characters) -> str:
+def painted_scores(text: str, window: Scores, words: Characters) -> str:
     """Return a passage as HTML, behind a mark of [CLS]; each token in both colours, ``words`` underlined."""
     no_answer, *shares = window.probabilities.tolist()
     offsets = window.window.offsets

@@ -7,6 +7,7 @@ numbers and dates, each once, best first.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from engine.documents.sentences import sentence_spans
 from engine.models.reader import Reader
@@ -84,6 +85,7 @@ OTHER_LANGUAGES = (
     "och og att det som av är hvem hvor jest się kto kiedy gdzie "
     "bir ne ile kim ja oli mikä kuka yang dan apa siapa dari este care cine"
 )
+FOREIGN_WORDS = frozenset(OTHER_LANGUAGES.split())
 
 
 @dataclass(frozen=True)
@@ -128,15 +130,20 @@ def is_english(text: str) -> bool:
     It is not if most of its letters are not Latin, or if it has two or more words of `OTHER_LANGUAGES` or
     with accents, and fewer English stop words. Names and tables, which have neither, pass as English.
     """
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
     found = WORD.findall(text.casefold())
     letters = "".join(found)
     if 2 * len(LATIN.findall(letters)) < len(letters):
         return False
-    others = set(OTHER_LANGUAGES.split())
-    n_other = sum(word in others or not word.isascii() for word in found)
-    return n_other < 2 or n_other <= sum(word in STOPWORDS_EN_PLUS for word in found)
+    n_other = sum(word in FOREIGN_WORDS or not word.isascii() for word in found)
+    return n_other < 2 or n_other <= sum(word in english_stop_words() for word in found)
+
+
+@cache
+def english_stop_words() -> frozenset[str]:
+    """Return the stop words of BM25."""
+    from bm25s.stopwords import STOPWORDS_EN_PLUS  # slow to load
+
+    return frozenset(STOPWORDS_EN_PLUS)
 
 
 def read_passages(

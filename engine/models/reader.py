@@ -7,7 +7,7 @@ answer in this passage" (section 4.3).
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -20,6 +20,7 @@ from safetensors.numpy import load, save
 from engine.atomic_write import write_atomically
 from engine.errors import UNREADABLE, InputError, ModelFileError, check_several
 from engine.kernels.primitives import best_primitives
+from engine.layers.activation import softmax
 from engine.layers.linear import Linear, linear
 from engine.layers.primitives import NUMPY
 from engine.layers.quantization import dequantize, quantize
@@ -58,11 +59,24 @@ class Window:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of a window's passage tokens as start and as end, ``(n_tokens, 2)``, and of no answer."""
+    """Logits as start and as end of a window's passage tokens, ``(n_tokens, 2)``, and of [CLS], ``(2,)``."""
 
     window: Window
     logits: Array
-    no_answer: float
+    cls_logits: Array
+
+    @property
+    def no_answer(self) -> float:
+        """The score of no answer in this window."""
+        return float(self.cls_logits.sum())
+
+    @property
+    def probabilities(self) -> Array:
+        """Probabilities as start and as end, first of [CLS], then of the passage: ``(1 + n_tokens, 2)``.
+
+        Each column sums to 1: the softmax of training, without the question's tokens and [SEP].
+        """
+        return softmax(np.vstack([self.cls_logits, self.logits]).T).T
 
 
 @dataclass(frozen=True)
@@ -166,14 +180,9 @@ class Reader:
             f"{HEAD}.weight": np.asarray(self.head.weight),
             f"{HEAD}.bias": np.asarray(self.head.bias),
         }
-        header = {
-            "format": "glassbox-reader-weights-1",
-            "base": base,
-            "d_model": self.config.d_model,
-            "n_layers": self.config.n_layers,
-        }
+        header = ReaderHeader("glassbox-reader-weights-1", base, self.config.d_model, self.config.n_layers)
         contiguous = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        write_atomically(path, save(contiguous, {HEADER_KEY: json.dumps(header)}))
+        write_atomically(path, save(contiguous, {HEADER_KEY: json.dumps(asdict(header))}))
 
     def with_precision(self, precision: str) -> "Reader":
         """Return this float32 reader in a precision, as `Encoder.with_precision`; its head stays."""
@@ -220,7 +229,7 @@ class Reader:
 
         run_packs(run, [window.ids for window in windows], BATCH_TOKENS)
         return [
-            Scores(window, logits[window.first : -1], float(logits[0].sum()))
+            Scores(window, logits[window.first : -1], logits[0])
             for window, logits in zip(windows, found, strict=True)
         ]
 
@@ -330,15 +339,16 @@ def window_spans(logits: Array, allowed: Array, n_best: int) -> list[tuple[int, 
 
     ``logits`` are ``(n_tokens, 2)``; a span has at most `LONGEST_ANSWER` tokens, all of them ``allowed``.
     """
-    n = len(logits)
-    totals = logits[:, None, 0] + logits[None, :, 1]  # (start, end)
-    length = np.arange(n)[None, :] - np.arange(n)[:, None]
+    ends = np.arange(len(logits))[:, None] + np.arange(LONGEST_ANSWER)  # (start, length - 1)
+    is_within = ends < len(logits)
+    ends = np.where(is_within, ends, 0)
     n_hidden = np.concatenate([[0], np.cumsum(~allowed)])
-    is_free = n_hidden[None, 1:] == n_hidden[:-1, None]  # no hidden token from start to end
-    totals = np.where((length >= 0) & (length < LONGEST_ANSWER) & is_free, totals, -np.inf)
+    is_free = n_hidden[ends + 1] == n_hidden[:-1, None]  # no hidden token from start to end
+    totals = np.where(is_within & is_free, logits[:, :1] + logits[ends, 1], -np.inf)
     order = np.argsort(-totals, axis=None, kind="stable")[:n_best]
-    places = [divmod(int(place), n) for place in order]
-    return [(start, end, float(totals[start, end])) for start, end in places if totals[start, end] > -np.inf]
+    starts, lengths = np.unravel_index(order, totals.shape)
+    best = zip(starts.tolist(), ends[starts, lengths].tolist(), totals[starts, lengths].tolist(), strict=True)
+    return [span for span in best if span[2] > -np.inf]
 
 
 def read_content(path: Path) -> tuple[dict[str, Array], ReaderHeader]:

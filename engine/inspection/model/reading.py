@@ -3,43 +3,25 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from engine.documents.sentences import sentence_spans
 from engine.generation.reading import question_spans, whole_span
 from engine.inspection.model.model_view import attention_share
-from engine.layers.activation import softmax
 from engine.layers.tracing import Array
 from engine.models.reader import Reader, Scores, Span, Window, best_spans, window_spans
 from engine.trace import Trace
 
 WORD = re.compile(r"\w+")
-W = TypeVar("W", bound=Scores)
 Characters = tuple[int, int]  # start and end of a part of a text
 
 
 @dataclass(frozen=True)
-class ReadWindow(Scores):
-    """The scores of a window, and those of [CLS] as start and as end, ``(2,)``: their sum is "no answer"."""
-
-    cls_logits: Array
-
-    @property
-    def probabilities(self) -> Array:
-        """Probabilities as start and as end, first of [CLS], then of the passage: ``(1 + n_tokens, 2)``.
-
-        Each column sums to 1: the softmax of training, without the question's tokens and [SEP].
-        """
-        return softmax(np.vstack([self.cls_logits, self.logits]).T).T
-
-
-@dataclass(frozen=True)
-class AnswerTokens(Generic[W]):
+class AnswerTokens:
     """An answer in a window, by the places of its first and last token among the passage's."""
 
-    window: W
+    window: Scores
     first: int
     last: int
 
@@ -99,23 +81,13 @@ def shares_of(weights: Array) -> Array:
     return attention_share(weights, np.ones(weights.shape[-1], bool))
 
 
-def read_windows(reader: Reader, question: str, passage: str) -> list[ReadWindow]:
-    """Read a passage: each of its windows, none where it has no token."""
-    windows = reader.windows(question, [passage])
-    of_windows = reader.logits(windows) if windows else []
-    return [
-        ReadWindow(window, logits[window.first : -1], float(logits[0].sum()), logits[0])
-        for window, logits in zip(windows, of_windows, strict=True)
-    ]
-
-
 def best_words(question: str, passage: str, windows: Sequence[Scores]) -> Characters | None:
     """Return the best words of a passage, by its windows, as `read_passages` does; None where it has none."""
     found = best_spans(windows, [question_spans(passage)], 1)
     return whole_span(question, passage, found[0].start, found[0].end) if found else None
 
 
-def answer_tokens(windows: Sequence[W], answer: Characters) -> AnswerTokens[W] | None:
+def answer_tokens(windows: Sequence[Scores], answer: Characters) -> AnswerTokens | None:
     """Return the best tokens within an answer, ``passage[start:end]``; None where none of it is read.
 
     Of several windows that have it, it is the one in which it lies highest over no answer.

@@ -163,7 +163,8 @@ def scored_windows(draw):
             own = offsets[first:]
             values = draw(st.lists(st.floats(-9, 9), min_size=2 * len(own), max_size=2 * len(own)))
             logits = np.array(values).reshape(-1, 2)
-            scores.append(Scores(Window(passage, [], [], 0, own), logits, draw(st.floats(-9, 9))))
+            cls_logits = np.array([draw(st.floats(-9, 9)), 0.0])
+            scores.append(Scores(Window(passage, [], [], 0, own), logits, cls_logits))
         hidden = draw(st.lists(st.integers(0, n_tokens - 1), max_size=3))
         skipped.append([offsets[place] for place in hidden])
     return scores, skipped

@@ -12,7 +12,7 @@ from engine.generation.attribution import Support
 from engine.generation.cache_cost import CacheCost
 from engine.generation.generated_token import Candidate, GeneratedToken
 from engine.inspection.model.positions import score_by_distance
-from engine.inspection.model.reading import answer_tokens, best_words, read_windows
+from engine.inspection.model.reading import answer_tokens, best_words
 from engine.models.reader import Reader
 from pages.inside.answer.attribution import badges
 from pages.inside.answer.compare import word_differences
@@ -189,7 +189,7 @@ def test_an_answer_opens_on_the_reader_with_its_scores_parts_and_attention():
 @pytest.mark.parametrize("n_sentences", [0, 40])
 def test_a_painted_passage_keeps_every_character_and_no_markup_of_its_own(reader, n_sentences):
     text = "The tide rises <b>twice</b>\na day. " * n_sentences + TOWER.text
-    windows = read_windows(reader, "When was the tower finished?", text)
+    windows = reader.scores("When was the tower finished?", [text])
     words = best_words("When was the tower finished?", text, windows)
     html = painted_scores(text, answer_tokens(windows, words).window, words)
     assert text[slice(*words)] == "1891"

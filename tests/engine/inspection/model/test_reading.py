@@ -6,7 +6,6 @@ import pytest
 from engine.inspection.model.reading import (
     answer_attention,
     answer_tokens,
-    read_windows,
     without_sentences,
     without_words,
 )
@@ -18,7 +17,7 @@ FILLER = "The tide rises, and the boats go out to sea. " * 40
 
 
 def test_probabilities_sum_to_1_with_no_answer_and_their_logits_give_the_answers_score(reader):
-    [window] = read_windows(reader, QUESTION, PASSAGE)
+    [window] = reader.scores(QUESTION, [PASSAGE])
     assert window.probabilities.shape == (1 + len(window.window.offsets), 2)
     np.testing.assert_allclose(window.probabilities.sum(axis=0), 1, rtol=1e-5)
     place = 1 + window.window.offsets.index(ANSWER)
@@ -28,12 +27,12 @@ def test_probabilities_sum_to_1_with_no_answer_and_their_logits_give_the_answers
     assert (best.start, best.end) == ANSWER
     assert found.score == pytest.approx(best.score, abs=1e-4)
     assert window.no_answer == pytest.approx(float(window.cls_logits.sum()))
-    assert read_windows(reader, QUESTION, " ") == []
+    assert reader.scores(QUESTION, [" "]) == []
     assert answer_tokens([], ANSWER) is None
 
 
 def test_an_answer_is_found_in_the_window_that_has_it(reader):
-    windows = read_windows(reader, QUESTION, FILLER + PASSAGE)
+    windows = reader.scores(QUESTION, [FILLER + PASSAGE])
     answer = (len(FILLER) + ANSWER[0], len(FILLER) + ANSWER[1])
     [best, *_] = reader.read(QUESTION, [FILLER + PASSAGE])
     assert len(windows) > 1
@@ -79,7 +78,7 @@ def test_leaving_out_a_sentence_is_reading_the_shorter_passage(reader):
 
 
 def test_shares_of_attention_are_those_of_the_trace(reader):
-    [window] = read_windows(reader, QUESTION, PASSAGE)
+    [window] = reader.scores(QUESTION, [PASSAGE])
     found = answer_attention(reader, window.window, ANSWER)
     assert (found.question, found.answer) == (["when", "was", "the", "tower", "finished", "?"], ["1891"])
     own = window.window
