@@ -8,10 +8,10 @@ from typing import Any
 
 from engine.documents.document import Document
 from engine.documents.formats.metadata import date_of, tags_of
+from engine.documents.formats.office import DRAWING, repacked
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import unified
 from engine.documents.formats.sheets import Row, Sheet, filled_rows, sheets_text
-from engine.documents.formats.word import DRAWING, repacked
 from engine.errors import DocumentError
 from engine.wording import counted, reason_of
 

@@ -8,10 +8,10 @@ from typing import Any
 from engine.documents.document import Document, Section
 from engine.documents.formats.archive import open_archive, read_member
 from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.outline import Block, join_blocks, one_line
+from engine.documents.formats.office import MAX_TAGS, nearest, notes_on
+from engine.documents.formats.outline import Block, join_blocks, join_slides, one_line
 from engine.documents.formats.plain import unified
 from engine.documents.formats.sheets import Row, Sheet, filled_rows, sheets_text
-from engine.documents.formats.word import MAX_TAGS, nearest, notes_on
 from engine.documents.formats.word_numbers import formatted
 from engine.errors import DocumentError
 from engine.wording import counted, reason_of
@@ -159,7 +159,7 @@ def sheet_of(table: Any, reading: Reading) -> Sheet:
 
 def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section, ...]]:
     """Return the text of all slides, and a section for each, under its title."""
-    whole, sections = "", []
+    slides = []
     for number, slide in enumerate(presentation.iterfind(f"{DRAW}page"), 1):
         frames = [each for each in slide if each.tag in (*BLOCKS, f"{DRAW}g")]
         frames.sort(key=lambda each: each.get(f"{PRESENTATION}class") != "title")
@@ -167,12 +167,8 @@ def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section
         head = one_line(texts[0]) if frames and frames[0].get(f"{PRESENTATION}class") == "title" else ""
         notes = slide.find(f"{PRESENTATION}notes")
         spoken = "\n".join(block.text for block in blocks_of(notes, reading)) if notes is not None else ""
-        text = "\n\n".join(filter(None, (*texts, f"Notes: {spoken}" if spoken else "")))
-        if text:
-            whole += "\n\n" if whole else ""
-            sections.append(Section(len(whole), (head,) if head else (), number))
-            whole += text
-    return whole, tuple(sections)
+        slides.append((number, head, "\n\n".join(filter(None, (*texts, spoken and f"Notes: {spoken}")))))
+    return join_slides(slides)
 
 
 def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:

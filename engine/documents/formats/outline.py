@@ -53,6 +53,17 @@ def join_blocks(blocks: Iterable[Block]) -> tuple[str, tuple[Section, ...]]:
     return "".join(parts), sections_under(headings)
 
 
+def join_slides(slides: Iterable[tuple[int, str, str]]) -> tuple[str, tuple[Section, ...]]:
+    """Join the slides that have a text, each given by number, title and text; return all and its sections."""
+    whole, sections = "", []
+    for number, title, text in slides:
+        if text:
+            whole += "\n\n" if whole else ""
+            sections.append(Section(len(whole), (title,) if title else (), number))
+            whole += text
+    return whole, tuple(sections)
+
+
 def sections_under(headings: Iterable[Heading]) -> tuple[Section, ...]:
     """Return a section for each heading, with the path of headings above it."""
     path: list[Heading] = []

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from engine.documents.document import Document, Section
+from engine.documents.document import Document
 from engine.documents.formats.equations import EQUATION, linear
 from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.outline import one_line
+from engine.documents.formats.office import DRAWING, notes_on, repacked
+from engine.documents.formats.outline import join_slides, one_line
 from engine.documents.formats.plain import unified
-from engine.documents.formats.word import DRAWING, notes_on, repacked
 from engine.documents.formats.word_numbers import formatted
 from engine.errors import DocumentError
 from engine.wording import counted, reason_of
@@ -45,7 +45,7 @@ def read_pptx(name: str, content: bytes) -> Document:
     plain = repacked(name, content, usual)
     seen: Counter[str] = Counter()
     hidden: list[int] = []
-    whole, sections, title = "", [], ""
+    slides = []
     try:
         presentation = pptx.Presentation(plain)
         for number, slide in enumerate(presentation.slides, 1):
@@ -57,14 +57,10 @@ def read_pptx(name: str, content: bytes) -> Document:
                 if slide.shapes.title is not None
                 else ""
             )
-            text = "\n\n".join(filter(None, slide_texts(slide, seen)))
-            if text:
-                whole += "\n\n" if whole else ""
-                sections.append(Section(len(whole), (head,) if head else (), number))
-                whole += text
-                title = title or head
-        about = presentation.core_properties
-        title = one_line(unified(about.title or "")) or title
+            slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen)))))
+        whole, sections = join_slides(slides)
+        about, first = presentation.core_properties, next((each for each in sections if each.headings), None)
+        title = one_line(unified(about.title or "")) or (first.headings[0] if first else "")
         day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
     except DocumentError:
         raise
@@ -75,7 +71,7 @@ def read_pptx(name: str, content: bytes) -> Document:
     if not whole:
         raise DocumentError(f"{name} has no text on its slides: there is nothing to search")
     notes = [f"{counted(len(hidden), 'hidden slide')} left out"] if hidden else []
-    return Document(name, whole, title, tuple(sections), day, tags, (*notes, *notes_on(seen)))
+    return Document(name, whole, title, sections, day, tags, (*notes, *notes_on(seen)))
 
 
 def slide_texts(slide: Any, seen: Counter[str]) -> Iterator[str]:

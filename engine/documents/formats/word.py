@@ -6,16 +6,14 @@ neither outline levels nor the numbers of clauses.
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Any
-from zipfile import ZipFile
 
 from engine.documents.document import Document
-from engine.documents.formats.archive import open_archive, read_member
 from engine.documents.formats.equations import EQUATION, linear
 from engine.documents.formats.metadata import date_of, tags_of
+from engine.documents.formats.office import DRAWING, OFFICE, nearest, notes_on, repacked
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import unified
 from engine.documents.formats.running_lines import PAGE_NUMBER
@@ -24,8 +22,6 @@ from engine.documents.formats.word_numbers import WORD, Numbering, Place, attrib
 from engine.errors import DocumentError
 from engine.wording import reason_of
 
-OFFICE = "http://schemas.openxmlformats.org"
-DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
 RELATION = f"{{{OFFICE}/officeDocument/2006/relationships}}id"
 CHECK_BOX = "{http://schemas.microsoft.com/office/word/2010/wordml}checkbox"
 PARAGRAPH, TABLE, ROW, CELL, RUN = (f"{WORD}{name}" for name in ("p", "tbl", "tr", "tc", "r"))
@@ -38,22 +34,16 @@ MARKS = {
     f"{WORD}noBreakHyphen": "-",
 }
 NOTES = {f"{WORD}footnoteReference": "footnotes", f"{WORD}endnoteReference": "endnotes"}
-COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment")  # in notes
 PICTURES = {f"{WORD}drawing", f"{WORD}pict", f"{WORD}object"}
-# A book of 1000 pages has some 30,000 paragraphs and a million tags; python-docx takes seconds for them.
-MAX_PARAGRAPHS, MAX_TAGS, MAX_STYLES = 300_000, 3_000_000, 10_000
+# A book of 1000 pages has some 30,000 paragraphs; python-docx takes seconds for them.
+MAX_PARAGRAPHS, MAX_STYLES = 300_000, 10_000
 # Deleted text, and copies of text boxes for old versions of Word.
 UNSEEN = (
     f"{WORD}del",
     f"{WORD}moveFrom",
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
 )
-# Files of other types and of the strict standard differ in these names alone.
-SAME = (
-    (b"http://purl.oclc.org/ooxml/wordprocessingml/main", f"{OFFICE}/wordprocessingml/2006/main".encode()),
-    (b"http://purl.oclc.org/ooxml/drawingml/main", f"{OFFICE}/drawingml/2006/main".encode()),
-    (b"http://purl.oclc.org/ooxml/officeDocument/", f"{OFFICE}/officeDocument/2006/".encode()),
-)
+# Templates, and files with macros, differ in this name.
 DOCUMENT_TYPE = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
 OTHER_TYPES = re.compile(
     rb"application/vnd\.(?:ms-word\.(?:document|template)\.macroEnabled(?:Template)?\.main"
@@ -97,7 +87,10 @@ def read_docx(name: str, content: bytes) -> Document:
     """
     import docx
 
-    plain = repacked(name, content)
+    def usual(path: str, member: bytes) -> bytes:
+        return OTHER_TYPES.sub(DOCUMENT_TYPE, member) if path == "[Content_Types].xml" else member
+
+    plain = repacked(name, content, usual)
     try:
         document = docx.Document(plain)
         body = document.element.body
@@ -133,45 +126,6 @@ def read_docx(name: str, content: bytes) -> Document:
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
     return Document(name, text, one_line(unified(title)), sections, day, tags, notes_on(reading.seen))
-
-
-def notes_on(seen: Counter[str]) -> tuple[str, ...]:
-    """Return what was left out of an Office file, by its kind and number."""
-    hidden = ["hidden text was left out"] * (seen["hidden"] > 0)
-    counted = ((kind, seen[kind]) for kind in COUNTED)
-    notes = (f"{n} {kind}{'s' * (n > 1)} {'was' if n == 1 else 'were'} left out" for kind, n in counted if n)
-    return (*hidden, *notes)
-
-
-def repacked(
-    name: str,
-    content: bytes,
-    change: Callable[[str, bytes], bytes] = lambda path, member: member,
-    most_tags: int = MAX_TAGS,
-) -> BytesIO:
-    """Return an Office file with its members unpacked within limits, which the libraries do not check.
-
-    ``change`` makes of the path and content of a member what is read.
-    """
-    plain, n_tags = BytesIO(), 0
-    with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
-        for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names
-            if not info.filename.endswith("/"):
-                try:
-                    member = read_member(archive, info)
-                except DocumentError as error:
-                    raise DocumentError(f"{name}/{error}") from error
-                if info.filename.endswith((".xml", ".rels")):
-                    for strict, usual in SAME:
-                        member = member.replace(strict, usual)
-                    member = change(info.filename, member)
-                    n_tags += member.count(b"<")
-                if info.filename == "[Content_Types].xml":
-                    member = OTHER_TYPES.sub(DOCUMENT_TYPE, member)
-                copy.writestr(info.filename, member)
-                if n_tags > most_tags:
-                    raise DocumentError(f"{name} has over {most_tags} tags, the most that are read: split it")
-    return plain
 
 
 def related(part: Any, kind: str) -> Any:
@@ -334,18 +288,6 @@ def table_rows(table: Any, reading: Reading) -> Iterator[Block]:
             shown = list(cells.values())[: None if n_written > 1 else 1]  # a head over the whole table
             yield Block(" | ".join(shown), 0, gap)
             gap = "\n"
-
-
-def nearest(element: Any, *tags: str) -> Iterator[Any]:
-    """Yield the outermost elements with these tags below an element.
-
-    The recursion is limited since libxml2 refuses files nested deeper than 256.
-    """
-    for child in element:
-        if child.tag in tags:
-            yield child
-        else:
-            yield from nearest(child, *tags)
 
 
 def paragraph_text(paragraph: Any, reading: Reading) -> str:

@@ -1,0 +1,70 @@
+"""What files of Office have in common: archives of XML, and what of them is not read."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import Any
+from zipfile import ZipFile
+
+from engine.documents.formats.archive import open_archive, read_member
+from engine.errors import DocumentError
+
+OFFICE = "http://schemas.openxmlformats.org"
+DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
+COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment")  # in notes
+MAX_TAGS = 3_000_000  # a book of 1000 pages has a million; the libraries take seconds for them
+# Files of the strict standard differ in these names alone.
+SAME = (
+    (b"http://purl.oclc.org/ooxml/wordprocessingml/main", f"{OFFICE}/wordprocessingml/2006/main".encode()),
+    (b"http://purl.oclc.org/ooxml/drawingml/main", f"{OFFICE}/drawingml/2006/main".encode()),
+    (b"http://purl.oclc.org/ooxml/officeDocument/", f"{OFFICE}/officeDocument/2006/".encode()),
+)
+
+
+def notes_on(seen: Counter[str]) -> tuple[str, ...]:
+    """Return what was left out of an Office file, by its kind and number."""
+    hidden = ["hidden text was left out"] * (seen["hidden"] > 0)
+    counted = ((kind, seen[kind]) for kind in COUNTED)
+    notes = (f"{n} {kind}{'s' * (n > 1)} {'was' if n == 1 else 'were'} left out" for kind, n in counted if n)
+    return (*hidden, *notes)
+
+
+def repacked(
+    name: str,
+    content: bytes,
+    change: Callable[[str, bytes], bytes] = lambda path, member: member,
+    most_tags: int = MAX_TAGS,
+) -> BytesIO:
+    """Return an Office file with its members unpacked within limits, which the libraries do not check.
+
+    ``change`` makes of the path and content of a member what is read.
+    """
+    plain, n_tags = BytesIO(), 0
+    with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
+        for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names
+            if not info.filename.endswith("/"):
+                try:
+                    member = read_member(archive, info)
+                except DocumentError as error:
+                    raise DocumentError(f"{name}/{error}") from error
+                if info.filename.endswith((".xml", ".rels")):
+                    for strict, usual in SAME:
+                        member = member.replace(strict, usual)
+                    member = change(info.filename, member)
+                    n_tags += member.count(b"<")
+                copy.writestr(info.filename, member)
+                if n_tags > most_tags:
+                    raise DocumentError(f"{name} has over {most_tags} tags, the most that are read: split it")
+    return plain
+
+
+def nearest(element: Any, *tags: str) -> Iterator[Any]:
+    """Yield the outermost elements with these tags below an element.
+
+    The recursion is limited since libxml2 refuses files nested deeper than 256.
+    """
+    for child in element:
+        if child.tag in tags:
+            yield child
+        else:
+            yield from nearest(child, *tags)
