@@ -30,17 +30,23 @@ def whole_answer(finish_reason="stop"):
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Sends `events` one by one, `pause` seconds apart; `hung_up` is set where the client does first."""
+    """Sends `events` one by one, `pause` seconds apart; `hung_up` is set where the client does first.
+
+    ``refused`` has the status and the body for each setting, or ``system``, that it takes none of.
+    """
 
     daemon_threads = True
 
-    def __init__(self, events=None, pause=0.0, key=None, models=("mason", "miller"), content_type=None):
+    def __init__(
+        self, events=None, pause=0.0, key=None, models=("mason", "miller"), content_type=None, refused=()
+    ):
         super().__init__(("127.0.0.1", 0), Handler)
         self.events = whole_answer() if events is None else events
         self.pause = pause
         self.key = key
         self.models = models
         self.content_type = content_type
+        self.refused = dict(refused)
         self.requests = []
         self.hung_up = threading.Event()
 
@@ -77,6 +83,10 @@ class Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/chat/completions" or body["model"] not in self.server.models:
             self.reply({"error": {"message": f"model {body['model']!r} not found"}}, 404)
             return
+        for setting, (status, reply) in self.server.refused.items():
+            if setting in body or setting in [message["role"] for message in body["messages"]]:
+                self.reply(reply, status)
+                return
         self.send_response(200)
         self.send_header("Content-Type", self.server.content_type or "text/event-stream")
         self.end_headers()

@@ -16,6 +16,7 @@ NO_TEXT = {
     "length": "(no word within the longest answer allowed)",
     "stopped": "(stopped before the first word)",
     "content_filter": "(the server's content filter let no word through)",
+    "unfinished": "(the server ended its answer before the first word)",
 }
 
 THOUGHT_ONLY = {
@@ -23,6 +24,7 @@ THOUGHT_ONLY = {
     "length": "(the model was still thinking at the longest thought allowed, and wrote no answer)",
     "stopped": "(stopped while the model was thinking)",
     "content_filter": "(the server's content filter ended the model's thought)",
+    "unfinished": "(the server ended its answer within the model's thought)",
 }
 
 

@@ -15,7 +15,7 @@ from engine.retrieval.relevance import NullScores
 
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
-AnswerEnd = FinishReason | Literal["content_filter", "stopped"]
+AnswerEnd = FinishReason | Literal["content_filter", "unfinished", "stopped"]
 
 # Quoted sentences, and those that the model reads.
 N_QUOTES, N_READ = 2, 3
@@ -119,7 +119,7 @@ class Written:
     """A text that a model wrote, and the thought within ``<think>`` before it, which no check uses."""
 
     text: str
-    finish_reason: AnswerEnd  # "content_filter": a server left out the rest
+    finish_reason: AnswerEnd  # a server: "content_filter" left out the rest, "unfinished" gave no reason
     model: str
     server: str | None  # its address, None for the built-in decoder
     prompt: Prompt

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # 32 vectors of 8192 numbers take some 6 MB.
 MAX_BYTES = 16 * 1024**2
+END_MARK = b"[DONE]"  # OpenAI's, behind the last event of a stream
+N_LAST = 64  # bytes at the end of an answer that are kept to find it
 
 
 def bounded_client(timeout: "Timeout") -> "AsyncClient":
@@ -39,11 +41,12 @@ async def bound(response: "Response") -> None:
         """The bytes of a response, up to `MAX_BYTES`."""
 
         def __init__(self, stream: Any) -> None:
-            self.stream, self.n_bytes = stream, 0
+            self.stream, self.n_bytes, self.last = stream, 0, b""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for piece in self.stream:
                 self.n_bytes += len(piece)
+                self.last = (self.last + piece)[-N_LAST:]
                 if self.n_bytes > MAX_BYTES:
                     raise ModelUnavailableError(
                         f"the server's answer has over {MAX_BYTES // 1024**2} MB, the most that is read: "
@@ -55,3 +58,8 @@ async def bound(response: "Response") -> None:
             await self.stream.aclose()
 
     response.stream = BoundedStream(response.stream)
+
+
+def has_end_mark(response: "Response") -> bool:
+    """Whether a bounded stream ended with OpenAI's mark of the end, which the client takes out."""
+    return END_MARK in response.stream.last  # type: ignore[union-attr]

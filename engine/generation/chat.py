@@ -41,6 +41,7 @@ def render_chat(
 
     The environment is that of transformers, sandboxed, and in a process with limits on time and memory.
     Models that may think before they answer (Qwen3, SmolLM3) do so with ``think``, their ``enable_thinking``.
+    Of the `forms_of` the messages, the first is taken that the template shows completely.
     """
     for number, message in enumerate(messages):
         if not isinstance(message.get("role"), str) or not isinstance(message.get("content"), str):
@@ -49,18 +50,20 @@ def render_chat(
     contents = [message["content"] for message in messages]
     # Marks in place of the contents show what the template puts between them.
     marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
-    chats = [
-        [{**message, "content": content} for message, content in zip(messages, filled, strict=True)]
-        for filled in (contents, marks)
-    ]
-    tokens = {"bos_token": bos_token, "eos_token": eos_token}
-    request = {"template": template, "chats": chats, "tokens": tokens, "think": think}
+    request = {
+        "template": template,
+        "forms": [*zip(forms_of(messages, contents), forms_of(messages, marks), strict=True)],
+        "marks": [marks[number] for number in needed(messages)],
+        "tokens": {"bos_token": bos_token, "eos_token": eos_token},
+        "think": think,
+    }
     replied = ask(RENDERER, json.dumps(request).encode(), LIMITS)
     answer: dict[str, Any] = {"broken": f"it takes over {LIMITS}"} if replied is None else json.loads(replied)
     if "refused" in answer:
         roles = ", ".join(message["role"] for message in messages)
         raise InputError(
-            f"the model's chat template refuses messages of {roles}: {answer['refused']}: give them so"
+            f"the model's chat template refuses messages of {roles}: {answer['refused']}: give them so, or "
+            "choose another model"
         )
     if "broken" in answer:
         raise ModelFileError(
@@ -69,6 +72,36 @@ def render_chat(
     text, skeleton = answer["texts"]
     spans = content_spans(text, contents, skeleton)
     return RenderedChat(text, tuple(spans.values()), len(contents) - 1 in spans)
+
+
+def forms_of(messages: Sequence[Message], contents: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Return the forms in which a template may take messages with these contents, the usual one first.
+
+    Some take no system message, so its text stands in front of the first question; some take a content as a
+    list of parts.
+    """
+    chat = [{**message, "content": content} for message, content in zip(messages, contents, strict=True)]
+    chats = [chat, joined] if (joined := without_system(chat)) != chat else [chat]
+    return chats + [
+        [{**message, "content": [{"type": "text", "text": message["content"]}]} for message in each]
+        for each in chats
+    ]
+
+
+def without_system(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return messages with the system's text in front of the question behind it."""
+    if [message["role"] for message in messages[:2]] != ["system", "user"]:
+        return [dict(message) for message in messages]
+    system, question, *others = messages
+    content = f"{system['content']}\n\n{question['content']}"
+    return [{**question, "content": content}, *map(dict, others)]
+
+
+def needed(messages: Sequence[Message]) -> set[int]:
+    """Return the numbers of the messages that a prompt must not lack: the system's and the last one."""
+    return {number for number, message in enumerate(messages) if message["role"] == "system"} | (
+        {len(messages) - 1} if messages else set()
+    )
 
 
 def content_spans(text: str, contents: Sequence[str], skeleton: str) -> dict[int, tuple[int, int]]:

@@ -6,6 +6,7 @@ nothing of the engine, which would take longer than a template.
 """
 
 import json
+import re
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -16,6 +17,9 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_CHARACTERS = 20_000_000
+# A list of parts that a template shows as Python or JSON writes it.
+LISTED = re.compile(r"\[\{['\"]type['\"]: ")
+Chat = list[dict[str, Any]]
 
 
 class Refusal(Exception):
@@ -49,22 +53,44 @@ def template_environment() -> ImmutableSandboxedEnvironment:
 
 
 def rendered(
-    template: str, chats: list[list[dict[str, str]]], tokens: dict[str, str], think: bool
+    template: str, forms: list[list[Chat]], marks: list[str], tokens: dict[str, str], think: bool
 ) -> dict[str, Any]:
-    """Render several chats: ``{"texts": …}``, or the reason why not as ``refused`` or ``broken``."""
+    """Render the first form of a chat that shows all ``marks``, else the one that shows the most.
+
+    A form is the chat and the same with marks as contents. Returns ``{"texts": …}`` of both, or the
+    reason why not as ``refused`` or ``broken``.
+    """
+    best: dict[str, Any] = {}
+    most = -1
     try:
         program = template_environment().from_string(template)
-        given = {"tools": None, "documents": None, "add_generation_prompt": True, "enable_thinking": think}
-        texts = [program.render(messages=chat, **given, **tokens) for chat in chats]
-    except Refusal as refusal:
-        return {"refused": str(refusal)[:200]}
     except Exception as error:  # of any kind: a template is a program of its own
-        return {"broken": (str(error) or type(error).__name__)[:200]}
-    if sum(map(len, texts)) > MAX_CHARACTERS:
-        return {"broken": f"it makes over {MAX_CHARACTERS // 10**6} million characters"}
-    return {"texts": texts}
+        return broken(error)
+    given = {"tools": None, "documents": None, "add_generation_prompt": True, "enable_thinking": think}
+    for form in forms:
+        try:
+            texts = [program.render(messages=chat, **given, **tokens) for chat in form]
+        except Refusal as refusal:
+            best = best or {"refused": str(refusal)[:200]}
+            continue
+        except Exception as error:
+            best = best or broken(error)
+            continue
+        n_shown = sum(mark in texts[1] for mark in marks) if not LISTED.search(texts[1]) else -1
+        if sum(map(len, texts)) > MAX_CHARACTERS:
+            return {"broken": f"it makes over {MAX_CHARACTERS // 10**6} million characters"}
+        if n_shown > most and (best.keys() <= {"texts"} or n_shown == len(marks)):
+            best, most = {"texts": texts}, n_shown
+        if most == len(marks):
+            break
+    return best
+
+
+def broken(error: Exception) -> dict[str, str]:
+    """Return why a template cannot be rendered."""
+    return {"broken": (str(error) or type(error).__name__)[:200]}
 
 
 def answer(request: bytes) -> bytes:
-    """Render the chats of a request, JSON to JSON."""
+    """Render the chat of a request, JSON to JSON."""
     return json.dumps(rendered(**json.loads(request))).encode()

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from engine.errors import UNREADABLE, InputError, ModelUnavailableError
-from engine.generation.bounded_response import bounded_client
+from engine.generation.bounded_response import bounded_client, has_end_mark
 from engine.generation.chat import Message
 from engine.generation.generated_token import FinishReason
+from engine.generation.refused_settings import start_stream
 from engine.generation.sampling import GREEDY, Sampling, server_settings
 
 if TYPE_CHECKING:
+    from httpx2 import Request
     from openai import APIStatusError, AsyncOpenAI
+    from openai.types.chat import ChatCompletionChunk
 
 T = TypeVar("T")
 
@@ -37,14 +40,21 @@ ADVICE = {
     404: "choose one of its models, and check the address, which mostly ends in /v1",
     429: "wait a little, then ask again",
 }
-
-
-DeltaEnd = FinishReason | Literal["content_filter"]
+DeltaEnd = FinishReason | Literal["content_filter", "unfinished"]
+DELTA_ENDS: dict[str, DeltaEnd] = {  # by the server's reason; any other is "stop"
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "error": "unfinished",
+}
 
 
 @dataclass(frozen=True)
 class TextDelta:
-    """Some of the answer's text; ``finish_reason`` comes with the last one."""
+    """Some of the answer's text; ``finish_reason`` comes with the last one.
+
+    It is ``unfinished`` where the server ended neither with a reason nor with OpenAI's mark of the end.
+    """
 
     text: str
     finish_reason: DeltaEnd | None
@@ -124,21 +134,24 @@ class Server:
         received: SimpleQueue[TextDelta | None] = SimpleQueue()
 
         async def receive(client: "AsyncOpenAI") -> None:
-            reason = None
+            reason, n_pieces = None, 0
             try:
-                sent = await client.chat.completions.create(model=self.model, stream=True, **request)
+                sent = await start_stream(client, self.url, self.model, request)
                 async with sent as chunks:
                     async for chunk in chunks:
-                        for choice in chunk.choices[:1]:  # the last chunk may have none
+                        for choice in choices_of(chunk, sent.response.request):
                             reason = choice.finish_reason or reason
-                            if choice.delta.content:
-                                received.put(TextDelta(readable(choice.delta.content), None))
-                if reason is None:
+                            if text := text_of(choice.delta):
+                                received.put(TextDelta(text, None))
+                                n_pieces += 1
+                if reason is None and not n_pieces and not has_end_mark(sent.response):
                     raise ModelUnavailableError(
-                        f"{self.url} ended its answer without saying that it is complete: check that the "
-                        "address is that of an OpenAI-compatible server, and ask again"
+                        f"{self.url} ended its answer before the first word: check that the address is that "
+                        "of an OpenAI-compatible server, and ask again"
                     )
-                received.put(TextDelta("", reason if reason in ("length", "content_filter") else "stop"))
+                if reason is None and not has_end_mark(sent.response):
+                    reason = "error"
+                received.put(TextDelta("", DELTA_ENDS.get(reason or "stop", "stop")))
             finally:
                 received.put(None)
 
@@ -173,6 +186,22 @@ class Server:
             max_retries=0,
             http_client=bounded_client(timeout),
         )
+
+
+def choices_of(chunk: "ChatCompletionChunk", request: "Request") -> list[Any]:
+    """Return the first choice of a chunk, none of one that has other news, such as the usage."""
+    if getattr(chunk, "object", None) == "error":  # so vLLM reports an error within a stream
+        from openai import APIError
+
+        raise APIError(str(getattr(chunk, "message", "no reason given")), request, body=None)
+    return [choice for choice in (chunk.choices or [])[:1] if choice.delta is not None]
+
+
+def text_of(delta: Any) -> str:
+    """Return the text of a delta, which may come as a list of parts; empty where there is none."""
+    content = getattr(delta, "content", None) or ""
+    parts = content if isinstance(content, list) else [content]
+    return "".join(readable(part.get("text") or "" if isinstance(part, dict) else part) for part in parts)
 
 
 def readable(text: Any) -> str:
@@ -251,9 +280,8 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
     except APIStatusError as error:
         raise ModelUnavailableError(server_error(server, error, advice)) from error
     except APIError as error:
-        raise ModelUnavailableError(
-            f"{server.url} broke off its answer: {quoted(error.message, server)}"
-        ) from error
+        words = error.body if isinstance(error.body, str) else error.message
+        raise ModelUnavailableError(f"{server.url} broke off its answer: {quoted(words, server)}") from error
     except UNREADABLE as error:
         words = quoted(str(error), server)
         raise ModelUnavailableError(

@@ -53,6 +53,7 @@ ENDS = {
     "length": "Cut at the longest answer allowed; the limit is under Answer in the sidebar.",
     "stopped": "You stopped it here.",
     "content_filter": "The server's content filter ended it here.",
+    "unfinished": "The server ended it here without saying that it is complete.",
 }
 STATUSES = {
     "answered": Status("Answered", ":material/check_circle:", "green"),

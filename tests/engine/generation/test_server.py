@@ -53,6 +53,93 @@ def test_an_answer_cut_by_the_server_says_so():
             assert answer_of(server)[-1].finish_reason == reason
 
 
+@pytest.mark.parametrize(
+    ("events", "ends_by"),
+    [
+        ([event(chunk("Forty ")), event("[DONE]")], "stop"),
+        ([event(chunk("Forty "))], "unfinished"),
+        ([event(chunk("Forty ")), event(chunk(None, "error")), event("[DONE]")], "unfinished"),
+        ([event(chunk("Forty ")), event(chunk(None, "max_tokens"))], "length"),
+        ([event({**chunk(), "choices": None}), event(chunk("Forty ", "eos"))], "stop"),
+        ([b": waiting\n\n", event(chunk([{"type": "text", "text": "Forty "}], "tool_calls"))], "stop"),
+        (
+            [event(chunk("Forty ", "stop")), event({**chunk(), "choices": [], "usage": {"total_tokens": 2}})],
+            "stop",
+        ),
+        ([event(chunk("Forty ", "stop")).replace(b"\n", b"\r\n")], "stop"),
+        (
+            [event({**chunk(), "choices": [{"index": 0, "delta": None}]}), event(chunk("Forty ", "stop"))],
+            "stop",
+        ),
+    ],
+)
+def test_a_stream_ends_as_servers_end_theirs(events, ends_by):
+    with chat_server(events=events) as server:
+        *words, last = answer_of(server)
+    assert [piece.text for piece in words] == ["Forty "]
+    assert last.finish_reason == ends_by
+
+
+def refusal(parameter, words, status=400):
+    return status, {"error": {"message": words, "param": parameter}}
+
+
+@pytest.mark.parametrize(
+    ("refused", "sent"),
+    [
+        (
+            {
+                "max_tokens": refusal("max_tokens", "Unsupported parameter: 'max_tokens' is not supported."),
+                "temperature": refusal(
+                    "temperature", "Unsupported value: only the default (1) is supported."
+                ),
+            },
+            {"messages": MESSAGES, "max_completion_tokens": 256},
+        ),
+        (
+            {"temperature": refusal(None, "`temperature` is deprecated for this model")},
+            {"messages": MESSAGES, "max_tokens": 256},
+        ),
+        (
+            {
+                "max_tokens": (
+                    422,
+                    {"detail": [{"loc": ["body", "max_tokens"], "msg": "Extra inputs are not permitted"}]},
+                )
+            },
+            {"messages": MESSAGES, "max_completion_tokens": 256, "temperature": 0.0},
+        ),
+        (
+            {"system": refusal(None, "Conversation roles must alternate user/assistant/user/...", 500)},
+            {
+                "messages": [{"role": "user", "content": "Be brief.\n\nWho built the tower?"}],
+                "max_tokens": 256,
+                "temperature": 0.0,
+            },
+        ),
+    ],
+)
+def test_what_a_model_refuses_is_left_out_from_then_on(refused, sent):
+    with chat_server(refused=refused) as server:
+        for _ in range(2):
+            assert "".join(piece.text for piece in answer_of(server)) == "".join(WORDS)
+    *tried, first, second = server.requests
+    assert len(tried) == len(refused)
+    assert first == second == {"model": "mason", "stream": True, **sent}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [("temperature", "temperature must be between 0 and 1"), (None, "the model is not supported")],
+)
+def test_a_refusal_of_a_value_is_told_and_not_remembered(parameter, words):
+    with chat_server(refused={"temperature": refusal(parameter, words)}) as server:
+        for _ in range(2):
+            with pytest.raises(ModelUnavailableError, match=words):
+                answer_of(server)
+    assert len(server.requests) == 2
+
+
 def test_half_of_a_surrogate_pair_is_replaced():
     events = [event(chunk("a\ud83d")), *whole_answer()]
     with chat_server(events=events, models=("mason", "\udc00b")) as server:
@@ -60,9 +147,9 @@ def test_half_of_a_surrogate_pair_is_replaced():
         assert Server(server.url).models() == ["mason", "\ufffdb"]
 
 
-@pytest.mark.parametrize("content", [[{"type": "text", "text": "Forty"}], 40, {"text": "Forty"}])
+@pytest.mark.parametrize("content", [[40], 40, [{"type": "text", "text": 40}]])
 def test_an_answer_that_is_no_text_is_refused(content):
-    refused = pytest.raises(ModelUnavailableError, match=f"type {type(content).__name__}")
+    refused = pytest.raises(ModelUnavailableError, match="type int")
     with chat_server(events=[event(chunk(content)), *whole_answer()]) as server, refused:
         answer_of(server)
 
@@ -176,13 +263,19 @@ def test_a_refusal_is_given_in_the_servers_words_with_what_to_do():
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        ([b"<html>Welcome</html>"], "without saying that it is complete"),
-        ([], "without saying that it is complete"),
-        ([event(chunk("Forty "))], "without saying that it is complete"),
+        ([b"<html>Welcome</html>"], "before the first word"),
+        ([], "before the first word"),
         ([event(chunk("Forty ")), event("{broken")], "does not speak as OpenAI's servers do"),
         ([event('"words"')], "does not speak as OpenAI's servers do"),
-        ([event({"choices": None})], "does not speak as OpenAI's servers do"),
-        ([event({"error": {"message": "out of memory"}})], "broke off its answer: out of memory"),
+        ([event({"choices": None})], "before the first word"),
+        *(
+            ([event(chunk("Forty ")), event(error)], "broke off its answer: out of memory")
+            for error in (
+                {"error": {"message": "out of memory"}},
+                {"error": "out of memory"},
+                {"object": "error", "message": "out of memory", "code": 500},
+            )
+        ),
     ],
 )
 def test_what_is_no_stream_of_a_chat_completion_is_refused(events, reason):
