@@ -9,8 +9,9 @@ import ctypes
 import math
 import re
 import time
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,12 +44,21 @@ LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that ar
 FEW = 200  # characters, a typed head on a scan
 SHARED = 0.3  # of the height of two letters in one line
 FIELD_HEIGHT = 12  # of letters in a field
-NO_GAP = 0.08  # times that height
+NO_GAP, NO_LEVEL_GAP = 0.08, 0.045  # times the height of letters, of different sizes and of one
 CELL = 0.9  # times the height of letters: a gap between two cells
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
 DATE = re.compile(r"D?:?(\d{4})-?(\d\d)?-?(\d\d)?")
-HYPHENS = ("\x02", "\ufffe", "\u00ad")  # as PDFium writes hyphens at the ends of lines
+HYPHENS = dict.fromkeys((0x02, 0xAD), "-")  # as PDFium writes hyphens at the ends of lines
+UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
+BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
+FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
+ACCENTS = {  # and the characters that combine with a letter
+    "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
+    "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
+}  # fmt: skip
+APART = re.compile(f"[{''.join(ACCENTS)}]|{FROM_RIGHT.pattern}")  # letters that are read one by one
+LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 PASSWORD, SECURITY = 4, 5  # errors of PDFium
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp"}
@@ -279,18 +289,16 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
     """Yield the direction and the segments of a page's characters; those without a character are counted."""
     import pypdfium2.raw as pdfium
 
-    box = pdfium.FS_RECTF()
+    characters = text.raw
     letters: list[str] = []
-    n_unmapped, turns, now, blank = 0, 0, 0, ""
-    is_unknown = False
+    n_unmapped, turns = 0, 0
     left = bottom = right = top = 0.0
-    is_generated = False  # the last blank, by PDFium
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
 
     def segment() -> tuple[int, Segment] | None:
         nonlocal n_unmapped
-        written = "".join(letters)
-        is_unmapped = n_unmapped > UNMAPPED * len(letters)
+        written = "".join(letters).translate(HYPHENS)
+        is_unmapped = n_unmapped > UNMAPPED * len(written)
         if is_unmapped and looks_like_words(written):
             page.n_guessed += 1
             is_unmapped = False
@@ -301,48 +309,109 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
             return None
         return turns, Segment(written, left, bottom, right, top)
 
-    for number in range(text.count_chars()):
-        sign = chr(pdfium.FPDFText_GetUnicode(text, number))
-        if sign.isspace() or sign == "\0":
-            if sign in "\r\n" and letters and (found := segment()):
-                yield found
-            blank = " "
-            is_generated = pdfium.FPDFText_IsGenerated(text, number) == 1
-            continue
-        pdfium.FPDFText_GetLooseCharBox(text, number, box)
-        is_first = bool(blank) or not letters
-        if is_first:  # of a word: direction and font seldom change within one
-            angle = pdfium.FPDFText_GetCharAngle(text, number)
-            now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
-            is_unknown = pdfium.FPDFText_HasUnicodeMapError(text, number) == 1
-        edges = turned((box.left, box.bottom, box.right, box.top), now)
-        height = max(edges[3] - edges[1], 1.0)
-        if letters:
-            gap = max(edges[0] - right, left - edges[2])
-            if is_generated and gap < NO_GAP * height:  # before a letter of another size
-                blank = ""
-            shared = min(edges[3], before[3]) - max(edges[1], before[1])
-            is_apart = (
-                now != turns or shared < SHARED * min(height, before[3] - before[1]) or gap > CELL * height
-            )
-            if is_apart and (found := segment()):
-                yield found
-        if not letters:
-            turns, (left, bottom, right, top), blank = now, edges, ""
-            was_raised = False
-        elif is_raised(edges, before) and (sign.isdigit() or sign in "+-−") and not blank:
-            letters.append("^" * (not was_raised))
-            was_raised = True
-        else:
-            was_raised = False
-        letters += blank + ("-" if sign in HYPHENS else sign)
-        before = before if was_raised else edges
-        n_unmapped += is_unknown
-        left, bottom = min(left, edges[0]), min(bottom, edges[1])
-        right, top = max(right, edges[2]), max(top, edges[3])
-        blank = ""
-    if letters and (found := segment()):
-        yield found
+    for found in BLANK_AND_WORD.finditer(all_characters(text)):
+        blank, first = found[1], found.start(2)
+        if letters and ("\r" in blank or "\n" in blank) and (whole := segment()):
+            yield whole
+        # Direction and font seldom change within a word.
+        angle = pdfium.FPDFText_GetCharAngle(characters, first)
+        now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+        is_unknown = pdfium.FPDFText_HasUnicodeMapError(characters, first) == 1
+        for written, edges in parts_of_word(characters, first, found[2], now):
+            height = max(edges[3] - edges[1], 1.0)
+            if letters:
+                gap = max(edges[0] - right, left - edges[2])
+                least_gap = NO_LEVEL_GAP if are_level(edges, before) else NO_GAP
+                is_close = blank and gap < least_gap * height and not FROM_RIGHT.search(letters[-1])
+                if is_close and pdfium.FPDFText_IsGenerated(characters, first - 1) == 1:
+                    blank = ""  # before a letter of another size, or within a word of slanted letters
+                shared = min(edges[3], before[3]) - max(edges[1], before[1])
+                is_off = shared < SHARED * min(height, before[3] - before[1])
+                if (now != turns or is_off or gap > CELL * height) and (whole := segment()):
+                    yield whole
+            if not letters:
+                turns, (left, bottom, right, top), blank = now, edges, ""
+                was_raised = False
+            elif is_raised(edges, before) and (written.isdigit() or written in "+-−") and not blank:
+                letters.append("^" * (not was_raised))
+                was_raised = True
+            else:
+                was_raised = False
+            letters.append(" " + written if blank else written)
+            before = before if was_raised else edges
+            n_unmapped += is_unknown * len(written)
+            left, bottom = min(left, edges[0]), min(bottom, edges[1])
+            right, top = max(right, edges[2]), max(top, edges[3])
+            blank = ""
+    if letters and (whole := segment()):
+        yield whole
+
+
+def all_characters(text: Any) -> str:
+    """Return the characters of a page at the places by which PDFium counts them."""
+    n_characters = text.count_chars()
+    written: str = text.get_text_range(0, n_characters) if n_characters else ""
+    if len(written) != n_characters:  # it leaves out codes without a character
+        written = UNKNOWN * n_characters
+    return re.sub(UNKNOWN, lambda found: character_at(text.raw, found.start()), written)
+
+
+def character_at(characters: Any, place: int) -> str:
+    """Return a character; U+FFFD where a glyph has none."""
+    import pypdfium2.raw as pdfium
+
+    code = pdfium.FPDFText_GetUnicode(characters, place)
+    if code or pdfium.FPDFText_IsGenerated(characters, place) == 1:
+        return chr(code)
+    edges = [ctypes.c_double() for _ in range(4)]
+    pdfium.FPDFText_GetCharBox(characters, place, *edges)
+    left, right, bottom, top = (edge.value for edge in edges)
+    return "\ufffd" if right > left and top > bottom else " "
+
+
+def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterator[tuple[str, Box]]:
+    """Yield a word with the box around it, or each letter of it where some are raised, as powers are."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+
+    def box_of(place: int) -> Box:
+        pdfium.FPDFText_GetLooseCharBox(characters, first + place, box)
+        return turned((box.left, box.bottom, box.right, box.top), turns)
+
+    places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
+    first_edges, *others = edges = [box_of(place) for place in sorted(places)]
+    lefts, bottoms, rights, tops = zip(*edges, strict=True)
+    left, right = min(lefts), max(rights)
+    is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
+    is_whole = is_narrow and not APART.search(word)
+    if is_whole and all(are_level(first_edges, each) for each in others):
+        yield word, (left, min(bottoms), right, max(tops))
+    else:
+        yield from with_accents((letter, box_of(place)) for place, letter in enumerate(word))
+
+
+def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:
+    """Yield letters, those over or under which TeX has set an accent as one character: ``ü`` for ``¨u``."""
+    last: tuple[str, Box] | None = None
+    for letter, box in letters:
+        if last is not None:
+            accent, base = (last[0], letter) if last[0] in ACCENTS else (letter, last[0])
+            middle = (box[0] + box[2]) / 2 if accent == letter else (last[1][0] + last[1][2]) / 2
+            around = last[1] if accent == letter else box
+            whole = unicodedata.normalize("NFC", base + ACCENTS.get(accent, "\0"))
+            if len(whole) == 1 and around[0] < middle < around[2]:
+                last = whole, around
+                continue
+            yield last
+        last = letter, box
+    if last is not None:
+        yield last
+
+
+def are_level(box: Box, other: Box) -> bool:
+    """Whether two letters are of the same size and stand on the same line."""
+    return abs(box[1] - other[1]) + abs(box[3] - other[3]) < LEVEL * (box[3] - box[1])
 
 
 def is_raised(box: Box, before: Box) -> bool:
