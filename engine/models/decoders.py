@@ -47,6 +47,7 @@ def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[Deco
     With ``compiled``, matrices keep the file's quantization if the compiled operations support the model.
     Its cache will have ``kv_bits`` bits a number.
     """
+    check_type(file)
     family = file_module(file["general.architecture"], file.path)
     config = family.read_gguf_config(file)
     packed = compiled and has_compiled_ops(config)
@@ -125,6 +126,22 @@ NOT_READ = {
     "gemma3n": "Gemma 3n, with several streams of hidden states",
     "phi3small": "Phi-3-small, with sparse attention",
 }
+
+
+# GGUF files beside those of models, by their general.type, and what to give.
+OTHER_TYPES = {
+    "adapter": "an adapter (LoRA), which changes another model: merge it into that one by llama.cpp's "
+    "llama-export-lora, and give the result",
+    "mmproj": "the part of a model that reads pictures or sound: give the file of the language model itself",
+    "imatrix": "a table of statistics for quantising a model: give the file of the model itself",
+}
+
+
+def check_type(file: GGUF) -> None:
+    """Raise `ModelFileError` for a GGUF file that holds no model of its own."""
+    kind = "mmproj" if file.get("general.architecture") == "clip" else file.get("general.type")
+    if isinstance(kind, str) and kind in OTHER_TYPES:
+        raise ModelFileError(f"{file.path} is {OTHER_TYPES[kind]}")
 
 
 def file_module(architecture: object, path: Path) -> ModuleType:

@@ -109,6 +109,9 @@ def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
     def model_card(name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": started, "owned_by": "glassbox", **models[name]}
 
+    @router.head("/health", include_in_schema=False)
+    @router.head("/health/live", include_in_schema=False)
+    @router.head("/health/ready", include_in_schema=False)
     @router.get("/health")
     @router.get("/health/live")
     @router.get("/health/ready")
@@ -268,7 +271,11 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
         return json_response(error_content(500, FAILED), 500)  # Starlette raises it again: `Guard` logs it
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not kind.endswith("+json"):
+            why = f"the body is {kind or 'of no type'!r:.80}: send it as Content-Type: application/json"
+            return json_response(error_content(415, why), 415)
         first = error.errors()[0]
         places = [str(place) for place in first["loc"][1:]]
         name = places[0] if places else None

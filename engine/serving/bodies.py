@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -17,9 +17,17 @@ FORMS = {
 
 
 class Body(BaseModel):
-    """The body of a request."""
+    """The body of a request; a field that is null is one that is not given."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_nulls(cls, content: Any) -> Any:
+        """Leave out the fields that are null."""
+        if not isinstance(content, dict):
+            return content
+        return {name: value for name, value in content.items() if value is not None}
 
 
 class EmbeddingBody(Body):

@@ -35,9 +35,12 @@ class Reading:
 def read_texts(
     texts: Sequence[str], served: Served, truncate: bool | None, field: str, prompt: str = ""
 ) -> Reading:
-    """Tokenize texts behind a prompt, for a request that says whether to ``truncate`` them."""
+    """Tokenize texts behind a prompt, for a request that says whether to ``truncate`` them.
+
+    A document to be scored may be empty, as one of many may be that a client did not look at.
+    """
     for number, text in enumerate(texts):
-        if not text:
+        if not text and field != "documents":
             raise RequestError(400, f"{field}: text {number} is empty: leave it out", field)
     ids = served.encoder.tokenizer.ids_batch([prompt + text for text in texts])
     return read_ids(ids, served, truncate, field)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelFileError
+from engine.weights.gguf_parts import check_parts, is_part, part_paths
 from engine.weights.stored import FLOATS, StoredTensor, block_size, held_bytes, kind_name
 from engine.weights.tensors import file_size, shortened
 
@@ -62,24 +63,21 @@ class TensorPlace:
 
 
 class GGUF:
-    """A .gguf file: metadata by key, tensors read on demand."""
+    """A .gguf file: metadata by key, tensors read on demand.
+
+    Of a model in several parts, any of them stands for all; the others lie beside it.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            size = file_size(path)
-            with path.open("rb") as file:
-                content = file.read(MAX_HEADER)
-            self._metadata, self._places = read_header(memoryview(content))
-            check_places(self._places, size)
-        except (OSError, ValueError, KeyError, IndexError, struct.error, MemoryError) as error:
-            is_meant = path.suffix.lower() == ".gguf"
-            then = (
-                "download it again" if is_meant else "give one, or the folder of config.json and safetensors"
-            )
-            raise ModelFileError(
-                f"{path} is not a complete GGUF file ({shortened(error)}): {then}"
-            ) from error
+        content = read_file(path)
+        parts = {path: content}
+        if is_part(content[0]):
+            paths = part_paths(path, content[0])
+            parts = {part: content if part == path else read_file(part) for part in paths}
+            check_parts(parts)
+        self.path, (self._metadata, _) = next(iter(parts.items()))
+        self._places = {name: place for _, places in parts.values() for name, place in places.items()}
+        self._parts = {name: part for part, (_, places) in parts.items() for name in places}
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a metadata value, or ``default``."""
@@ -105,14 +103,14 @@ class GGUF:
         """Return a tensor in its stored type."""
         if name not in self._places:
             raise ModelFileError(f"{self.path} has no tensor {name!r}: download it again")
-        place = self._places[name]
+        place, path = self._places[name], self._parts[name]
         data = np.empty(place.n_bytes, np.uint8)
-        with self.path.open("rb") as file:
+        with path.open("rb") as file:
             file.seek(place.start)
             n_read = file.readinto(data.data)
         if n_read < place.n_bytes:  # it has become shorter since it was opened
             raise ModelFileError(
-                f"{self.path} is not a complete GGUF file (it ends within tensor {name!r}): download it again"
+                f"{path} is not a complete GGUF file (it ends within tensor {name!r}): download it again"
             )
         if place.kind in FLOATS:
             return StoredTensor(place.kind, data.view(FLOATS[place.kind]).reshape(place.shape))
@@ -122,6 +120,21 @@ class GGUF:
     def held_bytes(self) -> int:
         """Bytes of all tensors in memory, in the types they are held in."""
         return round(sum(place.n_numbers * held_bytes(place.kind) for place in self._places.values()))
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, TensorPlace]]:
+    """Read the metadata of a .gguf file and the places of its tensors."""
+    try:
+        size = file_size(path)
+        with path.open("rb") as file:
+            content = file.read(MAX_HEADER)
+        metadata, places = read_header(memoryview(content))
+        check_places(places, size)
+    except (OSError, ValueError, KeyError, IndexError, struct.error, MemoryError) as error:
+        is_meant = path.suffix.lower() == ".gguf"
+        then = "download it again" if is_meant else "give one, or the folder of config.json and safetensors"
+        raise ModelFileError(f"{path} is not a complete GGUF file ({shortened(error)}): {then}") from error
+    return metadata, places
 
 
 class Header:

@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import httpx
 import numpy as np
 import openai
 import pytest
@@ -182,7 +183,9 @@ def test_a_body_that_tells_no_length_or_is_no_json_object_is_refused(small, serv
         error_of(response)
     plain = {"Content-Type": "text/plain"}  # as a web page can send it without being asked
     body = b'{"model": "all-MiniLM-L6-v2", "input": "a"}'
-    assert server.post("/v1/embeddings", content=body, headers=plain).status_code == 400
+    refused = server.post("/v1/embeddings", content=body, headers=plain)
+    assert refused.status_code == 415
+    assert "'text/plain': send it as Content-Type: application/json" in error_of(refused)["message"]
 
 
 def test_more_requests_than_the_limit_are_asked_to_come_again(served):
@@ -259,6 +262,27 @@ def test_without_a_cross_encoder_documents_are_ordered_by_maxsim(server, encoder
     assert answer["results"][0]["document"] == {"text": "Tea that is green."}
     for each in answer["results"]:
         assert each["relevance_score"] == pytest.approx(expected[each["index"]], abs=1e-5)
+
+
+def test_a_field_that_is_null_is_one_that_is_not_given(server):
+    body = {"model": MODEL, "input": "a"}
+    nulls = dict.fromkeys(("encoding_format", "dimensions", "user", "truncate", "prompt_name"))
+    assert server.post("/v1/embeddings", body | nulls).json() == server.post("/v1/embeddings", body).json()
+    body = {"query": "a", "documents": ["b", "c"]}
+    nulls = dict.fromkeys(("model", "top_n", "return_documents", "truncate"))
+    assert server.post("/rerank", body | nulls).json() == server.post("/rerank", body).json()
+    response = server.post("/v1/embeddings", {"model": None, "input": "a"})
+    assert error_of(response)["message"] == "model: field required"
+
+
+def test_an_empty_document_is_scored_beside_the_others(server):
+    answer = server.post("/rerank", {"query": "green tea", "documents": ["", "Green tea."]}).json()
+    assert [each["index"] for each in answer["results"]] == [1, 0]
+
+
+def test_health_is_told_to_a_request_for_the_head_alone(server):
+    response = httpx.head(f"{server.url}/health/ready")
+    assert (response.status_code, response.content) == (200, b"")
 
 
 def test_a_cross_encoder_orders_documents(encoder, tmp_path):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ModelFileError
+from engine.generation.decoder import Decoder
 from engine.models.stored_reader import StoredReader
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
@@ -35,9 +36,9 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def write(path, metadata=None, tensors=None):
+def write(path, metadata=None, tensors=None, architecture="llama"):
     """Write a file with the official library; tensors are float32 arrays by (name, type)."""
-    writer = gguf.GGUFWriter(path, "llama")
+    writer = gguf.GGUFWriter(path, architecture)
     for key, value in (metadata or {}).items():
         writer.add_key_value(key, value, gguf.GGUFValueType.get_type(value))
     stored = {}
@@ -162,6 +163,66 @@ def test_a_file_cut_anywhere_is_refused(tmp_path_factory, data):
     path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
     with pytest.raises(ModelFileError):
         GGUF(path).tensor("w")
+
+
+def write_parts(folder, name="m-{:05d}-of-00002.gguf", n_tensors=2, number=1, same=False):
+    """Write a model of two tensors in two files, with the metadata in the first one."""
+    paths = [folder / name.format(part) for part in (1, 2)]
+    for place, path in enumerate(paths):
+        split = {"split.no": place * number, "split.count": 2, "split.tensors.count": n_tensors}
+        tensor = "w0" if same else f"w{place}"
+        words = {"words": ["a"]} if place == 0 else {}
+        write(path, split | words, {(tensor, "F32"): numbers(2, 3, seed=place)})
+    return paths
+
+
+def test_a_model_in_parts_is_read_by_any_of_them(tmp_path):
+    for path in write_parts(tmp_path):
+        file = GGUF(path)
+        assert file["words"] == ["a"]
+        for place in range(2):
+            np.testing.assert_array_equal(file.tensor(f"w{place}").rows, numbers(2, 3, seed=place))
+        assert file.held_bytes == 2 * 6 * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "removed", "reason"),
+    [
+        ({}, 0, r"is part 2 of 2 of a model, .*: put m-00001-of-00002.gguf beside it"),
+        ({}, 1, r"is part 1 of 2 of a model, .*: put m-00002-of-00002.gguf beside it"),
+        ({"name": "m{}.gguf"}, None, "part 1 of 2 of a model, and its name does not tell .*: put all parts"),
+        ({"name": "m-{:05d}-of-00003.gguf"}, None, "part 1 of 2 of a model, and its name does not tell"),
+        ({"number": 0}, None, "m-00002-of-00002.gguf is not part 2 of 2, as its name says"),
+        ({"n_tensors": 5}, None, "have 2 tensors, and the model 5: download all parts again"),
+        ({"same": True}, None, "have 1 tensors, and the model 2"),
+    ],
+)
+def test_parts_of_a_model_that_are_not_all_of_it_are_named(tmp_path, changes, removed, reason):
+    paths = write_parts(tmp_path, **changes)
+    if removed is not None:
+        paths.pop(removed).unlink()
+    with pytest.raises(ModelFileError, match=reason):
+        GGUF(paths[0])
+
+
+@pytest.mark.parametrize("count", [0, -1, 1, 2.5, True, "2", [2, 2]])
+def test_a_number_of_parts_that_is_none_is_of_a_whole_model(tmp_path, count):
+    assert "w" in GGUF(write(tmp_path / "x.gguf", {"split.count": count}, {("w", "F32"): numbers(2, 3)}))
+
+
+@pytest.mark.parametrize(
+    ("architecture", "metadata", "reason"),
+    [
+        ("llama", {"general.type": "adapter"}, r"is an adapter \(LoRA\).*merge it into that one"),
+        ("llama", {"general.type": "mmproj"}, "reads pictures or sound: give the file of the language model"),
+        ("clip", {}, "reads pictures or sound"),
+        ("llama", {"general.type": "imatrix"}, "table of statistics"),
+    ],
+)
+def test_a_file_beside_a_model_is_refused_with_what_to_give(tmp_path, architecture, metadata, reason):
+    path = write(tmp_path / "x.gguf", metadata, {("w", "F32"): numbers(2, 3)}, architecture)
+    with pytest.raises(ModelFileError, match=reason):
+        Decoder.load(path)
 
 
 def test_what_is_not_there_is_said(tmp_path):
