@@ -88,9 +88,20 @@ def shared_encoder() -> Encoder:
     return encoder
 
 
-@st.cache_resource(show_spinner=False, ttl=RETRY_S)
 def load_reader() -> tuple[Reader | None, str]:
-    """Return the reader; where it cannot be loaded None, and the reason, until it is tried again.
+    """Return the session's reader; where it cannot be loaded None, and the reason."""
+    own: Reader | None = st.session_state.get("own_reader")
+    return (own, "") if own else shared_reader()
+
+
+def use_reader(reader: Reader | None) -> None:
+    """Make a reader that was trained in this session the session's, or go back to the shipped one."""
+    st.session_state["own_reader"] = reader
+
+
+@st.cache_resource(show_spinner=False, ttl=RETRY_S)
+def shared_reader() -> tuple[Reader | None, str]:
+    """Return the shipped reader; where it cannot be loaded None, and the reason, until it is tried again.
 
     It has the encoder's embeddings, or those of the default one, downloaded the first time.
     """

@@ -31,7 +31,7 @@ ARROWS = {
     f"retrieval settings tokenizers weights {SHARED}",
     "training": f"documents evaluation layers models retrieval tokenizers weights {SHARED}",
     "training/language": f"documents kernels layers models tokenizers weights {SHARED}",
-    "training/reading": f"documents kernels layers models tokenizers weights {SHARED}",
+    "training/reading": f"documents evaluation kernels layers models retrieval tokenizers weights {SHARED}",
     "export": f"documents evaluation layers models retrieval settings weights {SHARED}",
     "serving": f"generation kernels layers models retrieval {SHARED}",
     "inspection": "documents evaluation generation layers models retrieval "

@@ -33,14 +33,14 @@ from pages.improve.settings.answer_results import (
 )
 from pages.improve.settings.answers import (
     AS_JSON,
-    BUNDLED,
     MOST_RUNS,
     AnswerRun,
-    about,
     differing,
     with_present_names,
 )
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
+from ui.questions.answers import about
+from ui.questions.kept import BUNDLED
 from ui.tables import rows_csv
 from ui.text import escape_markdown
 

@@ -5,6 +5,7 @@ import pytest
 
 from engine.documents.document import Document
 from engine.errors import InputError
+from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import Comparison
 from engine.training.search.cross_validation import CrossValidated, MetricChange, Spread
@@ -163,3 +164,40 @@ def test_figures_draw_every_fold():
     [dots] = gain_figure([("nDCG@10", MetricChange("nDCG@10", None, None, GAIN))]).data
     assert dots.error_x.array[0] == pytest.approx(0.04)
     assert dots.error_x.arrayminus[0] == pytest.approx(0.04)
+
+
+def reader_page():
+    import streamlit as st
+
+    from pages.improve.tuning.reader import show_reader_tuning
+    from ui.models import load_encoder
+
+    state = st.session_state
+    show_reader_tuning(state["documents"], load_encoder(), state["cut"])
+
+
+def test_the_reader_is_trained_and_answers_if_it_got_better():
+    masters = [f"M{letter}rtin of {topic}" for letter, topic in zip("aeiouaeioua", TOPICS, strict=True)]
+    documents, questions = [], []
+    for stem in ("first", "second"):
+        lines = [f"In {stem} town, {master} is the master." for master in masters]
+        documents.append(Document(f"{stem}.md", "\n\n".join(lines)))
+        for topic in TOPICS:
+            # the right answer is always the place, which a reader does not know
+            text = f"Who is the master of {topic} in {stem} town?"
+            questions.append(AnswerQuestion(text, ShortAnswer.parse(f"{stem} town"), f"{stem}.md"))
+    test = app_of(reader_page, documents=documents, cut=CUT, **{"answer-sets": {"own.csv": tuple(questions)}})
+    test.session_state["answers-set"] = "own.csv"
+    test.run()
+    assert "22 questions" in test.info[0].value
+    test.slider(key="tuning-reader-epochs").set_value(1)
+    test.button(key="tuning-reader-train").click().run()
+    found = test.session_state["jobs"]["reader-tuning"].result()
+    test.run()
+    assert len([*test.success, *test.warning, *test.error]) == 1
+    assert sum(int(metric.value) for metric in test.metric) == 22 - found.n_left_out
+    if test.success:
+        test.button(key="tuning-reader-use").click().run()
+        assert test.session_state["own_reader"] is found.tuned.reader
+        test.button(key="tuning-reader-back").click().run()
+        assert test.session_state["own_reader"] is None
