@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
 from engine.documents.document import Chunk
+from engine.documents.formats.table import SEPARATOR_LINE
 from engine.documents.loaders import BUNDLED_CORPUS, suffixes
 from engine.errors import InputError
 from engine.layers.tracing import Array
 
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
+DELIMITERS = ",;\t|"
 LAST_PLACE = 2**31  # in a document; all files are far smaller
 UNLOCATED = -1  # start and end of a passage whose file does not say where it stands
 FORMS = (
@@ -138,16 +141,31 @@ def jsonl_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def csv_rows(text: str, name: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each row of a table by the names in its header, and its place, not counting the header."""
+    """Yield each row of a table by the names in its header, and its place, not counting the header.
+
+    Cells are parted by that of `DELIMITERS` by which the header has a column ``question``.
+    """
     place = f"{name}, header"
+    if hint := SEPARATOR_LINE.match(text):
+        text = text[hint.end() :]
     try:
-        for number, row in enumerate(csv.DictReader(StringIO(text, newline=""), strict=True), 1):
+        headers = [names_in_header(text, mark) for mark in DELIMITERS]
+        best = next((place for place, names in enumerate(headers) if "question" in names), 0)
+        rows = csv.reader(StringIO(text, newline=""), delimiter=DELIMITERS[best], strict=True)
+        next(rows, None)
+        for number, row in enumerate(filter(None, rows), 1):
             place = f"{name}, row {number}"
-            yield row, place
+            yield dict(zip_longest(headers[best], row[: len(headers[best])])), place
     except csv.Error as error:
         raise InputError(
             f"{name} is no CSV after {place} ({error}): put fields with commas in quotes"
         ) from error
+
+
+def names_in_header(text: str, delimiter: str) -> list[str]:
+    """Return the names of a table's columns, in lower case, as its first row has them with a delimiter."""
+    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+    return [cell.strip().lower() for cell in next(rows, [])]
 
 
 def to_question(row: Any, place: str) -> Question:

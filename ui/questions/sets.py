@@ -308,7 +308,7 @@ def show_upload(name: str) -> None:
         uploader = f"questions-file-{state.setdefault('questions-uploader', 0)}"
         st.file_uploader(
             "Labelled questions",
-            type=["csv", "jsonl", "zip"],
+            type=["csv", "tsv", "jsonl", "zip"],
             key=uploader,
             max_upload_size=limits().document_mb,
             on_change=queue_upload,

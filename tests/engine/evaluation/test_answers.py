@@ -322,6 +322,13 @@ def test_a_question_whose_answer_is_not_where_it_says_is_told(asked, problem):
     assert list(check_answers([asked], [TOWER])) == [problem] * (problem is not None)
 
 
+def test_semicolons_and_tabs_part_columns_too():
+    for mark in (";", "\t"):
+        [asked] = parse(f"question{mark}answer\nWhen, or about when?{mark}Sept. 4 | 4 September\n")
+        assert asked.text == "When, or about when?"
+        assert asked.answer.is_in("On 4 September")
+
+
 @pytest.mark.parametrize(
     ("name", "n_problems"), [("prices.csv#2", 0), ("prices.csv#3", 1), ("prices.csv", 0), ("", 0)]
 )

@@ -108,6 +108,17 @@ def test_a_bad_line_is_named_in_one_line(tmp_path, bad, why):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("above", ["", "\ufeff", "sep=MARK\n"])
+def test_any_delimiter_parts_the_columns_of_a_table(mark, above):
+    rows = 'Question; passage ;DOCUMENT\nWho?;"Ada; of course, they say";a.txt\n\nWhy?;Because;\n'
+    text = above.replace("MARK", mark) + rows.replace(";", mark)
+    first, second = parse_questions("set.csv", text.encode())
+    assert (first.text, first.about) == ("Who?", "a")
+    assert first.references[0].content == f"Ada{mark} of course, they say"
+    assert (second.text, second.references[0].content) == ("Why?", "Because")
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
