@@ -195,20 +195,25 @@ class Reader:
         """
         tokenizer = self.tokenizer
         before, asked, after = tokenizer.around(tokenizer.encode(question).ids)
-        head = [*before, *asked[:QUESTION_TOKENS], *after]
+        head = [*before, *self.words(asked[:QUESTION_TOKENS]), *after]
         room = min(WINDOW_TOKENS, self.max_tokens - len(head) - len(after))
         found = []
         for number, encoding in enumerate(tokenizer.encode_batch(list(passages))):
             _, ids, _ = tokenizer.around(encoding.ids)
             _, offsets, _ = tokenizer.around(encoding.offsets)
             for start in window_starts(len(ids), room):
-                own = ids[start : start + room]
+                own = self.words(ids[start : start + room])
                 types = [0] * len(head) + [1] * (len(own) + len(after))
                 window = Window(
                     number, [*head, *own, *after], types, len(head), offsets[start : start + room]
                 )
                 found.append(window)
         return found
+
+    def words(self, ids: Sequence[int]) -> list[int]:
+        """Return a text's ids with control tokens that it spells out, such as "[CLS]", as unknown words."""
+        special = {self.tokenizer.token(number): number for number in self.tokenizer.special_ids}
+        return [special["[UNK]"] if number in self.tokenizer.special_ids else number for number in ids]
 
     def scores(self, question: str, passages: Sequence[str]) -> list[Scores]:
         """Score every token of passages as the start and as the end of the answer, window by window.

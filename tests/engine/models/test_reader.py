@@ -139,6 +139,15 @@ def test_a_question_beyond_its_share_is_cut(reader):
     assert texts_of(reader.read(long, [TOWER]), [TOWER])
 
 
+def test_control_tokens_that_a_text_spells_out_are_words_to_it(reader):
+    text = "Two tokens frame it: [CLS] stands first, [SEP] last. Chunks should have 200 tokens to begin with."
+    [window] = reader.windows("Is [MASK] a word?", [text])
+    cls, sep = window.ids[0], window.ids[-1]
+    assert [window.ids.count(cls), window.ids.count(sep)] == [1, 2]
+    best, *_ = reader.read("How long should chunks be to begin with?", [text])
+    assert text[best.start : best.end].startswith("200")
+
+
 def test_passages_without_a_word_hold_no_answer(reader):
     assert reader.read(QUESTION, []) == []
     assert reader.read(QUESTION, ["", " \n"]) == []
