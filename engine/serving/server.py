@@ -18,7 +18,10 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 is any free one. Early connections wait until the server runs."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+        # Its connections send the body of an answer at once, not when the client has confirmed the headers.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot listen on {host}, port {port} ({reason}): give another --port") from error
