@@ -10,7 +10,14 @@ from engine.documents.loaders import BUNDLED_CORPUS, unique
 from engine.errors import InputError
 from engine.evaluation.beir import as_collection, load_beir
 from engine.evaluation.checks import check_questions, measurable
-from engine.evaluation.document_names import Asked, did_you_mean, matched_names, renamed, unknown_names
+from engine.evaluation.document_names import (
+    Asked,
+    at_rows,
+    did_you_mean,
+    matched_names,
+    renamed,
+    unknown_names,
+)
 from engine.evaluation.passage_search import located
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
 from engine.wording import some_of
@@ -53,6 +60,7 @@ def sources(
 def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
     """Take names of documents that differ only in ending and capitals, and report each."""
     names = [document.name for document in documents]
+    questions = at_rows(questions, documents)
     matched = matched_names(questions, names)
     for name, document in matched.items():
         say(f"the questions' document {name!r} is taken to be {document}")

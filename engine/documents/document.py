@@ -9,12 +9,13 @@ class Section(NamedTuple):
     """A part of a document from character ``start`` to the next section.
 
     ``headings`` is the path of headings above it, the outermost first; ``page`` counts from 1, None for files
-    without pages.
+    without pages. A row of a table has its number among its headings: ``("row 12",)``.
     """
 
     start: int
     headings: tuple[str, ...] = ()
     page: int | None = None
+    is_row: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,20 @@ class Document:
         """Return the section of a character; before the first section there are no headings."""
         number = bisect_right(self.sections, position, key=lambda section: section.start)
         return self.sections[number - 1] if number else Section(0)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is a table, or has some."""
+        return any(section.is_row for section in self.sections)
+
+    def row_at(self, position: int) -> tuple[int, int] | None:
+        """Return the span of the table's row that holds a character, None for one in no row."""
+        number = bisect_right(self.sections, position, key=lambda section: section.start)
+        if not number or not self.sections[number - 1].is_row:
+            return None
+        start = self.sections[number - 1].start
+        end = self.sections[number].start if number < len(self.sections) else len(self.text)
+        return start, start + len(self.text[start:end].rstrip())
 
 
 @dataclass(frozen=True)

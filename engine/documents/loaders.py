@@ -14,7 +14,7 @@ from engine.documents.formats.markdown import read_markdown
 from engine.documents.formats.notebook import read_notebook
 from engine.documents.formats.opendocument import read_opendocument
 from engine.documents.formats.pdf import read_pdf
-from engine.documents.formats.plain import marked_encoding, read_plain
+from engine.documents.formats.plain import check_characters, marked_encoding, read_plain
 from engine.documents.formats.rich_text import read_rtf
 from engine.documents.formats.slides import read_pptx
 from engine.documents.formats.subtitles import read_subtitles
@@ -33,9 +33,6 @@ MAX_BYTES = 20 * 1024 * 1024
 MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
-# Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
-# to a limit in characters.
-MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
 BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
 BUNDLED_INDEX = BUNDLED_CORPUS.with_suffix(".glassbox")  # a workspace with its chunks and vectors by default
 
@@ -203,17 +200,13 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedP
     if found is None:
         raise DocumentError(not_read(name).reason)
     check_size(name, len(content))
-    most = MAX_TEXT if found.is_packed else min(MAX_TEXT, max(ANY_TEXT, MAX_TEXT_RATIO * len(content)))
+    n_bytes = None if found.is_packed else len(content)
     n_characters = 0
     n_nulls = 0 if found.is_packed or marked_encoding(content) else content.count(b"\0")
     for part in found.read(name, content, csv_column):
         texts = (part,) if isinstance(part, str) else vars(part).values()
         n_characters += sum(len(text) for text in texts if isinstance(text, str))
-        if n_characters > most:
-            raise DocumentError(
-                f"{name} would become over {most // 10**6} million characters of text: split it (each "
-                "row of a table repeats the names of its columns: give them short ones)"
-            )
+        check_characters(name, n_characters, n_bytes)
         if isinstance(part, Document):
             yield with_encoding_notes(part, n_nulls)
             n_nulls = 0  # told once

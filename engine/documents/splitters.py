@@ -11,6 +11,7 @@ from engine.documents.units import (
     Embed,
     line_starts,
     paragraph_starts,
+    row_starts,
     section_starts,
     sentence_starts,
     topic_starts,
@@ -29,7 +30,8 @@ class Splitter:
 
     ``units`` find where units begin, the coarsest first: a unit longer than a chunk is cut into those of the
     next level, at last into words. ``barriers`` find places that no chunk crosses, with the vectors of
-    sentences if it ``needs_embed``. If it ``is_sliding``, a chunk begins at every unit, whatever the overlap.
+    sentences if it ``needs_embed``; no chunk crosses the border of a table's row either. If it
+    ``is_sliding``, a chunk begins at every unit, whatever the overlap.
     """
 
     label: str
@@ -122,27 +124,24 @@ def split(
     n_special = tokenizer.n_special
     check_splitting(splitting, n_special, parent_tokens)
     splitter = SPLITTERS[splitting.method]
-    barriers = splitter.barriers(document, embed) if splitter.barriers else []
+    barriers = row_starts(document) + (splitter.barriers(document, embed) if splitter.barriers else [])
     tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     large = words_of(document.text, tokens)
     if parent_tokens:
         large = with_room(large, tokenizer, parent_tokens - n_special)
     small = with_room(large, tokenizer, splitting.chunk_tokens - n_special)
 
-    def small_chunks(first: int, last: int) -> Iterator[Chunk]:
-        if splitter.is_sliding:
-            spans = slide(small, splitter.units[0], first, last)
-        else:
-            spans = packed_spans(small, splitting, barriers, first, last)
+    def small_chunks(borders: list[int], first: int, last: int) -> Iterator[Chunk]:
+        spans = spans_between(small, splitting, borders, first, last, splitter.is_sliding)
         return chunks_of(document, small, spans, n_special)
 
     if not parent_tokens:
-        return list(small_chunks(0, len(small)))
-    parents = packed_spans(large, replace(splitting, overlap=0), barriers, 0, len(large))
+        return list(small_chunks(barriers, 0, len(small)))
+    parents = spans_between(large, replace(splitting, overlap=0), barriers, 0, len(large))
     return [
         replace(child, parent=parent)
         for parent in chunks_of(document, large, parents, n_special)
-        for child in small_chunks(*small.between(parent.start, parent.end))
+        for child in small_chunks([], *small.between(parent.start, parent.end))  # it crosses no barrier
     ]
 
 
@@ -165,12 +164,16 @@ def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0
         )
 
 
-def packed_spans(
-    words: Words, splitting: Splitting, barriers: list[int], first: int, last: int
+def spans_between(
+    words: Words, splitting: Splitting, barriers: list[int], first: int, last: int, is_sliding: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Cut the words from ``first`` to before ``last`` into chunks of whole units, none across a barrier."""
+    units = SPLITTERS[splitting.method].units
     for start, end in pairwise(words.borders(barriers, first, last)):
-        yield from cut(words, SPLITTERS[splitting.method].units, start, end, splitting.overlap)
+        if is_sliding:
+            yield from slide(words, units[0], start, end)
+        else:
+            yield from cut(words, units, start, end, splitting.overlap)
 
 
 def chunks_of(

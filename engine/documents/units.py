@@ -46,6 +46,11 @@ def section_starts(document: Document, embed: Embed | None) -> list[int]:
     ]
 
 
+def row_starts(document: Document) -> list[int]:
+    """Return the starts of the rows of tables."""
+    return [section.start for section in document.sections if section.is_row]
+
+
 def topic_starts(document: Document, embed: Embed | None) -> list[int]:
     """Return the starts of sentences that are least similar to the one before.
 

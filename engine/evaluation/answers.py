@@ -113,6 +113,11 @@ class AnswerQuestion:
         """Return the question about the document of another name."""
         return replace(self, document=document)
 
+    def within(self, document: Document, row: tuple[int, int]) -> "AnswerQuestion":
+        """Return the question about a document, with its places within a row, or the row as its place."""
+        spans = tuple((row[0] + start, row[0] + end) for start, end in self.spans)
+        return replace(self, document=document.name, spans=spans or (row,))
+
     def fits(self, text: str) -> bool | None:
         """Whether the text of a document has the answer at its places; None without places or answer."""
         if not (self.spans and self.answer):

@@ -24,6 +24,9 @@ class AboutDocument(Protocol):
     def renamed(self, document: str) -> Self:
         """Return the question about the document of another name."""
 
+    def within(self, document: Document, row: tuple[int, int]) -> Self:
+        """Return the question about a document, with places that were counted from the start of its row."""
+
     def fits(self, text: str) -> bool | None:
         """Whether a document's text has at its places what the file quotes; None where it quotes nothing."""
 
@@ -40,6 +43,29 @@ class Proposal:
     n_quoting: int
     fitting: Mapping[str, int]  # of these, how many fit each loaded document, by its name
     best: str  # the document proposed: the one that most fit, of several the most similar in its name
+
+
+def at_rows(questions: Iterable[Asked], documents: Sequence[Document]) -> list[Asked]:
+    """Return questions about a row, ``prices#3``, as questions about the document of the table.
+
+    Saved work and files of dated lines have rows as documents: names of those stay.
+    """
+    questions = list(questions)
+    unknown = [name for name in unknown_names(questions, [each.name for each in documents]) if "#" in name]
+    if not unknown:
+        return questions
+    rows: dict[str, list[tuple[Document, int]]] = {}
+    for document in documents:
+        for section in document.sections:
+            if section.is_row:
+                name = f"{stem(document.name)}#{section.headings[0].removeprefix('row ')}"
+                rows.setdefault(name.casefold(), []).append((document, section.start))
+    found = []
+    for each in questions:
+        places = rows.get(each.about.casefold(), []) if each.about in unknown else []
+        row = places[0][0].row_at(places[0][1]) if len(places) == 1 else None
+        found.append(each.within(places[0][0], row) if row else each)
+    return found
 
 
 def matched_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> dict[str, str]:

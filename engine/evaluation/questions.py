@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.documents.formats.table import SEPARATOR_LINE
 from engine.documents.loaders import BUNDLED_CORPUS, suffixes
 from engine.errors import InputError
@@ -81,6 +81,15 @@ class Question:
     def renamed(self, document: str) -> "Question":
         """Return the question about the document of another name."""
         return replace(self, corpus_id=stem(document))
+
+    def within(self, document: Document, row: tuple[int, int]) -> "Question":
+        """Return the question about a document, with passages and places within its row."""
+        references = []
+        for one in self.references:
+            start = document.text.find(one.content, *row) if one.start == UNLOCATED else row[0] + one.start
+            moved = Reference(one.content, start, start + len(one.content))
+            references.append(one if start == UNLOCATED else moved)
+        return replace(self, corpus_id=stem(document.name), references=tuple(references))
 
     def fits(self, text: str) -> bool | None:
         """Whether the text of a document has all passages at their places; None for no passages."""

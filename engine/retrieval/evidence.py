@@ -15,7 +15,7 @@ from itertools import groupby
 
 import numpy as np
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.documents.sentences import MARK_AT_END, sentence_spans
 from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
@@ -106,7 +106,8 @@ class Run:
 def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
     """Return the sentences of passages, each once, in the order of the passages.
 
-    Headings and questions are left out.
+    Headings and questions are left out. A row of a table is quoted whole where none of its cells holds
+    several sentences: "price: 4" does not say of what.
 
     A sentence belongs to a passage that holds at least half of it, or that it fills at least half of. Where a
     passage begins or ends within one, it is whole all the same.
@@ -115,6 +116,10 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
     for place, hit in enumerate(hits):
         chunk = hit.chunk
         text = index.document_text(chunk.document)
+        if record := record_span(index.documents[chunk.document], chunk):
+            key = chunk.document, *record
+            found.setdefault(key, CandidateSentence(*key, text[slice(*record)], place))
+            continue
         before = max(0, chunk.start - LONGEST_SENTENCE)
         for start, end in short_sentences(text, before, chunk.end + LONGEST_SENTENCE):
             inside = min(end, chunk.end) - max(start, chunk.start)
@@ -123,6 +128,15 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
                 key = chunk.document, start, end
                 found.setdefault(key, CandidateSentence(*key, text[start:end], place))
     return list(found.values())
+
+
+def record_span(document: Document, chunk: Chunk) -> tuple[int, int] | None:
+    """Return the row of a table that a chunk is in, None where it is none or is no record of short cells."""
+    row = document.row_at(chunk.start)
+    if row is None or row[1] - row[0] > LONGEST_SENTENCE:
+        return None
+    text = document.text[slice(*row)]
+    return row if len(sentence_spans(text)) <= text.count("\n") + 1 else None
 
 
 def is_question(sentence: str) -> bool:

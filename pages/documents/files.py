@@ -44,7 +44,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         max_chars=200,
         placeholder="all columns",
         help="Of CSV files added from now on, only the cells of this column become text. If it is empty, "
-        "every row becomes a document of all its columns.",
+        "every row becomes text of all its columns.",
     )
     paste_box()
     show_index_folder()
@@ -101,7 +101,11 @@ def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chun
             "Date": document.date,
             "Tags": ", ".join(document.tags),
             "Pages": max((section.page or 0 for section in document.sections), default=0) or None,
-            "Headings": len({section.headings for section in document.sections if section.headings}) or None,
+            "Rows": sum(section.is_row for section in document.sections) or None,
+            "Headings": len(
+                {each.headings for each in document.sections if each.headings and not each.is_row}
+            )
+            or None,
             "Characters": len(document.text),
             "Tokens": tokens_of(document.text).n_tokens,
             "Chunks": len(own),
@@ -113,7 +117,7 @@ def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chun
     rows = [{name: row[name] for name in filled} for row in rows]
     show_table(
         rows,
-        f"{counted(len(documents), 'document')} with pages, headings, characters, tokens and chunks",
+        f"{counted(len(documents), 'document')} with pages, rows, headings, characters, tokens and chunks",
         {
             "Document": TextColumn(width="medium"),
             "Tokens": NumberColumn(format="localized", help=f"In tokens {AS_ENCODER_COUNTS}."),

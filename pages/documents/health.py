@@ -63,6 +63,14 @@ ADVICE: dict[FindingKind, Advice] = {
         f"Their vectors have a cosine above {NEAR_DUPLICATE:.2f}: where one is a hit, so are the others.",
         "Keep one of each group; where they overlap, lower the overlap of chunks.",
     ),
+    "similar rows": Advice(
+        "table whose rows look alike",
+        "tables whose rows look alike",
+        ":material/table_rows:",
+        "Rows of one table look alike: they share the names of the columns and many values.",
+        "None is to be removed. Ask with words and numbers of the row: a retriever that counts words (BM25) "
+        "tells them apart.",
+    ),
     "boilerplate": Advice(
         "repeated line",
         "repeated lines",
@@ -105,7 +113,8 @@ def show_corpus_health(documents: Sequence[Document], model: Model, cut: Cut) ->
     index = index_documents(documents, model, cut)
     questions = question_lines(documents)
     vectors = question_vectors(tuple(questions), index.encoder(model), index.spec) if questions else None
-    show_health(index.chunks, index.vectors, questions, vectors, cut.max_tokens)
+    tables = frozenset(document.name for document in documents if document.has_rows)
+    show_health(index.chunks, index.vectors, questions, vectors, cut.max_tokens, tables)
 
 
 def question_lines(documents: Sequence[Document]) -> list[str]:
@@ -138,16 +147,18 @@ def show_health(
     questions: Sequence[str],
     question_vectors: Array | None,
     max_tokens: int,
+    tables: frozenset[str] = frozenset(),
 ) -> None:
     """Draw the problems of chunks with vectors ``(n_chunks, d_model)``, read up to ``max_tokens``.
 
     Questions and their vectors ``(n_questions, d_model)`` are for previews; without, there are none.
+    ``tables`` are the names of documents with rows.
     """
     if not chunks:
         st.info("There are no chunks yet. Add a document.", icon=":material/health_and_safety:")
         return
     report = report_of(
-        content_hash(chunks, vectors, question_vectors), max_tokens, chunks, vectors, question_vectors
+        content_hash(chunks, vectors, question_vectors), max_tokens, tables, chunks, vectors, question_vectors
     )
     found = [kind for kind in FINDING_KINDS if report.of_kind(kind)]
     missing = [ADVICE[kind].many for kind in FINDING_KINDS if kind not in found]
@@ -180,11 +191,16 @@ def show_health(
 
 @st.cache_data(show_spinner=False, max_entries=4, scope="session")
 def report_of(
-    content: str, max_tokens: int, _chunks: Sequence[Chunk], _vectors: Array, _questions: Array | None
+    content: str,
+    max_tokens: int,
+    tables: frozenset[str],
+    _chunks: Sequence[Chunk],
+    _vectors: Array,
+    _questions: Array | None,
 ) -> HealthReport:
     """Examine a corpus once, under a progress bar; ``content`` is its hash."""
     with counting("Comparing", "chunks") as show:
-        return health_report(_chunks, _vectors, max_tokens, _questions, on_progress=show)
+        return health_report(_chunks, _vectors, max_tokens, _questions, show, tables)
 
 
 def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:

@@ -12,7 +12,7 @@ from engine.evaluation.answers import (
     load_answer_questions,
     parse_answer_questions,
 )
-from engine.evaluation.document_names import matched_names, renamed
+from engine.evaluation.document_names import at_rows, matched_names, renamed
 from engine.evaluation.questions import names_for
 from engine.wording import counted, shortened
 from ui.documents import session_documents
@@ -41,6 +41,7 @@ def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQu
     """Draw the choice of questions with answers; return the set's name, and its questions about documents."""
     name, given = question_choice()
     loaded = session_documents()
+    given = tuple(at_rows(given, loaded))
     every = renamed(given, matched_names(given, [document.name for document in loaded]))
     questions = about(every, documents)
     show_questions(name, every, questions, documents)

@@ -12,7 +12,7 @@ from engine.documents.document import Chunk, Document, Loaded
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
-from engine.evaluation.document_names import matched_names, renamed
+from engine.evaluation.document_names import at_rows, matched_names, renamed
 from engine.evaluation.passage_search import located
 from engine.evaluation.questions import (
     Question,
@@ -113,7 +113,7 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     else:
         show_counts(found)
     if name in kept_names():
-        questions, _ = kept_questions(name)
+        questions = at_rows(kept_questions(name)[0], session_documents())
         show_names(
             questions,
             session_documents(),
@@ -176,8 +176,10 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     if name == BUNDLED:
         return bundled_questions(), []
     questions, unread = kept_questions(name)
-    named = renamed(questions, matched_names(questions, names_of(session_documents())))
-    return located_questions(named, session_documents()), unread
+    documents = session_documents()
+    questions = at_rows(questions, documents)
+    named = renamed(questions, matched_names(questions, names_of(documents)))
+    return located_questions(named, documents), unread
 
 
 @st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", scope="session")

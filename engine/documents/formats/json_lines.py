@@ -1,14 +1,15 @@
-"""JSON Lines, one document per line, and JSON: texts and conversations."""
+"""JSON Lines, whose lines are rows of a document, or documents, and JSON: texts and conversations."""
 
 import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engine.documents.document import Document, Failure
+from engine.documents.document import Document, Failure, Section
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import decode, unified
+from engine.documents.formats.sheets import MAX_ROWS, joined_rows
 from engine.errors import DocumentError
 from engine.wording import printable, reason_of
 
@@ -24,12 +25,13 @@ ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u[0-9a-fA-F]{4})+")
 
 
 def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
-    """Yield a document for each line, named after the line: ``a.jsonl#1`` is the first.
+    """Yield a document of which each line is a row, "row 1" the first, and failures of lines.
 
-    The first record with a text determines which of `TEXT_KEYS` has the texts; where it has none, that of
-    another, a conversation or the parts of a question and its answer are. ``title`` is the title, and
-    ``date`` and ``tags`` are the document's. A line that is damaged or has no text is a failure, and the rest
-    is still read.
+    If a line states a ``date`` or ``tags``, by which documents are filtered, each is a document of its own,
+    named after the line: ``a.jsonl#1``. The first record with a text determines which of `TEXT_KEYS` has the
+    texts; where it has none, that of another, a conversation or the parts of a question and its answer are.
+    ``title`` is the title of a document, or a heading of a row. A line that is damaged or has no text is a
+    failure, and the rest is still read.
     """
     text = decode(name, content)
     lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -46,11 +48,31 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     if not any(isinstance(each, dict) for _, each in records):
         raise DocumentError(next(each.reason for _, each in records if isinstance(each, Failure)))
     key = text_key(name, [each for _, each in records if isinstance(each, dict)])
+    documents = []
     for line_name, values in records:
         try:
-            yield values if isinstance(values, Failure) else line_document(line_name, values, key)
+            if isinstance(values, Failure):
+                yield values
+            else:
+                documents.append(line_document(line_name, values, key))
         except DocumentError as error:
             yield Failure(line_name, str(error))
+    if any(document.date or document.tags for document in documents):
+        yield from documents
+    elif documents:
+        yield one_document(name, documents)
+
+
+def one_document(name: str, lines: Sequence[Document]) -> Document:
+    """Return one document, whose rows are the documents of lines."""
+    if len(lines) > MAX_ROWS:
+        raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
+    rows = []
+    for line in lines:
+        headings = (f"row {line.name.rpartition('#')[2]}", line.title)
+        rows.append((Section(0, tuple(filter(None, headings)), is_row=True), line.text))
+    text, sections = joined_rows(rows)
+    return Document(name, text, sections=sections)
 
 
 def whole_records(text: str) -> list[dict[str, Any]]:

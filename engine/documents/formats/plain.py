@@ -40,6 +40,10 @@ LEGACY = (
     "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 
+# Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
+# to a limit in characters.
+MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
+
 CONTROLS = bytes({*range(1, 32), 127} - set(b"\b\t\n\v\f\r\x1b"))
 NOT_ASCII = bytes(range(128, 256))
 # The first two bytes of a character of three or four, where a file was cut, or the first of German ä, ö, ü.
@@ -63,6 +67,16 @@ TYPESETTING: dict[int, str | None] = {
     0xAD: None,
     **DIRECTIONS,
 }
+
+
+def check_characters(name: str, n_characters: int, n_bytes: int | None) -> None:
+    """Raise `DocumentError` for too much text of a file of some bytes, None for one that is packed."""
+    most = MAX_TEXT if n_bytes is None else min(MAX_TEXT, max(ANY_TEXT, MAX_TEXT_RATIO * n_bytes))
+    if n_characters > most:
+        raise DocumentError(
+            f"{name} would become over {most // 10**6} million characters of text: split it (each "
+            "row of a table repeats the names of its columns: give them short ones)"
+        )
 
 
 def read_plain(name: str, content: bytes) -> Document:

@@ -10,6 +10,8 @@ from engine.documents.formats.plain import unified
 
 NUMBER = re.compile(r"\W{0,3}\d[\d.,:/ '-]*\W{0,3}")
 MOST_ABOVE = 20  # rows that are looked at for the names of columns
+MAX_ROWS = 100_000  # of a table in a text file: each is a section
+ROW_GAP = "\n\n"
 MAX_MERGED = 200_000  # places that merged cells fill
 
 Row = tuple[int, list[str]]  # its number from 1, and its cells
@@ -26,17 +28,21 @@ class Sheet:
 
 def sheets_text(sheets: Sequence[Sheet]) -> tuple[str, tuple[Section, ...]]:
     """Return the text of all sheets, and a section for every row: its headings are sheet and number."""
-    parts: list[str] = []
-    sections: list[Section] = []
-    position = 0
-    for sheet in sheets:
-        for number, text in ((0, sheet.name), *row_texts(sheet)):
-            gap = "\n\n" if parts else ""
-            headings = (sheet.name, f"row {number}") if number else (sheet.name,)
-            sections.append(Section(position + len(gap), headings))
-            parts.append(gap + text)
-            position += len(parts[-1])
-    return "".join(parts), tuple(sections)
+    return joined_rows(
+        (Section(0, (sheet.name, f"row {number}") if number else (sheet.name,), is_row=number > 0), text)
+        for sheet in sheets
+        for number, text in ((0, sheet.name), *row_texts(sheet))
+    )
+
+
+def joined_rows(rows: Iterable[tuple[Section, str]]) -> tuple[str, tuple[Section, ...]]:
+    """Return the text of rows, a blank line between them, and the section of each at its place."""
+    sections, texts, position = [], [], 0
+    for section, text in rows:
+        sections.append(section._replace(start=position))
+        texts.append(text)
+        position += len(text) + len(ROW_GAP)
+    return ROW_GAP.join(texts), tuple(sections)
 
 
 def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:

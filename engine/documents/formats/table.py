@@ -1,4 +1,4 @@
-"""CSV and TSV files: one document per row."""
+"""CSV and TSV files: one document, of which each row is a section."""
 
 import csv
 import re
@@ -9,9 +9,10 @@ from itertools import chain, islice, takewhile
 from types import MappingProxyType
 from typing import Any
 
-from engine.documents.document import Document, Failure
+from engine.documents.document import Document, Failure, Section
 from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import decode
+from engine.documents.formats.plain import check_characters, decode
+from engine.documents.formats.sheets import MAX_ROWS, joined_rows
 from engine.errors import DocumentError
 from engine.wording import counted, reason_of
 
@@ -26,13 +27,13 @@ NumberedRow = tuple[int, list[str]]
 
 
 def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[Document | Failure]:
-    """Yield a document for each row below the header.
+    """Yield a document with a section for each row below the header, and failures of rows.
 
-    A document is named after its row, counted as in a spreadsheet: the header is row 1, and ``a.csv#2`` the
-    first below. Its text has a line ``column: value`` for every cell that is not blank, or only the cell of
-    ``column`` if given; rows without text are skipped. The title is the column ``title``, or else the lines
-    above the header. Cells beyond the header are numbered if most rows have some, or else the row is a
-    failure.
+    Rows are counted as in a spreadsheet: the header is row 1, and the heading of the first below is "row 2",
+    and the row's cell ``title`` if it has one. The text of a row has a line ``column: value`` for every cell
+    that is not blank, or only the cell of ``column`` if given; rows without text are skipped. The title is
+    the lines above the header. Cells beyond the header are numbered if most rows have some, or else the row
+    is a failure.
     """
     text = decode(name, content)
     separator = SEPARATOR_LINE.match(text)
@@ -46,7 +47,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
         raise DocumentError(f"{name} has a header and no rows: there is no text to search")
     header, notes = list(sample[place][1]), []
     if above:
-        notes.append(f"{counted(len(above), 'line')} above the header read as the title of the rows")
+        notes.append(f"{counted(len(above), 'line')} above the header read as the title")
     decimals = decimals_place(body, len(header)) if delimiter == "," else None
     if decimals is not None:
         body, rows = [*joined_decimals(body, decimals)], joined_decimals(rows, decimals)
@@ -60,15 +61,24 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
         raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
     titles = [i for i, title in enumerate(header) if title.lower() == "title"]
     file_title = one_line(" ".join(f"{delimiter} ".join(filter(None, row)) for _, row in above))
+    sections: list[tuple[Section, str]] = []
+    n_characters = 0
     for number, row in chain(body, rows):
-        row_name = f"{name}#{number}"
         if width(row) > len(header):
+            row_name = f"{name}#{number}"
             reason = f"has {width(row)} cells where the header has {len(header)}: quote cells with commas"
             yield Failure(row_name, f"{row_name} {reason}")
         elif text := row_text(header, row, column):
-            title = row[titles[0]].strip() if titles and titles[0] < len(row) else file_title
-            yield Document(row_name, text, title, notes=tuple(notes))
-            notes = []  # told once
+            title = one_line(row[titles[0]]) if titles and titles[0] < len(row) else ""
+            headings = (f"row {number}", title) if title else (f"row {number}",)
+            sections.append((Section(0, headings, is_row=True), text))
+            n_characters += len(text)
+            check_characters(name, n_characters, len(content))
+        if len(sections) > MAX_ROWS:
+            raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
+    if sections:
+        text, places = joined_rows(sections)
+        yield Document(name, text, file_title, places, notes=tuple(notes))
 
 
 def delimiter_of(text: str) -> str:

@@ -118,7 +118,7 @@ def diagnose(
     scores = index.vectors @ query.vector  # (n_chunks,)
     row = max(own, key=lambda each: scores[each])
     above = [int(each) for each in np.argsort(-scores, kind="stable") if scores[each] > scores[row]]
-    groups, without_repeats = group_repeats(index.vectors, row, above)
+    groups, without_repeats = group_repeats(index, row, above)
 
     others = np.delete(scores, own)  # (n_others,)
     fullest = index.chunks[max(overlaps, key=lambda each: each.share).row]
@@ -171,14 +171,17 @@ def centred_span(place: Location, size: int, text: str) -> tuple[int, int]:
     return start, end
 
 
-def group_repeats(vectors: Array, row: int, above: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], int]:
+def group_repeats(index: Index, row: int, above: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Group the near duplicates among a row and the chunks above it; return the row's rank with one of each.
 
     Near duplicates of the row itself are as good an answer, so they do not count. Only the first `COMPARED`
-    are compared, pair by pair.
+    are compared, pair by pair. Rows of tables look alike and say different things: each is alone.
     """
     rows = np.array([row, *above[:COMPARED]])
-    leaders = neighborhood(vectors[rows], NEAR_DUPLICATE, 1).leader  # (n_rows,), indices into rows
+    leaders = neighborhood(index.vectors[rows], NEAR_DUPLICATE, 1).leader  # (n_rows,), indices into rows
+    tables = {name for name, document in index.documents.items() if document.has_rows}
+    in_table = np.array([index.chunks[each].document in tables for each in rows])
+    leaders = np.where(in_table, np.arange(len(rows)), leaders)
     groups = [tuple(rows[leaders == leader].tolist()) for leader in np.unique(leaders)]
     rank = len(groups) + len(above[COMPARED:])
     return tuple(group for group in groups if len(group) > 1), rank

@@ -1,6 +1,6 @@
 """Problems of a corpus: chunks that repeat others, are hubs, hold little text or do not fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -15,7 +15,9 @@ from engine.layers.tracing import Array
 from engine.weights.fetch import Progress
 
 # In the order in which they are shown.
-FindingKind = Literal["exact duplicate", "near duplicate", "boilerplate", "near empty", "oversized", "hub"]
+FindingKind = Literal[
+    "exact duplicate", "near duplicate", "similar rows", "boilerplate", "near empty", "oversized", "hub"
+]
 FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 NEAR_DUPLICATE = 0.90  # cosine above which two chunks nearly repeat each other
@@ -57,6 +59,7 @@ def health_report(
     max_tokens: int,
     questions: Array | None = None,
     on_progress: Progress | None = None,
+    tables: Collection[str] = (),
 ) -> HealthReport:
     """Find chunks that should be removed or cut differently.
 
@@ -64,7 +67,7 @@ def health_report(
     many others, which therefore appear for any question.
 
     Vectors of chunks and of questions, over which hubs are counted too, are ``(n, d_model)``. The encoder
-    reads ``max_tokens`` of a chunk.
+    reads ``max_tokens`` of a chunk. Rows of the documents named in ``tables`` are alike and short by nature.
     """
     check_vectors(chunks, vectors, questions)
     if not chunks:
@@ -77,7 +80,8 @@ def health_report(
     occurrence[first] = found.occurrence
     findings = [
         *exact_duplicates(same),
-        *near_duplicates(chunks, found, first),
+        *near_duplicates(chunks, found, first, tables),
+        *similar_rows(chunks, found, first, tables),
         *(
             Finding(
                 "boilerplate",
@@ -88,7 +92,7 @@ def health_report(
             )
             for line in repeated_lines(chunks)
         ),
-        *near_empty(chunks),
+        *near_empty(chunks, tables),
         *oversized(chunks, max_tokens),
         *hubs(found.occurrence, first),
     ]
@@ -110,13 +114,22 @@ def exact_duplicates(leaders: Array) -> Iterator[Finding]:
         )
 
 
-def near_duplicates(chunks: Sequence[Chunk], found: Neighborhood, first: Array) -> list[Finding]:
+def near_duplicates(
+    chunks: Sequence[Chunk], found: Neighborhood, first: Array, tables: Collection[str]
+) -> list[Finding]:
     """Return groups of chunks that nearly repeat an earlier one, the most similar first.
 
-    ``first`` are the rows of the chunks that were compared.
+    ``first`` are the rows of the chunks that were compared. Rows of a table follow none of the same table.
     """
     findings = []
-    followers = np.flatnonzero(found.leader != np.arange(len(first)))
+    followers = np.array(
+        [
+            place
+            for place in np.flatnonzero(found.leader != np.arange(len(first)))
+            if not are_rows_of_one(chunks[first[place]], chunks[first[found.leader[place]]], tables)
+        ],
+        np.int64,
+    )
     for leader in np.unique(found.leader[followers]):
         group = followers[found.leader[followers] == leader]
         rows = tuple(first[group].tolist())
@@ -130,15 +143,43 @@ def near_duplicates(chunks: Sequence[Chunk], found: Neighborhood, first: Array) 
     return sorted(findings, key=lambda finding: -finding.magnitude)
 
 
+def are_rows_of_one(chunk: Chunk, leader: Chunk, tables: Collection[str]) -> bool:
+    """Whether both chunks are rows of one table."""
+    return chunk.document == leader.document and chunk.document in tables
+
+
+def similar_rows(
+    chunks: Sequence[Chunk], found: Neighborhood, first: Array, tables: Collection[str]
+) -> list[Finding]:
+    """Return the tables with rows that are as similar as near duplicates, those with most of them first."""
+    similar: dict[str, set[int]] = {}
+    for place in np.flatnonzero(found.leader != np.arange(len(first))):
+        row, leader = int(first[place]), int(first[found.leader[place]])
+        if are_rows_of_one(chunks[row], chunks[leader], tables):
+            similar.setdefault(chunks[row].document, set()).update((row, leader))
+    return [
+        Finding(
+            "similar rows",
+            tuple(sorted(rows)),
+            (),
+            len(rows),
+            f"{len(rows):,} rows of {name} have a cosine above {NEAR_DUPLICATE:.2f} with another",
+        )
+        for name, rows in sorted(similar.items(), key=lambda item: -len(item[1]))
+    ]
+
+
 def overlap(a: Chunk, b: Chunk) -> int:
     """Characters of a document that two chunks share."""
     return max(min(a.end, b.end) - max(a.start, b.start), 0) if a.document == b.document else 0
 
 
-def near_empty(chunks: Sequence[Chunk]) -> list[Finding]:
-    """Return the chunks with few letters, the emptiest first."""
+def near_empty(chunks: Sequence[Chunk], tables: Collection[str]) -> list[Finding]:
+    """Return the chunks with few letters, the emptiest first, but for the rows of tables."""
     findings = []
     for row, chunk in enumerate(chunks):
+        if chunk.document in tables:
+            continue
         n_letters, n_signs = count_letters(chunk.text)
         if n_letters < MIN_LETTERS:
             reason = f"{n_letters} letters and digits, fewer than {MIN_LETTERS}"

@@ -124,7 +124,7 @@ def test_what_an_index_lost_is_listed_and_exact_search_used(corpus, tmp_path, mo
     lines = result.stdout.splitlines()
     assert lines[2].startswith("index: exact search: IVF (as asked for) finds only")
     [start] = [place for place, line in enumerate(lines) if line.startswith("What IVF lost, ")]
-    assert re.match(r"  many\.jsonl#\d+:0-\d+, number \d+ for ", lines[start + 1])
+    assert re.match(r"  many\.jsonl:\d+-\d+, number \d+ for ", lines[start + 1])
 
 
 def test_vectors_in_milvus_are_found_and_a_place_that_is_none_is_one_line(corpus, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.documents.loaders import parse_file
+from tests.one_document import rows_of
 
 TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
 
@@ -50,14 +51,14 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
 def test_the_rows_tell_what_parts_the_cells(name, content, rows):
     for ends in ("\n", "\r\n"):
         loaded = parse_file(name, content.replace("\n", ends).encode())
-        assert [document.text.replace("\n", " / ") for document in loaded.documents] == rows
+        [document] = loaded.documents
+        assert [text.replace("\n", " / ") for _, text in rows_of(document)] == rows
         assert loaded.failures == ()
 
 
-def test_what_stands_above_or_beyond_the_header_is_told_once():
-    loaded = parse_file("a.csv", b"Price list, May\nA,B,C\n1,2,3,x\n4,5,6,y\n")
-    assert [document.title for document in loaded.documents] == ["Price list, May"] * 2
-    first, second = (document.notes for document in loaded.documents)
-    assert "1 line above the header" in first[0]
-    assert "1 column without a name" in first[1]
-    assert second == ()
+def test_what_stands_above_or_beyond_the_header_is_told():
+    [document] = parse_file("a.csv", b"Price list, May\nA,B,C\n1,2,3,x\n4,5,6,y\n").documents
+    assert document.title == "Price list, May"
+    above, beyond = document.notes
+    assert "1 line above the header" in above
+    assert "1 column without a name" in beyond

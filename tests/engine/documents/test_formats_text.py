@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Section
 from engine.documents.loaders import parse_file
 from engine.wording import DIRECTIONS
-from tests.one_document import parse_document
+from tests.one_document import parse_document, rows_of
 
 # What a reader changes, and a binary zero.
 CHANGED = "\0\u00ad\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06" + "".join(map(chr, DIRECTIONS))
@@ -119,39 +119,42 @@ def test_html_names_its_encoding():
     assert parse_document("a.htm", "<meta charset=no-such><p>El niño".encode("latin-1")).text == "El niño"
 
 
-def test_csv_gives_a_document_a_row_named_as_a_spreadsheet_counts():
-    loaded = parse_file("a.csv", b'id,Title,\n1,T,"hello\nworld"\n\n2,U,x;y\n,,\n3\n')
-    assert [(d.name, d.title, d.text) for d in loaded.documents] == [
-        ("a.csv#2", "T", "id: 1\nTitle: T\ncolumn 3: hello\nworld"),
-        ("a.csv#4", "U", "id: 2\nTitle: U\ncolumn 3: x;y"),
-        ("a.csv#6", "", "id: 3"),
+def test_csv_gives_a_document_whose_rows_are_counted_as_in_a_spreadsheet():
+    document = parse_document("a.csv", b'id,Title,\n1,T,"hello\n\nworld"\n\n2,U,x;y\n,,\n3\n')
+    assert rows_of(document) == [
+        (("row 2", "T"), "id: 1\nTitle: T\ncolumn 3: hello\n\nworld"),
+        (("row 4", "U"), "id: 2\nTitle: U\ncolumn 3: x;y"),
+        (("row 6",), "id: 3"),
     ]
-    assert loaded.failures == ()
+    assert document.text == "\n\n".join(text for _, text in rows_of(document))
+    assert document.section_at(document.text.index("x;y")).headings == ("row 4", "U")
 
 
 def test_csv_gives_one_column_on_request_whatever_parts_the_cells():
     for mark in ",;\t|":
         content = f'id{mark}text\n1{mark}"a{mark}b"\n2\n3{mark}c'.encode()
-        loaded = parse_file("a.csv", content, csv_column="text")
-        assert [(d.name, d.text) for d in loaded.documents] == [("a.csv#2", f"a{mark}b"), ("a.csv#4", "c")]
+        [document] = parse_file("a.csv", content, csv_column="text").documents
+        assert rows_of(document) == [(("row 2",), f"a{mark}b"), (("row 4",), "c")]
 
 
 def test_a_csv_row_of_too_many_cells_fails_by_itself():
     loaded = parse_file("a.csv", b"id,text\n1,a,b\n2,c\n")
-    assert [d.name for d in loaded.documents] == ["a.csv#3"]
+    assert [d.text for d in loaded.documents] == ["id: 2\ntext: c"]
+    assert loaded.failures[0].name == "a.csv#2"
     assert "3 cells where the header has 2" in loaded.failures[0].reason
     [failure] = parse_file("a.csv", b"id,text\n1,a", csv_column="body").failures
     assert "no column body: choose one of id, text" in failure.reason
 
 
-def test_jsonl_gives_a_document_a_line_and_goes_on_after_a_bad_one():
+def test_jsonl_gives_a_row_a_line_and_goes_on_after_a_bad_one():
     records = [{"title": "T\n1", "content": "a\r\nb"}, [1], {"content": 7}, {"content": "\ud83d\ude00\ud800"}]
     lines = [*map(json.dumps, records), "", "{bad", '{"content": "last"}']
     loaded = parse_file("a.jsonl", "\n".join(lines).encode())
-    assert [(d.name, d.title, d.text) for d in loaded.documents] == [
-        ("a.jsonl#1", "T 1", "a\nb"),
-        ("a.jsonl#4", "", "\U0001f600\ufffd"),
-        ("a.jsonl#7", "", "last"),
+    [document] = loaded.documents
+    assert rows_of(document) == [
+        (("row 1", "T 1"), "a\nb"),
+        (("row 4",), "\U0001f600\ufffd"),
+        (("row 7",), "last"),
     ]
     assert [f.name for f in loaded.failures] == ["a.jsonl#2", "a.jsonl#3", "a.jsonl#6"]
 

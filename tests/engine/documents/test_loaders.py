@@ -4,6 +4,7 @@ import pytest
 
 from engine.documents import loaders
 from engine.documents.document import Document
+from engine.documents.formats import json_lines, table
 from engine.documents.loaders import (
     content_of,
     load_corpus,
@@ -33,7 +34,7 @@ def test_a_folder_is_read_past_its_failures_or_the_first_is_raised(tmp_path):
         (tmp_path / name).write_text(text)
     loaded = read_corpus(tmp_path)
     found = {document.name: document.text for document in loaded.documents}
-    assert found == {"a.md": "a", "d.csv#2": "id: x", "d.csv#3": "id: y"}
+    assert found == {"a.md": "a", "d.csv": "id: x\n\nid: y"}
     assert [failure.name for failure in loaded.failures] == ["b.ipynb", "c.txt"]
     assert loaded.skipped == ("e.o",)
     with pytest.raises(DocumentError, match=r"b\.ipynb is not JSON"):
@@ -65,15 +66,19 @@ def test_a_file_without_permission_is_refused(tmp_path):
         ("a", b"text", "of a kind that is not read"),
         ("a.pdf", b"", "a.pdf is empty"),
         ("a.txt", b"x" * (loaders.MAX_BYTES + 1), "more than the 20 MB that are read: split it"),
-        ("a.csv", b"text\n1\n2\n3", "more than 2 documents: split it"),
+        ("a.jsonl", b'{"text": "a", "date": "2026-05-01"}\n' * 3, "more than 2 documents: split it"),
+        ("a.jsonl", b'{"text": "a"}\n' * 3, "more than 2 rows: split it"),
+        ("a.csv", b"text\n1\n2\n3", "more than 2 rows: split it"),
     ],
 )
 def test_what_cannot_be_read_is_a_failure(monkeypatch, name, content, reason):
     monkeypatch.setattr(loaders, "MAX_DOCUMENTS", 2)
+    for reader in (table, json_lines):
+        monkeypatch.setattr(reader, "MAX_ROWS", 2)
     loaded = parse_file(name, content)
     assert (loaded.documents, [failure.name for failure in loaded.failures]) == ((), [name])
     assert reason in loaded.failures[0].reason
-    assert len(parse_file("a.csv", b"text\n1\n2").documents) == 2
+    assert parse_document("a.csv", b"text\n1\n2").text == "text: 1\n\ntext: 2"
 
 
 def test_a_corpus_is_a_file_or_a_folder_that_can_be_read(tmp_path):
@@ -94,5 +99,7 @@ def test_a_corpus_is_a_file_or_a_folder_that_can_be_read(tmp_path):
         content_of(tmp_path / "folder.md")
     with pytest.raises(DocumentError, match=r"two documents named a\.md"):
         unique([Document("a.md", "one"), Document("a.md", "two")])
-    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}')
-    assert [document.text for document in load_corpus(tmp_path / "a.jsonl")] == ["one", "two"]
+    dated = '{"text": "one"}\n{"text": "two", "date": "2026-05-01"}'
+    (tmp_path / "a.jsonl").write_text(dated)
+    names = [document.name for document in load_corpus(tmp_path / "a.jsonl")]
+    assert names == ["a.jsonl#1", "a.jsonl#2"]

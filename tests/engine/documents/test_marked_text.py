@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from engine.documents.loaders import parse_file
-from tests.one_document import parse_document
+from tests.one_document import parse_document, rows_of
 
 PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 3000
 
@@ -126,13 +126,15 @@ NODES = {
 )
 def test_texts_and_conversations_in_json(name, content, texts, n_failures):
     loaded = parse_file(name, "\n".join(map(json.dumps, content)).encode())
-    assert [document.text for document in loaded.documents] == texts
+    [document] = loaded.documents
+    assert document.text == "\n\n".join(texts)
+    assert [text for _, text in rows_of(document)] == (texts if name != "a.json" else [])
     assert len(loaded.failures) == n_failures
 
 
 def test_json_lines_written_over_several_lines_are_read():
-    loaded = parse_file("a.jsonl", json.dumps([{"text": "a"}, {"text": "b"}], indent=1).encode())
-    assert [(each.name, each.text) for each in loaded.documents] == [("a.jsonl#1", "a"), ("a.jsonl#2", "b")]
+    document = parse_document("a.jsonl", json.dumps([{"text": "a"}, {"text": "b"}], indent=1).encode())
+    assert rows_of(document) == [(("row 1",), "a"), (("row 2",), "b")]
 
 
 def archive(name):

@@ -51,7 +51,7 @@ def test_rows_of_a_workbook_have_the_names_of_their_columns():
         "Prices\n\nItem: Lamp\nPrice: 12.50 €\nSince: 2021-05-03\n\nItem: Chair\nSince: May\n\n"
         "Stock\n\nStock of the shop\n\nItem: Lamp\nShare: 3.5%"
     )
-    assert document.sections[1] == Section(8, ("Prices", "row 2"))
+    assert document.sections[1] == Section(8, ("Prices", "row 2"), is_row=True)
     assert document.section_at(document.text.index("3.5%")).headings == ("Stock", "row 4")
 
 

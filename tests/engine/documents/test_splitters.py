@@ -16,6 +16,7 @@ from engine.errors import InputError
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
+from tests.one_document import parse_document
 
 NASTY = [
     "retrieval", "unhappily", "don't", "한국어", "東京", "。", "🙂", "x" * 150, "한국어" * 30, "Hello. ",
@@ -285,6 +286,18 @@ def test_sections_are_never_mixed_but_pages_of_one_are(encoder):
         ("# B\n\nten", ("B",), 2),
     ]
     assert len(texts_of(text, encoder, "paragraphs", 64, sections=sections)) == 1
+
+
+@pytest.mark.parametrize("method", SPLITTERS)
+def test_no_chunk_crosses_the_border_of_a_row(encoder, method):
+    table = parse_document("a.csv", b"Item,Price,About\nOak,4,It is hard. It is old.\nAsh,5,Light.\n" * 9)
+    borders = [section.start for section in table.sections]
+    for parent_tokens in (0, 128):
+        splitting = Splitting(method, 64, 16)
+        chunks = split(table, encoder.tokenizer, splitting, embed, parent_tokens=parent_tokens)
+        assert all(table.row_at(chunk.start)[1] >= chunk.end for chunk in chunks)
+        assert {chunk.start for chunk in chunks} >= set(borders)
+        assert [chunk.headings for chunk in chunks if chunk.start == borders[1]] == [("row 3",)]
 
 
 def test_topics_change_where_neighbours_are_least_alike(encoder):

@@ -3,6 +3,7 @@ import pytest
 from engine.documents.document import Document
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.evaluation.document_names import (
+    at_rows,
     did_you_mean,
     likeness,
     matched_names,
@@ -10,7 +11,8 @@ from engine.evaluation.document_names import (
     renamed,
     unknown_names,
 )
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import UNLOCATED, Question, Reference, stem
+from tests.one_document import parse_document
 
 COST = "Inventories are valued at the lower of cost and market."
 FINANCE = Document("finance_slice.md", f"A report. {COST} It ends.")
@@ -63,6 +65,22 @@ def test_the_text_at_the_places_shows_which_document_is_meant(make):
     assert (found.name, found.best) == ("finance", FINANCE.name)
     assert (found.n_questions, found.n_quoting) == (2, 2)
     assert found.fitting == {OTHER.name: 0, FINANCE.name: 2}
+
+
+@pytest.mark.parametrize("name", ["prices.csv#3", "Prices.csv#3"])
+@pytest.mark.parametrize("start", [0, UNLOCATED])
+def test_a_question_about_a_row_is_one_about_its_table(name, start):
+    table = parse_document("shop/prices.csv", b"Item,Price\nOak,4\nAsh,4\n")
+    places = Reference("Price: 4", 10, 18) if start == 0 else Reference("Price: 4", start, start)
+    short = AnswerQuestion("?", ShortAnswer.parse("4"), name)
+    asked = [Question("What is Ash?", stem(name), (places,)), short]
+    question, answer = at_rows(asked, [table, FINANCE])
+    [reference] = question.references
+    assert (question.corpus_id, table.text[reference.start :]) == ("prices", "Price: 4")
+    row = table.text.index("Item: Ash"), len(table.text)
+    assert (answer.document, answer.spans) == (table.name, (row,))
+    assert at_rows(asked, [table, parse_document("prices.csv", b"A\n1\n2")]) == asked  # which one is meant?
+    assert at_rows(asked, [Document(name, "Item: Ash\nPrice: 4"), table])[1] == asked[1]
 
 
 def test_without_places_the_most_similar_name_is_proposed():

@@ -24,6 +24,7 @@ from engine.retrieval.evidence import (
 )
 from engine.retrieval.index import Hit, Index
 from tests.indexes import index_of_documents, index_of_texts
+from tests.one_document import parse_document
 
 BRIDGE = (
     "# The bridge of Orrin\n\nThe Orrin bridge was opened in 1932. The mayor Ada Holm cut the ribbon. It was "
@@ -49,6 +50,21 @@ def candidates_of(text, chunks=None, name="d.md"):
         chunks = [Chunk(name, 0, len(text), text, 9)]
     index = Index(tuple(chunks), None, None, documents={name: Document(name, text)})
     return candidates([Hit(chunk, 0.5) for chunk in chunks], index)
+
+
+@pytest.mark.parametrize(
+    ("rows", "quoted"),
+    [
+        (b"Item,Price\nOak,4\nAsh,5\n", ["Item: Oak\nPrice: 4", "Item: Ash\nPrice: 5"]),
+        (b"Q,A\nWhy?,It is old.\n", ["Q: Why?\nA: It is old."]),
+        (b"Q,A\nWhy?,It is old. It is hard.\n", ["A: It is old.", "It is hard."]),
+    ],
+)
+def test_a_row_is_quoted_whole_where_no_cell_has_several_sentences(encoder, rows, quoted):
+    table = parse_document("a.csv", rows)
+    hits = [Hit(chunk, 0.5) for chunk in split(table, encoder.tokenizer)]
+    found = candidates(hits, Index(tuple(hit.chunk for hit in hits), None, None, documents={"a.csv": table}))
+    assert [each.text for each in found] == quoted
 
 
 def hits_of(index):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Chunk, Document
+from engine.documents.document import Chunk, Document, Section
 from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference, relevance
@@ -29,7 +29,7 @@ from engine.inspection.diagnosis.setting_changes import (
     setting_distance,
     values_to_try,
 )
-from engine.retrieval.index import build_index
+from engine.retrieval.index import Index, build_index
 from engine.retrieval.retrievers import usable_retrievers
 from engine.settings import Configuration
 
@@ -290,10 +290,13 @@ def test_a_passage_read_by_an_overlapping_chunk_is_not_lost(encoder):
 def test_groups_of_near_duplicates_count_once():
     one, two, three = np.eye(3, dtype=np.float32)
     near = (one + 0.1 * two) / np.linalg.norm(one + 0.1 * two)
-    vectors = np.stack([three, one, near, two])
-    assert group_repeats(vectors, 0, [1, 2, 3]) == (((1, 2),), 3)
-    assert group_repeats(vectors, 2, [1, 3]) == (((2, 1),), 2)  # a repeat of the passage itself is no rival
-    assert group_repeats(vectors, 3, []) == ((), 1)
+    chunks = tuple(Chunk("d.csv", place, place + 1, "x", 3) for place in range(4))
+    index = Index(chunks, np.stack([three, one, near, two]), None)
+    assert group_repeats(index, 0, [1, 2, 3]) == (((1, 2),), 3)
+    assert group_repeats(index, 2, [1, 3]) == (((2, 1),), 2)  # a repeat of the passage itself is no rival
+    assert group_repeats(index, 3, []) == ((), 1)
+    table = Document("d.csv", "xxxx", sections=(Section(0, ("row 2",), is_row=True),))
+    assert group_repeats(replace(index, documents={"d.csv": table}), 0, [1, 2, 3]) == ((), 4)
 
 
 def test_a_lost_end_is_a_cause_only_where_it_would_be_found_or_is_most_of_the_passage(encoder):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,6 +63,19 @@ def test_a_planted_near_copy_is_found_with_its_cosine(n, seed, cosine, data):
     assert finding.rows == (original, n)
     assert finding.removable == (n,)
     assert finding.magnitude == pytest.approx(cosine, abs=1e-5)
+
+
+def test_rows_of_a_table_look_alike_and_none_is_to_be_removed():
+    rows = [prose(number, "prices.csv", text="a: 1") for number in range(3)]
+    rows = [*rows, prose(3, "prices.csv"), prose(4, "d.md")]
+    vectors = np.eye(3)[[0, 0, 0, 1, 1]] + 0.01 * np.eye(5)[:, :3]
+    chunks = [replace(chunk, text=f"{chunk.text} {place}") for place, chunk in enumerate(rows)]
+    report = health_report(chunks, vectors, 128, tables=["prices.csv"])
+    other, alike = report.findings
+    assert (alike.kind, alike.rows, alike.removable) == ("similar rows", (0, 1, 2), ())
+    assert "3 rows of prices.csv" in alike.reason
+    assert (other.kind, other.rows) == ("near duplicate", (3, 4))
+    assert kinds(health_report(chunks, vectors, 128)) == {"near duplicate", "near empty"}
 
 
 @given(st.integers(2, 25), st.integers(2, 4), SEEDS)
