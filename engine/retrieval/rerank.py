@@ -120,16 +120,19 @@ def cross_rerank(
     reranker: Reranker | Reader,
     depth: int = RERANK_DEPTH,
     on_progress: Progress | None = None,
+    first_weight: float = 0.0,
 ) -> Array:
     """Reorder the best chunks of each question by a cross-encoder or the reader; the others follow.
 
-    Arguments and result are as in `rerank`, but for ``on_progress``, which is called with pairs.
+    Arguments and result are as in `rerank`, but for ``on_progress``, which is called with pairs. Scores of
+    the first stage are added with ``first_weight`` to those of the model.
     """
     order, near = first_stage(scores, depth)
     total, n_done = sum(map(len, near)), 0
     found = []
-    for question, chunks in zip(questions, near, strict=True):
-        found.append(reranker.score(question, [texts[chunk] for chunk in chunks.tolist()]))
+    for question, chunks, first in zip(questions, near, scores, strict=True):
+        own = reranker.score(question, [texts[chunk] for chunk in chunks.tolist()])
+        found.append(own + np.float32(first_weight) * first[chunks])
         n_done += len(chunks)
         if on_progress is not None:
             on_progress(n_done, total)

@@ -24,6 +24,8 @@ from engine.weights.fetch import Progress
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
 # reciprocal rank fusion has 0.409.
 DENSE_WEIGHT = 0.7
+# Of the weighted score, 0 to 1, beside the reader's, which is a difference of logits.
+FIRST_STAGE_WEIGHT = 50.0
 ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
 # Of an approximate index: candidates by each score, at least and for each passage, and how much more thorough
 # their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has
@@ -160,10 +162,12 @@ def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: 
 
 
 def reader(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
-    """Reorder the best of the weighted hybrid by how well words of each chunk answer the question."""
+    """Reorder the best of the weighted hybrid by its score and how well words of each chunk answer."""
     texts, first = inputs.texts, weighted(inputs, options, None)
     model = shipped_reader(texts.encoder)
-    return cross_rerank(first, texts.questions, texts.chunks, model, READER_DEPTH, on_progress)
+    return cross_rerank(
+        first, texts.questions, texts.chunks, model, READER_DEPTH, on_progress, FIRST_STAGE_WEIGHT
+    )
 
 
 @dataclass(frozen=True)
@@ -223,7 +227,8 @@ RETRIEVERS = {
     "reader": Retriever(
         reader,
         "hybrid, reordered by the reader",
-        "The best 16 of hybrid (scores weighted), reordered by how well words of each answer the question.",
+        "The best 16 of hybrid (scores weighted), reordered by that score and by how well words of each "
+        "answer the question.",
         uses_bm25=True,
         pairs=READER_DEPTH,
     ),

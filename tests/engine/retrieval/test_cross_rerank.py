@@ -14,7 +14,15 @@ from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import SweepInputs, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.retrieval.rerank import cross_rerank
-from engine.retrieval.retrievers import SearchInputs, SearchTexts, retriever_scores, usable_retrievers
+from engine.retrieval.retrievers import (
+    FIRST_STAGE_WEIGHT,
+    RetrieverOptions,
+    SearchInputs,
+    SearchTexts,
+    retriever_scores,
+    usable_retrievers,
+    weighted,
+)
 from engine.settings import Configuration
 
 TOWNS = ("Ardal", "Bogen", "Cadiz", "Delft", "Enger", "Fauske")
@@ -35,19 +43,20 @@ def labelled(town):
     return Question("Which town?", "towns", (Reference(answer, start, start + len(answer)),))
 
 
-@given(st.integers(1, 8), st.integers(0, 100))
-def test_only_the_best_are_reordered(depth, seed):
+@given(st.integers(1, 8), st.integers(0, 100), st.sampled_from((0.0, 3.0)))
+def test_only_the_best_are_reordered(depth, seed, weight):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(2, 6)).astype(np.float32)
     wanted = rng.permutation(6)
     texts = [str(number) for number in range(6)]
     seen = []
     last = reading(lambda text: wanted[int(text)])
-    found = cross_rerank(scores, ["a", "b"], texts, last, depth, lambda *counts: seen.append(counts))
+    found = cross_rerank(scores, ["a", "b"], texts, last, depth, lambda *counts: seen.append(counts), weight)
     assert seen == [(min(depth, 6), 2 * min(depth, 6)), (2 * min(depth, 6),) * 2]
     for before, after in zip(scores, found, strict=True):
         first = np.argsort(-before)
-        expected = [*sorted(first[:depth], key=lambda chunk: -wanted[chunk]), *first[depth:]]
+        best = sorted(first[:depth], key=lambda chunk: -wanted[chunk] - weight * before[chunk])
+        expected = [*best, *first[depth:]]
         assert np.argsort(-after).tolist() == expected
 
 
@@ -66,7 +75,9 @@ def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
     assert {"reader", "weighted"} <= set(usable_retrievers(encoder))
     [found] = retriever_scores("reader", inputs)
     assert found.argmax() == len(TOWNS)
-    assert np.argsort(-found).tolist() == np.argsort(-reader.score(question, texts)).tolist()
+    [first] = weighted(inputs, RetrieverOptions(), None)
+    both = reader.score(question, texts) + FIRST_STAGE_WEIGHT * first
+    assert np.argsort(-found).tolist() == np.argsort(-both).tolist()
 
 
 def test_a_sweep_measures_it_and_tells_its_cost(encoder):
