@@ -54,6 +54,11 @@ def readable_bytes(n_bytes: float) -> str:
     return f"{n_bytes:.1f} GB"
 
 
+def readable_number(n: int) -> str:
+    """``22713216 -> "22.7 million"``."""
+    return f"{n / 1e9:.1f} billion" if n >= 1e9 else f"{n / 1e6:.1f} million" if n >= 1e6 else f"{n:,}"
+
+
 def printable(text: str) -> str:
     r"""``"a\nb" -> "a b"``: a text from a file on one line, with a blank for each sign that shows nothing."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())

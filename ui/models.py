@@ -22,7 +22,7 @@ from engine.evaluation.sweep_cost import token_seconds
 from engine.generation.listed_decoders import read_rate
 from engine.kernels.primitives import has_op_tape
 from engine.layers.pooling import pooling_label
-from engine.models.embedding_head import Dense
+from engine.models.embedding_head import SIMILARITIES, Dense
 from engine.models.kv_cache import KV_BITS
 from engine.models.reader import Reader, shipped_reader
 from engine.models.reranker import Reranker
@@ -215,6 +215,8 @@ def model_words(encoder: Encoder) -> str:
         before = joined([{"query": "questions", "document": "documents"}[role] for role in prompts], "and")
         parts.append(f"{'a prompt' if len(prompts) == 1 else 'prompts'} before {before}")
     parts += [f"{encoder.max_tokens:,} tokens", f"{encoder.width():,} dimensions"]
+    if encoder.similarity != "cosine":
+        parts.append(f"made for the {SIMILARITIES[encoder.similarity]}, searched by the cosine")
     return f"{model_name(encoder.name)}: {', '.join(parts)}"
 
 

@@ -14,13 +14,17 @@ from engine.documents.document import Document, Failure, Loaded
 from engine.documents.loaders import all_documents, left_out, read_corpus, unique
 from engine.documents.truncation import limit_warning
 from engine.errors import InputError, ModelFileError, ModelUnavailableError
-from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
-from engine.evaluation.library_model import load_model
+from engine.evaluation.embedding_server import SERVER_KEY, is_server, server_at
+from engine.evaluation.library_model import LibraryModel, load_model
 from engine.generation.decoder import Decoder
+from engine.generation.listed_decoders import weight_bytes
 from engine.generation.settings import AnswerSettings
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
+from engine.models.decoders import forward_module
+from engine.models.embedding_head import similarity_note
 from engine.models.encoder import Encoder
+from engine.models.fingerprint import arrays_in
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import AUTO, chosen_precision, is_slower
 from engine.models.reader import Reader, shipped_reader
@@ -35,7 +39,7 @@ from engine.retrieval.vector_files import read_index
 from engine.settings import SETTINGS
 from engine.weights.catalog import KNOWN_MODELS
 from engine.weights.fetch import is_cached
-from engine.wording import counted, some_of
+from engine.wording import counted, readable_bytes, readable_number, some_of
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
@@ -59,10 +63,26 @@ def load_embedding_model(name: str) -> Model:
         server_at(name)  # before it is printed: an address with a password is refused
     say(f"Loading {name}")
     model = load_model(name, download_progress(name), server_key(name))
-    if model.as_encoder is None:
-        where = "on a server" if isinstance(model, EmbeddingServer) else "run by sentence-transformers"
-        say(f"{name} is {where}, and its chunks are cut by the default encoder's tokenizer")
+    if model.as_encoder is not None:
+        say_encoder(model.as_encoder)
+    elif isinstance(model, LibraryModel):
+        say(f"The engine does not run it: {model.reason}")
+        say(f"{name} is run by sentence-transformers, its chunks are cut by the default encoder's tokenizer")
+    else:
+        say(f"{name} is on a server, and its chunks are cut by the default encoder's tokenizer")
+    if note := similarity_note(Path(name).name, model.similarity):
+        say(f"note: {note}")
     return model
+
+
+def say_encoder(encoder: Encoder) -> None:
+    """Say in a line what an encoder is: family, parameters, tokens, length of vectors, memory."""
+    arrays = [*arrays_in(encoder.weights)]
+    n_parameters, n_bytes = (sum(getattr(each, key) for each in arrays) for key in ("size", "nbytes"))
+    say(
+        f"{Path(encoder.name).name}: {encoder.model_type}, {readable_number(n_parameters)} parameters, "
+        f"{encoder.max_tokens:,} tokens, {encoder.width():,} dimensions, {readable_bytes(n_bytes)}"
+    )
 
 
 def server_key(address: str) -> str:
@@ -90,14 +110,23 @@ def load_reranker(source: str) -> Reranker:
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
     """Load the encoder."""
     say(f"Loading {name}")
-    return Encoder.load(name, dtype, on_progress=download_progress(name))
+    encoder = Encoder.load(name, dtype, on_progress=download_progress(name))
+    say_encoder(encoder)
+    return encoder
 
 
 def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
     """Load the decoder, whose KV cache has ``kv_bits`` a number."""
     require_accepted(name)
     say(f"Loading {name}")
-    return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
+    decoder = Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
+    family = type(decoder.config).__name__.removesuffix("Config")
+    n_parameters = forward_module(decoder.config).parameter_count(decoder.config)
+    say(
+        f"{Path(name).name}: {family}, {readable_number(n_parameters)} parameters, "
+        f"{decoder.max_tokens:,} tokens, {readable_bytes(weight_bytes(decoder))}"
+    )
+    return decoder
 
 
 def load_writer(answering: AnsweringOptions, settings: AnswerSettings) -> Writer | None:

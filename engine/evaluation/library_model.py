@@ -37,7 +37,8 @@ class LibraryModel(BlackBoxModel):
 
     ``process`` holds the library and its ``SentenceTransformer``; ``fingerprint`` is a SHA-256 over all
     weights and the modules' settings; ``most_tokens`` is its own limit, None if it has none. ``in_use`` is
-    locked while texts are embedded: texts at once would start a second process.
+    locked while texts are embedded: texts at once would start a second process. ``reason`` is why the engine
+    does not run it.
     """
 
     sets_limit: ClassVar[bool] = True
@@ -50,10 +51,12 @@ class LibraryModel(BlackBoxModel):
     fingerprint: str
     most_tokens: int | None
     prompts: Prompts = field(default_factory=Prompts)
+    similarity: str = "cosine"
+    reason: str = ""
     in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
-    def load(cls, source: str | Path, tokenizer: TextTokenizer) -> "LibraryModel":
+    def load(cls, source: str | Path, tokenizer: TextTokenizer, reason: str = "") -> "LibraryModel":
         """Load a model by its name or from its folder, on the CPU.
 
         The network is not used if ``HF_HUB_OFFLINE`` is set, and a model's own code is never run.
@@ -71,6 +74,8 @@ class LibraryModel(BlackBoxModel):
             about["fingerprint"],
             about["max_tokens"],
             Prompts(about["prompts"]),
+            about["similarity"],
+            reason,
         )
 
     def with_prompts(self, use: str) -> "LibraryModel":
@@ -114,7 +119,7 @@ def load_model(source: str, on_progress: Progress | None = None, api_key: str = 
         return Encoder.load(source, on_progress=on_progress)
     except ModelFileError as error:
         try:
-            return LibraryModel.load(source, default_tokenizer())
+            return LibraryModel.load(source, default_tokenizer(), str(error))
         except ModelUnavailableError as second:
             raise ModelUnavailableError(f"{error}; {second}") from error
 

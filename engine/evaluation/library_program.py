@@ -56,8 +56,10 @@ def loaded(source: str) -> tuple["SentenceTransformer", Values]:
             "it reads texts of any length, and how many tokens it reads cannot be set: choose a model with "
             "layers"
         ) from error
+    has_length_1 = type(model[-1]).__name__ == "Normalize"
     return model, {
         "d_model": d_model,
+        "similarity": "cosine" if has_length_1 else str(model.similarity_fn_name or "cosine"),
         "max_tokens": model.max_seq_length,
         "prompts": {prompt: text for prompt, text in model.prompts.items() if text},
         "fingerprint": weights_digest(model),

@@ -29,6 +29,15 @@ DENSE_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+# The measures by which files of sentence-transformers compare vectors, in words.
+SIMILARITIES = {
+    "cosine": "cosine",
+    "dot": "dot product",
+    "euclidean": "Euclidean distance",
+    "manhattan": "Manhattan distance",
+}
+
+
 @dataclass(frozen=True)
 class Dense:
     """A layer ``f(W x + b)`` behind the pooling; ``activation`` is a key of `DENSE_ACTIVATIONS`."""
@@ -66,6 +75,8 @@ class EmbeddingHead:
         Whether tokens of a prompt are pooled like those of the text.
     dimensions
         Number of first dimensions that the vector is cut to; None for all.
+    similarity
+        The measure that the model was made for, a key of `SIMILARITIES`; ``cosine`` where it orders alike.
     """
 
     poolings: tuple[str, ...] = ("mean",)
@@ -73,6 +84,7 @@ class EmbeddingHead:
     normalize: bool = False
     include_prompt: bool = True
     dimensions: int | None = None
+    similarity: str = "cosine"
 
     @property
     def pooling(self) -> str:
@@ -91,6 +103,16 @@ class EmbeddingHead:
         for step in self.steps:
             vector = step(vector)
         return vector
+
+
+def similarity_note(name: str, similarity: str) -> str:
+    """Say that a model was made for another measure than the cosine, which searches use; "" otherwise."""
+    if similarity == "cosine":
+        return ""
+    return (
+        f"{name} was made for the {SIMILARITIES[similarity]}, and searches compare by the cosine: the order "
+        "of passages may differ from its maker's"
+    )
 
 
 def check_widths(head: EmbeddingHead, d_model: int, folder: Path) -> None:

@@ -185,6 +185,11 @@ class Encoder(TokenReader):
         """The strategy that the model was trained for, "own" if it is more than one of `POOLINGS`."""
         return self.head.pooling
 
+    @property
+    def similarity(self) -> str:
+        """The measure that the model was made for, a key of `SIMILARITIES`."""
+        return self.head.similarity
+
     def width(self, pooling: str | None = None, dimensions: int | None = None) -> int:
         """Length of the vectors of a pooling, or of those cut to ``dimensions``."""
         if pooling not in (None, OWN):

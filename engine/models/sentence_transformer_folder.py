@@ -6,7 +6,7 @@ is a plain model of transformers. Nothing in a folder is ever run: it is read as
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from engine.errors import ModelFileError
 from engine.layers.linear import Linear
 from engine.layers.tracing import Array
 from engine.models.decoders import shards
-from engine.models.embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, Normalize
+from engine.models.embedding_head import DENSE_ACTIVATIONS, SIMILARITIES, Dense, EmbeddingHead, Normalize
 from engine.models.prompts import Prompts
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import cache_folder
@@ -44,7 +44,6 @@ POOLING_KEYS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 POOLING_MODES = tuple(POOLING_KEYS.values())
-SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 TRANSFORMER_FILES = [
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -93,7 +92,6 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
         raise ModelFileError(
             f"{folder} is a {kind}, which does not give one vector a text: give a SentenceTransformer"
         )
-    check_similarity(settings, folder)
     modules = read_modules(folder)
     model = folder / modules[0][1] if modules else folder
     transformer = read_transformer_settings(model)
@@ -105,6 +103,7 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
         head = EmbeddingHead((card.pooling,), normalize=card.normalize)
     else:
         head = EmbeddingHead((default_pooling(config, folder),))
+    head = replace(head, similarity=read_similarity(settings, head.normalize, folder))
     prompts = read_prompts(settings, folder)
     if not prompts.named and card is not None:
         prompts = Prompts(card.prompts)
@@ -205,11 +204,12 @@ def read_prompts(settings: Mapping[str, Any], folder: Path) -> Prompts:
     return Prompts(named, default if default in named else None)
 
 
-def check_similarity(settings: Mapping[str, Any], folder: Path) -> None:
-    """Raise `ModelFileError` for an unknown measure of similarity; search uses the cosine in any case."""
-    name = settings.get("similarity_fn_name")
-    if name and name not in SIMILARITIES:
+def read_similarity(settings: Mapping[str, Any], normalize: bool, folder: Path) -> str:
+    """Return the measure by which the model's files compare, "cosine" where that orders alike."""
+    name = settings.get("similarity_fn_name") or "cosine"
+    if name not in SIMILARITIES:
         raise ModelFileError(f"{folder}: similarity_fn_name is {name!r}, none of {', '.join(SIMILARITIES)}")
+    return "cosine" if normalize and name in ("dot", "euclidean") else str(name)
 
 
 def read_head(
@@ -271,9 +271,14 @@ def read_tensors(model: Path) -> dict[str, Array]:
     if model == cache_folder() / DEFAULT_ENCODER:
         return map_safetensors(weights_file(model))
     index = model / "model.safetensors.index.json"
-    if (model / "model.safetensors").is_file() or not index.is_file():
-        return read_safetensors(weights_file(model))
-    return {name: array for file in shards(index) for name, array in read_safetensors(model / file).items()}
+    is_whole = (model / "model.safetensors").is_file() or not index.is_file()
+    files = [weights_file(model)] if is_whole else [model / name for name in shards(index)]
+    return {current(name): array for file in files for name, array in read_safetensors(file).items()}
+
+
+def current(name: str) -> str:
+    """``LayerNorm.gamma -> LayerNorm.weight``: a tensor's name today, from that of the first BERT models."""
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def weights_file(folder: Path) -> Path:

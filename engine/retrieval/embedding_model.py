@@ -59,6 +59,10 @@ class Model(Protocol):
         """The texts put before questions and documents."""
 
     @property
+    def similarity(self) -> str:
+        """The measure that the model was made for, a key of `SIMILARITIES`; searches use the cosine."""
+
+    @property
     def reranker(self) -> Reranker | None:
         """The cross-encoder that reorders what a search finds, if one is loaded."""
 
@@ -110,6 +114,7 @@ class BlackBoxModel(ABC):
     precision: ClassVar[str] = "float32"
     reranker: ClassVar[None] = None
     as_encoder: ClassVar[None] = None
+    similarity: str = "cosine"
 
     @abstractmethod
     def token_limit(self, max_tokens: int | None) -> int:

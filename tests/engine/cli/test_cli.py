@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.cli.command_group import REMOVED_OPTIONS
+from engine.cli.loading import load_embedding_model
 from engine.cli.main import app
 from engine.models.reader import Reader
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
@@ -62,9 +63,14 @@ def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--json")
     result = run(*asked, "--write", "--max-new-tokens", 2)
     json.loads(result.stdout)
-    assert result.stderr.splitlines() == [
+    lines = result.stderr.splitlines()
+    assert re.fullmatch(
+        r"SmolLM2-135M-Instruct: Llama, 134.5 million parameters, 8,192 tokens, \d+\.\d MB", lines.pop(1)
+    )
+    assert lines == [
         "Loading SmolLM2-135M-Instruct",
         "Loading all-MiniLM-L6-v2",
+        "all-MiniLM-L6-v2: bert, 22.7 million parameters, 256 tokens, 384 dimensions, 90.9 MB",
         f"Reading {corpus}",
         "Splitting 2 documents",
         "Embedding 2 chunks",
@@ -72,6 +78,31 @@ def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
         "Searching and reading",
     ]
     assert run(*asked).stderr.splitlines()[0] == "Loading all-MiniLM-L6-v2"  # and no decoder
+
+
+@pytest.mark.usefixtures("library_in_this_process")
+def test_what_the_engine_does_not_run_or_was_not_made_for_the_cosine_is_said(tmp_path, monkeypatch):
+    from tests.pytorch import modules, torch
+    from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
+
+    base = save_bert(tmp_path / "base")
+    for name, activation in (("ours", torch.nn.Identity()), ("theirs", torch.nn.ELU())):
+        dense = modules.Dense(SIZES["hidden_size"], 8, activation_function=activation)
+        behind = (modules.Pooling(SIZES["hidden_size"], "mean"), dense)
+        folder = save_modules(tmp_path / name, base, *behind, similarity_fn_name="dot")
+        said = []
+        monkeypatch.setattr("engine.cli.loading.say", said.append)
+        model = load_embedding_model(str(folder))
+        _, *lines, note = said
+        assert note.startswith(f"note: {name} was made for the dot product, and searches compare by")
+        if name == "ours":
+            assert model.as_encoder is not None
+            words = r"ours: bert, [\d,]+ parameters, 20 tokens, 8 dimensions, [\d.]+ kB"
+            assert re.fullmatch(words, lines[0])
+        else:
+            assert model.as_encoder is None
+            assert re.match(r"The engine does not run it: .*activation .*ELU.* is not one of", lines[0])
+            assert "is run by sentence-transformers" in lines[1]
 
 
 def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):

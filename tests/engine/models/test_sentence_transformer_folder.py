@@ -6,7 +6,9 @@ import pytest
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
+from engine.models.embedding_head import similarity_note
 from engine.models.sentence_transformer_folder import POOLING_KEYS, POOLING_MODES
+from tests.model_files import edit_tensors
 from tests.pytorch import modules, torch
 from tests.sentence_transformer_folders import (
     SIZES,
@@ -86,6 +88,39 @@ def test_files_of_older_versions_are_read(bert, tmp_path):
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 12, "do_lower_case": false}')
     assert Encoder.load(tmp_path).max_tokens == 12
     assert_equal(tmp_path)
+
+
+def test_norms_by_their_first_names_are_read_as_by_the_library(bert, tmp_path):
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"))
+    expected = Encoder.load(tmp_path).encode(TEXTS)
+
+    def rename(tensors):
+        for name in [name for name in tensors if "LayerNorm" in name]:
+            older = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+            tensors[older.replace("LayerNorm.bias", "LayerNorm.beta")] = tensors.pop(name)
+
+    edit_tensors(tmp_path, rename)
+    np.testing.assert_array_equal(Encoder.load(tmp_path).encode(TEXTS), expected)
+    assert_equal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("measure", "normalized", "similarity"),
+    [
+        (None, False, "cosine"),
+        ("dot", False, "dot"),
+        ("dot", True, "cosine"),
+        ("euclidean", True, "cosine"),
+        ("manhattan", True, "manhattan"),
+    ],
+)
+def test_a_model_names_the_measure_that_it_was_made_for(bert, tmp_path, measure, normalized, similarity):
+    behind = [modules.Normalize()] if normalized else []
+    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind)
+    edit_json(tmp_path / "config_sentence_transformers.json", similarity_fn_name=measure)
+    encoder = Encoder.load(tmp_path)
+    assert encoder.similarity == similarity
+    assert bool(similarity_note("m", encoder.similarity)) == (similarity != "cosine")
 
 
 def test_the_model_may_lie_in_a_subfolder(bert, tmp_path):
