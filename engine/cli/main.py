@@ -158,7 +158,7 @@ def search(
         print("No passage shares a word with the question: ask in other words, or by another retriever.")
     for rank, hit in enumerate(found.hits, start=1):
         percentile = found.null_scores.percentile(hit.score)
-        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit.chunk)}")
+        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit.chunk, hit.chunk.headings)}")
         print(f"   {beginning(hit.chunk.text, SHOWN)}")
 
 
@@ -194,12 +194,13 @@ def ask_command(
     if answer.question != question:
         print(f"read as: {answer.question}")
     print_answer(answer)
-    for source in answer.sources:
-        percentile = answer.retrieved.null_scores.percentile(source.score)
-        print(
-            f"[{source.number}] {source.score:.3f}, {closer_than(percentile)}  "
-            f"{source.document}:{source.start}-{source.end}"
-        )
+    found = answer.retrieved
+    for source, rank in zip(
+        answer.sources, answer.written.source_places if answer.written else (), strict=True
+    ):
+        closer = closer_than(found.null_scores.percentile(source.score))
+        where = place(source, found.hits[rank].chunk.headings)
+        print(f"[{source.number}] {source.score:.3f}, {closer}  {where}")
 
 
 def print_answer(answer: Answer) -> None:
@@ -214,7 +215,8 @@ def print_answer(answer: Answer) -> None:
     if answer.other_reading:
         print(f"or: {' '.join(answer.other_reading.text.split())}")
     for quote in answer.quotes:
-        print(f"\n  “{' '.join(quote.text.split())}”\n  {quote.document}:{quote.start}-{quote.end}")
+        headings = answer.retrieved.hits[quote.place].chunk.headings
+        print(f"\n  “{' '.join(quote.text.split())}”\n  {place(quote, headings)}")
     if written and written.thought and not written.text:
         print("\nThe model thought until it had to end, and wrote no answer.")
     if answer.text and judged.status != "refused":

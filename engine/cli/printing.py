@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.documents.document import Chunk
+from engine.generation.prompt import Source
+from engine.retrieval.evidence import Quote
 from engine.weights.fetch import Progress
 from engine.weights.transfer import Transfer
 
@@ -67,6 +69,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def place(chunk: Chunk) -> str:
-    """``document:start-end`` of a chunk."""
-    return f"{chunk.document}:{chunk.start}-{chunk.end}"
+def place(piece: Chunk | Quote | Source, headings: Sequence[str] = ()) -> str:
+    """``document:start-end`` of a piece of text, and headings: ``prices.csv:90-120, row 12``."""
+    span = f"{piece.document}:{piece.start}-{piece.end}"
+    return f"{span}, {' › '.join(headings)}" if headings else span

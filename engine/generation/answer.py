@@ -1,6 +1,6 @@
 """An answer, with the passages, quotes, text, checks and times that led to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -159,6 +159,8 @@ class Answer:
     judged: Judged
     timed: Timings
     spans: tuple[AnswerSpan, ...] = ()  # the reader's, best first; none without a reader
+    # what reading left out of the files that the passages are from, by their names; none without a note
+    file_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_english(self) -> bool:
@@ -191,6 +193,14 @@ class Answer:
             return best
         own = [quote for quote in self.evidence if quote.holds(self.reading.document, self.reading.start)][:1]
         return (*own, *(quote for quote in best if quote not in own))[:N_QUOTES]
+
+    @property
+    def notes(self) -> dict[str, tuple[str, ...]]:
+        """The notes of the files that its words, quotes and sources stand in, or else of those found."""
+        words = [each for each in (self.reading, self.other_reading) if each]
+        names = [each.document for pieces in (words, self.quotes, self.sources) for each in pieces]
+        names = names or [hit.chunk.document for hit in self.retrieved.hits]
+        return {name: self.file_notes[name] for name in names if name in self.file_notes}
 
     @property
     def text(self) -> str:

@@ -1,6 +1,5 @@
 """Search results and answers as JSON, for the command line and the server."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,25 +19,20 @@ def found_json(question: str, found: Retrieval) -> dict[str, Any]:
     }
 
 
-def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
-    """Return quoted sentences with their places."""
-    return [
-        {"document": quote.document, "start": quote.start, "end": quote.end, "text": quote.text}
-        for quote in quotes
-    ]
-
-
-def reading_json(span: AnswerSpan | None) -> dict[str, Any] | None:
-    """Return the words that the reader found with their place and score; None where there are none."""
-    if span is None:
-        return None
+def piece_json(piece: Quote | AnswerSpan, found: Retrieval) -> dict[str, Any]:
+    """Return a piece of a passage with its place; its headings, a row among them, are the passage's."""
     return {
-        "text": span.text,
-        "document": span.document,
-        "start": span.start,
-        "end": span.end,
-        "score": round(span.score, 4),
+        "document": piece.document,
+        "start": piece.start,
+        "end": piece.end,
+        "headings": list(found.hits[piece.place].chunk.headings),
+        "text": piece.text,
     }
+
+
+def reading_json(span: AnswerSpan | None, found: Retrieval) -> dict[str, Any] | None:
+    """Return the words that the reader found with their place and score; None where there are none."""
+    return None if span is None else {**piece_json(span, found), "score": round(span.score, 4)}
 
 
 def found_answer_json(answer: Answer) -> dict[str, Any]:
@@ -47,9 +41,10 @@ def found_answer_json(answer: Answer) -> dict[str, Any]:
         "question": answer.question,
         "status": answer.judged.status,
         "confidence": round(answer.judged.confidence, 4),
-        "answer": reading_json(answer.reading),
-        "other_answer": reading_json(answer.other_reading),
-        "quotes": quotes_json(answer.quotes),
+        "answer": reading_json(answer.reading, answer.retrieved),
+        "other_answer": reading_json(answer.other_reading, answer.retrieved),
+        "quotes": [piece_json(quote, answer.retrieved) for quote in answer.quotes],
+        "notes": {name: list(notes) for name, notes in answer.notes.items()},
     }
 
 
@@ -97,6 +92,7 @@ def passage(place: Chunk | Source, found: Retrieval, rank: int) -> dict[str, Any
         "document": place.document,
         "start": place.start,
         "end": place.end,
+        "headings": list(found.hits[rank].chunk.headings),
         "score": round(score, 6),
         "percentile": round(found.null_scores.percentile(score), 4),
         "relevance": round(found.null_scores.relevance(score), 4),

@@ -109,7 +109,9 @@ def find_answer(
 ) -> Answer:
     """Return the reader's words and the quotes, judged: the steps of `ask` before a language model writes."""
     retrieved = retrieve(question, index, encoder, settings.search, null_scores)
-    answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times))
+    found = {hit.chunk.document: index.documents.get(hit.chunk.document) for hit in retrieved.hits}
+    notes = {name: document.notes for name, document in found.items() if document and document.notes}
+    answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times), file_notes=notes)
     if not retrieved.relevant:
         return answer
     start = perf_counter()

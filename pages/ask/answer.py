@@ -11,7 +11,7 @@ from engine.generation.prompt import Source
 from engine.generation.reading import AnswerSpan
 from engine.generation.server import Server
 from engine.retrieval.evidence import CandidateSentence
-from engine.wording import counted
+from engine.wording import counted, shortened
 from pages.ask.evidence import show_found, show_model_words
 from pages.ask.excerpts import place_words, words_and_quotes
 from pages.ask.marked_text import from_place, in_context
@@ -34,6 +34,8 @@ from ui.tokens import AS_DECODER_COUNTS
 # Characters shown around a passage, and of a document: browsers are slow with more.
 PASSAGE_CONTEXT, DOCUMENT_CHARACTERS = 240, 200_000
 BEGINNING = "the beginning"
+# Files whose notes on what was left out stand above an answer, and the characters of each.
+MAX_FILES_NOTED, NOTE_CHARACTERS = 3, 240
 
 SCORE_HELP = (
     "The cosine between the vectors of question and passage: 1 is the same direction. It is not a "
@@ -58,6 +60,7 @@ def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> N
     ``server`` is the one that would write a text.
     """
     report = Report(*question_parts(answer, asked))
+    show_notes(report, answer)
     if not answer.retrieved.relevant:
         show_nothing_found(report, answer.retrieved)
         show_next_steps(report, answer, asked)
@@ -80,6 +83,12 @@ def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> N
         with prompt[0]:
             show_prompt(answer.written, answer.timed.writing.answer_tokens)
     keep_settings(report, asked)
+
+
+def show_notes(report: Report, answer: Answer) -> None:
+    """Say what reading left out of the files that an answer draws from, a line each."""
+    for name, notes in list(answer.notes.items())[:MAX_FILES_NOTED]:
+        report.caption(f"{name}: {shortened('; '.join(notes), NOTE_CHARACTERS)}")
 
 
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:

@@ -11,7 +11,7 @@ from engine.cli.main import app
 from engine.models.reader import Reader
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
 
-FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
+FIELDS = {"document", "start", "end", "headings", "score", "percentile", "relevance", "margin", "text"}
 
 
 def test_search_prints_the_nearest_passages_as_json_alone(corpus):

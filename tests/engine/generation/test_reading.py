@@ -324,6 +324,7 @@ def test_the_json_has_the_words_with_their_place_or_null(answer):
         "document": "tower.md",
         "start": 35,
         "end": 39,
+        "headings": [],
         "score": round(found.spans[0].score, 4),
     }
     assert found_answer_json(found).items() <= content.items()

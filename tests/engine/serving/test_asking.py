@@ -24,6 +24,7 @@ from engine.serving.served import Limits, Searched, Served
 from tests.engine_server import engine_server
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
+NOTES = ("page 2 is a picture without text",)
 SETTINGS = AnswerSettings(SearchSettings(2, 0), max_new_tokens=16, write=True)
 
 
@@ -31,6 +32,8 @@ SETTINGS = AnswerSettings(SearchSettings(2, 0), max_new_tokens=16, write=True)
 def served(encoder, decoder, reader):
     prepare_compiled().join()  # before them, results differ by rounding
     index = index_of_documents(DOCUMENTS, encoder)
+    documents = {name: replace(each, notes=NOTES) for name, each in index.documents.items()}
+    index = replace(index, documents=documents)
     searched = Searched(index, null_scores_of(index, encoder), SETTINGS, reader, Writer(decoder))
     return Served(encoder, searched=searched)
 
@@ -107,6 +110,7 @@ def test_an_answer_comes_as_words_and_quotes_then_a_text_then_its_checks(server,
         first, *pieces, (last, answer) = events_of(response.iter_lines())
     assert first == ("found", found)
     assert found["answer"]["text"] == "1891"
+    assert found["notes"][found["answer"]["document"]] == [*NOTES]
     assert {name for name, _ in pieces} == {"text"}
     assert "".join(content["text"] for _, content in pieces).strip() == expected["text"]
     assert last == "answer"

@@ -82,6 +82,23 @@ def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
     assert "3 tokens as the decoder counts them" in html
 
 
+def notes(shown):
+    from pages.ask.answer import show_notes
+    from ui.report import Report
+
+    show_notes(Report(), shown)
+
+
+def test_what_was_left_out_of_the_files_of_an_answer_stands_above_it():
+    file_notes = {"0.md": ("1 picture left out",), "1.md": ("1 *formula* could not be read", "x" * 300)}
+    file_notes |= {"2.md": ("cut",)}
+    [line] = app_of(notes, args=(replace(answer(), file_notes=file_notes),)).run().caption
+    assert plain(line.value).startswith("1.md: 1 *formula* could not be read; xxx")
+    assert len(line.value) < 300
+    found = replace(answer(), written=None, file_notes=file_notes)  # nothing is quoted: of the passages
+    assert [each.value[:4] for each in app_of(notes, args=(found,)).run().caption] == ["0.md", "1.md", "2.md"]
+
+
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
     evil = Hit(Chunk("<b>.md", 0, 6, "*text*", 3), 0.7)
     app, said = captions(refusal, answer((HITS[0], evil), min_relevance=100).retrieved)
