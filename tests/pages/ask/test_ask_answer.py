@@ -96,7 +96,8 @@ def test_what_was_left_out_of_the_files_of_an_answer_stands_above_it():
     assert plain(line.value).startswith("1.md: 1 *formula* could not be read; xxx")
     assert len(line.value) < 300
     found = replace(answer(), written=None, file_notes=file_notes)  # nothing is quoted: of the passages
-    assert [each.value[:4] for each in app_of(notes, args=(found,)).run().caption] == ["0.md", "1.md", "2.md"]
+    lines = app_of(notes, args=(found,)).run().caption
+    assert [plain(each.value)[:4] for each in lines] == ["0.md", "1.md", "2.md"]
 
 
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
