@@ -30,8 +30,12 @@ def subjects(document: Document, n: int) -> list[str]:
 
 
 def headings_of(document: Document) -> Iterator[str]:
-    """Yield the headings of a document that are short and not `COMMON`."""
-    found = [section.headings[-1] for section in document.sections if section.headings]
+    """Yield the headings of a document that are short and not `COMMON`, nor the number of a row."""
+    found = [
+        section.headings[-1]
+        for section in document.sections
+        if section.headings and not (section.is_row and section.headings[-1].startswith("row "))
+    ]
     for each in found or WIKI_HEADING.findall(document.text):
         heading = NUMBER.sub("", each.strip(" *_`"))
         if heading and len(heading) <= LONGEST and heading.lower() not in COMMON:

@@ -69,9 +69,10 @@ def excerpt_html(excerpt: Excerpt, words: Sequence[AnswerSpan] = (), characters:
     its columns.
     """
     marks = []
+    in_row = excerpt.document.row_at(excerpt.span[0]) is not None
     for quote, number in zip(excerpt.quotes, excerpt.numbers, strict=True):
         own = sorted((each.start, each.end) for each in (words_in(quote, words) if words else [quote]))
-        marks.append((quote.start, quote.end, quote_html(quote, own, source_colour(max(1, number)))))
+        marks.append((quote.start, quote.end, quote_html(quote, own, source_colour(max(1, number)), in_row)))
     first, last = excerpt.span
     start = max(0, first - characters)
     around = unwrapped(excerpt.document.text, start, last + characters)
@@ -89,9 +90,11 @@ def excerpt_html(excerpt: Excerpt, words: Sequence[AnswerSpan] = (), characters:
     return html + faint_html(after)
 
 
-def quote_html(quote: CandidateSentence, spans: Sequence[tuple[int, int]], colour: str) -> str:
-    """Return a sentence on one line with spans of its document marked."""
-    html, place, text = "", 0, re.sub(r"\s", " ", quote.text)
+def quote_html(
+    quote: CandidateSentence, spans: Sequence[tuple[int, int]], colour: str, in_row: bool = False
+) -> str:
+    """Return a sentence on one line, or a row of a table as it is, with spans of its document marked."""
+    html, place, text = "", 0, quote.text if in_row else re.sub(r"\s", " ", quote.text)
     for first, last in spans:
         start, end = first - quote.start, last - quote.start
         html += escape(text[place:start]) + mark_html(escape(text[start:end]), colour)

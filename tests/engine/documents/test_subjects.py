@@ -3,6 +3,7 @@ import pytest
 from engine.documents.document import Document
 from engine.documents.formats.markdown import read_markdown
 from engine.documents.subjects import LONGEST, subjects
+from tests.one_document import parse_document
 
 
 def document(text):
@@ -25,6 +26,13 @@ def document(text):
 )
 def test_subjects_are_headings_or_names(text, expected):
     assert subjects(document(text), 2) == expected
+
+
+def test_the_numbers_of_rows_are_no_subjects():
+    table = parse_document("a.csv", b"Name,City\nAda,Orrin\nOla,Orrin\n")
+    assert subjects(table, 1) == ["Orrin"]
+    titled = parse_document("a.csv", b"Title,City\nCables,Orrin\nUpkeep,Orrin\n")
+    assert subjects(titled, 1) == ["Upkeep"]
 
 
 def test_of_many_headings_some_of_all_parts_are_taken():

@@ -11,6 +11,7 @@ from engine.retrieval.evidence import Quote
 from pages.ask.evidence import checked_html
 from pages.ask.excerpts import excerpt_html, excerpt_source, excerpts
 from tests.apps import app_of, plain
+from tests.one_document import parse_document
 from tests.pages.ask.test_ask_answer import answer
 from ui.colours import source_colour
 
@@ -47,6 +48,16 @@ def quote_of(sentence):
 
 def html_of(quotes, words=()):
     return [excerpt_html(each, words) for each in excerpts(quotes, {"tower.md": TOWER}, SOURCES)]
+
+
+def test_a_row_of_a_table_is_quoted_with_a_line_for_each_cell_and_its_number():
+    table = parse_document("prices.csv", b"Item,Price\nOak,4\nAsh,5\n")
+    start, end = table.row_at(len(table.text))
+    quote = Quote("prices.csv", start, end, table.text[start:end], 0, 0.5, (), 1.0, 0.9)
+    words = AnswerSpan("prices.csv", end - 1, end, "5", 0, 2.0)
+    [excerpt] = excerpts([quote], {"prices.csv": table})
+    assert re.sub("<.*?>", "", excerpt_html(excerpt, [words])) == "Item: Ash\nPrice: 5"
+    assert excerpt_source(excerpt, [words]).startswith("prices.csv · row 3 · characters")
 
 
 def test_a_quote_is_marked_within_its_own_paragraph_and_escaped():
