@@ -13,12 +13,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from engine.documents.document import Document, Section
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
-from engine.documents.formats.pdf_layout import CELL_GAP, Segment, page_text
+from engine.documents.formats.pdf_layout import CELL_BREAK, CELL_GAP, Segment, page_text
 from engine.documents.formats.plain import kind_of, unified
 from engine.documents.formats.running_lines import PAGE_NUMBER, without_running_lines
 from engine.errors import DocumentError
@@ -29,7 +30,7 @@ MAX_CHARACTERS = 100_000_000
 GAP, LINE_GAP = "\n\n", "\n"  # between pages, and where a sentence goes on from one to the next
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
-HYPHENATED = re.compile(r"(?<![\w-])([^\W\d_]+)-\n([^\W\d_]++)(?!-)(\S*)( ?)")
+HYPHENATED = re.compile(rf"(?<![\w-])([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-)(\S*)( ?)")
 # First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
 PREFIX = re.compile(
     "anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|pro|re|self|semi|short|sub|super|two"
@@ -57,6 +58,7 @@ ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
+ALEF, LAM = "\u0622\u0623\u0625\u0627", "\u0644"
 APART = re.compile(f"[{''.join(ACCENTS)}]|{FROM_RIGHT.pattern}")  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 PASSWORD, SECURITY = 4, 5  # errors of PDFium
@@ -178,7 +180,7 @@ def numbered(what: str, numbers: Sequence[int], verb: str = " is| are") -> str:
 
 def finished(text: str) -> str:
     """Return the text of a page with `` | `` between the cells of tables, and blanks in single lines."""
-    lines = text.split("\n")
+    lines = text.replace(CELL_BREAK, " ").split("\n")
     shown = []
     for number, line in enumerate(lines):
         if CELL_GAP in line:
@@ -223,7 +225,7 @@ def without_hyphenation(pages: Sequence[str]) -> list[str]:
         is_one_word = words[whole] or (not is_compound and words[first] == first_parts[first])
         if match[2] in JOINING:
             return match[0]
-        line_end = "\n" if match[4] else ""
+        line_end = "\n" if match[4] and "\n" in match[0] else match[4]
         return match[1] + match[2] + match[3] + line_end if is_one_word else match[0]
 
     return [HYPHENATED.sub(joined, page) for page in pages]
@@ -273,9 +275,17 @@ def read_page(page: Any, form: Any) -> Page:
     found = Page("")
     groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
     text = page.get_textpage()
-    for turns, segment in segments_of(text, found):
-        groups[turns].append(segment)
+    segments = list(segments_of(text))
     text.close()
+    unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
+    for _, segment, font in segments:
+        if font:
+            unmapped[font].append(segment.text)
+    guessed = {font for font, texts in unmapped.items() if looks_like_words(" ".join(texts))}
+    found.n_guessed, found.n_unmapped = len(guessed), len(unmapped) - len(guessed)
+    for turns, segment, font in segments:
+        if not font or font in guessed:
+            groups[turns].append(segment)
     groups[0] += annotations_of(page, form, found)
     rules = look_at_objects(page, found)
     texts = [
@@ -285,29 +295,25 @@ def read_page(page: Any, form: Any) -> Page:
     return found
 
 
-def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
-    """Yield the direction and the segments of a page's characters; those without a character are counted."""
+def segments_of(text: Any) -> Iterator[tuple[int, Segment, str]]:
+    """Yield the direction and the segments of a page's characters, and the font of those that have no map."""
     import pypdfium2.raw as pdfium
 
     characters = text.raw
     letters: list[str] = []
-    n_unmapped, turns = 0, 0
+    n_unmapped, turns, font = 0, 0, ""
     left = bottom = right = top = 0.0
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
 
-    def segment() -> tuple[int, Segment] | None:
+    def segment() -> tuple[int, Segment, str] | None:
         nonlocal n_unmapped
         written = "".join(letters).translate(HYPHENS)
         is_unmapped = n_unmapped > UNMAPPED * len(written)
-        if is_unmapped and looks_like_words(written):
-            page.n_guessed += 1
-            is_unmapped = False
-        page.n_unmapped += is_unmapped
         letters.clear()
         n_unmapped = 0
-        if is_unmapped or not written.strip():
+        if not written.strip():
             return None
-        return turns, Segment(written, left, bottom, right, top)
+        return turns, Segment(written, left, bottom, right, top), font if is_unmapped else ""
 
     for found in BLANK_AND_WORD.finditer(all_characters(text)):
         blank, first = found[1], found.start(2)
@@ -339,12 +345,23 @@ def segments_of(text: Any, page: Page) -> Iterator[tuple[int, Segment]]:
                 was_raised = False
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
-            n_unmapped += is_unknown * len(written)
+            if is_unknown:
+                n_unmapped += len(written)
+                font = font_of(characters, first)
             left, bottom = min(left, edges[0]), min(bottom, edges[1])
             right, top = max(right, edges[2]), max(top, edges[3])
             blank = ""
     if letters and (whole := segment()):
         yield whole
+
+
+def font_of(characters: Any, place: int) -> str:
+    """Return the name of a character's font."""
+    import pypdfium2.raw as pdfium
+
+    buffer = ctypes.create_string_buffer(200)
+    pdfium.FPDFText_GetFontInfo(characters, place, buffer, len(buffer), ctypes.c_int())
+    return buffer.value.decode("utf-8", "replace") or "?"
 
 
 def all_characters(text: Any) -> str:
@@ -388,7 +405,11 @@ def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterato
     if is_whole and all(are_level(first_edges, each) for each in others):
         yield word, (left, min(bottoms), right, max(tops))
     else:
-        yield from with_accents((letter, box_of(place)) for place, letter in enumerate(word))
+        letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
+        for place, ((one, around), (other, same)) in enumerate(pairwise(letters)):
+            if around == same and one in ALEF and other == LAM:  # one glyph, whose letters PDFium turns round
+                letters[place : place + 2] = [(other, same), (one, around)]
+        yield from with_accents(letters)
 
 
 def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:
@@ -423,7 +444,8 @@ def is_raised(box: Box, before: Box) -> bool:
 def looks_like_words(text: str) -> bool:
     """Whether the codes of letters without a map are letters of Latin words, as they are in old files."""
     letters = [sign for sign in text.lower() if "a" <= sign <= "z"]
-    is_plain = len(letters) > LEAST_LETTERS and len(letters) > LETTERS * len(text.replace(" ", ""))
+    n_others = sum(not sign.isspace() and not sign.isdigit() for sign in text)
+    is_plain = len(letters) > LEAST_LETTERS and len(letters) > LETTERS * n_others
     return is_plain and sum(sign in "aeiouy" for sign in letters) > VOWELS * len(letters)
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
+CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
 FULL = 0.8  # of the width of a column, of lines that are set in full
@@ -246,4 +247,5 @@ def joined(first: Segment | None, second: Segment | None) -> Segment | None:
         return first or second
     left, right = min(first.left, second.left), max(first.right, second.right)
     bottom, top = min(first.bottom, second.bottom), max(first.top, second.top)
-    return Segment(f"{first.text} {second.text}", left, bottom, right, top)
+    between = CELL_BREAK if first.text.endswith("-") else " "
+    return Segment(f"{first.text}{between}{second.text}", left, bottom, right, top)
