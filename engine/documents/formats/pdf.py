@@ -19,9 +19,10 @@ from typing import Any
 from engine.documents.document import Document, Section
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
+from engine.documents.formats.pdf_grids import Rule, Rules, with_grids
 from engine.documents.formats.pdf_layout import CELL_BREAK, CELL_GAP, Segment, page_text
 from engine.documents.formats.plain import kind_of, unified
-from engine.documents.formats.running_lines import PAGE_NUMBER, without_running_lines
+from engine.documents.formats.running_lines import PAGE_NUMBER, without_number, without_running_lines
 from engine.errors import DocumentError
 from engine.wording import reason_of
 
@@ -40,13 +41,17 @@ JOINING = ("and", "or", "to", "und", "oder", "bis")
 
 
 MAX_OBJECTS = 20_000  # of a page that are looked at for pictures and lines
+BOX_PARTS, MAX_PARTS = 5, 2000  # of a rectangle, and of a path that may be the lines of a table
+THIN, LEAST_RULE = 3, 5  # points: the width of a line, and its length
+LARGEST_BOX = 0.6  # of the page: more is its frame or background
 MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
 FEW = 200  # characters, a typed head on a scan
 SHARED = 0.3  # of the height of two letters in one line
 FIELD_HEIGHT = 12  # of letters in a field
 NO_GAP, NO_LEVEL_GAP = 0.08, 0.045  # times the height of letters, of different sizes and of one
-CELL = 0.9  # times the height of letters: a gap between two cells
+RAISED = 1.75  # times the height of a power at most
+CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
 DATE = re.compile(r"D?:?(\d{4})-?(\d\d)?-?(\d\d)?")
@@ -156,8 +161,10 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
 def notes_of_lines(read: Sequence[Page], kept: Sequence[str]) -> Iterator[str]:
     """Yield a note of the heads and feet that are left out of all pages but one."""
     gone = (set(page.text.split("\n")) - set(text.split("\n")) for page, text in zip(read, kept, strict=True))
-    lines = {one_line(line) for lines in gone for line in lines if any(map(str.isalpha, line))}
-    heads = sorted({line.strip("0123456789 |") for line in lines if not PAGE_NUMBER.fullmatch(line)})
+    lines = {
+        one_line(without_number(line)) for lines in gone for line in lines if any(map(str.isalpha, line))
+    }
+    heads = sorted(line for line in lines if line and not PAGE_NUMBER.fullmatch(line))
     if heads:
         shown = ", ".join(f"“{line[:60]}”" for line in heads[:3])
         yield f"heads and feet that come again were read once: {shown}{' …' if len(heads) > 3 else ''}"
@@ -187,9 +194,11 @@ def finished(text: str) -> str:
             is_table = any(
                 CELL_GAP in other for other in lines[max(number - 1, 0) : number + 2] if other is not line
             )
-            first, *rest = line.split(CELL_GAP)
+            first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)
             for cell in rest:
-                first += (" " if first.endswith(":") or not is_table else " | ") + cell
+                if (not cell and first.endswith(":")) or (cell and first.endswith(f"☒ {cell}")):
+                    continue  # the value of a form stands farther to the right, or the name of a box twice
+                first += (" " if first.endswith((":", "☐", "☒")) or not is_table else " | ") + cell
             line = first if is_table else one_line(first)
         shown.append(line)
     return "\n".join(shown)
@@ -274,8 +283,9 @@ def read_page(page: Any, form: Any) -> Page:
     """Return a page: its text with values of forms and typed notes, and what could not be read."""
     found = Page("")
     groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
+    rules = look_at_objects(page, found)
     text = page.get_textpage()
-    segments = list(segments_of(text))
+    segments = list(segments_of(text, rules.vertical))
     text.close()
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
@@ -287,16 +297,21 @@ def read_page(page: Any, form: Any) -> Page:
         if not font or font in guessed:
             groups[turns].append(segment)
     groups[0] += annotations_of(page, form, found)
-    rules = look_at_objects(page, found)
+    groups[0] = with_grids(groups[0], rules)
     texts = [
-        page_text(segments, rules if turns == 0 else ()) for turns, segments in groups.items() if segments
+        page_text(segments, rules.horizontal if turns == 0 else ())
+        for turns, segments in groups.items()
+        if segments
     ]
     found.text = unified("\n\n".join(texts)).strip()
     return found
 
 
-def segments_of(text: Any) -> Iterator[tuple[int, Segment, str]]:
-    """Yield the direction and the segments of a page's characters, and the font of those that have no map."""
+def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:
+    """Yield the direction and the segments of a page's characters, and the font of those that have no map.
+
+    Vertical lines, as ``rules`` between columns, part segments.
+    """
     import pypdfium2.raw as pdfium
 
     characters = text.raw
@@ -317,8 +332,7 @@ def segments_of(text: Any) -> Iterator[tuple[int, Segment, str]]:
 
     for found in BLANK_AND_WORD.finditer(all_characters(text)):
         blank, first = found[1], found.start(2)
-        if letters and ("\r" in blank or "\n" in blank) and (whole := segment()):
-            yield whole
+        is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
         # Direction and font seldom change within a word.
         angle = pdfium.FPDFText_GetCharAngle(characters, first)
         now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
@@ -333,7 +347,12 @@ def segments_of(text: Any) -> Iterator[tuple[int, Segment, str]]:
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
                 is_off = shared < SHARED * min(height, before[3] - before[1])
-                if (now != turns or is_off or gap > CELL * height) and (whole := segment()):
+                is_apart = gap > CELL * height
+                if is_new_line:
+                    small, large = sorted((height, before[3] - before[1]))
+                    is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
+                is_apart = is_apart or (bool(rules) and is_parted(rules, right, edges))
+                if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
             if not letters:
                 turns, (left, bottom, right, top), blank = now, edges, ""
@@ -350,9 +369,15 @@ def segments_of(text: Any) -> Iterator[tuple[int, Segment, str]]:
                 font = font_of(characters, first)
             left, bottom = min(left, edges[0]), min(bottom, edges[1])
             right, top = max(right, edges[2]), max(top, edges[3])
-            blank = ""
+            blank, is_new_line = "", False
     if letters and (whole := segment()):
         yield whole
+
+
+def is_parted(rules: Sequence[Rule], right: float, box: Box) -> bool:
+    """Whether a vertical line stands between the end of a text and the next letter."""
+    middle = (box[1] + box[3]) / 2
+    return any(right - 1 < x < box[0] + 1 and bottom < middle < top for x, bottom, top in rules)
 
 
 def font_of(characters: Any, place: int) -> str:
@@ -517,11 +542,12 @@ def string_of(call: Any, *arguments: Any) -> str:
     return buffer.raw[: max(n_bytes - 2, 0)].decode("utf-16-le", "replace")
 
 
-def look_at_objects(page: Any, found: Page) -> list[float]:
-    """Return the heights of horizontal lines, and note the share of pictures and the number of drawings."""
+def look_at_objects(page: Any, found: Page) -> Rules:
+    """Return the straight lines of a page, and note the share of pictures and the number of drawings."""
     import pypdfium2.raw as pdfium
 
-    rules = []
+    across: list[Rule] = []
+    down: list[Rule] = []
     area = max(page.get_width() * page.get_height(), 1.0)
     edges = [ctypes.c_float() for _ in range(4)]
     for number in range(min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)):
@@ -532,10 +558,40 @@ def look_at_objects(page: Any, found: Page) -> list[float]:
         left, bottom, right, top = (edge.value for edge in edges)
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             found.share_of_pictures += (right - left) * (top - bottom) / area
-        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
-            found.n_drawn += 1
-            if right - left > 20:
-                rules += [(top + bottom) / 2] if top - bottom < 3 else [top, bottom]
         elif kind == pdfium.FPDF_PAGEOBJ_FORM:
             found.n_drawn += 1
-    return rules
+        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+            found.n_drawn += 1
+            n_parts = pdfium.FPDFPath_CountSegments(thing)
+            if (right - left) * (top - bottom) > LARGEST_BOX * area or n_parts > MAX_PARTS:
+                continue
+            sides = [(left, bottom, right, top)] if n_parts <= BOX_PARTS else parts_of_path(thing, n_parts)
+            for west, south, east, north in sides:
+                if north - south < THIN <= LEAST_RULE < east - west:
+                    across.append(((south + north) / 2, west, east))
+                elif east - west < THIN <= LEAST_RULE < north - south:
+                    down.append(((west + east) / 2, south, north))
+                elif min(east - west, north - south) > LEAST_RULE:
+                    across += [(south, west, east), (north, west, east)]
+                    down += [(west, south, north), (east, south, north)]
+    return Rules(across, down)
+
+
+def parts_of_path(path: Any, n_parts: int) -> Iterator[Box]:
+    """Yield the boxes around the straight lines of a path, as of a table that is drawn at once."""
+    import pypdfium2.raw as pdfium
+
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(path, matrix)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    last = 0.0, 0.0
+    for number in range(n_parts):
+        part = pdfium.FPDFPath_GetPathSegment(path, number)
+        pdfium.FPDFPathSegment_GetPoint(part, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        if pdfium.FPDFPathSegment_GetType(part) == pdfium.FPDF_SEGMENT_LINETO:
+            yield (*map(min, last, point), *map(max, last, point))
+        last = point

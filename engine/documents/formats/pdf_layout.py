@@ -15,6 +15,11 @@ FULL = 0.8  # of the width of a column, of lines that are set in full
 SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
 PARAGRAPH = 1.6  # times the usual distance of lines
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
+ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
+LEAST_ROWS, MAX_ROW = 3, 8  # and lines of one
+LEAST_LINE = 0.7  # times the height of letters: the distance of lines
+WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
+LEAST_RULE = 20  # points, of lines between rows
 NEAR = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
 MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
@@ -39,12 +44,14 @@ class Segment:
 Line = list[Segment]  # from left to right
 
 
-def page_text(segments: Sequence[Segment], rules: Sequence[float]) -> str:
-    """Return the text of a page; ``rules`` are the heights of horizontal lines, as of tables.
+def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, float]]) -> str:
+    """Return the text of a page; ``rules`` are its horizontal lines: their heights, left and right ends.
 
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
-    return "\n\n".join(block_text(lines, rules) for lines in blocks_of(lines_of(segments)) if lines)
+    heights = [height for height, left, right in rules if right - left > LEAST_RULE]
+    blocks = blocks_of(lines_of(segments), rules)
+    return "\n\n".join(block_text(lines, heights) for lines in blocks if lines)
 
 
 def lines_of(segments: Sequence[Segment]) -> list[Line]:
@@ -67,7 +74,7 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
     return lines
 
 
-def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
+def blocks_of(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
     """Yield the lines in reading order: where there are columns of prose, one column after the other."""
     gutter = gutter_of(lines)
     if gutter is None:
@@ -79,12 +86,12 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         if line is not None and not any(each.left < gutter < each.right for each in line):
             band.append(line)
             continue
-        left = [part for each in band if (part := [one for one in each if one.right <= gutter])]
-        right = [part for each in band if (part := [one for one in each if one.left >= gutter])]
-        if left and right and ((is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)):
+        left, right = sides_of(band, gutter)
+        are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
+        if left and right and are_columns and not has_rows(band, gutter, rules):
             yield across
-            yield from blocks_of(left)
-            yield from blocks_of(right)
+            yield from blocks_of(left, rules)
+            yield from blocks_of(right, rules)
             across = []
         else:
             across += band
@@ -120,8 +127,52 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
     return found if best > 0.7 * height else None
 
 
+def sides_of(lines: Sequence[Line], gutter: float) -> tuple[list[Line], list[Line]]:
+    """Return the parts of lines before and behind the gap between two columns."""
+    left = [part for each in lines if (part := [one for one in each if one.right <= gutter])]
+    right = [part for each in lines if (part := [one for one in each if one.left >= gutter])]
+    return left, right
+
+
+def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[tuple[float, float, float]]) -> bool:
+    """Whether lines are the rows of a table with sentences in its cells, not columns of prose.
+
+    Rules go across the gap between its columns, or gaps between the rows in which both columns begin anew.
+    """
+    top, bottom = band[0][0].top, band[-1][0].bottom
+    left, right = min(line[0].left for line in band), max(line[-1].right for line in band)
+    heights = {
+        round(height / LEAST_RULE)
+        for height, start, end in rules
+        if start < gutter < end and bottom < height < top and end - start > WIDE * (right - left)
+    }
+    if len(heights) > 1 and len(band) <= MAX_ROW * len(heights):
+        return True
+    starts = row_starts(band)
+    rows = [band[start:end] for start, end in pairwise([*starts, len(band)])]
+    if len(rows) < LEAST_ROWS or max(map(len, rows)) > MAX_ROW:
+        return False
+    begin_anew = not any(each.text[0].islower() for start in starts for each in band[start])
+    return begin_anew and all(
+        len({each.right <= gutter for line in row for each in line}) == 2 for row in rows
+    )
+
+
+def row_starts(lines: Sequence[Line]) -> list[int]:
+    """Return the places of the lines that stand farther below the one above than most do."""
+    distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
+    usual = sorted(distances)[len(distances) // 4] if distances else 0.0
+    if usual < LEAST_LINE * (lines[0][0].top - lines[0][0].bottom):  # columns with lines at other heights
+        return [0]
+    return [0, *(n for n, distance in enumerate(distances, 1) if distance > ROW_GAP * usual)]
+
+
 def is_prose(lines: Sequence[Line]) -> bool:
     """Whether the lines of a column are sentences that go on from one to the next, not cells of a table."""
+    if 2 * sum(len(line) > 1 for line in lines) > len(lines):
+        gutter = gutter_of(lines)
+        if gutter is None or all(map(is_prose, sides_of(lines, gutter))):
+            return gutter is not None
     texts = [" ".join(segment.text for segment in line) for line in lines]
     if len(texts) < LEAST_LINES or fmean(map(len, texts)) < 12:
         return False
@@ -203,24 +254,29 @@ def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
 def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[Segment | None]]:
     """Yield the rows of a table with a cell for every column, None for an empty one.
 
-    Lines between the same two rules are one row, if rules part the rows; else a line that begins in a later
-    column, with few cells, goes on in the row above.
+    A line that begins in a later column goes on in the row above: with few cells, or where a rule parts the
+    rows and none is between both. So does one whose cells go on with sentences, where rows stand apart.
     """
     columns = columns_of(lines)
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2
+    starts = row_starts(lines)
+    are_apart = len(lines) <= 3 * (len(inner) - 1) if is_ruled else len(starts) > 2  # rows, by rules or gaps
     row: list[Segment | None] = []
     above: Line = []
-    for line in lines:
+    for number, line in enumerate(lines):
         cells = cells_of(line, columns)
         n_cells = sum(cell is not None for cell in cells)
+        is_wrapped = number not in starts or is_ruled
+        is_wrapped = is_wrapped and are_apart and any(map(flows, row, cells, columns))
         if is_ruled:
-            goes_on = bool(row) and not any(line[0].middle < rule < above[0].middle for rule in inner)
+            is_below_rule = bool(row) and any(line[0].middle < rule < above[0].middle for rule in inner)
+            goes_on = bool(row) and not is_below_rule and (cells[0] is None or is_wrapped)
         else:
             is_near = bool(above) and are_near(above, line)
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
-            goes_on = bool(row) and cells[0] is None and few
+            goes_on = bool(row) and ((cells[0] is None and few) or is_wrapped)
         if goes_on:
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:
@@ -229,6 +285,14 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             row = cells
         above = line
     yield row
+
+
+def flows(above: Segment | None, cell: Segment | None, column: tuple[float, float]) -> bool:
+    """Whether a cell goes on with the sentence of the one above, which fills the width of its column."""
+    if above is None or cell is None:
+        return False
+    is_full = above.right - above.left > WIDE * (column[1] - column[0])
+    return is_full and above.text[-1] not in ".!?:;" and cell.text[0].islower()
 
 
 def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment | None]:

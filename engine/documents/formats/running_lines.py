@@ -9,7 +9,7 @@ LEAST_PAGES = 3  # with the same line
 LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
 MOST = 0.5
 N_LINES = 2  # at an edge of a page, at most: a head and a number, say
-WORDS = r"page|p\.|seite|s\.|página|pagina|pág\.|side|sida|strona|стр\.|第"
+WORDS = r"page|p\.|seite|s\.|página|pagina|pág\.|side|sida|strona|стр\.|第|sheet|blatt|folie|slide|hoja|blad"
 PAGE_NUMBER = re.compile(
     rf"(?:{WORDS}|[-–—])?\s*(\d{{1,4}})\s*(?:(?:/|of|von|sur|de|di|из)\s*\d{{1,4}}|[-–—]|页|頁|ページ)?",
     re.IGNORECASE,
@@ -18,10 +18,13 @@ PAGE_NUMBER = re.compile(
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
     rf"(?:(\d{{1,4}})\s+)?(.*?)"
-    rf"(?:(?:\t|\s+(?:{WORDS})|\s*[|·•–—-])\s*(\d{{1,4}})(?:\s*(?:/|of|von|de)\s*\d{{1,4}})?)?",
+    rf"(?:(?:\t|\s+(?:{WORDS})|\s*[|·•–—-])\s*(\d{{1,4}})(?:\s*(?:/|of|von|sur|de|di|из)\s*\d{{1,4}}|\s*[-–—])?)?",
     re.IGNORECASE,
 )
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
+VALUE = re.compile(
+    r"[^:]+:\s+\S.*"
+)  # "Weather: dry", within a paragraph: the same on several pages by chance
 YEARS = range(1900, 2101)
 
 
@@ -69,6 +72,12 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     return ["\n".join(page).strip() for page in lines]
 
 
+def without_number(line: str) -> str:
+    """Return a head or foot without the number of its page."""
+    match = NUMBERED.fullmatch(line.strip())
+    return match[2] if match else line
+
+
 def running_lines(page: Sequence[str], number: int) -> Iterator[RunningLine]:
     """Yield what the first and the last line of a page may be, each with and without a number."""
     for edge in (0, -1) if len(page) > 1 else (0,) * len(page):
@@ -80,7 +89,8 @@ def running_lines(page: Sequence[str], number: int) -> Iterator[RunningLine]:
             continue
         if SENTENCE.fullmatch(line):
             continue
-        if any(map(str.isalpha, line)):
+        is_apart = len(page) < 2 or not page[1 if edge == 0 else -2].strip()
+        if any(map(str.isalpha, line)) and (is_apart or not VALUE.fullmatch(line)):
             yield RunningLine(edge, line, None)
         match = NUMBERED.fullmatch(line)
         before, text, after = match.groups() if match else ("", line, "")

@@ -1,0 +1,218 @@
+"""Tables of a PDF's page with lines around their cells: every text is in the cell that it stands in."""
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine.documents.formats.pdf_layout import CELL_GAP, Line, Segment, joined, lines_of
+
+TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
+MAX_PAIRS = 200_000  # of lines on a page that are compared
+MAX_LINES = 25  # of a cell: more are a column of prose
+LEAST_CELL = 10.0  # points, the size of a cell without an outer line
+NUMBER = re.compile(r"\D{0,3}\d")
+MOST, SHORT = 0.6, 0.6  # of the cells of a row, and of the width of a column
+MAX_COLUMNS, LEAST_FILLED = 60, 0.4  # more columns, or fewer cells with a text, are of a drawing
+
+Rule = tuple[
+    float, float, float
+]  # the height of a horizontal line (or the place of a vertical one), its ends
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The straight lines of a page."""
+
+    horizontal: Sequence[Rule] = ()
+    vertical: Sequence[Rule] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Lines that meet around cells: their heights from the top, and their places from the left."""
+
+    rules: Rules
+    heights: Sequence[float]
+    places: Sequence[float]
+
+
+def merged(rules: Iterable[Rule]) -> list[Rule]:
+    """Return lines with those joined that lie on one another or follow one another."""
+    found: list[Rule] = []
+    level = 0.0
+    rows: list[tuple[float, float, float]] = []
+    for place, start, end in sorted(rules):
+        level = place if not rows or place - level > TOUCH / 2 else level
+        rows.append((level, start, end))
+    for place, start, end in sorted(rows):
+        if found and found[-1][0] == place and start <= found[-1][2] + TOUCH:
+            found[-1] = place, found[-1][1], max(found[-1][2], end)
+        else:
+            found.append((place, start, end))
+    return found
+
+
+def grids_of(rules: Rules) -> Iterator[Grid]:
+    """Yield the sets of lines that meet, with at least two rows and two columns between them."""
+    across, down = merged(rules.horizontal), merged(rules.vertical)
+    if len(across) * len(down) > MAX_PAIRS:
+        return
+    meeting = {
+        ("across", i): [
+            ("down", j)
+            for j, (x, bottom, top) in enumerate(down)
+            if left - TOUCH < x < right + TOUCH and bottom - TOUCH < y < top + TOUCH
+        ]
+        for i, (y, left, right) in enumerate(across)
+    }
+    for one, others in list(meeting.items()):
+        for other in others:
+            meeting.setdefault(other, []).append(one)
+    left_over = set(meeting)
+    while left_over:
+        part, edge = set(), [left_over.pop()]
+        while edge:
+            part.add(edge[-1])
+            edge += [each for each in meeting[edge.pop()] if each not in part]
+        left_over -= part
+        own = Rules(
+            [across[i] for kind, i in part if kind == "across"],
+            [down[i] for kind, i in part if kind == "down"],
+        )
+        heights = with_ends([y for y, _, _ in own.horizontal], own.vertical)[::-1]
+        places = with_ends([x for x, _, _ in own.vertical], own.horizontal)
+        if len(heights) > 2 and 2 < len(places) <= MAX_COLUMNS:
+            yield Grid(own, heights, places)
+
+
+def with_ends(places: Iterable[float], crossing: Sequence[Rule]) -> list[float]:
+    """Return the places of lines in order, and those where the lines across them end without one."""
+    found = sorted(set(places))
+    first, last = (
+        (min(start for _, start, _ in crossing), max(end for _, _, end in crossing)) if crossing else (0, 0)
+    )
+    before = [first] if found and first < found[0] - LEAST_CELL else []
+    return [*before, *found, *([last] if found and last > found[-1] + LEAST_CELL else [])]
+
+
+def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
+    """Return the segments of a page, those within a ruled table as one with its rows."""
+    rest = list(segments)
+    for grid in grids_of(rules):
+        inner = [each for each in rest if is_inside(each, grid)]
+        rows = list(rows_of(inner, grid))
+        if len(rows) > 1 and max(sum(map(bool, row)) for row in rows) > 1:
+            rest = [each for each in rest if each not in inner]
+            text = "\n".join(CELL_GAP.join(row).rstrip(CELL_GAP) for row in rows)
+            rest.append(Segment(text, grid.places[0], grid.heights[-1], grid.places[-1], grid.heights[0]))
+    return rest
+
+
+def is_inside(segment: Segment, grid: Grid) -> bool:
+    """Whether the middle of a segment is within a table."""
+    middle = (segment.left + segment.right) / 2
+    return grid.places[0] < middle < grid.places[-1] and grid.heights[-1] < segment.middle < grid.heights[0]
+
+
+def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
+    """Yield the texts of the cells, row by row; merged ones stand in all their places; none of prose."""
+    n_rows, n_columns = len(grid.heights) - 1, len(grid.places) - 1
+    above = [
+        [
+            row == 0 or is_ruled(grid.rules.horizontal, grid.heights[row], *pair)
+            for pair in pairwise(grid.places)
+        ]
+        for row in range(n_rows)
+    ]
+    beside = [
+        [
+            column == 0 or is_ruled(grid.rules.vertical, grid.places[column], bottom, top)
+            for column in range(n_columns)
+        ]
+        for top, bottom in pairwise(grid.heights)
+    ]
+    texts: dict[tuple[int, int], list[Segment]] = {}
+
+    def origin(row: int, column: int) -> tuple[int, int]:
+        """Return the first place of the cell that a place belongs to."""
+        while not above[row][column]:
+            row -= 1
+        while not beside[row][column]:
+            column -= 1
+        return row, column
+
+    falling = [-height for height in grid.heights]
+    for each in segments:
+        row = bisect_right(falling, -each.middle) - 1
+        column = bisect_right(grid.places, (each.left + each.right) / 2) - 1
+        texts.setdefault(origin(row, column), []).append(each)
+    lines = {place: lines_of(inner) for place, inner in texts.items()}
+    n_cells = len({origin(row, column) for row in range(n_rows) for column in range(n_columns)})
+    is_box = any(
+        sum(len(line) > 1 for line in each) > 1 for each in lines.values()
+    )  # with columns of its own
+    if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
+        return
+    widths = [right - left for left, right in pairwise(grid.places)]
+    for row in range(n_rows):
+        origins = [origin(row, column) for column in range(n_columns)]
+        if any(place[0] == row and place in lines for place in origins):
+            for part in parts_of_row([lines.get(place, []) for place in origins], widths):
+                cells = [text_of(each) for each in part]
+                yield cells[:1] if len(set(origins)) == 1 else cells
+
+
+def parts_of_row(cells: Sequence[Sequence[Line]], widths: Sequence[float]) -> Iterator[list[Sequence[Line]]]:
+    """Yield the rows between two ruled lines: several, where most cells have lines at the same heights.
+
+    One of the columns has numbers there, or short lines: other cells may be sentences on as many lines. A
+    cell of one line that stands between theirs belongs to all of them.
+    """
+    several = [each for each in cells if len(each) > 1]
+    heights = [[line[0].middle for line in each] for each in several]
+    starts = [
+        height
+        for height in sorted({each for column in heights for each in column}, reverse=True)
+        if sum(any(abs(each - height) < TOUCH for each in column) for column in heights) > MOST * len(several)
+    ]
+    starts = [
+        height for number, height in enumerate(starts) if not number or starts[number - 1] - height > TOUCH
+    ]
+    are_values = starts and any(
+        all(is_value(line, width, len(starts)) for line in each if line[0].middle > starts[-1] - TOUCH)
+        for each, width in zip(cells, widths, strict=True)
+        if len(each) > 1
+    )
+    if len(several) < 2 or len(starts) < 2 or not are_values or starts[0] < max(map(max, heights)) - TOUCH:
+        yield list(cells)
+        return
+    for top, bottom in pairwise([*starts, -math.inf]):
+        part = [[line for line in each if bottom + TOUCH < line[0].middle <= top + TOUCH] for each in cells]
+        for place, each in enumerate(cells):
+            if len(each) == 1 and not any(abs(each[0][0].middle - height) < TOUCH for height in starts):
+                part[place] = list(each)
+        yield part
+
+
+def is_value(line: Line, width: float, n_lines: int) -> bool:
+    """Whether a line of a cell is a value by itself: a number, or of three lines and more a short one."""
+    is_short = n_lines > 2 and line[-1].right - line[0].left < SHORT * width
+    return bool(NUMBER.match(line[0].text)) or is_short
+
+
+def is_ruled(rules: Sequence[Rule], place: float, start: float, end: float) -> bool:
+    """Whether a line at a place goes along the side of a cell."""
+    middle = (start + end) / 2
+    return any(each == place and first < middle < last for each, first, last in rules)
+
+
+def text_of(lines: Sequence[Line]) -> str:
+    """Return the text of a cell."""
+    whole: Segment | None = None
+    for line in lines:
+        for each in line:
+            whole = joined(whole, each)
+    return whole.text if whole else ""
