@@ -16,7 +16,7 @@ from ui.memory import bound_freed_memory, give_back_soon
 from ui.server_settings import bound_uploads, is_public
 from ui.session_work import keep_work, open_kept_work
 from ui.tables import table_style
-from ui.text import escape_markdown, show_error
+from ui.text import DIRECTION_STYLE, escape_markdown, show_error
 from ui.work_dialog import show_keeping, show_work_dialog
 
 FRONT_PAGE = "ask"  # whose address is empty
@@ -176,22 +176,22 @@ REMOVED = {
 
 
 # Text to which Streamlit gives too little contrast, white on the primary colour of the dark theme and grey
-# along the axes of figures in the light theme; no hint over the words of a box on a narrow screen; no motion
-# where the reader wants none; and tables.
+# along the axes of figures in the light theme; no hint over the words of a box, which may begin on its side;
+# no motion where the reader wants none; and tables.
 STYLE = f"""<style>
 [data-testid=stMultiSelectTagsContainer] [data-tag] *,
 button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
   color: light-dark({ink(BLUE)}, {ink(SKY)});
 }}
 .js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
-@media (max-width: 640px) {{ [data-testid=InputInstructions] {{ display: none }} }}
+[data-testid=InputInstructions] {{ display: none }}
 @media (prefers-reduced-motion: reduce) {{
   *, ::before, ::after {{
     animation-duration: 0.01ms !important; animation-iteration-count: 1 !important;
     transition-duration: 0.01ms !important; scroll-behavior: auto !important;
   }}
 }}
-{table_style()}</style>"""
+{DIRECTION_STYLE}{table_style()}</style>"""
 
 
 def redirect(address: str) -> None:

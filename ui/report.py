@@ -21,7 +21,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.colours import LINE, WHITE, faded
 from ui.export import standalone
 from ui.tables import Columns, Rows, show_table, table_html, table_style
-from ui.text import Strong, escape_markdown, sentence_markdown, show_text, text_html
+from ui.text import DIRECTION_STYLE, Strong, escape_markdown, sentence_markdown, show_text, text_html
 from ui.widgets import download, show_metrics
 
 Html = NewType("Html", str)
@@ -143,7 +143,7 @@ def page_html(kind: str, title: str, parts: Sequence[Part]) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{table_style()}{STYLE}</style>{script}</head><body><main>"
+        f"<title>{escape(title)}</title><style>{table_style()}{DIRECTION_STYLE}{STYLE}</style>{script}</head><body><main>"
         f"{paragraph(f'Glassbox · {kind}', faint=True)}<h1>{escape(title)}</h1>{body}<hr>"
         f"{paragraph(f'Written {now} with Python {platform.python_version()}, {packages}.', faint=True)}"
         "</main></body></html>"

@@ -42,7 +42,7 @@ def table_style() -> str:
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }}
 .gb-table :is(th, td) {{
-  padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; white-space: nowrap; font-weight: normal;
+  padding: 0.4rem 0.75rem; text-align: start; vertical-align: top; white-space: nowrap; font-weight: normal;
   border: 0; border-top: 1px solid {LINE};
 }}
 .gb-table thead th {{
@@ -171,9 +171,8 @@ def cell_html(value: object, config: Mapping[str, Any], is_numeric: bool, names_
     elif len(text) > FOLDED:
         first, rest = escape(text[:FOLDED]), escape(text[FOLDED:])
         inner = f"<details><summary>{first}…</summary>…{rest}</details>"
-    return (
-        f'<th scope="row"{classes(style)}>{inner}</th>' if names_row else f"<td{classes(style)}>{inner}</td>"
-    )
+    attributes = classes(style) if is_numeric else f'{classes(style)} dir="auto"'
+    return f'<th scope="row"{attributes}>{inner}</th>' if names_row else f"<td{attributes}>{inner}</td>"
 
 
 def value_text(value: object, config: Mapping[str, Any]) -> str:

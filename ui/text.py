@@ -10,7 +10,13 @@ from engine.documents.document import Chunk
 from engine.wording import beginning, some_of, without_directions
 from ui.colours import FAINT, QUOTE_EDGE
 
-QUOTE = f"border-left:3px solid {QUOTE_EDGE};padding-left:10px;margin:2px 0 10px"
+QUOTE = f"border-inline-start:3px solid {QUOTE_EDGE};padding-inline-start:10px;margin:2px 0 10px"
+# Each paragraph in the direction of its first letter, which is right to left in Hebrew and Arabic; and an
+# element of ``dir="auto"`` with its edge on that side.
+DIRECTION_STYLE = """
+:is([dir=auto], p, li, td, th, dd, h1, h2, h3, pre, textarea, input) { unicode-bidi: plaintext }
+:is(h1, h2, h3, p):not(button *) { text-align: start }
+"""
 
 
 def show_text(html: str, height: int | None = None) -> None:
@@ -23,7 +29,7 @@ def text_html(html: str, height: int | None = None) -> str:
     box = f"max-height:{height}px;overflow-y:auto;" if height else ""
     style = f"white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.6;{box}"
     focus = ' tabindex="0"' if height else ""
-    return f'<div style="{style}"{focus}>{html}</div>'
+    return f'<div dir="auto" style="{style}"{focus}>{html}</div>'
 
 
 def mark_html(html: str, colour: str) -> str:
@@ -81,7 +87,7 @@ def escape_plotly(text: str) -> str:
 def chunk_quote(chunk: Chunk, characters: int, *above: str) -> str:
     """Return the beginning of a chunk as a quotation, escaped, below lines of HTML."""
     lines = "\n".join([*above, escape(beginning(chunk.text, characters)) or "<em>blank</em>"])
-    return f'<div style="{QUOTE}">{lines}</div>'
+    return f'<div dir="auto" style="{QUOTE}">{lines}</div>'
 
 
 def help_list(entries: Iterable[Any]) -> str:

@@ -31,6 +31,7 @@ from engine.models.reader import Reader, shipped_reader
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model, cut_documents
 from engine.retrieval.index import Index, build_index
+from engine.retrieval.language_fit import language_note
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, check_retriever
 from engine.retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
@@ -284,6 +285,13 @@ def reading_json(documents: Sequence[Document], failures: Sequence[Failure]) -> 
     """Return the notes of documents by their names, and the files that were not read, with the reasons."""
     notes = {document.name: list(document.notes) for document in documents if document.notes}
     return {"notes": notes, "failures": [asdict(each) for each in failures]}
+
+
+def say_languages(question: str, index: Index, model: Model) -> str:
+    """Warn of languages of the documents and the question that the model was not trained on."""
+    if note := language_note(index.languages.values(), model, question):
+        say(f"warning: {note}")
+    return note
 
 
 def index_documents(

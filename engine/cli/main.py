@@ -18,6 +18,7 @@ from engine.cli.loading import (
     load_writer,
     null_scores_in,
     read_documents,
+    say_languages,
 )
 from engine.cli.options import (
     AnsweringOptions,
@@ -148,11 +149,12 @@ def search(
     settings = SearchSettings(k, retriever=retrieval.retriever)
     check_reranker([retrieval.retriever], corpus.reranker)
     encoder, index, unrelated, about = load_searched(corpus)
+    note = say_languages(question, index, encoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     say("Searching")
     found = retrieve(question, index, encoder, settings, null_scores)
     if as_json:
-        print_json(found_json(question, found) | about)
+        print_json(found_json(question, found) | about | {"language_note": note})
         return
     if not found.hits:
         print("No passage shares a word with the question: ask in other words, or by another retriever.")
@@ -181,6 +183,7 @@ def ask_command(
     check_reranker([retrieval.retriever], corpus.reranker)
     writer = load_writer(answering, settings)  # before anything is embedded
     encoder, index, unrelated, about = load_searched(corpus)
+    note = say_languages(question, index, encoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     reader, turns = load_reader(encoder), tuple[Turn, ...]()
     for asked in (*(after or ()), question):
@@ -189,7 +192,7 @@ def ask_command(
         answer = ask(own, index, encoder, writer, settings, null_scores, turns=turns, reader=reader)
         turns = (*turns, Turn(asked, answer.shown_text))
     if as_json:
-        print_json(answer_json(answer) | about)
+        print_json(answer_json(answer) | about | {"language_note": note})
         return
     if answer.question != question:
         print(f"read as: {answer.question}")

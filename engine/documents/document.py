@@ -38,6 +38,8 @@ class Document:
         The tags in the file.
     notes
         What reading the file left out or changed, and where: ``("2 formulas could not be read",)``.
+    language
+        The language that was chosen for it, one of `LANGUAGES`; empty for the one detected.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Document:
     date: str = ""
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    language: str = ""
 
     def section_at(self, position: int) -> Section:
         """Return the section of a character; before the first section there are no headings."""

@@ -35,8 +35,8 @@ from engine.evaluation.sweep_row import (
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.prompts import Role
-from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model
+from engine.retrieval.index import bm25_of
 from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
 from engine.settings import Configuration
@@ -205,11 +205,6 @@ class LabelledChunks:
         """The chunks' texts."""
         return [chunk.text for chunk in self.chunks]
 
-    @cached_property
-    def bm25_bytes(self) -> int:
-        """Bytes of BM25's index of the chunks."""
-        return bm25_bytes(self.texts)
-
 
 def measure_configurations(
     configurations: Sequence[Configuration],
@@ -224,7 +219,7 @@ def measure_configurations(
     progress.start(len(configurations), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, progress.advance)
     uses_words = any(RETRIEVERS[one.retriever].uses_bm25 for one in configurations)
-    words = Bm25(labelled.texts) if uses_words else None  # before any search, whose time is measured
+    words = bm25_of(labelled.chunks) if uses_words else None  # before any search, whose time is measured
     texts = SearchTexts(asked, tuple(labelled.texts), model.as_encoder, max_tokens, words)
     spent: dict[str, float] = {}
     by_pooling = grouped(configurations, lambda one: "" if one.retriever == BM25 else one.pooling)
@@ -234,7 +229,7 @@ def measure_configurations(
         for retriever, of_retriever in grouped(of_pooling, lambda one: one.retriever).items():
             scores, seconds = timed_scores(retriever, inputs, progress, spent)
             ranked = Ranked.of(scores, labelled.relevant, max(one.k for one in of_retriever))
-            n_bytes = index_bytes(retriever, inputs, labelled)
+            n_bytes = index_bytes(retriever, inputs)
             for k, of_k in grouped(of_retriever, lambda one: one.k).items():
                 values = values_at(ranked, labelled.chunks, labelled.questions, k)
                 for one in of_k:
@@ -334,9 +329,10 @@ def computing_seconds(name: str, inputs: SearchInputs) -> float:
     return min(seconds)
 
 
-def index_bytes(retriever: str, inputs: SearchInputs, labelled: LabelledChunks) -> int:
+def index_bytes(retriever: str, inputs: SearchInputs) -> int:
     """Return the bytes of the index of a retriever: vectors, words, or both."""
-    of_words = labelled.bm25_bytes if RETRIEVERS[retriever].uses_bm25 else 0
+    words = inputs.texts.words if RETRIEVERS[retriever].uses_bm25 else None
+    of_words = bm25_bytes(words.postings) if words else 0
     return of_words + (0 if retriever == BM25 else FLOAT_BYTES * inputs.chunk_vectors.size)
 
 

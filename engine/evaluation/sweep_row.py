@@ -11,7 +11,7 @@ from engine.evaluation.metrics import METRICS, Retrieved, reciprocal_rank
 from engine.evaluation.questions import Question
 from engine.evaluation.spans import SpanMetrics, best_chunks, span_metrics
 from engine.layers.tracing import Array
-from engine.retrieval.bm25 import words
+from engine.retrieval.bm25 import Postings
 from engine.settings import Configuration
 
 BM25 = "bm25"
@@ -140,8 +140,6 @@ def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]
     return {name: (one.low, one.high) for name, one in zip(METRICS, found, strict=True)}
 
 
-def bm25_bytes(texts: Sequence[str]) -> int:
+def bm25_bytes(postings: Postings) -> int:
     """Return the bytes of BM25's index: score and chunk number per word of a chunk, an offset per word."""
-    found = [set(tokens) for tokens in words(texts)]
-    n_words = len(set().union(*found)) if found else 0
-    return (FLOAT_BYTES + INT_BYTES) * sum(map(len, found)) + INT_BYTES * (n_words + 1)
+    return (FLOAT_BYTES + INT_BYTES) * len(postings.rows) + INT_BYTES * (len(postings.vocabulary) + 1)

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.documents.language import is_english
 from engine.generation.checks import CheckedSentence
 from engine.generation.confidence import AnswerStatus
 from engine.generation.generated_token import FinishReason
 from engine.generation.prompt import Prompt, Source
-from engine.generation.reading import CLOSE, AnswerSpan, answers_in_words, is_english, next_reading
+from engine.generation.reading import CLOSE, AnswerSpan, answers_in_words, next_reading
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import regex
+
+from engine.documents.language import ENGLISH, language_of
 from engine.documents.sentences import sentence_spans
 from engine.generation.attribution import DROP_WITHOUT_ANY
-from engine.retrieval.bm25 import stems
+from engine.retrieval.words import stem_of
 from engine.tokenizers.text_tokenizer import TextTokenizer
 
-WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+WORD = regex.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 # The vocabulary of BERT is sorted by frequency, from id 1996 ("the") on.
 COMMON_ID = 8_000
 
@@ -64,31 +67,32 @@ def check_sentences(
     """Find the words of each sentence that occur neither in a passage nor in the question.
 
     Words are compared by their stems, numbers by their digits. The vocabulary of the encoder's ``tokenizer``
-    tells common words from rare ones.
+    tells common words of English from rare ones.
     """
-    known = {word_form(word) for each in (*passages, question) for word in WORD.findall(each)}
+    language = language_of("\n".join(passages))
+    known = {word_form(word, language) for each in (*passages, question) for word in WORD.findall(each)}
     return tuple(
-        CheckedSentence(start, end, tuple(unknown_words(text, start, end, known, tokenizer)))
+        CheckedSentence(start, end, tuple(unknown_words(text, start, end, known, language, tokenizer)))
         for start, end in sentence_spans(text)
         if text[start:end].strip()
     )
 
 
 def unknown_words(
-    text: str, start: int, end: int, known: set[str], tokenizer: TextTokenizer
+    text: str, start: int, end: int, known: set[str], language: str, tokenizer: TextTokenizer
 ) -> list[UnknownWord]:
     """Return the numbers, names and rare words of a sentence whose forms are not known."""
     found = []
     for match in WORD.finditer(text, start, end):
         word = match.group()
-        if word_form(word) in known:
+        if word_form(word, language) in known:
             continue
         is_first = not text[start : match.start()].strip(" \n\"'“‘(-*")
         if word[0].isdigit():
             kind = "number"
         elif word[0].isupper() and not is_first:
             kind = "name"
-        elif is_rare(word.lower(), tokenizer):
+        elif language == ENGLISH and is_rare(word.lower(), tokenizer):
             kind = "rare word"
         else:
             continue
@@ -97,11 +101,11 @@ def unknown_words(
 
 
 @lru_cache(maxsize=65_536)
-def word_form(word: str) -> str:
+def word_form(word: str, language: str) -> str:
     """Return the form by which words are compared: a number without commas of thousands, else the stem."""
     if word[0].isdigit():
         return re.sub(r",(?=\d{3}\b)", "", word)
-    return stems([word.lower().replace("’", "'").removesuffix("'s")])[0]
+    return stem_of(word.lower().replace("’", "'").removesuffix("'s"), language)
 
 
 def is_rare(word: str, tokenizer: TextTokenizer) -> bool:

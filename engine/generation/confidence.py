@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from math import exp
 from typing import Literal
 
+from engine.documents.language import language_of
 from engine.generation.reading import AnswerSpan, next_reading
-from engine.retrieval.bm25 import words
 from engine.retrieval.evidence import Quote
+from engine.retrieval.words import words
 
 AnswerStatus = Literal["answered", "unsure", "refused"]
 
@@ -54,7 +55,9 @@ def quote_figures(question: str, quotes: Sequence[Quote], text: str, n_quotes: i
       with the quotes was more often written from them.
     """
     quoted = " ".join(quote.text for quote in quotes[:n_quotes])
-    asked, written, in_quotes = (set(each) for each in words([question, text, quoted], "english_plus"))
+    texts = question, text, quoted
+    languages = [language_of(quoted)] * len(texts)
+    asked, written, in_quotes = (set(each) for each in words(texts, languages, leave_out_more=True))
     added = written - asked
     return {
         "lead": quotes[0].probability if quotes else 0.0,

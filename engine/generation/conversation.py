@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.documents.language import language_of, stop_words
 from engine.documents.subjects import NAME
 from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Index
@@ -96,13 +97,11 @@ def topic_of(turns: Sequence[Turn], question: str) -> list[str]:
 
 def phrases(text: str) -> list[str]:
     """Return the runs of words between the stop words and marks of a text, without "many" of "how many"."""
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
     runs: list[list[str]] = [[]]
-    last, end = "", 0  # the word before, and its end
+    left_out, last, end = stop_words(language_of(text)), "", 0  # the word before, and its end
     for match in WORD.finditer(text):
         word = match.group().lower().replace("’", "'")
-        is_left_out = word in STOPWORDS_EN_PLUS or last == "how"
+        is_left_out = word in left_out or last == "how"
         if is_left_out or text[end : match.start()].strip():
             runs.append([])
         if not is_left_out:

@@ -7,7 +7,6 @@ numbers and dates, each once, best first.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from engine.documents.sentences import sentence_spans
 from engine.models.reader import Reader
@@ -74,19 +73,6 @@ REASON_OR_WAY = re.compile(
 )
 REASON_SCORE = 5.0  # of the reader, from which on half of such answers are right
 
-WORD, LATIN = re.compile(r"[^\W\d_]+"), re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
-# The commonest words of a dozen languages that are written in Latin letters, without those of English.
-OTHER_LANGUAGES = (
-    "der die das den dem des und ist sind ein eine einer von mit auf wie wer wo wann warum welche wurde "
-    "nicht le la les du et est une dans pour que qui quand quel quelle sont "
-    "el los las del es una por con para como cuando donde quien "
-    "il gli di che della nel sono chi dove quando perché "
-    "os da em um uma foi onde quem het een van wie waar wanneer werd zijn voor "
-    "och og att det som av är hvem hvor jest się kto kiedy gdzie "
-    "bir ne ile kim ja oli mikä kuka yang dan apa siapa dari este care cine"
-)
-FOREIGN_WORDS = frozenset(OTHER_LANGUAGES.split())
-
 
 @dataclass(frozen=True)
 class AnswerSpan:
@@ -122,28 +108,6 @@ def answers_in_words(question: str, span: AnswerSpan) -> bool:
         return False
     is_clause = span.score >= REASON_SCORE and any(map(str.isalpha, span.text))
     return is_clause or has_short_answer(question)
-
-
-def is_english(text: str) -> bool:
-    """Whether a text is English, the language of the reader's training, as far as its commonest words tell.
-
-    It is not if most of its letters are not Latin, or if it has two or more words of `OTHER_LANGUAGES` or
-    with accents, and fewer English stop words. Names and tables, which have neither, pass as English.
-    """
-    found = WORD.findall(text.casefold())
-    letters = "".join(found)
-    if 2 * len(LATIN.findall(letters)) < len(letters):
-        return False
-    n_other = sum(word in FOREIGN_WORDS or not word.isascii() for word in found)
-    return n_other < 2 or n_other <= sum(word in english_stop_words() for word in found)
-
-
-@cache
-def english_stop_words() -> frozenset[str]:
-    """Return the stop words of BM25."""
-    from bm25s.stopwords import STOPWORDS_EN_PLUS  # slow to load
-
-    return frozenset(STOPWORDS_EN_PLUS)
 
 
 def read_passages(

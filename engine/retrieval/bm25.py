@@ -1,14 +1,13 @@
 """BM25: scores by the words that chunk and question share, the rarer the better.
 
-Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020), over the words of bm25s (Lù 2024). A
-word w that occurs tf times in a chunk of l words, among N chunks of which df have it, adds
+Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020), over `words`. A word w that occurs tf
+times in a chunk of l words, among N chunks of which df have it, adds
 
     ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · l / average l))
 
 once for each time it occurs in the question. These impacts are computed once, so that a question only adds
-those of its own words. Words are runs of two or more letters, digits or underscores in
-lower case, without Lucene's 33 English stop words, and reduced to their stems (Porter 2001, the English
-Snowball stemmer): "inventories" and "inventory" are one word.
+those of its own words. They are read in each language of the chunks, since a stem of one language is rarely
+one of another's.
 """
 
 from collections.abc import Sequence
@@ -18,10 +17,11 @@ from math import log
 
 import numpy as np
 from scipy.sparse import csc_matrix
-from Stemmer import Stemmer
 
+from engine.documents.language import ENGLISH
 from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
+from engine.retrieval.words import words
 
 BATCH, POSTINGS = 10_000, 1_000_000  # texts whose words are counted, and impacts that are computed, at a time
 
@@ -35,6 +35,7 @@ class Postings:
     rows: Array = field(repr=False)  # the text of each posting, int32 ``(n_postings,)``
     impacts: Array = field(repr=False)  # the formula above, float32 ``(n_postings,)``
     n_texts: int
+    languages: tuple[str, ...] = (ENGLISH,)  # of the texts
 
     def of(self, stem: str) -> slice:
         """Return where the postings of a word are, which are none of a word that no text holds."""
@@ -46,16 +47,18 @@ class Bm25:
     """An index of texts by their words; a text without words is never found.
 
     ``k1`` says how much more a word counts that occurs several times in a chunk, 0 for not at all; ``b`` how
-    much longer chunks are penalised, 0 to 1.
+    much longer chunks are penalised, 0 to 1. ``languages`` are as in `words`.
     """
 
-    def __init__(self, texts: Sequence[str], k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(
+        self, texts: Sequence[str], k1: float = 1.5, b: float = 0.75, languages: Sequence[str] = ()
+    ) -> None:
         check_several(texts)
         if not 0 <= k1 < float("inf"):
             raise InputError(f"k1 is {k1}: give 0 or more, such as 1.5")
         if not 0 <= b <= 1:
             raise InputError(f"b is {b}: give 0 to 1, such as 0.75")
-        self.postings = postings_of(texts, k1, b)
+        self.postings = postings_of(texts, k1, b, languages)
 
     @classmethod
     def from_postings(cls, postings: Postings) -> "Bm25":
@@ -72,8 +75,8 @@ class Bm25:
         check_several(questions)
         postings = self.postings
         scores = np.zeros((len(questions), postings.n_texts), np.float32)
-        for row, stems_of_question in zip(scores, words(questions), strict=True):
-            for stem in stems_of_question:
+        for row, question in zip(scores, questions, strict=True):
+            for stem in question_stems(question, postings.languages):
                 own = postings.of(stem)
                 row[postings.rows[own]] += postings.impacts[own]  # each text has one posting of a word
         return scores
@@ -84,17 +87,26 @@ class Bm25:
         return word_idf(own.stop - own.start, self.postings.n_texts)
 
 
-def postings_of(texts: Sequence[str], k1: float, b: float) -> Postings:
+def question_stems(question: str, languages: Sequence[str]) -> list[str]:
+    """Return the stems of a question in each language, those that another one has, too, once."""
+    found: list[str] = []
+    for stems in words([question] * len(languages), languages):
+        known = set(found)
+        found += [stem for stem in stems if stem not in known]
+    return found
+
+
+def postings_of(texts: Sequence[str], k1: float, b: float, languages: Sequence[str]) -> Postings:
     """Index texts by their words: the parameters are those of `Bm25`."""
     vocabulary: dict[str, int] = {}
     batches, lengths = [np.empty((3, 0), np.int32)], [np.empty(0, int)]
     for start in range(0, len(texts), BATCH):
-        ids, stems_of_batch = word_ids(texts[start : start + BATCH])
-        numbers = np.array([vocabulary.setdefault(stem, len(vocabulary)) for stem in stems_of_batch], int)
-        lengths.append(np.array([len(own) for own in ids]))
-        found = numbers[np.fromiter(chain.from_iterable(ids), int, lengths[-1].sum())]  # (n_words_of_batch,)
+        stems = words(texts[start : start + BATCH], languages[start : start + BATCH])
+        lengths.append(np.array([len(own) for own in stems]))
+        numbers = (vocabulary.setdefault(stem, len(vocabulary)) for stem in chain.from_iterable(stems))
+        found = np.fromiter(numbers, int, lengths[-1].sum())  # (n_words_of_batch,)
         n_words = max(1, len(vocabulary))
-        pairs = np.repeat(np.arange(start, start + len(ids)), lengths[-1]) * n_words + found
+        pairs = np.repeat(np.arange(start, start + len(stems)), lengths[-1]) * n_words + found
         pairs, tf = np.unique(pairs, return_counts=True)  # (n_postings_of_batch,)
         batches.append(np.array([*np.divmod(pairs, n_words), tf], np.int32))
     rows, of_word, tf = np.concatenate(batches, axis=1)  # (n_postings,) each
@@ -109,29 +121,10 @@ def postings_of(texts: Sequence[str], k1: float, b: float) -> Postings:
         own = slice(start, start + POSTINGS)
         impacts[own] = idf[of_word[own]] * (tf[own] / (factor[rows[own]] + tf[own]))
     by_word = csc_matrix((impacts, (rows, of_word)), (len(texts), len(vocabulary)))
-    return Postings(vocabulary, by_word.indptr, by_word.indices, by_word.data, len(texts))
+    found_in = tuple(dict.fromkeys(languages)) or (ENGLISH,)
+    return Postings(vocabulary, by_word.indptr, by_word.indices, by_word.data, len(texts), found_in)
 
 
 def word_idf(n_with: int, n_texts: int) -> float:
     """Return the weight of a word that ``n_with`` of ``n_texts`` texts hold, as in the formula above."""
     return log(1 + (n_texts - n_with + 0.5) / (n_with + 0.5))
-
-
-def words(texts: Sequence[str], stopwords: str = "english") -> list[list[str]]:
-    """Split texts into the stems of the words that count; ``"english_plus"`` leaves out more of them."""
-    ids, vocabulary = word_ids(texts, stopwords)
-    by_number = list(vocabulary)
-    return [[by_number[number] for number in own] for own in ids]
-
-
-def word_ids(texts: Sequence[str], stopwords: str = "english") -> tuple[list[list[int]], dict[str, int]]:
-    """Return `words` by numbers, and the number of each word, from 0 in the order of the dictionary."""
-    from bm25s import tokenize
-
-    found = tokenize(list(texts), stopwords=stopwords, show_progress=False, stemmer=stems)
-    return found.ids, found.vocab
-
-
-def stems(words: Sequence[str]) -> list[str]:
-    """Return the stem of each word in lower case, by the English Snowball stemmer."""
-    return Stemmer("english").stemWords(list(words))

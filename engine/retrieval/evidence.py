@@ -21,11 +21,12 @@ from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.retrieval.bm25 import word_idf, words
+from engine.retrieval.bm25 import word_idf
 from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.maxsim import unit_vectors
+from engine.retrieval.words import words
 
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
@@ -276,8 +277,11 @@ def sentence_features(
     """
     own, around = vectors
     mean = own.mean(axis=0)
-    [asked, *stems] = words([question, *(each.text for each in sentences)], "english_plus")
-    passages = words([hit.chunk.text for hit in hits], "english_plus")
+    of_hits = [index.languages[hit.chunk.document] for hit in hits]
+    of_sentences = [of_hits[each.place] for each in sentences]
+    texts = [question, *(each.text for each in sentences)]
+    [asked, *stems] = words(texts, [of_hits[0], *of_sentences], leave_out_more=True)
+    passages = words([hit.chunk.text for hit in hits], of_hits, leave_out_more=True)
     idf = {stem: index.words.idf(stem) for stem in asked}
     present = [set(each) for each in stems]
     rare = {stem: idf[stem] * rarity(sum(stem in each for each in present), len(present)) for stem in idf}
@@ -320,7 +324,7 @@ def kind_match(question: str, sentence: str, asked: set[str]) -> float:
             found = [match.group() for match in answers.finditer(sentence)]
             if name == "name":
                 found = [
-                    each for each, [*stem] in zip(found, words(found), strict=True) if not asked & set(stem)
+                    each for each, stem in zip(found, words(found), strict=True) if not asked & set(stem)
                 ]
             return 1.0 if found else -1.0
     return 0.0

@@ -10,6 +10,7 @@ from typing import Protocol, overload
 import numpy as np
 
 from engine.documents.document import Chunk, Document
+from engine.documents.language import document_languages
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
@@ -112,7 +113,14 @@ class Index:
     @cached_property
     def words(self) -> Bm25:
         """BM25's index of the chunks."""
-        return Bm25(self.texts) if self.postings is None else Bm25.from_postings(self.postings)
+        if self.postings is not None:
+            return Bm25.from_postings(self.postings)
+        return bm25_of(self.chunks, self.languages)
+
+    @cached_property
+    def languages(self) -> dict[str, str]:
+        """The language of each document, by its name."""
+        return chunk_languages(self.chunks, self.documents)
 
     @cached_property
     def tokens(self) -> TokenVectors:
@@ -223,6 +231,25 @@ class Index:
             if embedding_spec(each, self.spec.pooling, self.spec.max_tokens) == self.spec:
                 return each
         return encoder
+
+
+def chunk_languages(chunks: Iterable[Chunk], documents: Mapping[str, Document]) -> dict[str, str]:
+    """Return the language of each document that chunks are of, by its name.
+
+    It is told by the document, or by its chunks where that is not known.
+    """
+    texts: dict[str, list[str]] = {}
+    for chunk in chunks:
+        texts.setdefault(chunk.document, []).append(chunk.text)
+    return document_languages(
+        documents.get(name) or Document(name, "\n".join(own)) for name, own in texts.items()
+    )
+
+
+def bm25_of(chunks: Sequence[Chunk], languages: Mapping[str, str] | None = None) -> Bm25:
+    """Index the words of chunks, by the languages of their documents if they are known."""
+    known = chunk_languages(chunks, {}) if languages is None else languages
+    return Bm25([chunk.text for chunk in chunks], languages=[known[chunk.document] for chunk in chunks])
 
 
 def place_of(chunk: Chunk) -> Place:

@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterator, Mapping
 import streamlit as st
 
 from engine.documents.document import Chunk, Document
+from engine.documents.language import document_languages
 from engine.evaluation.questions import Reference, stem
 from engine.generation.answer import Answer, Retrieval, Written
 from engine.generation.prompt import Source
 from engine.generation.reading import AnswerSpan
 from engine.generation.server import Server
 from engine.retrieval.evidence import CandidateSentence
+from engine.retrieval.language_fit import language_note
 from engine.wording import counted, shortened
 from pages.ask.evidence import show_found, show_model_words
 from pages.ask.excerpts import place_words, words_and_quotes
@@ -22,6 +24,7 @@ from ui.colours import source_colour
 from ui.current import open_diagnosis
 from ui.documents import documents_called
 from ui.figures import show_prompt_parts
+from ui.languages import show_language_note
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found
 from ui.questions.kept import LABELLED, keep_label
@@ -30,6 +33,7 @@ from ui.setting_values import settings_words
 from ui.settings import settings_values
 from ui.text import Strong, escape_html, passage_label, show_text
 from ui.tokens import AS_DECODER_COUNTS
+from ui.uploaded_vectors import search_model
 
 # Characters shown around a passage, and of a document: browsers are slow with more.
 PASSAGE_CONTEXT, DOCUMENT_CHARACTERS = 240, 200_000
@@ -61,12 +65,14 @@ def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> N
     """
     report = Report(*question_parts(answer, asked))
     show_notes(report, answer)
+    note = note_of(answer, asked)
+    show_language_note(report, note)
     if not answer.retrieved.relevant:
         show_nothing_found(report, answer.retrieved)
         show_next_steps(report, answer, asked)
         keep_settings(report, asked)
         return
-    show_found(report, answer, asked.documents, answer.sources)
+    show_found(report, answer, asked.documents, answer.sources, is_language_said=note != "")
     if answer.judged.status != "refused":
         with st.container(border=True):
             show_model_words(report, answer, asked, server)
@@ -89,6 +95,14 @@ def show_notes(report: Report, answer: Answer) -> None:
     """Say what reading left out of the files that an answer draws from, a line each."""
     for name, notes in list(answer.notes.items())[:MAX_FILES_NOTED]:
         report.caption(f"{name}: {shortened('; '.join(notes), NOTE_CHARACTERS)}")
+
+
+def note_of(answer: Answer, asked: Asked) -> str:
+    """Say which languages of the question and its passages the models were not trained on."""
+    documents = [asked.documents[hit.chunk.document] for hit in answer.retrieved.hits]
+    languages = document_languages(documents).values()
+    is_read = bool(answer.retrieved.relevant) and not answer.is_english
+    return language_note(languages, search_model([*asked.documents.values()]), answer.question, is_read)
 
 
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:

@@ -85,11 +85,15 @@ def show_status(report: Report, judged: Judged) -> None:
 
 
 def show_found(
-    report: Report, answer: Answer, documents: Mapping[str, Document], sources: Sequence[Source] = ()
+    report: Report,
+    answer: Answer,
+    documents: Mapping[str, Document],
+    sources: Sequence[Source] = (),
+    is_language_said: bool = False,
 ) -> None:
     """Draw how sure an answer is, the words found in their sentence, the second reading, and the quotes."""
     status, (words, quotes) = answer.judged.status, words_and_quotes(answer)
-    if not answer.is_english:
+    if not answer.is_english and not is_language_said:
         report.caption(NOT_ENGLISH)
     show_status(report, answer.judged)
     if status != "refused" and answer.spans and not answer.best_span:
@@ -122,7 +126,8 @@ def show_excerpts(report: Report, found: Sequence[Excerpt], words: Sequence[Answ
     """Draw quoted sentences within their surroundings, each with its place; mark the words that answer."""
     for excerpt in found:
         report.text(
-            f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'
+            '<blockquote dir="auto" style="margin:0 0 4px;padding-block:2px;padding-inline:12px 0;'
+            f'border-inline-start:3px solid {QUOTE_EDGE}">'
             f"{excerpt_html(excerpt, words)}</blockquote>"
         )
         report.caption(excerpt_source(excerpt, words))

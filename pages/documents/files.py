@@ -1,20 +1,25 @@
 """The tab of files: the documents of each, and boxes to paste a text and to remove files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.documents.document import Chunk, Document, Failure
+from engine.documents.language import LANGUAGES, document_languages
 from engine.documents.limited_reader import parse_limited
 from engine.errors import DocumentError, InputError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
+from engine.retrieval.language_fit import language_note
 from engine.wording import counted, without_directions
 from pages.documents.index_folder import show_index_folder
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
+from ui.languages import show_language_note
+from ui.report import Report
 from ui.server_settings import limits
 from ui.tables import show_table
 from ui.text import escape_markdown
@@ -35,7 +40,9 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         limit = cut.text_limit(model)
         show_headline(documents, [chunk for own in chunks for chunk in own], limit)
         show_notes(documents)
-        show_documents(documents, chunks, limit)
+        languages = document_languages(documents)
+        show_language_note(Report(), language_note(languages.values(), model))
+        show_documents(documents, chunks, limit, languages)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
         "Column of CSV files",
@@ -47,6 +54,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         "every row becomes text of all its columns.",
     )
     paste_box()
+    language_box()
     show_index_folder()
     if own := [*uploads(), *vector_files()]:
         with st.expander("Take documents out of this session", icon=":material/delete:"):
@@ -92,14 +100,20 @@ def show_notes(documents: Sequence[Document]) -> None:
             st.markdown("  \n".join(lines[5:500]))
 
 
-def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
-    """Draw a table with a row for each document."""
+def show_documents(
+    documents: Sequence[Document],
+    chunks: Sequence[Sequence[Chunk]],
+    limit: int,
+    languages: Mapping[str, str],
+) -> None:
+    """Draw a table with a row for each document; ``languages`` are keys of `LANGUAGES`, by its name."""
     rows = [
         {
             "Document": document.name,
             "Title": document.title,
             "Date": document.date,
             "Tags": ", ".join(document.tags),
+            "Language": LANGUAGES[languages[document.name]].label,
             "Pages": max((section.page or 0 for section in document.sections), default=0) or None,
             "Rows": sum(section.is_row for section in document.sections) or None,
             "Headings": len(
@@ -137,6 +151,26 @@ def paste_box() -> None:
         st.text_area("Text", key="paste-text", height=160, placeholder="Any text, or Markdown.")
         st.form_submit_button("Add it", on_click=add_pasted)
     show_failures(st.session_state.pop("paste-failures", ()))
+
+
+def language_box() -> None:
+    """Draw the choice of another language for the words of a file than the one that was detected."""
+    if not uploads():
+        return
+    with st.expander("Change the language of a file", icon=":material/translate:"):
+        file = st.selectbox("File", [*uploads()], key="language-file")
+        chosen = st.selectbox(
+            "Language of its words",
+            ["", *LANGUAGES],
+            ["", *LANGUAGES].index(uploads()[file][0].language),
+            key=f"language-of-{file}",
+            format_func=lambda name: LANGUAGES[name].label if name else "as detected",
+            help="BM25 and the quotes reduce words to their stems by it, and leave out its stop words.",
+        )
+        changed = tuple(replace(document, language=chosen) for document in uploads()[file])
+        if changed != uploads()[file]:
+            uploads()[file] = changed
+            st.rerun()
 
 
 def add_pasted() -> None:

@@ -29,7 +29,7 @@ def test_a_table_names_its_columns_and_rows_and_explains_columns_without_a_mouse
     assert "<caption>Words by weight</caption>" in html
     assert '<th scope="col">Word</th>' in html
     assert '<th scope="col" class="number" title="Rare is more.">Weight</th>' in html
-    assert '<th scope="row">mill</th><td class="number">1.5</td>' in html
+    assert '<th scope="row" dir="auto">mill</th><td class="number">1.5</td>' in html
     assert "<dt>Weight</dt><dd>Rare is more.</dd>" in html
     assert "<details" not in table_html(rows, "Words by weight")
 

@@ -1,6 +1,5 @@
 """Why a question does not find a passage: its rank with each possible cause removed in turn."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,9 +15,9 @@ from engine.inspection.health.neighbors import neighborhood
 from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.inspection.pooling.stop_words import without_stop_words
 from engine.layers.tracing import Array
-from engine.retrieval.bm25 import words
 from engine.retrieval.embedding_model import Model, embed_query, encode_by
 from engine.retrieval.index import Index
+from engine.retrieval.words import WORD, words
 
 COMPARED = 1000  # chunks above a passage that are searched for near duplicates
 
@@ -150,7 +149,7 @@ def diagnose(
         by_itself=by_itself,
         part=len(passage) / (ends[row] - index.chunks[row].start),
         bm25=rank_among(np.delete(by_words, own), float(by_words[own].max())),
-        shared_words=shared_words(question, passage),
+        shared_words=shared_words(question, passage, index.languages[place.document]),
     )
 
 
@@ -200,12 +199,13 @@ def unread_spans(
     return tuple((place.start + start, place.start + end) for start, end in borders.reshape(-1, 2).tolist())
 
 
-def shared_words(question: str, passage: str) -> tuple[str, ...]:
+def shared_words(question: str, passage: str, language: str) -> tuple[str, ...]:
     """Return the content words of a question that a passage has too, in order, compared as BM25 does."""
-    [given] = words([without_stop_words(passage)])
-    asked = re.findall(r"\w+", without_stop_words(question))
+    [given] = words([without_stop_words(passage)], [language])
+    asked = WORD.findall(without_stop_words(question))
     found: dict[str, str] = {}  # by stem
-    for word, stems in zip(asked, words(asked), strict=True):
+    for word, stems in zip(asked, words(asked, [language] * len(asked)), strict=True):
         for stem in stems:
-            found.setdefault(stem, word)
+            # Of several, as of a run of Chinese, each stands for itself.
+            found.setdefault(stem, word if len(stems) == 1 else stem)
     return tuple(word for stem, word in found.items() if stem in given)

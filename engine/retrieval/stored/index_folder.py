@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from engine.atomic_write import sync_folder, write_atomically
 from engine.documents.document import Chunk, Document
+from engine.documents.language import ENGLISH
 from engine.documents.splitters import Splitting
 from engine.errors import UNREADABLE, DocumentError, GlassboxError, InputError
 from engine.layers.tracing import Array
@@ -199,6 +200,7 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 "choice": asdict(stored.choice),
                 "effort": 0 if index.ann is None else index.ann.effort,
                 "corpus": stored.corpus,
+                "languages": postings.languages,
                 "state": state.name,
                 "files": {path.name: file_sha256(path) for path in sorted(state.iterdir())},
             }
@@ -322,8 +324,13 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         source = arrays["vectors"]
     if source.shape != (len(chunks), spec.d_model):
         raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {source.shape}")
-    postings = Postings(vocabulary, arrays["starts"], arrays["rows"], arrays["impacts"], len(chunks))
-    index = Index(chunks, source, spec, arrays.get("idf"), postings=postings, documents=documents)
+    index = Index(chunks, source, spec, arrays.get("idf"), documents=documents)
+    languages = manifest.get("languages", [ENGLISH])
+    # Where none are told, words of all languages were read as English: those of others are indexed anew.
+    if "languages" in manifest or {*index.languages.values()} <= {ENGLISH}:
+        starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))
+        postings = Postings(vocabulary, starts, rows, impacts, len(chunks), tuple(languages))
+        index = replace(index, postings=postings)
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
         # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no

@@ -8,12 +8,14 @@ from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.causes import InUse, causes
 from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
 from engine.inspection.diagnosis.location import Location
+from engine.retrieval.language_fit import language_note
 from pages.improve.diagnose.ask import Asked, ask
 from pages.improve.diagnose.other_settings import current_configuration, show_other_settings
 from pages.improve.diagnose.rank import ranking_of, show_rank
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.corpus import null_scores_of_documents
 from ui.documents import NoDocumentError
+from ui.languages import show_language_note
 from ui.models import load_encoder
 from ui.questions.sets import usable_questions
 from ui.report import Report, element, facts, paragraph
@@ -38,6 +40,7 @@ def diagnosis_of(question: str, place: Location, search: Search) -> Diagnosis:
 def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
     report = Report(paragraph("The passage that should have been found: ", Strong(asked.passage)))
+    show_language_note(report, language_note(search.index.languages.values(), search.model, asked.question))
     if asked.place is None:
         show_causes(report, causes(None))
         show_place(report, asked)

@@ -80,7 +80,7 @@ def strategy_pills(options: Sequence[str], default: Sequence[str], key: str, not
 def show_numbered(sentences: Sequence[str]) -> None:
     """List sentences with the numbers used in the figures."""
     rows = "".join(
-        f"<div><b>{number}</b>&ensp;{escape(sentence)}</div>"
+        f'<div dir="auto"><b>{number}</b>&ensp;{escape(sentence)}</div>'
         for number, sentence in enumerate(sentences, start=1)
     )
     show_text(rows, height=240 if sum(len(sentence) for sentence in sentences) > 1200 else None)

@@ -109,6 +109,7 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
     answer = printed(*asked, "--max-new-tokens", 24)
     found = {"question", "status", "confidence", "answer", "other_answer", "quotes", "notes", "failures"}
+    found |= {"language_note"}
     assert set(answer) == found | {"text", "sentences", "sources", "timings"}
     assert set(answer["sources"][0]) == FIELDS
     assert answer["sources"][0]["document"] == "lighthouse.md"

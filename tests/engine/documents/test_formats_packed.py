@@ -13,7 +13,7 @@ from engine.documents.formats import archive
 from engine.documents.formats.pdf import without_hyphenation
 from engine.documents.loaders import parse_file
 from engine.errors import DocumentError
-from engine.retrieval.bm25 import words
+from engine.retrieval.words import words
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
 

@@ -25,7 +25,11 @@ def test_a_number_is_known_with_and_without_commas_of_thousands(encoder):
         assert unknown(f"It was {number} then.", encoder) == [[]]
     for number in ("125", "1250", "21", "3.5", "1986"):
         assert unknown(f"It was {number} then.", encoder) == [[(number, "number")]]
-    assert [word_form(each) for each in ("1,250,000", "1,25", "12:30")] == ["1250000", "1,25", "12:30"]
+    assert [word_form(each, "english") for each in ("1,250,000", "1,25", "12:30")] == [
+        "1250000",
+        "1,25",
+        "12:30",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from engine.generation.reading import (
     AnswerSpan,
     answers_in_words,
     has_short_answer,
-    is_english,
     next_reading,
     question_spans,
     read_passages,
@@ -114,31 +113,6 @@ Do you know if dogs are allowed?|Tell me how to cancel the contract.|WHY?|How co
 def test_questions_of_yes_and_no_of_reasons_ways_and_lists_have_no_short_answer(questions, is_short):
     asked = questions.replace("\n", "|").split("|")
     assert [each for each in asked if has_short_answer(each) is not is_short] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("When was the tower finished?", True),
-        ("Vardholm 1891", True),
-        ("name: Ada Holm | Oslo | 42", True),
-        ("The German word der, die or das is an article, and le is one of French.", True),
-        ("", True),
-        ("Curaçao population", True),
-        ("Who wrote 论语?", True),
-        ("The café of Île de la Cité was opened in 1931, and it is still there.", True),
-        ("Wann wurde der Turm von Vardholm fertig?", False),
-        ("La tour est finie dans une ville que les gens aiment.", False),
-        ("¿Cuándo se terminó la torre de los ingenieros?", False),
-        ("塔はいつ完成しましたか", False),
-        ("Когда была закончена башня?", False),
-        ("Kule ne zaman yapıldı?", False),
-        ("متى بني البرج؟", False),
-        ("Der Turm wurde 1891 gebaut. Er steht am Hafen und war lange das höchste Haus in der Stadt.", False),
-    ],
-)
-def test_other_languages_than_english_are_told(text, expected):
-    assert is_english(text) is expected
 
 
 def span(text, start=0, score=0.0, document="d.md"):

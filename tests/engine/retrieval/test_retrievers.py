@@ -10,7 +10,7 @@ from engine.evaluation.metrics import recall
 from engine.retrieval import index as searching
 from engine.retrieval import rerank as reranking
 from engine.retrieval import retrievers
-from engine.retrieval.bm25 import Bm25, words
+from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import build_index
@@ -29,6 +29,7 @@ from engine.retrieval.retrievers import (
     index_scores,
     retriever_scores,
 )
+from engine.retrieval.words import words
 
 CHUNKS = (
     "The bridge over the Forth was opened in 1890.",

@@ -243,8 +243,9 @@ def test_a_retriever_that_puts_others_above_a_near_vector_is_the_cause(encoder):
 
 def test_words_are_compared_by_their_stems_and_shown_as_they_are_asked():
     asked, passage = "How is inventory valued, and inventory of what?", "Inventories take the value of costs."
-    assert shared_words(asked, passage) == ("inventory", "valued")
-    assert shared_words("What is it?", passage) == ()
+    assert shared_words(asked, passage, "english") == ("inventory", "valued")
+    assert shared_words("What is it?", passage, "english") == ()
+    assert shared_words("钥匙在哪里？", "厨房门后的钥匙。", "chinese") == ("钥匙", "钥", "匙")
 
 
 @pytest.mark.parametrize(

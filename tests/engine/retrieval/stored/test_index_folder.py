@@ -105,7 +105,7 @@ def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, chang
 def test_dates_tags_and_the_index_of_words_are_kept(corpus, folder, encoder, monkeypatch):
     write_files(corpus, {"bees.md": "---\ndate: 2026-05-01\ntags: [bees, wasps]\n---\nA hive has one queen."})
     made = update_index(corpus, folder, encoder, settings_of()).stored
-    monkeypatch.setattr(bm25, "word_ids", None)  # which nothing is indexed without
+    monkeypatch.setattr(bm25, "postings_of", None)  # which nothing is indexed without
     stored = open_index(folder)
     assert (stored.documents[0].date, stored.documents[0].tags) == ("2026-05-01", ("bees", "wasps"))
     assert stored.documents == made.documents

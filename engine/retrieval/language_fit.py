@@ -1,0 +1,55 @@
+"""Whether an embedding model was trained on the language of documents and questions."""
+
+import re
+from collections.abc import Collection
+
+from engine.documents.language import ENGLISH, LANGUAGES, detected
+from engine.retrieval.embedding_model import Model
+
+# Of the models that read many languages, small ones that the engine runs, by their ids on the Hub.
+MANY_LANGUAGES = (
+    "intfloat/multilingual-e5-small",
+    "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+    "BAAI/bge-m3",
+)
+LARGE_VOCABULARY = 100_000  # tokens: vocabularies of many languages have more, of English up to 50,368
+OTHER_LANGUAGE = re.compile(
+    "multilingual|xlm|labse|[-_](zh|de|fr|es|it|ja|ko|ru|nl|pl|ar)\\b|"
+    + "|".join(name for name in LANGUAGES if name != ENGLISH)
+)
+
+
+def is_for_english(model: Model) -> bool:
+    """Whether a model was trained on English alone, as far as its vocabulary and its name tell.
+
+    Of a model without known layers, as on a server, nothing is told.
+    """
+    encoder = model.as_encoder
+    is_small = encoder is not None and encoder.config.vocab_size < LARGE_VOCABULARY
+    return is_small and OTHER_LANGUAGE.search(model.name.lower()) is None
+
+
+def other_languages(of_documents: Collection[str], question: str = "") -> list[str]:
+    """Return the names of the languages of documents and of a question that are not English, each once."""
+    found = dict.fromkeys((*of_documents, detected(question)))
+    return [LANGUAGES[each].label for each in found if each not in ("", ENGLISH)]
+
+
+def language_note(
+    of_documents: Collection[str], model: Model, question: str = "", with_reader: bool = False
+) -> str:
+    """Say which languages of documents and question a model was not trained on; empty where it was.
+
+    ``of_documents`` are keys of `LANGUAGES`; ``with_reader`` says the same of the reader.
+    """
+    languages = other_languages(of_documents, question)
+    if not languages or not is_for_english(model):
+        return ""
+    *others, last = (name.partition("/")[2] for name in MANY_LANGUAGES)
+    trained = f"{model.name} and the reader were" if with_reader else f"{model.name} was"
+    what = "documents or the question are" if question else "documents are"
+    quoted = ", and only quoted" if with_reader else ""
+    return (
+        f"{trained} trained on English, and {what} in {' and '.join(languages)}: passages are found by "
+        f"shared words at best{quoted}. {', '.join(others)} and {last} read many languages."
+    )

@@ -1,0 +1,108 @@
+"""The words of a text, as BM25 and the checks of answers compare them.
+
+Words are runs of two or more letters with their marks, digits or underscores, in lower case and composed, so
+that "é" is one letter however it is written. Then the stop words of the text's language are left out, of
+English Lucene's 33, and the others reduced to their stems by Snowball's stemmer of the language (of English:
+Porter 2001): "inventories" and "inventory" are one word.
+
+Chinese, Japanese, Thai and others set no blanks between words: theirs are overlapping pairs of characters,
+and single Chinese ones. Korean words lose their last particle and are cut into pairs of syllables.
+``python -m benchmarks.languages`` measures both.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise, repeat
+
+import regex
+from Stemmer import Stemmer
+
+from engine.documents.language import ENGLISH, LANGUAGES, stop_words
+
+# Scripts without blanks between words. Chinese characters and kana are cut apart: endings are kana.
+HAN = r"\p{Han}々〆"
+UNSPACED = (HAN, r"\p{Hiragana}", r"\p{Katakana}ー", r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}")
+LETTER = rf"[\p{{L}}\p{{N}}_--{''.join(UNSPACED)}]"
+WORD = regex.compile(
+    rf"(?V1){LETTER}(?:{LETTER}|[\p{{Mn}}\p{{Mc}}])+|" + "|".join(f"[{each}]+" for each in UNSPACED)
+)
+IS_HAN, IS_UNSPACED, HANGUL = map(regex.compile, (f"[{HAN}]", f"[{''.join(UNSPACED)}]", r"\p{Hangul}+"))
+CHARACTER = regex.compile(r"\X")  # with its marks
+# At the end of Korean words, longer ones first: "in", "from", "of", the subject, the object and others.
+PARTICLES = (
+    "에서는 에서도 에게서 으로는 까지는 부터는 에서 에게 에는 으로 까지 부터 마다 처럼 보다 이나 "
+    "와 과 은 는 이 가 을 를 에 의 도 로 만 나"
+)
+PARTICLE = regex.compile(rf"(?<=\p{{Hangul}})(?:{'|'.join(PARTICLES.split())})$")
+IGNORED = regex.compile("[\u00ad\u200c\u200d\ufe00-\ufe0f]")  # soft hyphens, joiners, variants of a sign
+# Letters in another width, ligatures and joined Arabic letters; other compatible signs, as "™", stay.
+COMPATIBLE = regex.compile("[\ufb00-\ufdff\ufe70-\uffef]+")
+
+
+class Stems(dict[str, str]):
+    """The stem of each word of a language, computed at the first access; empty for a stop word."""
+
+    def __init__(self, language: str, leave_out_more: bool = False) -> None:
+        is_short = language == ENGLISH and not leave_out_more
+        self.left_out = lucene_stop_words() if is_short else stop_words(language)
+        self.stemmer = Stemmer(language) if LANGUAGES[language].stems else None
+
+    def __missing__(self, word: str) -> str:
+        stem = "" if word in self.left_out else self.stemmer.stemWord(word) if self.stemmer else word
+        self[word] = stem
+        return stem
+
+
+@cache
+def lucene_stop_words() -> frozenset[str]:
+    """Return the 33 English stop words of Lucene."""
+    from bm25s.stopwords import STOPWORDS_EN  # slow to load
+
+    return frozenset(STOPWORDS_EN)
+
+
+def words(
+    texts: Sequence[str], languages: Sequence[str] = (), leave_out_more: bool = False
+) -> list[list[str]]:
+    """Split texts into the stems of the words that count.
+
+    ``languages`` are those of the texts, all English where none are given; ``leave_out_more`` leaves out more
+    of English, such as "when" and "did".
+    """
+    stems = {language: Stems(language, leave_out_more) for language in {*languages} or {ENGLISH}}
+    return [
+        [stem for word in split_words(text, language) if (stem := stems[language][word])]
+        for text, language in zip(texts, languages or repeat(ENGLISH), strict=False)
+    ]
+
+
+def stem_of(word: str, language: str = ENGLISH) -> str:
+    """Return the stem of a word, by which words are compared, also of a stop word."""
+    word = folded(word, language)
+    return Stemmer(language).stemWord(word) if LANGUAGES[language].stems else word
+
+
+def split_words(text: str, language: str = ENGLISH) -> Iterator[str]:
+    """Yield the words of a text, as the table of stop words has them."""
+    for word in WORD.findall(folded(text, language)):
+        if word.isascii():
+            yield word
+        elif IS_UNSPACED.match(word):
+            yield from map("".join, pairwise(CHARACTER.findall(word)))
+            if IS_HAN.match(word):
+                yield from word
+        else:
+            word = PARTICLE.sub("", word)
+            is_korean = len(word) > 1 and HANGUL.fullmatch(word)
+            yield from map("".join, pairwise(word)) if is_korean else [word]
+
+
+def folded(text: str, language: str = ENGLISH) -> str:
+    """Return a text in lower case, composed, each letter in one form."""
+    if language == "turkish":
+        text = text.replace("I", "ı")
+    if text.isascii():
+        return text.lower()
+    text = COMPATIBLE.sub(lambda run: unicodedata.normalize("NFKC", run.group()), IGNORED.sub("", text))
+    return unicodedata.normalize("NFC", text).replace("İ", "i").lower()
