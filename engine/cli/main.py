@@ -83,6 +83,7 @@ def answer_settings(
         answering.refuse_threshold,
         write=answering.write,
         think=answering.think,
+        read=answering.read,
     )
 
 

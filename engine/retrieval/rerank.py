@@ -19,7 +19,8 @@ from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, ordered_scores, top
 from engine.weights.fetch import Progress
 
-RERANK_DEPTH, READER_DEPTH = 50, 16  # chunks that are reordered
+# Chunks that are reordered. By the reader, the best of 16 are no better than those of 8.
+RERANK_DEPTH, READER_DEPTH = 50, 8
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 
 

@@ -227,7 +227,7 @@ RETRIEVERS = {
     "reader": Retriever(
         reader,
         "hybrid, reordered by the reader",
-        "The best 16 of hybrid (scores weighted), reordered by that score and by how well words of each "
+        "The best 8 of hybrid (scores weighted), reordered by that score and by how well words of each "
         "answer the question.",
         uses_bm25=True,
         pairs=READER_DEPTH,

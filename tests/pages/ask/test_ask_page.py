@@ -3,7 +3,7 @@ from functools import partial
 from engine.documents.document import Document
 from engine.models.reader import Reader
 from tests.apps import app_file, by_label, html_of, own_documents, plain, said
-from ui.models import load_reader
+from ui.models import shared_reader
 
 
 def test_without_a_subject_to_ask_about_the_examples_say_so():
@@ -55,14 +55,14 @@ def test_words_are_found_before_a_language_model_is_loaded_which_writes_on_reque
 def test_without_the_readers_file_it_is_said_once_and_sentences_are_quoted(monkeypatch, tmp_path):
     monkeypatch.setattr(Reader, "load", partial(Reader.load, tmp_path / "none"))
     monkeypatch.setattr("engine.models.reader._shipped", [])
-    load_reader.clear()
+    shared_reader.clear()
     app = asked(app_file().run(), "What is the price of insulin for seniors on Medicare?")
     [line] = [plain(each.value) for each in app.warning]
     assert line.startswith("No reader: there is no reader at")
     assert line.endswith("; quotes only.")
     assert app.session_state["answer"].reading is None
     assert app.session_state["answer"].quotes
-    load_reader.clear()
+    shared_reader.clear()
 
 
 def test_a_follow_up_is_read_with_the_topic_until_a_new_one_begins():

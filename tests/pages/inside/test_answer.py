@@ -21,7 +21,7 @@ from pages.inside.answer.tokens import branch_html, code, token_label
 from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
 from tests.apps import app_of, app_page, html_of, own_documents, plain, said, tables
-from ui.models import load_reader
+from ui.models import shared_reader
 from ui.reading import painted_scores
 
 WORDS = st.lists(st.sampled_from(["the ", "tower", " 1891", "<b>", "&amp;", "東京", ".", "\n"]), max_size=12)
@@ -209,8 +209,8 @@ def test_words_that_are_not_given_as_the_answer_say_why():
 def test_without_the_readers_file_the_tab_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(Reader, "load", partial(Reader.load, tmp_path / "none"))
     monkeypatch.setattr("engine.models.reader._shipped", [])
-    load_reader.clear()
+    shared_reader.clear()
     app = asked("When was the tower finished?")
     assert "No reader: there is no reader at" in plain(said(app))
     assert app.button(key="write-text")
-    load_reader.clear()
+    shared_reader.clear()
