@@ -128,6 +128,9 @@ def cut(
     As many units as fit are packed into a chunk. A unit longer than a chunk is cut into units of the next
     level, at last into words (LangChain's RecursiveCharacterTextSplitter, with lengths in tokens).
     """
+    if first < last <= words.reach(first):  # all of them fit
+        yield first, last
+        return
     if not levels:
         yield from pack(words, range(first, last + 1), overlap)
         return
