@@ -12,6 +12,7 @@ from engine.evaluation.answers import check_answers, load_answer_questions
 from engine.evaluation.sts import load_pairs
 from engine.retrieval.embedding_model import embedding_spec
 from engine.storage.workspace import import_workspace
+from tests.one_document import rows_of
 
 ROOT = Path(__file__).parent.parent
 DATA, BENCHMARKS = ROOT / "data", ROOT / "benchmarks"
@@ -39,6 +40,18 @@ def test_the_bundled_index_is_that_of_the_documents_by_default(encoder):
     some = range(0, len(chunks), 40)
     found = encoder.encode([chunks[row].text for row in some])
     np.testing.assert_allclose(bundled.index.vectors[some], found, atol=1e-5)
+
+
+def test_the_sample_files_show_what_is_read_and_what_is_not():
+    fares, minutes, steps = load_corpus(DATA / "samples")
+    assert fares.title == "Fares of the Norrvik ferry in 2026, in euros"
+    family = "Ticket: Day ticket, family\nSeason: May to September\nPrice: 29,00\nBicycle: free"
+    assert (("row 10",), family) in rows_of(fares)
+    assert "4. Start the engine" in steps.text
+    assert "The crane is repaired from 1 to 12 June." in minutes.text
+    assert "page 2" in minutes.notes[0]
+    licences = (DATA / "README.md").read_text(encoding="utf-8")
+    assert all(document.name in licences for document in (fares, minutes, steps))
 
 
 def test_questions_are_distinct(rows):

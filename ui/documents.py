@@ -15,6 +15,8 @@ from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
 from ui.uploaded_vectors import searched_together, uploaded_vectors, vector_files
 
+SAMPLE_FILES = BUNDLED_CORPUS.parent / "samples"  # a table, numbered steps, a PDF with a scanned page
+
 
 class NoDocumentError(Exception):
     """A page needs documents, and none is chosen that it can use."""
@@ -142,11 +144,21 @@ def upload_box() -> None:
 def queue_uploads(key: str) -> None:
     """Queue uploaded files for the next run of the page, and empty the uploader."""
     state = st.session_state
-    files = [(without_directions(file.name), file.getvalue()) for file in state[key]]
+    queue_files([(without_directions(file.name), file.getvalue()) for file in state[key]])
+    state["uploader"] += 1  # a fresh, empty uploader
+
+
+def queue_sample_files() -> None:
+    """Queue the sample files for the next run of the page."""
+    queue_files([(path.name, path.read_bytes()) for path in sorted(SAMPLE_FILES.iterdir())])
+
+
+def queue_files(files: Sequence[tuple[str, bytes]]) -> None:
+    """Queue files, each with its name and content; those of other formats are skipped."""
+    state = st.session_state
     state["unread"] = [*state.get("unread", ()), *(file for file in files if format_of(file[0]))]
     state["upload_failures"] = []
     state["upload_skipped"] = [name for name, _ in files if not format_of(name)]
-    state["uploader"] += 1  # a fresh, empty uploader
 
 
 def read_uploads() -> None:

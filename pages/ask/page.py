@@ -33,7 +33,14 @@ from ui.asking import (
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
-from ui.documents import NoDocumentError, bundled_names, document_picker, format_names, has_own_files
+from ui.documents import (
+    NoDocumentError,
+    bundled_names,
+    document_picker,
+    format_names,
+    has_own_files,
+    queue_sample_files,
+)
 from ui.jobs import Job, current_job
 from ui.models import load_encoder, load_reader
 from ui.report import Report
@@ -48,6 +55,11 @@ EXAMPLES = (
     "Who first described the plain maskray scientifically?",
     "What happens to text beyond the token limit?",
     "How do I bake sourdough bread?",
+)
+FILE_EXAMPLES = (
+    "What does a family day ticket cost from May to September?",
+    "What is step 4 of starting the fire pump?",
+    "When is the crane repaired?",
 )
 
 N_EXAMPLES = 4
@@ -77,6 +89,13 @@ def show_examples(documents: Sequence[Document]) -> None:
     if not own:
         reason = "The bundled documents do not answer the last one: the app should say so."
         example_choice(EXAMPLES, "example", ask_example, "Try one about the samples", reason)
+        example_choice(
+            FILE_EXAMPLES,
+            "file-example",
+            ask_about_files,
+            "Or one about a table, numbered steps and a half scanned PDF",
+            "Adds three small files of an invented harbour, as if you had dropped them.",
+        )
     elif found := [
         each for document in own[:N_EXAMPLES] for each in subjects(document, N_EXAMPLES // len(own) or 1)
     ]:
@@ -91,6 +110,12 @@ def ask_example(question: str) -> None:
     """Copy a picked example into the box, to be answered."""
     st.session_state["question"] = question
     queue_question(question)
+
+
+def ask_about_files(question: str) -> None:
+    """Ask a picked example about the sample files, which are read first as uploads are."""
+    queue_sample_files()
+    ask_example(question)
 
 
 def show_job(

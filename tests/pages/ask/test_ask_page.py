@@ -11,6 +11,15 @@ def test_without_a_subject_to_ask_about_the_examples_say_so():
     assert "None: these documents have no headings or names" in said(app_file(**own).run())
 
 
+def test_an_example_about_files_reads_them_and_tells_what_was_left_out():
+    app = app_file().run()
+    app.pills(key="file-example").set_value("When is the crane repaired?").run()
+    app.run()
+    assert app.session_state["searched"] == ["ferry_fares.csv", "harbour_minutes.pdf", "pump_steps.html"]
+    assert app.session_state["answer"].reading.text == "1 to 12 June"
+    assert "harbour_minutes.pdf: page 2" in plain(said(app))
+
+
 def asked(app, question):
     app.text_input(key="question").set_value(question)
     return app.button(key="FormSubmitter:question-form-Ask").click().run()
