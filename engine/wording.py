@@ -1,5 +1,6 @@
 """Numbers, times and sizes in sentences; texts of files in messages and in tables."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from pydantic_core import ValidationError
 # A spreadsheet takes a cell that begins with one of these for a formula, which may read other cells and send
 # them elsewhere: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+MAX_NAME, MAX_MESSAGE = 80, 1000  # characters of a name in a message, and of a message
 
 # Marks that set the direction of the text around them, by which a name could turn the words behind it:
 # https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters
@@ -57,6 +60,19 @@ def readable_bytes(n_bytes: float) -> str:
 def readable_number(n: int) -> str:
     """``22713216 -> "22.7 million"``."""
     return f"{n / 1e9:.1f} billion" if n >= 1e9 else f"{n / 1e6:.1f} million" if n >= 1e6 else f"{n:,}"
+
+
+def with_short_names(message: str) -> str:
+    """Return a message whose names, such as the parts of a path, have at most `MAX_NAME` characters."""
+    return re.sub(rf"[^\s/]{{{MAX_NAME + 1},}}", lambda name: shortened(name[0], MAX_NAME), message)
+
+
+def error_words(error: Exception | str) -> str:
+    """Return an error's message with short names, a long one without its middle."""
+    message = with_short_names(str(error))
+    if len(message) <= MAX_MESSAGE:
+        return message
+    return f"{message[: MAX_MESSAGE // 2]} … {message[-MAX_MESSAGE // 2 :]}"
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from engine.documents.document import Chunk
-from engine.wording import beginning, some_of, without_directions
+from engine.wording import beginning, error_words, some_of, without_directions
 from ui.colours import FAINT, QUOTE_EDGE
 
 QUOTE = f"border-inline-start:3px solid {QUOTE_EDGE};padding-inline-start:10px;margin:2px 0 10px"
@@ -49,7 +49,7 @@ def passage_label(number: int, colour: str) -> str:
 
 def show_error(error: Exception | str) -> None:
     """Draw an error or its message literally, whatever Markdown characters it has."""
-    st.error(escape_markdown(str(error)), icon=":material/error:")
+    st.error(escape_markdown(error_words(error)), icon=":material/error:")
 
 
 def escape_markdown(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from engine.errors import GlassboxError, InputError
+from engine.wording import error_words
 
 CLOSED_PIPE = 141  # exit code of programs that SIGPIPE ends, in a shell
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,8 +27,8 @@ REMOVED_OPTIONS = {
 class CommandGroup(TyperGroup):
     """The commands, with their help.
 
-    The engine's errors, and output that cannot be written, become a line and exit code 2. Where the reader
-    of a pipe has left, the exit code is `CLOSED_PIPE`, without a line.
+    The engine's errors, and files that cannot be read or written, become a line and exit code 2. Where the
+    reader of a pipe has left, the exit code is `CLOSED_PIPE`, without a line.
     """
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
@@ -46,16 +47,19 @@ class CommandGroup(TyperGroup):
                 sys.stdout.flush()
                 raise
         except GlassboxError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {error_words(error)}", file=sys.stderr)
             sys.exit(2)
         except BrokenPipeError:
             discard_output()
             sys.exit(CLOSED_PIPE)
         except OSError as error:
-            if error.errno not in FULL or error.filename is not None:
+            if error.filename is None and error.errno not in FULL:
                 raise
-            discard_output()
-            print(f"error: the output cannot be written ({error.strerror}): make room", file=sys.stderr)
+            line = f"{error.filename} cannot be used ({error.strerror}): check its path"
+            if error.filename is None:
+                discard_output()
+                line = f"the output cannot be written ({error.strerror}): make room"
+            print(f"error: {error_words(line)}", file=sys.stderr)
             sys.exit(2)
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from engine.generation.prompt import Source
 from engine.retrieval.evidence import Quote
 from engine.weights.fetch import Progress
 from engine.weights.transfer import Transfer
+from engine.wording import with_short_names
 
 REDRAW_S = 0.2  # between two states of a line in a terminal
 LINE_S = 5.0  # between two lines elsewhere, such as in a log file
@@ -18,7 +19,7 @@ LINE_S = 5.0  # between two lines elsewhere, such as in a log file
 
 def say(line: str) -> None:
     """Print a line on standard error."""
-    print(line, file=sys.stderr, flush=True)
+    print(with_short_names(line), file=sys.stderr, flush=True)
 
 
 class StatusLine:

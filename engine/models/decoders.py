@@ -33,6 +33,7 @@ DecoderConfig = llama.LlamaConfig | gpt2.GPT2Config
 DecoderWeights = llama.LlamaWeights | gpt2.GPT2Weights
 
 FLOAT32_BYTES = 4
+MAX_FILE_NAME = 255  # characters, of all usual file systems
 # Tokens of a long prompt and its answer, whose keys and values count as memory; a model may have more.
 CACHE_TOKENS = 8192
 # Prompt tokens go through the layers in blocks of this many, which bounds the attention scores
@@ -189,9 +190,14 @@ def shards(index: Path) -> list[str]:
     """Names of the files that hold a model's tensors, as its index lists them."""
     files = read_json(index).get("weight_map")
     names = list(files.values()) if isinstance(files, dict) else []
-    if not names or any(not isinstance(name, str) or name != Path(name).name for name in names):
+    if not names or any(not isinstance(name, str) or not is_file_name(name) for name in names):
         raise ModelFileError(f"{index} does not list the files beside it: download it again")
     return sorted(set(names))
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a text can be the name of a file in a folder."""
+    return name == Path(name).name and len(name) <= MAX_FILE_NAME
 
 
 def memory_bytes(config: DecoderConfig, packed_bytes: int | None, kv_bits: int = 16) -> int:

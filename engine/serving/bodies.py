@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_v
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from engine.wording import error_words
+
 Ids = list[Annotated[StrictInt, Field(ge=0)]]
 # Messages for fields of several types, where pydantic would report an error for each type.
 FORMS = {
@@ -120,7 +122,7 @@ def error_content(
 ) -> dict[str, Any]:
     """Return an error in OpenAI's format."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
+    return {"error": {"message": error_words(message), "type": kind, "param": parameter, "code": code}}
 
 
 def overloaded(why: str, retry_s: float = 1.0) -> RequestError:

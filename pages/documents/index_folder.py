@@ -83,9 +83,12 @@ def path_of(text: str) -> Path:
     try:
         if "\0" in text:
             raise RuntimeError("a null character")
-        return Path(text.strip()).expanduser()
-    except RuntimeError as error:
-        raise InputError(f"{text!r:.100} is no path ({error}): give one on this computer") from error
+        path = Path(text.strip()).expanduser()
+        path.exists()  # which raises for a name that is too long
+    except (RuntimeError, OSError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{text!r:.80} is no path ({why}): give one on this computer") from error
+    return path
 
 
 def open_folder() -> None:

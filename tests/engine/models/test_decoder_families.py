@@ -348,6 +348,7 @@ def test_a_folder_in_several_files_equals_one_in_a_single_file(tmp_path, tokeniz
     ("index", "reason"),
     [
         ({"weight_map": {"model.norm.weight": "../model.safetensors"}}, "does not list the files beside it"),
+        ({"weight_map": {"model.norm.weight": "a" * 2**20}}, "does not list the files beside it"),
         ({"weight_map": {"model.norm.weight": 3}}, "does not list the files beside it"),
         ({}, "does not list the files beside it"),
         ({"weight_map": {"model.norm.weight": "model-2.safetensors"}}, "has no model-2.safetensors"),

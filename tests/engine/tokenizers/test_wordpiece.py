@@ -179,6 +179,8 @@ def test_no_candidate_is_longer_than_the_longest_token(path, tmp_path):
     tokenizer = WordPieceTokenizer(edited(path, tmp_path, model__max_input_chars_per_word=10**9))
     [word] = tokenizer.stages("x" * 1000)
     assert max(len(candidate) for piece in word.pieces for candidate in piece.tried) < 32
+    [ids] = tokenizer.ids_batch(["x" * 20_000])  # for which the library would take minutes
+    assert ids == tokenizer.encode("x" * 20_000).ids
 
 
 @given(st.lists(TEXTS | st.just("word " * 600), max_size=5))

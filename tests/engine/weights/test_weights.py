@@ -1,5 +1,6 @@
 import hashlib
 import json
+import shutil
 import socketserver
 import threading
 import urllib.error
@@ -10,7 +11,7 @@ import pytest
 
 from engine.errors import ModelUnavailableError
 from engine.weights.catalog import APACHE_2, KNOWN_MODELS, KnownModel, ModelFile
-from engine.weights.fetch import known_model_path, model_path
+from engine.weights.fetch import is_here, known_model_path, model_path
 
 CONTENT = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 5000}
 
@@ -110,6 +111,56 @@ def test_any_hub_model_is_downloaded_into_a_folder_once_with_its_modules(hub, ca
     assert {name: path.read_bytes() for name, path in found.items()} == content
     hub.clear()
     assert model_path("someone/model") == folder
+
+
+def write_hub_cache(folder, hub_id, files, revision="0" * 40, missing=()):
+    """Write files as huggingface_hub keeps them; of missing ones it knows that the model has none."""
+    root = folder / f"models--{hub_id.replace('/', '--')}"
+    for name, data in (files | dict.fromkeys(missing, b"")).items():
+        place = root / (".no_exist" if name in missing else "snapshots") / revision / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    (root / "refs").mkdir(exist_ok=True)
+    (root / "refs" / "main").write_text(revision)
+    return root / "snapshots" / revision
+
+
+def test_the_hubs_own_cache_is_looked_at_before_a_download(hub, cache, tmp_path):
+    content = {**CONTENT, "tokenizer.json": b"{}", "modules.json": b"[]"}
+    assert write_hub_cache(tmp_path / "hub-cache", "a/b", content) == model_path("a/b")
+    plain = {**CONTENT, "tokenizer.json": b"{}"}
+    found = write_hub_cache(tmp_path / "hub-cache", "a/plain", plain, missing=["modules.json"])
+    assert found == model_path("a/plain")
+    known = known_model()
+    write_hub_cache(tmp_path / "hub-cache", known.hub_id, CONTENT, known.hub_revision)
+    assert_complete(known_model_path(known))
+    assert hub.sent == []
+    assert is_here("a/b")
+
+
+def test_a_part_of_a_model_in_the_hubs_cache_is_taken_only_where_the_hub_is_not_reached(
+    hub, cache, tmp_path, monkeypatch
+):
+    plain = {**CONTENT, "tokenizer.json": b"{}"}
+    found = write_hub_cache(tmp_path / "hub-cache", "a/b", plain)  # whether it has modules is not known
+    hub.update({f"a/b/{name}": data for name, data in plain.items()})
+    assert model_path("a/b") == cache / "a--b"
+    shutil.rmtree(cache)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert model_path("a/b") == found
+    (found / "tokenizer.json").unlink()
+    with pytest.raises(ModelUnavailableError, match="cannot be downloaded"):
+        model_path("a/b")
+
+
+@pytest.mark.parametrize(
+    "name", ["a" * 300, "a/" + "b" * 300, "~nosuchuser/x", "a\0b", "/".join(["a" * 200] * 30)]
+)
+def test_a_name_that_cannot_be_a_path_is_refused_in_a_line(name, cache):
+    with pytest.raises(ModelUnavailableError, match="no model") as caught:
+        model_path(name)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value).partition(": give")[0]) < 100
 
 
 def test_an_unknown_name_lists_the_known_ones_and_a_path_is_taken_as_it_is(cache, tmp_path):
