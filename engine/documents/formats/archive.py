@@ -18,6 +18,15 @@ MAX_PATH = 1000  # characters
 MAX_UNPACKED = 100 * 1024 * 1024
 # Text seldom shrinks below a fiftieth. Small archives may exceed the ratio up to a limit in bytes.
 MAX_RATIO, ANY_RATIO = 100, 20 * 1024 * 1024
+ENCRYPTED_OFFICE = "EncryptedPackage".encode("utf-16-le")
+SAMPLE = 1_000_000  # bytes that are looked at for it
+# The folder of the main part of a file, the endings of its kind, and the kind.
+MAIN_FOLDERS = {
+    "word": ((".docx", ".docm", ".dotx"), "a Word file"),
+    "xl": ((".xlsx", ".xlsm", ".xltx"), "an Excel workbook"),
+    "ppt": ((".pptx", ".pptm", ".ppsx"), "a PowerPoint file"),
+    "META-INF": ((".epub", ".odt", ".ods", ".odp"), "a book or a file of LibreOffice"),
+}
 ENCRYPTED, UTF8 = 0x1, 0x800  # bits of a member's flags
 # Encodings of names that Windows writes without saying so, and whether a character is a common one in it.
 NAMES: dict[str, Callable[[str, bytes], bool]] = {
@@ -61,7 +70,8 @@ def names_encoding(members: Sequence[ZipInfo]) -> str:
         return "cp437" if raw.isascii() else raw.decode("utf-8") and "utf-8"
     shares = {encoding: share_of_common(raw, encoding) for encoding in NAMES}
     best = max(shares, key=lambda encoding: shares[encoding])
-    return best if shares[best] >= LEAST_COMMON else "cp437"
+    is_western = all(byte < 0x80 or byte >= 0xC0 for byte in raw) and {*raw} - {*range(0x80), 0xE1}
+    return best if shares[best] >= LEAST_COMMON else "cp1252" if is_western else "cp437"
 
 
 def share_of_common(raw: bytes, encoding: str) -> float:
@@ -91,6 +101,8 @@ def decoded_path(info: ZipInfo, encoding: str) -> str:
 
 def open_archive(name: str, content: bytes) -> ZipFile:
     """Open an archive; raise if its directory exceeds the limits."""
+    if ENCRYPTED_OFFICE in content[:SAMPLE]:
+        raise DocumentError(f"{name} is encrypted: save a copy without a password")
     if not content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         kind = kind_of(content) or "something else"
         raise DocumentError(f"{name} is no {PurePosixPath(name).suffix} file but {kind}: save it again")
@@ -99,6 +111,7 @@ def open_archive(name: str, content: bytes) -> ZipFile:
     except Exception as error:  # of any kind: zipfile does not check a damaged directory
         raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again") from error
     members = archive.infolist()
+    check_kind(name, {info.filename.split("/")[0] for info in members})
     unpacked = sum(info.file_size for info in members)
     if len(members) > MAX_MEMBERS:
         raise DocumentError(f"{name} holds {len(members)} files, more than the {MAX_MEMBERS} read: split it")
@@ -108,6 +121,14 @@ def open_archive(name: str, content: bytes) -> ZipFile:
             f"{MAX_RATIO} times its size: split it"
         )
     return archive
+
+
+def check_kind(name: str, folders: set[str]) -> None:
+    """Raise where an Office file or a book is of another kind than its ending says."""
+    stated = next((folder for folder, (ends, _) in MAIN_FOLDERS.items() if name.lower().endswith(ends)), None)
+    found = next((kind for folder, (_, kind) in MAIN_FOLDERS.items() if folder in folders), None)
+    if stated and stated not in folders and found:
+        raise DocumentError(f"{name} is {found}, as its parts show: give it the ending of its kind")
 
 
 def read_member(archive: ZipFile, info: ZipInfo, path: str = "") -> bytes:

@@ -117,6 +117,10 @@ def shown(value: Any, layout: str) -> str:
     decimals = len(match[1]) if (match := re.search(r"0\.(0+)", layout)) else 0
     if "%" in layout:
         return f"{100 * value:.{decimals}f}%"
+    if re.fullmatch("00+", layout):
+        return f"{value:0{len(layout)}.0f}"  # of a post code, say
+    if thousands := re.search(r"[0#](,+)(?![0#,])", layout):
+        value /= 1000 ** len(thousands[1])
     if "0" not in layout:
         return str(int(value)) if float(value).is_integer() else f"{value:.15g}"
     written = (

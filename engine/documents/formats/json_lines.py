@@ -20,7 +20,7 @@ CHAT_KEYS = ("messages", "conversations", "conversation", "turns", "dialog", "di
 SPEAKER_KEYS = ("role", "from", "author", "speaker", "sender", "user", "username", "name")
 MESSAGE_KEYS = ("content", "value", "text", "message", "body", "utterance")
 PART_KEYS = ("title", "system", "instruction", "context", "question", "query", "prompt", "input", "answer",
-             "response", "completion", "output", "summary", "description")  # fmt: skip
+             "answers", "response", "completion", "output", "summary", "description")  # fmt: skip
 ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u[0-9a-fA-F]{4})+")
 
 
@@ -141,7 +141,7 @@ def text_key(name: str, records: Sequence[dict[str, Any]]) -> str:
 def other_text(values: dict[str, Any]) -> str:
     """Return the text of a record without one under the file's key."""
     texts = (values[key] for key in TEXT_KEYS if isinstance(values.get(key), str) and values[key].strip())
-    parts = [f"{key}: {values[key].strip()}" for key in PART_KEYS if isinstance(values.get(key), str)]
+    parts = [f"{key}: {text.strip()}" for key in PART_KEYS if (text := plain_text(values.get(key)))]
     return next(texts, "") or conversation(values) or "\n".join(parts)
 
 
@@ -154,16 +154,18 @@ def conversation(values: Any) -> str:
         return ""
     messages: Any = next((values[key] for key in CHAT_KEYS if isinstance(values.get(key), list | dict)), [])
     nodes = messages.values() if isinstance(messages, dict) else messages
-    lines = []
+    lines: list[str] = []
+    n_spoken = 0
     for node in nodes:
         if not isinstance(node, dict):
             continue
         message = node["message"] if isinstance(node.get("message"), dict) else node
         speaker = first_text(message, SPEAKER_KEYS)
         text = first_text(message, MESSAGE_KEYS)
-        if speaker and text.strip():
-            lines.append(f"{one_line(speaker)}: {unified(text).strip()}")
-    return "\n\n".join(lines)
+        if text.strip():
+            lines.append(f"{one_line(speaker)}: {unified(text).strip()}".removeprefix(": "))
+            n_spoken += bool(speaker)
+    return "\n\n".join(lines) if 2 * n_spoken >= len(lines) else ""  # those of programs have no speaker
 
 
 def first_text(values: dict[str, Any], keys: Sequence[str]) -> str:

@@ -5,11 +5,12 @@ import email.policy
 from collections.abc import Iterator
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from mimetypes import guess_extension
 
 from engine.documents.document import Document
 from engine.documents.formats.metadata import date_of
 from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import decode, kind_of, unified
+from engine.documents.formats.plain import decode, kind_of, marked_encoding, unified
 from engine.documents.formats.webpage import read_html
 from engine.errors import DocumentError
 from engine.wording import counted, printable, reason_of
@@ -35,6 +36,8 @@ def read_mail(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes
 def parts_of(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:
     """Yield what `read_mail` does; the errors are those of the library."""
     kind = kind_of(content)
+    if marked_encoding(content):
+        content = decode(name, content).encode()
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     if kind or not any(message[head] for head in ("From", "Date", "Subject", "Received")):
@@ -99,7 +102,7 @@ def attachments(name: str, message: EmailMessage) -> Iterator[tuple[str, bytes]]
             continue
         kind = part.get_content_type()
         is_mail = kind == "message/rfc822"
-        ending = ".eml" if is_mail else {"text/plain": ".txt", "text/html": ".html"}.get(kind, "")
+        ending = ".eml" if is_mail else guess_extension(kind) or ""
         stated = (
             printable(one_line(part.get_filename() or "")).replace("/", "_").replace("\\", "_").lstrip(".")
         )

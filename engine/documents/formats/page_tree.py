@@ -59,6 +59,10 @@ def rewrite(root: Any) -> tuple[str, ...]:
         notes.append(f"the text of {counted(n, 'drawing')} left out")
     if n := rewrite_form(root):
         notes.append(f"{counted(n, 'form field')} {'was' if n == 1 else 'were'} read")
+    for link in root.iterfind(".//a"):
+        following = link.getnext()
+        if following is not None and following.tag == "a" and not link.tail:
+            link.tail = " "  # as of a menu, whose style parts them
     remove_line_numbers(root)
     rewrite_ruby(root)
     rewrite_scripts(root)
@@ -189,7 +193,7 @@ def linear_math(element: Any) -> str:
         case "msub" | "munder":
             return f"{first}_{second}"
         case "msubsup" | "munderover":
-            return f"{first}_{second}^{third}"
+            return f"{first}_{second}^{third}" + " " * (tag == "munderover")
         case "msqrt":
             return f"√({''.join(parts).strip()})"
         case "mroot":

@@ -6,6 +6,7 @@ import unicodedata
 from contextlib import suppress
 
 from engine.documents.document import Document
+from engine.documents.formats.encodings import LEGACY, NOT_ASCII, decoded, guessed
 from engine.errors import DocumentError
 from engine.wording import DIRECTIONS
 
@@ -32,20 +33,11 @@ BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-# The legacy encodings of browsers (https://encoding.spec.whatwg.org/#names-and-labels). With all encodings of
-# Python, short texts would be mistaken for UTF-16 without a mark, or for Johab.
-LEGACY = (
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
-    "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15", "koi8_r", "koi8_u", "cp866", "mac_roman",
-    "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
-)  # fmt: skip
-
 # Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
 # to a limit in characters.
 MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
 
 CONTROLS = bytes({*range(1, 32), 127} - set(b"\b\t\n\v\f\r\x1b"))
-NOT_ASCII = bytes(range(128, 256))
 # The first two bytes of a character of three or four, where a file was cut, or the first of German ä, ö, ü.
 CUT_CHARACTER = re.compile(rb"(?:\xc3|[\xe0-\xf4][\x80-\xbf]{1,2})\Z")
 
@@ -59,6 +51,9 @@ DECLARED = frozenset(
         "big5hkscs", "euc_kr",
     )
 )  # fmt: skip
+
+SAMPLE = 100_000  # bytes that are looked at for NUL
+MOST_NULLS, FEW_NULLS = 0.5, 0.05  # shares of the bytes at every second place, of UTF-16 in Latin letters
 
 # Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st, which become
 # letters, and the soft hyphen.
@@ -119,21 +114,18 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
 
 
 def marked_encoding(content: bytes) -> str | None:
-    """Return the encoding that a byte order mark names, None without one."""
-    return next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    """Return the encoding that a byte order mark names, or NUL bytes beside most letters show."""
+    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    if marked or b"\0" not in content[:SAMPLE]:
+        return marked
+    nulls = [content[start:SAMPLE:2].count(0) / len(content[start:SAMPLE:2]) for start in (0, 1)]
+    few, many = sorted(nulls)
+    return ("utf-16-be", "utf-16-le")[nulls.index(many)] if many > MOST_NULLS and few < FEW_NULLS else None
 
 
 def kind_of(content: bytes) -> str:
     """Return the kind of a file that is not text by its first bytes, empty if unknown."""
     return next((kind for signature, kind in SIGNATURES if content.startswith(signature)), "")
-
-
-def decoded(content: bytes, encoding: str) -> str | None:
-    """Return the text in an encoding, None if it is invalid or the encoding unknown."""
-    try:
-        return content.decode(encoding)
-    except (UnicodeError, LookupError):
-        return None
 
 
 def are_stray_nulls(content: bytes) -> bool:
@@ -157,20 +149,6 @@ def nearly_utf8(content: bytes) -> str | None:
     n_good = len(text) - n_ascii - n_bad
     is_cut = n_bad == 1 and CUT_CHARACTER.search(content)
     return text if n_good >= max(n_bad, 1) or is_cut else None
-
-
-def guessed(name: str, content: bytes) -> str:
-    """Return the text in the most plausible legacy encoding."""
-    from charset_normalizer import from_bytes
-
-    matches = list(from_bytes(content, cp_isolation=list(LEGACY), enable_fallback=False))
-    if not matches:
-        raise DocumentError(f"{name} is not text in UTF-8 or another known encoding: save it as UTF-8 text")
-    best = matches[0]
-    # Many fit a short text equally well, and differences below a percent do not count in the order of the
-    # matches: Windows-1252 is by far the most common of them.
-    equal = (one for one in matches if one.chaos <= best.chaos and one.coherence >= best.coherence)
-    return str(next((one for one in equal if one.encoding == LEGACY[0]), best))
 
 
 def unified(text: str) -> str:

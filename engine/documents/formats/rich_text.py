@@ -13,7 +13,10 @@ NOTE = re.compile(r"\{\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
 TITLE = re.compile(r"\{\\title ([^{}\\]*)\}")
-HIDDEN = re.compile(r"\{\\v\b[^{}]*\}")
+WORDS = r"\{(?:\\[a-z]{1,32}-?\d{0,9} ?)*"  # a group's control words
+HIDDEN = re.compile(WORDS + r"\\v(?![a-z0-9])[^{}]*\}")
+DELETED = re.compile(WORDS + r"\\deleted(?![a-z0-9])[^{}]*\}")
+RAISED = re.compile(rf"({WORDS}\\super(?![a-z]) ?(?:\\[a-z]{{1,32}}-?\d{{0,9}} ?)*)(?=[-+−]?\d{{1,3}}\}})")
 CELLS = re.compile(r"\|\n")
 MARGINS = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
 
@@ -30,7 +33,8 @@ def read_rtf(name: str, content: bytes) -> Document:
     encoding = f"cp{found[1]}" if found else "cp1252"
     notes = []
     hidden = HIDDEN.findall(source)
-    source, footnotes = without_footnotes(HIDDEN.sub("", source))
+    source = RAISED.sub(raised, DELETED.sub("", HIDDEN.sub("", source)))
+    source, footnotes = without_footnotes(source)
     try:
         read: Callable[[str, str, str], str] = rtf_to_text  # which has no types
         parts = [read(each, encoding, "replace") for each in (source, *footnotes)]
@@ -50,6 +54,12 @@ def read_rtf(name: str, content: bytes) -> Document:
             notes.append(f"{counted(n, what)} left out")
     title = TITLE.search(source)
     return Document(name, text, one_line(title[1]) if title else "", notes=tuple(notes))
+
+
+def raised(group: re.Match[str]) -> str:
+    """Return the start of a group of raised digits, with ``^`` before them where they are a power."""
+    before = group.string[: group.start()].rstrip("{}")[-1:]
+    return f"{group[1]}^" if before.isalnum() or before == ")" else group[0]
 
 
 def without_footnotes(source: str) -> tuple[str, list[str]]:

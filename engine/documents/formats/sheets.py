@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from engine.documents.document import Section
 from engine.documents.formats.outline import one_line
@@ -31,7 +32,7 @@ def sheets_text(sheets: Sequence[Sheet]) -> tuple[str, tuple[Section, ...]]:
     return joined_rows(
         (Section(0, (sheet.name, f"row {number}") if number else (sheet.name,), is_row=number > 0), text)
         for sheet in sheets
-        for number, text in ((0, sheet.name), *row_texts(sheet))
+        for number, text in ((0, sheet.name), *chain.from_iterable(map(row_texts, tables_of(sheet))))
     )
 
 
@@ -43,6 +44,18 @@ def joined_rows(rows: Iterable[tuple[Section, str]]) -> tuple[str, tuple[Section
         texts.append(text)
         position += len(text) + len(ROW_GAP)
     return ROW_GAP.join(texts), tuple(sections)
+
+
+def tables_of(sheet: Sheet) -> Iterator[Sheet]:
+    """Yield the tables of a sheet: one begins with a row of names below an empty row."""
+    start = 0
+    for place in range(1, len(sheet.rows) - 1):
+        (above, _), (number, cells), (_, below) = sheet.rows[place - 1 : place + 2]
+        is_head = number > above + 1 and is_of_texts(cells) and not is_of_texts(below)
+        if is_head and len(set(filter(None, cells))) > 1 and names_of(Sheet("", sheet.rows[start:place]))[1]:
+            yield Sheet(sheet.name, sheet.rows[start:place], sheet.merged_rows)
+            start = place
+    yield Sheet(sheet.name, sheet.rows[start:], sheet.merged_rows)
 
 
 def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:

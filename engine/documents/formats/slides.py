@@ -49,6 +49,7 @@ def read_pptx(name: str, content: bytes) -> Document:
     try:
         presentation = pptx.Presentation(plain)
         for number, slide in enumerate(presentation.slides, 1):
+            seen["comment"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
             if slide._element.get("show") in ("0", "false"):
                 hidden.append(number)
                 continue

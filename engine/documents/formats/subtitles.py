@@ -1,6 +1,7 @@
 """Subtitles (.srt, .vtt): what is said, with the minute as heading."""
 
 import re
+from html import unescape
 
 from engine.documents.document import Document, Section
 from engine.documents.formats.plain import decode
@@ -25,7 +26,7 @@ def read_subtitles(name: str, content: bytes) -> Document:
             continue
         hours, minutes = int(time[1] or 0), int(time[2])
         said = " ".join(lines[place + 1 :])
-        said = " ".join(MARKS.sub("", SPEAKER.sub(r"\1: ", said)).split())
+        said = " ".join(unescape(MARKS.sub("", SPEAKER.sub(r"\1: ", said))).split())
         if not said or lines_said[-1:] == [said]:  # cues that go on repeat their line
             continue
         if (hours, minutes) != minute:

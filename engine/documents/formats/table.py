@@ -43,9 +43,14 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     sample = list(islice(rows, SAMPLE_ROWS))
     place = header_place(sample)
     above, body = sample[:place], sample[place + 1 :]
+    has_names = not is_numbered(sample[place:])
+    if not has_names:
+        body = sample[place:]
     if not body:
         raise DocumentError(f"{name} has a header and no rows: there is no text to search")
-    header, notes = list(sample[place][1]), []
+    header, notes = list(sample[place][1]) if has_names else [""] * usual_width(body), []
+    if not has_names:
+        notes.append("the columns have no names: the first row is data, too")
     if above:
         notes.append(f"{counted(len(above), 'line')} above the header read as the title")
     decimals = decimals_place(body, len(header)) if delimiter == "," else None
@@ -161,6 +166,12 @@ def header_place(sample: Sequence[NumberedRow]) -> int:
             place = max(place, i)
     is_data = place > 0 and any(NUMBER.fullmatch(cell.strip()) for cell in sample[place][1])
     return 0 if most == 2 and is_data else place
+
+
+def is_numbered(rows: Sequence[NumberedRow]) -> bool:
+    """Whether the first row is data: its first cell is a number, as in all rows, and not a year."""
+    first = [row[0].strip() for _, row in rows]
+    return len(rows) > 1 and all(map(WHOLE.fullmatch, first)) and not 1900 <= int(first[0]) <= 2100
 
 
 def width(row: Sequence[str]) -> int:
