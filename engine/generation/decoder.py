@@ -14,6 +14,7 @@ from engine.generation.decoder_files import read_folder, read_gguf
 from engine.generation.generated_token import Candidate, FinishReason, GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt_lookup import PromptLookup
+from engine.generation.prompt_words import BY_EXAMPLES
 from engine.generation.sampling import (
     GREEDY,
     Sampling,
@@ -161,14 +162,14 @@ class Decoder:
     def chat_encoding(self, messages: Sequence[Message]) -> tuple[RenderedChat, Encoding]:
         """Render messages with the model's template; return the prompt and its tokens.
 
-        Special tokens count as such only where the template put them: in a message's content they
-        are plain text.
+        A model without a template, which was not made to answer, gets the messages `BY_EXAMPLES`. Special
+        tokens count as such only where the template put them: in a message's content they are plain text.
         """
-        if self.chat_template is None:
-            raise InputError(f"{self.name} has no chat template: give the prompt as one text")
         bos = "" if self.bos_id is None else self.special_text(self.bos_id)
+        if self.chat_template is None and not self.start_ids:
+            bos = ""
         end = self.special_text(min(self.end_ids, default=-1))
-        chat = render_chat(self.chat_template, messages, bos, end, self.thinks)
+        chat = render_chat(self.chat_template or BY_EXAMPLES, messages, bos, end, self.thinks)
         if not chat.has_last and messages[-1]["content"].strip():
             raise ModelFileError(
                 f"the chat template of {self.name} leaves out the last message: give the prompt as one text"

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from engine.generation.decoder import Decoder
-from engine.generation.prompt import Prompt, passage_frame
+from engine.generation.prompt import Prompt
+from engine.generation.prompt_words import passage_frame
 from engine.layers.tracing import Array
 
 

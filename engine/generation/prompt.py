@@ -7,14 +7,10 @@ from engine.errors import ContextLengthError, InputError
 from engine.generation.chat import Message
 from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
+from engine.generation.prompt_words import OPENING, REQUEST, SYSTEM, passage_frame
 from engine.retrieval.index import Hit
 from engine.tokenizers.encoding import Encoding
 
-# With this wording the default decoder keeps most to the words of the passages and repeats itself least. It
-# forgets instructions that stand before the passages, and continues numbers in brackets.
-SYSTEM = "You are a helpful assistant."
-OPENING = "Here are some passages."
-REQUEST = "Answer in one sentence."
 MIN_SOURCE_TOKENS = 16  # less of a passage than this is not worth its place
 TURNS_SHARE = 0.25  # of the budget, for the earlier turns of a conversation
 
@@ -193,11 +189,6 @@ def token_end(encoding: Encoding, n_tokens: int) -> int:
     if n_tokens < len(encoding):
         end = min(end, encoding.offsets[n_tokens][0])
     return end
-
-
-def passage_frame(number: int) -> tuple[str, str]:
-    """Text before and after a passage in the prompt."""
-    return f'Passage {number}: """', '"""\n\n'
 
 
 def draft(question: str, passages: Sequence[str], decoder: Decoder, turns: Sequence[Turn] = ()) -> _Draft:

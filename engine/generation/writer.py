@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from engine.errors import ContextLengthError, InputError
+from engine.errors import ContextLengthError
 from engine.generation.decoder import Decoder
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt
+from engine.generation.prompt_words import EXAMPLE_END
 from engine.generation.sampling import server_settings
 from engine.generation.server import Server, TextDelta
 from engine.generation.settings import AnswerSettings
@@ -46,11 +47,6 @@ class Writer:
         if self.server is not None:
             server_settings(settings.sampling)
             return
-        if self.decoder.chat_template is None:
-            raise InputError(
-                f"{self.decoder.name} has no chat template, so it was not made to answer: choose a model "
-                "with one, as those called Instruct have, or quote only"
-            )
         if n_prompt + n_new > self.decoder.max_tokens:
             raise ContextLengthError(
                 f"{n_prompt} prompt tokens and {n_new} new ones exceed the {self.decoder.max_tokens} "
@@ -64,5 +60,7 @@ class Writer:
         """Yield the text of an answer by tokens or deltas; a server is left once ``is_stopped()``."""
         n_new, sampling = settings.most_tokens, settings.sampling
         if self.server is None:
-            return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse)
+            # A model that goes on after examples would ask the next question itself.
+            stop = EXAMPLE_END if self.decoder.chat_template is None else ()
+            return self.decoder.generate(prompt.ids, n_new, sampling, stop, reuse=self.reuse)
         return self.server.generate(prompt.messages, n_new, sampling, is_stopped=is_stopped)

@@ -12,6 +12,7 @@ from engine.generation.checks import check_sentences
 from engine.generation.passage_search import retrieve
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt
+from engine.generation.prompt_words import EXAMPLES, example_content
 from engine.generation.sampling import Sampling
 from engine.generation.sentences import sentences_of
 from engine.generation.server import Server
@@ -119,12 +120,18 @@ def test_an_answer_lists_what_it_read_and_who_wrote_it(answered, encoder, decode
     assert times.prompt_tokens_per_s > 0
 
 
-def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_still_quote(reply, decoder):
+def test_a_decoder_without_a_chat_template_answers_as_the_examples_do(reply, decoder):
     plain = replace(decoder, chat_template=None)
-    with pytest.raises(InputError, match="has no chat template, so it was not made to answer"):
-        reply(model=plain, index=None)
-    quoting = {"min_relevance": 0, "write": False}
-    assert reply(model=plain, **quoting, max_prompt_tokens=1_000_000).quotes
+    answer = reply(model=plain, min_relevance=0, max_new_tokens=40)
+    written = answer.written
+    assert "1891" in answer.text
+    assert (written.finish_reason, "\n" in written.text) == ("stop", False)
+    for passages, question, text in EXAMPLES:
+        assert f"{example_content(passages, question)}\nAnswer: {text}\n\n" in written.prompt.text
+    [*_, (start, end)] = written.prompt.spans
+    asked = written.prompt.messages[-1]["content"]
+    assert written.prompt.text.endswith(f"{asked}\nAnswer:")
+    assert asked[start:end] == answer.sources[-1].text
 
 
 @pytest.mark.parametrize(

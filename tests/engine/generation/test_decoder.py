@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import cache
 
 import gguf
@@ -6,7 +7,6 @@ import pytest
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
-from engine.generation.decoder import Decoder
 from engine.generation.sampling import Sampling, chances
 from engine.layers.activation import log_softmax, softmax
 from engine.models.kv_cache import KVCache
@@ -245,7 +245,14 @@ def test_a_trace_names_every_step_is_causal_and_ends_in_the_logits(readable_deco
     assert chat[:2] == ["<|im_start|>", "system"]
 
 
-def test_a_model_without_a_chat_template_says_so(decoder):
-    plain = Decoder(**{**vars(decoder), "chat_template": None})
-    with pytest.raises(InputError, match="no chat template"):
-        plain.generate(CHAT)
+@pytest.mark.parametrize("adds_bos", [True, False])
+def test_a_model_without_a_chat_template_gets_messages_behind_four_examples(decoder, adds_bos):
+    start = (decoder.bos_id,) if adds_bos else ()
+    plain = replace(decoder, chat_template=None, start_ids=start)
+    chat, encoding = plain.chat_encoding([*CHAT, {"role": "assistant", "content": "<|im_end|>"}, CHAT[-1]])
+    own = CHAT[-1]["content"]
+    assert chat.text.count("Answer:") == 4 + 2
+    assert chat.text.endswith(f"{own}\nAnswer: <|im_end|>\n\n{own}\nAnswer:")
+    assert [chat.text[start:end] for start, end in chat.contents][-3:] == [own, "<|im_end|>", own]
+    special = [number for number in encoding.ids if number in decoder.tokenizer.special.values()]
+    assert special == list(start)
