@@ -3,22 +3,34 @@
 import re
 from itertools import pairwise
 
-# Marks that end sentences, with closing quotes (English, German, French), brackets and numbers of notes
-# ("[3]", "[^1]"); those of Chinese and Japanese need no space. The dots of a table of contents (". . . 7")
-# end none.
-NOTES = r"(?:\[\^?\w{1,3}\])*+"
-MARK = rf"""(?<![.!?…])(?<!\. )[.!?…]++["'”’“‘»«)\]*_]*+{NOTES}(?! \.)"""
-CJK_MARK = r"[。！？]+[」』”’）]*"
-# Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
-# ("3.5", "engine.py") has no space after it.
-POSSIBLE_END = re.compile(rf"{MARK}(?=\s)|{CJK_MARK}|(?=\n)")
-MARK_AT_END = re.compile(rf"({MARK}|{CJK_MARK})$")
-# A full stop after these, or after a single letter ("J. Smith", "the U.S. Senate"), belongs to the word.
-ABBREVIATION = re.compile(
-    r"(al|approx|art|ca|cf|ch|dept|dr|ed|eq|est|etc|figs?|gen|gov|hon|inc|jr|lt|ltd|mrs?|ms|mt|nos?|op|pp?"
-    r"|prof|rep|rev|sec|sen|sgt|sr|st|vol|vs)",
-    re.IGNORECASE,
+from engine.documents.abbreviations import is_of_word
+
+NOTES = r"(?:\[\^?\w{1,3}\])*+"  # numbers of notes: "[3]", "[^1]"
+# Closing quotes (English, German, French) and brackets after a mark.
+CLOSING = r"(?:[\u00a0\u202f ]?»(?![^\W\d_])|[\"'”’“‘»«›‹)\]*_」』）])*+"
+# Marks that end sentences before white space, Arabic, Urdu, Armenian, Syriac, Mongolian, Santali and Tibetan
+# ones among them; the Greek semicolon is a question mark, and Armenian and Hindi are also typed with a colon
+# and a bar. The dots of a table of contents (". . . 7") end none.
+MARKS = ".!?…‼⁇⁈⁉؟۔։܀᠃᠉᱾᱿།༎\u037e"
+MARK = (
+    rf"(?:[{MARKS}](?<![.!?…].)(?<!\. .)[{MARKS}]*+|;(?<=[α-ωά-ώ][α-ωά-ώ»”\"];)|:(?<=[ա-ֆ]:)"
+    rf"|\|(?<=[\u0900-\u0963]\|)){CLOSING}{NOTES}(?! [.།])"
 )
+# Those of Chinese, Japanese, Devanagari, Ethiopic, Burmese and Khmer need no space.
+UNSPACED = "。！？｡।॥።፧፨။។៕"
+CLOSING_UNSPACED = '[」』”’）)"]'
+GOES_ON = r"[、，と]|\w{1,6}[说說道问問答][，。：]"  # after a quotation: "」と", "”她说。"
+UNSPACED_MARK = (
+    rf"(?:(?:[{UNSPACED}]|．(?!\d))++|[!?](?<=[\u3040-\u9fff].)[!?]*+)"
+    rf"(?:(?!{CLOSING_UNSPACED})|{CLOSING_UNSPACED}++(?!{GOES_ON})){NOTES}"
+)
+# Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
+# ("3.5", "engine.py") has no space after it. The first characters of all, alone, make the search faster.
+POSSIBLE_END = re.compile(rf"(?=[{MARKS}{UNSPACED}．;:|\n])(?:{MARK}(?=\s)|{UNSPACED_MARK}|(?=\n))")
+MARK_AT_END = re.compile(rf"({MARK}|{UNSPACED_MARK})$")
+# What may begin a sentence: the first letter of a line, also after a name and a colon, or after a mark.
+BEGINNING = re.compile(r"(?:[.!?…]\s+|^(?:[^\n:]{1,40}:[ \t]+)?[^\w\n]*+)(?!I\b)([^\W\d_])", re.MULTILINE)
+LOWER_SHARE = 0.95  # of the beginnings, in a text in lower case
 GAP = re.compile(r"\s*")
 # Longer than any abbreviation; bounds the search at each mark in a text without spaces.
 LONGEST_WORD = 64
@@ -36,20 +48,28 @@ RAGGED = 0.15
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Cut a text into sentences; the spans follow one another and cover it exactly.
 
-    A sentence ends at ``.``, ``!``, ``?`` or ``…`` before white space, at their Chinese and Japanese
-    counterparts, and at a line break that does not wrap a paragraph (`wrapping_breaks`), except after an
-    abbreviation, an initial or the number of a list item, before a lower-case letter, and within a row of a
-    table in Markdown. A sentence that ends in an abbreviation ("… of the U.S. It …") is therefore joined
-    with the next.
+    A sentence ends at ``.``, ``!``, ``?`` or ``…`` before white space, at their counterparts in other
+    scripts, and at a line break that does not wrap a paragraph (`wrapping_breaks`), except where a full stop
+    belongs to a word (`is_of_word`), within a row of a table in Markdown, and before a lower-case letter,
+    unless the whole text is in lower case.
     """
     wrapping = wrapping_breaks(text)
+    is_lower = is_in_lower_case(text)
     ends = [0]
     first, last = end_of_gap(text, 0), len(text.rstrip())  # without surrounding white space
     for match in POSSIBLE_END.finditer(text):
-        if first < match.end() < last and is_end(text, first, match.start(), match.end(), wrapping):
-            ends.append(match.end())
-            first = end_of_gap(text, match.end())
+        start, end = match.span()
+        if first < end < last and is_end(text, first, start, end, wrapping, is_lower):
+            ends.append(end)
+            first = end_of_gap(text, end)
     return tuple(pairwise([*ends, len(text)])) if text else ()
+
+
+def is_in_lower_case(text: str) -> bool:
+    """Whether a text begins its sentences in lower case, as chats and transcripts do."""
+    letters = BEGINNING.findall(text)
+    n_lower = sum(map(str.islower, letters))
+    return n_lower > 0 and n_lower >= LOWER_SHARE * (n_lower + sum(map(str.isupper, letters)))
 
 
 def end_of_gap(text: str, start: int) -> int:
@@ -58,27 +78,28 @@ def end_of_gap(text: str, start: int) -> int:
     return gap.end() if gap else start
 
 
-def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]) -> bool:
-    """Whether a sentence that begins at ``text[first]`` ends with the mark ``text[start:end]``."""
+def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int], is_lower: bool) -> bool:
+    """Whether a sentence that begins at ``text[first]`` ends with the mark ``text[start:end]``.
+
+    ``is_lower`` says that the whole text is in lower case.
+    """
     mark = text[start:end]
     if not mark:
         return start not in wrapping
     if text[first] == "|":  # a row of a table in Markdown
         return False
-    if mark[0] in "。！？":
+    if mark[0] in UNSPACED:
         return True
     following = end_of_gap(text, end)
     line_end = text.find("\n", end, following)
     if text[following].islower() and (line_end < 0 or line_end in wrapping):
-        return False
-    if not mark.startswith(".") or mark.startswith(".."):
+        is_pause = mark[0] == "…" or mark[:2] == ".."
+        if not is_lower or is_pause or mark[-1] in "\"'”’“»«":
+            return False
+    if mark[0] not in ".．" or mark.startswith(".."):
         return True
     before = text[max(first, start - LONGEST_WORD) : start]
-    words = before.split()
-    word = re.split(r"[.(\[\"'“‘]", words[-1])[-1] if words else ""
-    is_item = word.isdigit() and len(words) == 1
-    is_initial = len(word) == 1 and word.isalpha()
-    return not (is_item or is_initial or ABBREVIATION.fullmatch(word))
+    return not is_of_word(before, text[following : following + LONGEST_WORD], is_lower)
 
 
 def unwrapped(text: str, start: int, end: int) -> str:

@@ -4,7 +4,7 @@ Two checks: words that occur in no passage, which needs no model, and how much l
 without the passages, which needs one more reading of it.
 """
 
-import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +14,7 @@ import regex
 from engine.documents.language import ENGLISH, language_of
 from engine.documents.sentences import sentence_spans
 from engine.generation.attribution import DROP_WITHOUT_ANY
+from engine.generation.numbers import given_values, has_decimal_comma, written
 from engine.retrieval.words import stem_of
 from engine.tokenizers.text_tokenizer import TextTokenizer
 
@@ -66,29 +67,41 @@ def check_sentences(
 ) -> tuple[CheckedSentence, ...]:
     """Find the words of each sentence that occur neither in a passage nor in the question.
 
-    Words are compared by their stems, numbers by their digits. The vocabulary of the encoder's ``tokenizer``
-    tells common words of English from rare ones.
+    Words are compared by their stems, numbers, dates and times by their values. The vocabulary of the
+    encoder's ``tokenizer`` tells common words of English from rare ones.
     """
+    sources = (*passages, question)
     language = language_of("\n".join(passages))
-    known = {word_form(word, language) for each in (*passages, question) for word in WORD.findall(each)}
+    known = {stem(word, language) for each in sources for word in WORD.findall(each)}
+    numbers = known_numbers(text, sources)
     return tuple(
-        CheckedSentence(start, end, tuple(unknown_words(text, start, end, known, language, tokenizer)))
+        CheckedSentence(
+            start, end, tuple(unknown_words(text, start, end, known, numbers, language, tokenizer))
+        )
         for start, end in sentence_spans(text)
         if text[start:end].strip()
     )
 
 
 def unknown_words(
-    text: str, start: int, end: int, known: set[str], language: str, tokenizer: TextTokenizer
+    text: str,
+    start: int,
+    end: int,
+    known: set[str],
+    numbers: Sequence[tuple[int, int]],
+    language: str,
+    tokenizer: TextTokenizer,
 ) -> list[UnknownWord]:
-    """Return the numbers, names and rare words of a sentence whose forms are not known."""
+    """Return the numbers, names and rare words of a sentence whose stems or ``numbers`` are not known."""
     found = []
     for match in WORD.finditer(text, start, end):
         word = match.group()
-        if word_form(word, language) in known:
+        if any(first <= match.start() and match.end() <= last for first, last in numbers):
             continue
         is_first = not text[start : match.start()].strip(" \n\"'“‘(-*")
-        if word[0].isdigit():
+        if not word[0].isdecimal() and stem(word, language) in known:
+            continue
+        if unicodedata.category(word[0]) in {"Nd", "No", "Nl"}:
             kind = "number"
         elif word[0].isupper() and not is_first:
             kind = "name"
@@ -100,11 +113,19 @@ def unknown_words(
     return found
 
 
+def known_numbers(text: str, sources: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of the numbers, dates and times of a text that its sources hold in some form.
+
+    The text may mark thousands and decimals as its own words do, or as the sources do.
+    """
+    given = given_values(sources)
+    commas = {has_decimal_comma(text), has_decimal_comma(" ".join(sources))}
+    return [(each.start, each.end) for comma in commas for each in written(text, comma) if each.said & given]
+
+
 @lru_cache(maxsize=65_536)
-def word_form(word: str, language: str) -> str:
-    """Return the form by which words are compared: a number without commas of thousands, else the stem."""
-    if word[0].isdigit():
-        return re.sub(r",(?=\d{3}\b)", "", word)
+def stem(word: str, language: str) -> str:
+    """Return the form by which words are compared."""
     return stem_of(word.lower().replace("’", "'").removesuffix("'s"), language)
 
 

@@ -1,5 +1,6 @@
 import textwrap
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -8,7 +9,23 @@ from hypothesis import strategies as st
 from engine.documents.sentences import sentence_spans, unwrapped
 from engine.generation.sentences import sentences_of, token_texts
 
-ALPHABET = st.sampled_from([*"aB1 .!?\n\"')”…。é東🙂", "Dr. ", "3.5", ". A", "U.S. ", "e.g. ", "1. "])
+ALPHABET = st.sampled_from(
+    [
+        *"aB1 .!?\n\"')”…。．」と»é東🙂।|؟;:ωկ་།",
+        "Dr. ",
+        "3.5",
+        ". A",
+        "U.S. ",
+        "e.g. ",
+        "1. ",
+        "am 3. M",
+        "Jan. ",
+    ]
+)
+LANGUAGES = dict(
+    part.split("\n", 1)
+    for part in Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").split("\n# ")[1:]
+)
 TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
 
 
@@ -91,6 +108,35 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
 )
 def test_sentences_end_where_a_reader_ends_them(text, sentences):
     assert [text[start:end] for start, end in sentence_spans(text)] == sentences
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentences_of_languages_are_found(language):
+    sentences = LANGUAGES[language].splitlines()
+    gap = "" if language in {"zh", "ja"} else " "
+    text = gap.join(sentences)
+    ends = {end - len(gap) for end in accumulate(len(each + gap) for each in sentences[:-1])}
+    found = {end for _, end in sentence_spans(text)[:-1]}
+    f1 = 2 * len(found & ends) / (len(found) + len(ends))
+    assert f1 >= (0.92 if language == "lower" else 0.97)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "It is on Sat. May 4 in the park.| Open Jan. – Mar. only.| No.| I think not.",
+        "The answer is no.| He left the U.S.| It was no. 5.| W. E. B. Du Bois met E. Le Roy.",
+        "Take 500 g.| Mix well.| Bake 20 min.| Let it cool.| I am 5.| My name is Kim.",
+        "MR. LEE: I can't.| Take vitamin C.| It helps.| SEPT. 5 was hot.| Bring nails, etc.| The rest is here.",
+        "Im 3. Quartal stieg er um 2 Mio.| Die Kosten auch.| Am Mo. 3. April war sie 12.| Kim ist 9.",
+        "« Viens ! »| Il part.| M. Le Pen parle.| EE. UU. ganó en 50 a. C.| La ciudad ardió.| ¿Sí?| ¡No!",
+        "anna: hi there.| how are you?|\nben: met dr. lee, e.g. on jan. 4.| when?|\nanna: well... soon",
+        "今天好!|明天见?|“走。”他说。|3月5日。|「え？」と言った。|３．５です．|次",
+    ],
+)
+def test_sentences_end_at_the_bars_alone(marked):
+    text = marked.replace("|", "")
+    assert "|".join(text[start:end] for start, end in sentence_spans(text)) == marked
 
 
 @given(TEXTS)

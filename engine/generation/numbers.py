@@ -1,0 +1,219 @@
+"""Numbers, dates and times of a text by their values, however they are written.
+
+"$1,250.00", "1250", "1 250" and, in German, "1.250" are one number; so are "7 million" and "7,000,000",
+"twelve" and "12", "½" and "0.5". "5 May 2021" is the date 2021-05-05, "9 a.m." the time 9:00.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from engine.documents.language import is_english
+from engine.generation.number_words import MONTHS, SCALES, SMALL, TENS
+
+# ("number", 1250), ("date", 2021, 5, 5), ("time", 540): what is written, by its value.
+Value = tuple[str | int | Fraction, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A number, date or time at ``[start, end)`` of a text.
+
+    It is written in another text if one of its ``said`` is among the ``given`` there. They differ: a source's
+    "5 May 2021" gives the answer "in May 2021", but not the other way round.
+    """
+
+    start: int
+    end: int
+    said: frozenset[Value]
+    given: frozenset[Value]
+
+
+def values_by_word(lines: Iterable[tuple[int, str]]) -> dict[str, int]:
+    """Return the value of each word."""
+    return {word: value for value, words in lines for word in words.split()}
+
+
+def either(words: Iterable[str]) -> str:
+    """Return a pattern for one of several words."""
+    return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
+
+
+SMALL_VALUES, TENS_VALUES = values_by_word(enumerate(SMALL)), values_by_word(TENS.items())
+SCALE_VALUES, MONTH_NUMBERS = values_by_word(SCALES.items()), values_by_word(enumerate(MONTHS, 1))
+WORD_VALUES = SMALL_VALUES | TENS_VALUES | SCALE_VALUES
+WORD = either(WORD_VALUES)
+LOW, HIGH, HUNDRED = either(SMALL_VALUES), either(TENS_VALUES), either(SCALES[100].split())
+SCALE = either(word for word, value in SCALE_VALUES.items() if value > 100)
+# "fünfundzwanzig", "treinta y cinco"; "two hundred and fifty"; "seven million two hundred thousand".
+TO_99 = rf"(?:{LOW}und{HIGH}|{HIGH}(?:[ -]?(?:y |e |et )?{LOW})?|{LOW})"
+TO_999 = rf"(?:(?:{TO_99}[ -]?)?{HUNDRED}(?:[ -]?(?:and |und )?{TO_99})?|{TO_99})"
+IN_WORDS = re.compile(  # the first word is looked for alone, which makes the search faster
+    rf"(?<!\w)(?={WORD})(?:{TO_999}[ -]?{SCALE},? (?:and )?)*{TO_999}(?:[ -]?{SCALE})?(?!\w)", re.IGNORECASE
+)
+
+SPACE = "[ \u00a0\u2009\u202f]"
+GROUPED = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:{SPACE}\d{{3}}|['’]\d{{3}}){{1,6}}(?:[.,]\d+)?(?![.,]?\d)")
+SCALED = rf"(?P<scale>{SPACE}?-?(?:{SCALE}(?!\w)|[千万萬億亿]))?"
+# With a fraction after the digits ("1½"); or digits set high, fractions and Roman numerals alone.
+DIGITS = re.compile(
+    rf"(?P<digits>\d+(?:[.,:٫٬]\d+)*|(?<![\d.,])[.,]\d+)(?P<fraction>[¼-¾⅐-⅞])?{SCALED}|(?P<numeral>[²³¹⁰⁴-⁹¼-¾⅐-ↈ]{{1,20}})",
+    re.IGNORECASE,
+)
+MONEY = re.compile(r"(?<=[$€£¥₹])(?P<digits>\d+(?:[.,]\d+)*)(?P<scale>[mb])(?!\w)", re.IGNORECASE)  # "$1.2m"
+RATIO = re.compile(r"(?<![\d/])(\d{1,9})/(\d{1,9})(?![\d/])")
+
+DAY, YEAR = r"(?<![\d.,])(?P<day>\d{1,2})(?!\d)(?:st|nd|rd|th|er|º|\.)?", r"(?P<year>\d{4})(?!\d)"
+MONTH = rf"(?<!\w)(?P<month>{either(MONTH_NUMBERS)})(?!\w)\.?"
+DATES = [
+    re.compile(rf"{DAY} ?(?:of |de )?{MONTH}(?:,? (?:de |del )?{YEAR})?", re.IGNORECASE),
+    re.compile(rf"{MONTH} {DAY}(?:,? {YEAR})?", re.IGNORECASE),
+    re.compile(rf"{MONTH},? (?:de |del )?{YEAR}", re.IGNORECASE),
+    re.compile(rf"(?<!\d){YEAR}([-/.])(?P<number>\d{{1,2}})\2(?P<day>\d{{1,2}})(?!\d)"),
+    re.compile(r"(?<!\d)(?P<year>\d{4})年(?P<number>\d{1,2})月(?:(?P<day>\d{1,2})日)?"),
+    re.compile(rf"(?<![\d.])(?P<day>\d{{1,2}})([./-])(?P<number>\d{{1,2}})\2{YEAR}"),
+    re.compile(rf"(?<!\d)(?P<number>\d{{1,2}})/(?P<day>\d{{1,2}})/{YEAR}"),  # in the United States
+]
+TIME = re.compile(
+    r"(?<![\d.,:])(?P<hour>2[0-4]|[01]?\d)(?:(?P<mark>[:.h])(?P<minute>[0-5]\d)(?::[0-5]\d)?)?(?![.,:]?\d)"
+    r"(?: ?(?P<half>[ap])\.? ?m\b\.?| ?(?P<clock>uhr|o['’]clock|h|heures?|uur)\b)?",
+    re.IGNORECASE,
+)
+LONGEST = 40  # characters of a number; what is longer is a code
+NOON = re.compile(r"\b(?:noon|midday|mittag|midi|mediodía|mezzogiorno)\b", re.IGNORECASE)
+
+
+def given_values(texts: Iterable[str]) -> frozenset[Value]:
+    """Return the values of what texts hold, in every form that may be said of it."""
+    return frozenset(
+        value for text in texts for each in written(text, has_decimal_comma(text)) for value in each.given
+    )
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text writes 1,5 for one and a half, by its numbers, or else by its language."""
+    commas = len(re.findall(r"\d,\d{1,2}(?!\d)|\d\.\d{3},\d", text))
+    points = len(re.findall(r"\d\.\d{1,2}(?![.\d])|\d,\d{3}(?!\d)", text))
+    is_of_latin = any("a" <= letter.lower() <= "z" or "Ͱ" <= letter <= "ӿ" for letter in text)
+    if is_english(text) or not is_of_latin:
+        return commas > points
+    return commas > 0 or not re.search(r"\d,\d{3}(?!\d)", text)
+
+
+def written(text: str, decimal_comma: bool) -> Iterator[Written]:
+    """Yield the numbers, dates and times of a text, those within others too."""
+    for match in (*DIGITS.finditer(text), *GROUPED.finditer(text), *MONEY.finditer(text)):
+        yield number_of(match, decimal_comma)
+    for match in RATIO.finditer(text):
+        if int(match[2]):
+            yield plain_number(match, Fraction(int(match[1]), int(match[2])))
+    for match in IN_WORDS.finditer(text):
+        yield plain_number(match, number_in_words(match.group().lower()))
+    for pattern in DATES:
+        for match in pattern.finditer(text):
+            yield date_of(match)
+    for match in TIME.finditer(text):
+        if match["mark"] in {":", "h"} or match["half"] or match["clock"]:
+            hour = (
+                int(match["hour"]) % 12 + 12 * (match["half"] in {"p", "P"})
+                if match["half"]
+                else int(match["hour"])
+            )
+            yield exactly(match, ("time", 60 * hour + int(match["minute"] or 0)))
+    for match in NOON.finditer(text):
+        yield exactly(match, ("time", 12 * 60))
+
+
+def exactly(match: re.Match[str], *values: Value) -> Written:
+    """Return what is written, which says all that it gives."""
+    return Written(*match.span(), frozenset(values), frozenset(values))
+
+
+def plain_number(match: re.Match[str], number: Fraction) -> Written:
+    """Return a number without a scale; another text may write it with one, or leave its scale out."""
+    said: frozenset[Value] = frozenset({("number", number), ("of a scaled", number)})
+    return Written(*match.span(), said, frozenset({("number", number), ("unscaled", number)}))
+
+
+def number_of(match: re.Match[str], decimal_comma: bool) -> Written:
+    """Return a number in digits.
+
+    "7 million" is the 7 of a table in millions too, and may be said as 7; but it is not 7 billion.
+    """
+    parts = match.groupdict()
+    if parts.get("numeral"):
+        return plain_number(match, value_of_numeral(parts["numeral"]))
+    number = value_of_digits(parts.get("digits") or match.group(), decimal_comma)
+    if number is None:
+        return exactly(match, ("text", match.group()))
+    if parts.get("fraction"):
+        number += value_of_numeral(parts["fraction"])
+    if not parts.get("scale"):
+        return plain_number(match, number)
+    scale = re.sub(r"[\s-]", "", parts["scale"]).lower()
+    full = number * {"m": 10**6, "b": 10**9}.get(scale, SCALE_VALUES.get(scale, 1))
+    said: frozenset[Value] = frozenset({("number", full), ("unscaled", number)})
+    return Written(*match.span(), said, frozenset({("number", full), ("of a scaled", number)}))
+
+
+def value_of_digits(digits: str, decimal_comma: bool) -> Fraction | None:
+    """Return the number of digits with marks of thousands and decimals; None for a version or a long code.
+
+    A mark before three digits separates thousands, but for one that is the text's decimal mark.
+    """
+    plain = "".join(str(unicodedata.decimal(each)) if each.isdecimal() else each for each in digits)
+    plain = re.sub(r"[\s'’٬]", "", plain).replace("٫", ".")
+    marks = set(plain) & set(".,:")
+    last = max(plain.rfind("."), plain.rfind(","))
+    if len(plain) > LONGEST or ":" in marks or (len(marks) == 2 and plain.count(plain[last]) > 1):
+        return None
+    decimal = plain[last] if marks else ""
+    head, tail = plain[:last], plain[last + 1 :]
+    if len(marks) == 1:
+        is_group = len(tail) == 3 and 0 < len(head) <= 3 and head != "0"
+        if plain.count(decimal) > 1 or (is_group and (decimal == ".") == decimal_comma):
+            decimal = ""
+    groups = (head if decimal else plain).replace(".", ",").split(",")
+    if any(len(group) not in {2, 3} for group in groups[1:]) or (len(groups) > 1 and len(groups[-1]) != 3):
+        return None
+    return Fraction(f"{''.join(groups) or '0'}.{tail}" if decimal else "".join(groups))
+
+
+def value_of_numeral(numeral: str) -> Fraction:
+    """Return the value of digits set high, or of the last fraction or Roman numeral."""
+    digits = unicodedata.normalize("NFKC", numeral)
+    return (
+        Fraction(digits)
+        if digits.isdecimal()
+        else Fraction(unicodedata.numeric(numeral[-1])).limit_denominator(100_000)
+    )
+
+
+def number_in_words(words: str) -> Fraction:
+    """Return the value of a number in words, in lower case."""
+    total = below = 0
+    for value in (WORD_VALUES[word] for word in re.findall(WORD, words)):
+        if value < 100:
+            below += value
+        elif value == 100:
+            below = max(below, 1) * value
+        else:
+            total, below = total + max(below, 1) * value, 0
+    return Fraction(total + below)
+
+
+def date_of(match: re.Match[str]) -> Written:
+    """Return a date, or a month with a day or a year, which a whole date gives too."""
+    parts = match.groupdict()
+    month = int(parts.get("number") or MONTH_NUMBERS[parts["month"].lower()])
+    year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
+    if month > 12 or day > 31:
+        return exactly(match)
+    if year and day:
+        date: Value = ("date", year, month, day)
+        return Written(
+            *match.span(), frozenset({date}), frozenset({date, ("day", month, day), ("month", year, month)})
+        )
+    return exactly(match, ("day", month, day) if day else ("month", year, month))
