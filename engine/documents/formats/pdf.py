@@ -46,6 +46,7 @@ THIN, LEAST_RULE = 3, 5  # points: the width of a line, and its length
 LARGEST_BOX = 0.6  # of the page: more is its frame or background
 MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
+PICTURES = " is a picture| are pictures"  # of one page, and of several
 FEW = 200  # characters, a typed head on a scan
 SHARED = 0.3  # of the height of two letters in one line
 FIELD_HEIGHT = 12  # of letters in a field
@@ -137,10 +138,10 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     n_fields = sum(page.n_fields for page in pages)
     notes = [
         bare
-        and f"{numbered('page', bare)} pictures without text: have {'it' if len(bare) == 1 else 'them'} "
+        and f"{numbered('page', bare, PICTURES)} without text: have {'it' if len(bare) == 1 else 'them'} "
         "recognised (OCR)",
         headed
-        and f"{numbered('page', headed)} pictures with a few words of text: have "
+        and f"{numbered('page', headed, PICTURES)} with a few words of text: have "
         f"{'it' if len(headed) == 1 else 'them'} recognised (OCR)",
         drawn and f"{numbered('page', drawn)} drawn and without text",
         unmapped
