@@ -36,6 +36,7 @@ NAMES = [
     "tune",
     "quality",
     "late",
+    "languages",
     "threshold",
     "serve",
     "scale",

@@ -19,7 +19,7 @@ SAMPLE = 2_000  # characters from the middle of a text, which tell its language
 CLEARLY = 0.25  # of the words: a share that common words of English have in no other language
 FEWEST = 2  # different words that tell a language
 KANA_SHARE = 0.1  # of the characters of Japanese, at least; Chinese has none
-ENGLISH, LATIN = "english", "LATIN"
+ENGLISH, OTHER, LATIN = "english", "other", "LATIN"
 LETTERS = regex.compile(r"\p{L}[\p{L}\p{M}]*")
 
 
@@ -273,7 +273,14 @@ LANGUAGES = {
     "burmese": Language("Burmese", "MYANMAR", stems=False),
     "bengali": Language("Bengali", "BENGALI", stems=False),
     "georgian": Language("Georgian", "GEORGIAN", stems=False),
+    "gujarati": Language("Gujarati", "GUJARATI", stems=False),
+    "punjabi": Language("Punjabi", "GURMUKHI", stems=False),
+    "telugu": Language("Telugu", "TELUGU", stems=False),
+    "kannada": Language("Kannada", "KANNADA", stems=False),
+    "malayalam": Language("Malayalam", "MALAYALAM", stems=False),
+    "sinhala": Language("Sinhala", "SINHALA", stems=False),
     "amharic": Language("Amharic", "ETHIOPIC", stems=False),
+    OTHER: Language("another language", "", stems=False),
 }
 
 
@@ -315,13 +322,13 @@ def detected(text: str) -> str:
     others stand in English texts.
     """
     middle = max(0, (len(text) - SAMPLE) // 2)
-    sample = unicodedata.normalize("NFC", text[middle : middle + SAMPLE]).replace("İ", "i").lower()
+    sample = unicodedata.normalize("NFKC", text[middle : middle + SAMPLE]).replace("İ", "i").lower()
     script, words = script_of(sample), LETTERS.findall(sample)
     if script == LATIN and sum(word in stop_words(ENGLISH) for word in words) > CLEARLY * len(words):
         return ENGLISH
     own = [name for name, language in LANGUAGES.items() if language.script == script]
     if len(own) < 2:
-        return own[0] if own else ""
+        return own[0] if own else OTHER
     found = counts_by_language(words, own)
     best = max(own, key=lambda name: sum(found[name]))
     return best if len(found[best]) >= FEWEST else "" if script == LATIN else own[0]

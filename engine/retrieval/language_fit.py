@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from engine.documents.language import ENGLISH, LANGUAGES, detected
 from engine.retrieval.embedding_model import Model
+from engine.wording import some_of
 
 # Of the models that read many languages, small ones that the engine runs, by their ids on the Hub.
 MANY_LANGUAGES = (
@@ -48,8 +49,8 @@ def language_note(
     *others, last = (name.partition("/")[2] for name in MANY_LANGUAGES)
     trained = f"{model.name} and the reader were" if with_reader else f"{model.name} was"
     what = "documents or the question are" if question else "documents are"
-    quoted = ", and only quoted" if with_reader else ""
+    read = "compared badly and only quoted" if with_reader else "compared badly"
     return (
-        f"{trained} trained on English, and {what} in {' and '.join(languages)}: passages are found by "
-        f"shared words at best{quoted}. {', '.join(others)} and {last} read many languages."
+        f"{trained} trained on English, and {what} in {some_of(languages, 3)}: they are {read}, and "
+        f"shared words find more. {', '.join(others)} and {last} read many languages."
     )

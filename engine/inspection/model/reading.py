@@ -1,10 +1,10 @@
 """The reader's answer from inside: how its tokens compare, what parts of the texts add, where it looks."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import regex
 
 from engine.documents.sentences import sentence_spans
 from engine.generation.reading import question_spans, whole_span
@@ -13,7 +13,7 @@ from engine.layers.tracing import Array
 from engine.models.reader import Reader, Scores, Span, Window, best_spans, window_spans
 from engine.trace import Trace
 
-WORD = re.compile(r"\w+")
+WORD = regex.compile(r"\w+")
 Characters = tuple[int, int]  # start and end of a part of a text
 
 

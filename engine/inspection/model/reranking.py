@@ -1,12 +1,12 @@
 """Attention between question and passage in a cross-encoder, and the effect of each word on its score."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
 import numpy as np
+import regex
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
@@ -16,7 +16,7 @@ from engine.trace import Trace
 from engine.weights.fetch import Progress
 
 Side = Literal["question", "passage"]
-WORD = re.compile(r"\w+")
+WORD = regex.compile(r"\w+")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Projections of chunk vectors to two dimensions, clusters, and cosines with a question."""
 
 import math
-import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from threading import Lock
 from typing import Literal
 
 import numpy as np
+import regex
 
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
@@ -19,7 +19,7 @@ MIN_CHUNKS = 3
 MAX_CLUSTERS = 12
 UMAP_NEIGHBORS = 15  # the vector itself among them
 ONE_UMAP = Lock()  # numba's threads must not be started by two threads at once
-WORD = re.compile(r"[^\W\d_]{3,}")
+WORD = regex.compile(r"[^\W\d_]{3,}")
 
 
 @dataclass(frozen=True)

@@ -70,3 +70,13 @@ def test_a_pasted_text_beyond_the_limits_stays_in_its_box(monkeypatch):
     assert "this text has 2,800 characters, and 100 are read" in said(app)
     assert app.text_area(key="paste-text").value == TEXT
     assert not app.text
+
+
+def test_the_language_of_a_file_is_shown_and_can_be_changed():
+    text = "Der Schlüssel liegt hinter der Tür, und die Bücherei ist am Montag geschlossen."
+    app = app_page("documents", **own_documents(Document("tide.md", text))).run()
+    assert tables(app)[0]["Language"].tolist() == ["German"]
+    assert "trained on English, and documents are in German" in said(app)
+    app.selectbox(key="language-of-tide.md").set_value("english").run()
+    assert tables(app)[0]["Language"].tolist() == ["English"]
+    assert "trained on English" not in said(app)

@@ -21,9 +21,11 @@ from engine.retrieval.stored.index_folder import (
     MANIFEST,
     IndexSettings,
     as_indexed,
+    digest_of,
     open_index,
     read_manifest,
 )
+from engine.retrieval.stored.index_rows import line_of
 from engine.retrieval.stored.index_update import update_index
 from tests.text_files import write_files
 
@@ -249,3 +251,15 @@ def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, 
     write_files(tmp_path / "corpus", {"b.txt": TEXTS["bees.md"]})
     update_index(tmp_path / "corpus", folder, encoder, settings_of())
     assert_equal(open_index(folder).index, in_memory(tmp_path / "corpus", encoder, settings_of()))
+
+
+def test_words_of_an_index_from_before_languages_were_told_are_read_anew(corpus, folder, encoder):
+    write_files(corpus, {"keys.md": "Die Schlüssel hängen am Haken hinter der Tür."})
+    made = update_index(corpus, folder, encoder, settings_of()).stored
+    assert set(made.index.words.postings.languages) == {"english", "german"}
+    manifest = read_manifest(folder)
+    del manifest["languages"]
+    (folder / MANIFEST).write_bytes(line_of({**manifest, "sha256": digest_of(manifest)}))
+    stored = open_index(folder)
+    assert stored.index.postings is None
+    assert stored.index.words.postings.vocabulary == made.index.words.postings.vocabulary
