@@ -308,8 +308,8 @@ def reason_unavailable(written: Written, decoder: Decoder) -> str:
         )
     if written.model != decoder.name:
         return (
-            f"Written by {escape_markdown(written.model)}, and the built-in model is "
-            f"now {escape_markdown(decoder.name)}: only its own answers can be inspected."
+            f"Written by {escape_markdown(model_name(written.model))}, and the built-in model is "
+            f"now {escape_markdown(model_name(decoder.name))}: only its own answers can be inspected."
         )
     if written.thought_ids and not written.ids:
         return "The model wrote a thought and no answer, so there is no answer to inspect."

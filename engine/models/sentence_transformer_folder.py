@@ -33,6 +33,7 @@ from engine.weights.tensors import (
 )
 
 LIBRARY = "sentence_transformers."
+WEIGHTS = "model.safetensors"
 READ_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 # In the order in which vectors are concatenated; the keys are those of versions before 5.
 POOLING_KEYS = {
@@ -257,7 +258,7 @@ def read_dense(folder: Path, dtype: np.dtype) -> Dense:
     if settings.get("use_residual"):
         raise ModelFileError(f"{folder} has a residual connection, which is not read: use another model")
     d_in, d_out = config_size(settings, "in_features"), config_size(settings, "out_features")
-    read = TensorReader(read_safetensors(weights_file(folder)), dtype)
+    read = TensorReader(read_safetensors(folder / WEIGHTS), dtype)
     weight = read.tensor("linear.weight", d_out, d_in)
     bias = read.tensor("linear.bias", d_out) if settings.get("bias", True) else None
     return Dense(Linear(weight, bias), activation)
@@ -269,24 +270,13 @@ def read_tensors(model: Path) -> dict[str, Array]:
     Those of the default encoder in the cache, which nobody writes to, are mapped into memory.
     """
     if model == cache_folder() / DEFAULT_ENCODER:
-        return map_safetensors(weights_file(model))
+        return map_safetensors(model / WEIGHTS)
     index = model / "model.safetensors.index.json"
-    is_whole = (model / "model.safetensors").is_file() or not index.is_file()
-    files = [weights_file(model)] if is_whole else [model / name for name in shards(index)]
+    is_whole = (model / WEIGHTS).is_file() or not index.is_file()
+    files = [model / WEIGHTS] if is_whole else [model / name for name in shards(index)]
     return {current(name): array for file in files for name, array in read_safetensors(file).items()}
 
 
 def current(name: str) -> str:
     """``LayerNorm.gamma -> LayerNorm.weight``: a tensor's name today, from that of the first BERT models."""
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-
-
-def weights_file(folder: Path) -> Path:
-    """Return model.safetensors of a folder; raise `ModelFileError` if it has only pickled weights."""
-    path, pickled = folder / "model.safetensors", folder / "pytorch_model.bin"
-    if pickled.is_file() and not path.is_file():
-        raise ModelFileError(
-            f"{folder} has its weights in pytorch_model.bin alone, a pickle, which may run any code when it "
-            f"is opened: give a model with model.safetensors"
-        )
-    return path

@@ -31,6 +31,18 @@ MAX_JSON = 100 * 1024**2  # bytes; the largest tokenizer.json files have some 35
 MAX_JSON_VALUES = 4_000_000  # a vocabulary of 300,000 tokens with its merges has 2 million
 MAX_SIZE, MAX_FLOAT, MAX_EPS = 2**24, 1e15, 1.0  # of the numbers in a model's config
 MAX_MESSAGE = 300
+ADAPTER = "adapter_model.safetensors"
+ONNX = "has its weights as ONNX alone, which is not read: give a model with model.safetensors"
+# What folders without a model's safetensors hold, by patterns of their files, and what to give.
+INSTEAD = {
+    "adapter_config.json": "is an adapter (LoRA), which changes another model: merge it into that one by "
+    "peft's merge_and_unload, and give the result",
+    "pytorch_model*.bin": "has its weights in pytorch_model.bin alone, a pickle, which may run any code when "
+    "it is opened: give a model with model.safetensors",
+    "*.onnx": ONNX,
+    "onnx/*.onnx": ONNX,
+    "*.gguf": "holds a GGUF file: give the path of that file",
+}
 
 
 def shortened(value: object) -> str:
@@ -75,9 +87,19 @@ def read_text(path: Path, most: int) -> str:
         with path.open("rb") as file:
             return file.read(most).decode("utf-8")
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder") from error
+        raise ModelFileError(missing(path)) from error
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{path} cannot be read ({shortened(error)}): download it again") from error
+
+
+def missing(path: Path) -> str:
+    """Say that a folder lacks a model's file, and what it is in place of a model that can be read."""
+    folder = path.parent
+    if all(each.name == ADAPTER for each in folder.glob("*.safetensors")):
+        for pattern, found in INSTEAD.items():
+            if any(folder.glob(pattern)):
+                return f"{folder} {found}"
+    return f"{folder} has no {path.name}: give a complete model folder"
 
 
 def parse_json(path: Path, text: str) -> Any:
@@ -129,7 +151,7 @@ def config_float(
 def reading_safetensors(path: Path) -> Iterator[None]:
     """Raise `ModelFileError` for a missing or damaged file, `MemoryLimitError` for one that does not fit."""
     if not path.is_file():
-        raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
+        raise ModelFileError(missing(path))
     require_memory(path.stat().st_size, str(path))
     try:
         yield

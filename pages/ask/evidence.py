@@ -17,6 +17,7 @@ from engine.generation.server import Server
 from pages.ask.excerpts import Excerpt, excerpt_html, excerpt_source, excerpts, words_and_quotes, words_in
 from ui.asking import THOUGHT_ICON, Asked, sentence_of, text_button
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED
+from ui.models import model_name
 from ui.nothing_found import no_text_words
 from ui.report import Report, element, paragraph
 from ui.text import Strong, show_text
@@ -156,7 +157,7 @@ def show_model_words(report: Report, answer: Answer, asked: Asked, server: Serve
     if ended := ENDS.get(written.finish_reason):
         report.caption(ended)
     name, url = written.model, written.server
-    writer = f"{name} at {urlsplit(url).netloc}" if url else f"a small model ({name})"
+    writer = f"{name} at {urlsplit(url).netloc}" if url else f"a small model ({model_name(name)})"
     report.caption(f"Written by {writer}, which makes mistakes: check it against the sentences above.")
 
 

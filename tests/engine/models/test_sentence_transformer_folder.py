@@ -266,6 +266,19 @@ def only_pickled(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
+def only(*places):
+    """Leave out the weights and the configuration, and write other files."""
+
+    def change(folder):
+        for name in ("model.safetensors", "config.json"):
+            (folder / name).unlink()
+        for place in places:
+            (folder / place).parent.mkdir(exist_ok=True)
+            (folder / place).write_bytes(b"x")
+
+    return change
+
+
 def edited(file, **changes):
     return lambda folder: edit_json(folder / file, **changes)
 
@@ -296,6 +309,10 @@ POOLING, DENSE = "1_Pooling/config.json", "2_Dense/config.json"
         (edited(LIBRARY, default_prompt_name="x"), "default_prompt_name is 'x'"),
         (edited(BERT, transformer_task="fill-mask"), "sets transformer_task to 'fill-mask'"),
         (edited(BERT, modality_config={"text": {}, "image": {}}), "reads text, image"),
+        (only("onnx/model.onnx"), "has its weights as ONNX alone, which is not read: give a model with"),
+        (only("adapter_config.json", "adapter_model.safetensors"), r"is an adapter \(LoRA\), .*merge"),
+        (only("m-Q4_K_M.gguf"), "holds a GGUF file: give the path of that file"),
+        (only("notes.txt"), "has no config.json: give a complete model folder"),
         (only_pickled, "pytorch_model.bin alone, a pickle, which may run any code"),
     ],
 )
