@@ -59,7 +59,8 @@ GROUPED = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:{SPACE}\d{{3}}|['’]\d{{3}}){{1,
 SCALED = rf"(?P<scale>{SPACE}?-?(?:{SCALE}(?!\w)|[千万萬億亿]))?"
 # With a fraction after the digits ("1½"); or digits set high, fractions and Roman numerals alone.
 DIGITS = re.compile(
-    rf"(?P<digits>\d+(?:[.,:٫٬]\d+)*|(?<![\d.,])[.,]\d+)(?P<fraction>[¼-¾⅐-⅞])?{SCALED}|(?P<numeral>[²³¹⁰⁴-⁹¼-¾⅐-ↈ]{{1,20}})",
+    rf"(?P<digits>\d+(?:[.,:٫٬]\d+)*|(?<![\d.,])[.,]\d+)(?P<fraction>[¼-¾⅐-⅞])?{SCALED}"
+    r"|(?P<numeral>[²³¹⁰⁴-⁹¼-¾⅐-ↈ]{1,20})",
     re.IGNORECASE,
 )
 MONEY = re.compile(r"(?<=[$€£¥₹])(?P<digits>\d+(?:[.,]\d+)*)(?P<scale>[mb])(?!\w)", re.IGNORECASE)  # "$1.2m"
@@ -187,7 +188,7 @@ def value_of_numeral(numeral: str) -> Fraction:
     return (
         Fraction(digits)
         if digits.isdecimal()
-        else Fraction(unicodedata.numeric(numeral[-1])).limit_denominator(100_000)
+        else Fraction(unicodedata.numeric(numeral[-1], 0)).limit_denominator(100_000)
     )
 
 
@@ -207,9 +208,9 @@ def number_in_words(words: str) -> Fraction:
 def date_of(match: re.Match[str]) -> Written:
     """Return a date, or a month with a day or a year, which a whole date gives too."""
     parts = match.groupdict()
-    month = int(parts.get("number") or MONTH_NUMBERS[parts["month"].lower()])
+    month = int(parts.get("number") or MONTH_NUMBERS.get(parts["month"].lower(), 0))
     year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
-    if month > 12 or day > 31:
+    if not 1 <= month <= 12 or day > 31:
         return exactly(match)
     if year and day:
         date: Value = ("date", year, month, day)

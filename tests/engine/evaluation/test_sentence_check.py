@@ -119,7 +119,7 @@ def test_containment_by_hand():
 def test_the_encoder_passes_and_noise_does_not(encoder, bundled):
     documents = [document for document in bundled if document.name == "inside_the_pipeline.md"]
     chunks = split(documents[0], encoder.tokenizer)
-    probes = sentence_questions(documents, 12)
+    probes = sentence_questions(documents, 24)
     own = own_chunks([probe.question for probe in probes], chunks)
     assert own.any(axis=1).all()
     vectors = encoder.encode([chunk.text for chunk in chunks], "mean")
