@@ -23,7 +23,7 @@ def unknown(text, encoder, passages=PASSAGES, question=QUESTION):
 def test_a_number_is_known_in_every_form(encoder):
     for number in ("1,250,000", "1250000", "1.25 million", "1\u202f250\u202f000", "212", "3.50", "3.5", "3½"):
         assert unknown(f"It was {number} then.", encoder) == [[]]
-    for number in ("125", "1250", "21", "3.05", "1986", "²", "Ⅳ"):
+    for number in ("125", "1250", "21", "3.05", "1986", "Ⅳ"):
         assert unknown(f"It was {number} then.", encoder) == [[(number, "number")]]
     assert unknown("It began on 1 June 1932.", encoder) == [[("1", "number"), ("June", "name")]]
     assert unknown("It began on 1 June 1932.", encoder, passages=("It began 1932-06-01.",)) == [[]]
