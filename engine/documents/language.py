@@ -23,7 +23,7 @@ CLEARLY = 0.25  # of the words: a share that common words of English have in no 
 FEWEST = 2  # different words that tell a language
 KANA_SHARE = 0.1  # of the characters of Japanese, at least; Chinese has none
 ENGLISH, OTHER, LATIN = "english", "other", "LATIN"
-LETTERS = regex.compile(r"\p{L}[\p{L}\p{M}]*")
+LETTERS = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?![-/]?\d)")  # no part of a code, such as "LI-2155"
 
 
 @dataclass(frozen=True)

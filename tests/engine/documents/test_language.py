@@ -67,6 +67,7 @@ def test_a_document_without_words_of_a_language_has_that_of_most_others():
         ("When was the tower finished?", True),
         ("Vardholm 1891", True),
         ("name: Ada Holm | Oslo | 42", True),
+        ("SKU: LI-2155\nName: White lamp\nPrice in EUR: 168.90\nIn stock: 308", True),
         ("The German word der, die or das is an article, and le is one of French.", True),
         ("", True),
         ("Curaçao population", True),
