@@ -101,7 +101,9 @@ def detected(text: str) -> str:
     """
     middle = max(0, (len(text) - SAMPLE) // 2)
     sample = unicodedata.normalize("NFKC", text[middle : middle + SAMPLE]).replace("İ", "i").lower()
-    script, words = script_of(sample), LETTERS.findall(sample)
+    # Single letters of English are no words: they are symbols and numbers of lists, and words of others.
+    words = [word for word in LETTERS.findall(sample) if len(word) > 1 or not word.isascii()]
+    script = script_of(sample)
     if script == LATIN and sum(word in stop_words(ENGLISH) for word in words) > CLEARLY * len(words):
         return ENGLISH
     own = [name for name, language in LANGUAGES.items() if language.script == script]
@@ -115,10 +117,9 @@ def detected(text: str) -> str:
 def counts_by_language(words: Iterable[str], languages: Iterable[str]) -> dict[str, list[int]]:
     """Return how often each of the words occurs that is common in a language, or has letters of it.
 
-    Letters tell the language of words that are common in none. Single letters of English are no words: they
-    are symbols and numbers of lists, too.
+    Letters tell the language of words that are common in none.
     """
-    counts = Counter(word for word in words if len(word) > 1 or not word.isascii())
+    counts = Counter(words)
     rare = counts.keys() - all_stop_words()
     accented = {word: {each for each in word if not each.isascii()} for word in rare if not word.isascii()}
     found = {}

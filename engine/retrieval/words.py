@@ -93,9 +93,19 @@ def split_words(text: str, language: str = ENGLISH) -> Iterator[str]:
             if IS_HAN.match(word):
                 yield from word
         else:
-            word = PARTICLE.sub("", word)
-            is_korean = len(word) > 1 and HANGUL.fullmatch(word)
-            yield from map("".join, pairwise(word)) if is_korean else [word]
+            yield from korean_words(word) if HANGUL.search(word) else [word]
+
+
+def korean_words(word: str) -> list[str]:
+    """Cut a word of Korean, without its last particle, into pairs of syllables.
+
+    What looks like a particle may be the second syllable of a noun: then both are words.
+    """
+    stem = PARTICLE.sub("", word)
+    if not HANGUL.fullmatch(word):
+        return [stem]
+    pairs = ["".join(pair) for pair in pairwise(stem if len(stem) > 1 else word)]
+    return pairs if len(stem) > 1 else [*pairs, stem]
 
 
 def folded(text: str, language: str = ENGLISH) -> str:
