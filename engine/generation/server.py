@@ -1,7 +1,8 @@
 """Answers from an OpenAI-compatible server: Ollama, vLLM, llama-server and the like, by their address."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from engine.errors import UNREADABLE, InputError, ModelUnavailableError
 from engine.generation.bounded_response import bounded_client, has_end_mark
@@ -19,7 +22,7 @@ from engine.generation.sampling import GREEDY, Sampling, server_settings
 
 if TYPE_CHECKING:
     from httpx2 import Request
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import APIStatusError, AsyncOpenAI, AsyncStream
     from openai.types.chat import ChatCompletionChunk
 
 T = TypeVar("T")
@@ -137,11 +140,11 @@ class Server:
             reason, n_pieces = None, 0
             try:
                 sent = await start_stream(client, self.url, self.model, request)
-                async with sent as chunks:
-                    async for chunk in chunks:
+                async with sent:
+                    async for chunk in chunks_of(sent):
                         for choice in choices_of(chunk, sent.response.request):
                             reason = choice.finish_reason or reason
-                            if text := text_of(choice.delta):
+                            if text := text_of(choice):
                                 received.put(TextDelta(text, None))
                                 n_pieces += 1
                 if reason is None and not n_pieces and not has_end_mark(sent.response):
@@ -188,18 +191,40 @@ class Server:
         )
 
 
-def choices_of(chunk: "ChatCompletionChunk", request: "Request") -> list[Any]:
+async def chunks_of(sent: "AsyncStream[ChatCompletionChunk]") -> AsyncIterator[Any]:
+    """Yield the chunks of an answer, or all of it from a server that does not stream."""
+    if sent.response.headers.get("content-type", "").startswith("application/json"):
+        from httpx2 import HTTPError
+        from openai import APIConnectionError
+        from openai.types.chat import ChatCompletion
+
+        try:
+            content = await sent.response.aread()
+        except HTTPError as error:
+            raise APIConnectionError(request=sent.response.request) from error
+        yield ChatCompletion.construct(**json.loads(content))
+        return
+    async for chunk in sent:
+        yield chunk
+
+
+def choices_of(chunk: Any, request: "Request") -> list[Any]:
     """Return the first choice of a chunk, none of one that has other news, such as the usage."""
-    if getattr(chunk, "object", None) == "error":  # so vLLM reports an error within a stream
+    if not isinstance(chunk, BaseModel):
+        raise TypeError(f"an event is of the type {type(chunk).__name__}")
+    choices = getattr(chunk, "choices", None)
+    reason = getattr(chunk, "message", None) or getattr(chunk, "detail", None)
+    if choices is None and reason:  # so vLLM and FastAPI report an error within a stream
         from openai import APIError
 
-        raise APIError(str(getattr(chunk, "message", "no reason given")), request, body=None)
-    return [choice for choice in (chunk.choices or [])[:1] if choice.delta is not None]
+        raise APIError(str(reason), request, body=None)
+    return (choices or [])[:1]
 
 
-def text_of(delta: Any) -> str:
-    """Return the text of a delta, which may come as a list of parts; empty where there is none."""
-    content = getattr(delta, "content", None) or ""
+def text_of(choice: Any) -> str:
+    """Return the text of a choice, which may come as a list of parts; empty where there is none."""
+    message = getattr(choice, "delta", None) or getattr(choice, "message", None)
+    content = getattr(message, "content", None) or ""
     parts = content if isinstance(content, list) else [content]
     return "".join(readable(part.get("text") or "" if isinstance(part, dict) else part) for part in parts)
 

@@ -102,7 +102,7 @@ ANSWERS = {
     "silence": (endlessly(b"", b"", pause=5), "did not answer in time"),
     "deep answer": (
         at_once(OK + b"Content-Length: 200000\r\n\r\n" + b"[" * 200_000),
-        r"does not speak|without saying|connection",
+        r"does not speak|before the first word|connection|in time",
     ),
 }
 

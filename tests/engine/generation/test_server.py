@@ -1,4 +1,5 @@
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -67,10 +68,12 @@ def test_an_answer_cut_by_the_server_says_so():
             "stop",
         ),
         ([event(chunk("Forty ", "stop")).replace(b"\n", b"\r\n")], "stop"),
+        ([event({"choices": [{"delta": None}]}), event(chunk("Forty ", "stop"))], "stop"),
         (
-            [event({**chunk(), "choices": [{"index": 0, "delta": None}]}), event(chunk("Forty ", "stop"))],
-            "stop",
+            [event(chunk("Forty ")), event({"choices": [{"delta": None, "finish_reason": "length"}]})],
+            "length",
         ),
+        ([event({"type": "ping"}), event(chunk("Forty ", "stop")), event({"usage": {"n": 2}})], "stop"),
     ],
 )
 def test_a_stream_ends_as_servers_end_theirs(events, ends_by):
@@ -78,6 +81,15 @@ def test_a_stream_ends_as_servers_end_theirs(events, ends_by):
         *words, last = answer_of(server)
     assert [piece.text for piece in words] == ["Forty "]
     assert last.finish_reason == ends_by
+
+
+def test_a_server_that_does_not_stream_is_read_as_a_whole():
+    whole = {"choices": [{"message": {"role": "assistant", "content": "Forty "}, "finish_reason": "length"}]}
+    with chat_server(events=[json.dumps(whole).encode()], content_type="application/json") as server:
+        assert [(piece.text, piece.finish_reason) for piece in answer_of(server)] == [
+            ("Forty ", None),
+            ("", "length"),
+        ]
 
 
 def refusal(parameter, words, status=400):
@@ -274,6 +286,7 @@ def test_a_refusal_is_given_in_the_servers_words_with_what_to_do():
                 {"error": {"message": "out of memory"}},
                 {"error": "out of memory"},
                 {"object": "error", "message": "out of memory", "code": 500},
+                {"detail": "out of memory"},
             )
         ),
     ],
