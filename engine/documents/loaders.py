@@ -21,7 +21,9 @@ from engine.documents.formats.subtitles import read_subtitles
 from engine.documents.formats.table import read_csv
 from engine.documents.formats.webpage import read_html
 from engine.documents.formats.word import read_docx
+from engine.documents.limited_reader import parse_limited
 from engine.errors import DocumentError
+from engine.limited_process import Limits
 from engine.wording import counted
 
 CODE = (
@@ -30,6 +32,7 @@ CODE = (
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
 MAX_BYTES = 20 * 1024 * 1024
+LIMITS = Limits(seconds=60, megabytes=1500)  # of reading a file on the command line
 MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
@@ -289,9 +292,17 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
 def read_file(path: Path, name: str) -> Loaded:
     """Return the documents of a file under a name; one that cannot be read is a failure."""
     try:
-        return parse_file(name, content_of(path))
+        return parse_apart(name, content_of(path))
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
+
+
+def parse_apart(name: str, content: bytes) -> Loaded:
+    """Make documents as `parse_file` does, of a packed file in a child process: PDFium is no Python."""
+    found = format_of(name)
+    if found is not None and found.is_packed:
+        return parse_limited(name, content, None, LIMITS)
+    return parse_file(name, content)
 
 
 def content_of(path: Path) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.documents.document import Chunk, Failure
 from engine.documents.formats.archive import is_hidden
-from engine.documents.loaders import content_of, corpus_files, left_out, not_read, parse_file, unique
+from engine.documents.loaders import content_of, corpus_files, left_out, not_read, parse_apart, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model
@@ -213,7 +213,7 @@ def read_files(
         if key_of(file) in known:
             file = known[key_of(file)]
         elif is_parsed:
-            loaded = parse_file(name, content)
+            loaded = parse_apart(name, content)
             failures += left_out(loaded)
             if not loaded.documents:
                 continue
