@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from engine.documents import recognition
 from engine.documents.document import Document, Section
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
@@ -27,6 +28,8 @@ from engine.errors import DocumentError
 from engine.wording import reason_of
 
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
+RECOGNITION_SECONDS = 45.0  # pages that are pictures are recognised
+RECOGNITION_SCALE, MAX_PIXELS = 2.5, 5_000_000  # pixels a point, and of a page
 MAX_CHARACTERS = 100_000_000
 GAP, LINE_GAP = "\n\n", "\n"  # between pages, and where a sentence goes on from one to the next
 WORD = re.compile(r"[^\W\d_]+")
@@ -84,12 +87,19 @@ class Page:
     n_guessed: int = 0
     n_fields: int = 0
     n_drawn: int = 0
+    recognition: str = ""  # "tried" or "done", of a picture of text
     annotations: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_scan(self) -> bool:
         """Whether the page is a picture, with a few words at most."""
         return self.share_of_pictures > LARGE and len(self.text) < FEW
+
+    @property
+    def may_be_recognised(self) -> bool:
+        """Whether most of the page is no text, but a picture, a drawing, or letters without characters."""
+        is_drawn = not self.text and (self.n_drawn > 0 or self.share_of_pictures > SMALL)
+        return self.is_scan or is_drawn or (self.n_unmapped > 0 and len(self.text) < FEW)
 
 
 def read_pdf(name: str, content: bytes) -> Document:
@@ -108,12 +118,10 @@ def read_pdf(name: str, content: bytes) -> Document:
     pages = [finished(page) for page in without_hyphenation(kept)]
     if not any(pages):
         if any(page.n_unmapped for page in read):
-            raise DocumentError(
-                f"{name} has fonts without a map to characters: have its text recognised (OCR)"
-            )
+            raise DocumentError(f"{name} has fonts without a map to characters: {recognition.way_out()}")
         raise DocumentError(
             f"{name} has no text on its {len(pages)} pages, which are pictures (a scan) or "
-            "blank: have its text recognised (OCR) first"
+            f"blank: {recognition.way_out()}"
         )
     whole, sections = "", []
     for number, text in enumerate(pages, 1):
@@ -135,14 +143,16 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     drawn = [n for n, page in enumerate(pages, 1) if page.n_drawn and not page.text and n not in scans]
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
+    recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
+    in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
+    bare, headed = ([number for number in numbers if number not in in_vain] for numbers in (bare, headed))
+    way_out = recognition.way_out()
     n_fields = sum(page.n_fields for page in pages)
     notes = [
-        bare
-        and f"{numbered('page', bare, PICTURES)} without text: have {'it' if len(bare) == 1 else 'them'} "
-        "recognised (OCR)",
-        headed
-        and f"{numbered('page', headed, PICTURES)} with a few words of text: have "
-        f"{'it' if len(headed) == 1 else 'them'} recognised (OCR)",
+        bare and f"{numbered('page', bare, PICTURES)} without text: {way_out}",
+        headed and f"{numbered('page', headed, PICTURES)} with a few words of text: {way_out}",
+        in_vain and f"{numbered('page', in_vain, PICTURES)} in which no text was recognised (OCR)",
+        recognised and f"{numbered('page', recognised, PICTURES)} whose text was recognised (OCR)",
         drawn and f"{numbered('page', drawn)} drawn and without text",
         unmapped
         and f"text on {numbered('page', unmapped, '')} is in a font without a map to characters, and "
@@ -246,6 +256,7 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
     import pypdfium2
 
     deadline = time.monotonic() + MAX_SECONDS
+    recognition_end = time.monotonic() + RECOGNITION_SECONDS
     pages: list[Page] = []
     n_characters = 0
     try:
@@ -259,6 +270,9 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
                 )
             page = file[number]
             pages.append(read_page(page, file.formenv.raw if file.formenv else None))
+            is_time = pages[-1].may_be_recognised and time.monotonic() < recognition_end
+            if is_time and recognition.is_installed():
+                recognise(page, pages[-1])
             page.close()
             n_characters += len(pages[-1].text)
             if n_characters > MAX_CHARACTERS:
@@ -306,6 +320,24 @@ def read_page(page: Any, form: Any) -> Page:
     ]
     found.text = unified("\n\n".join(texts)).strip()
     return found
+
+
+def recognise(page: Any, found: Page) -> None:
+    """Add the text that is recognised in the picture of a page to the text that is typed there."""
+    width, height = page.get_size()
+    scale = min(RECOGNITION_SCALE, math.sqrt(MAX_PIXELS / max(width * height, 1.0)))
+    picture = page.render(scale=scale).to_numpy()[:, :, :3]
+    n_rows, n_columns, _ = picture.shape
+    segments = [
+        Segment(text, left / scale, height - bottom / scale, right / scale, height - top / scale)
+        for text, (left, top, right, bottom) in recognition.recognised(picture.tobytes(), n_columns, n_rows)
+        if text.strip() and one_line(text) not in one_line(found.text)  # which the picture shows, too
+    ]
+    found.recognition = "done" if segments else "tried"
+    if segments:
+        read = unified(page_text(segments, ())).strip()
+        found.text = "\n\n".join(filter(None, (found.text, read)))
+        found.n_unmapped, found.share_of_pictures = 0, 0.0  # nothing of it is left out
 
 
 def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:

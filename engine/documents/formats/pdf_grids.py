@@ -190,7 +190,9 @@ def parts_of_row(cells: Sequence[Sequence[Line]], widths: Sequence[float]) -> It
         yield list(cells)
         return
     for top, bottom in pairwise([*starts, -math.inf]):
-        part = [[line for line in each if bottom + TOUCH < line[0].middle <= top + TOUCH] for each in cells]
+        part: list[Sequence[Line]] = [
+            [line for line in each if bottom + TOUCH < line[0].middle <= top + TOUCH] for each in cells
+        ]
         for place, each in enumerate(cells):
             if len(each) == 1 and not any(abs(each[0][0].middle - height) < TOUCH for height in starts):
                 part[place] = list(each)

@@ -43,6 +43,24 @@ def test_a_few_bytes_that_are_not_of_the_encoding_are_replaced_and_counted(name,
     assert note in document.notes[0] if note else document.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "encodings"),
+    [
+        ("Klucz leży pod trzecią doniczką.", "cp1250 iso8859_2 utf-16-le utf-16-be"),
+        ("Klíč leží pod třetím květináčem u šatny.", "cp1250 iso8859_2"),
+        ("A kulcs a harmadik cserép alatt van. Fűtsön be este!", "cp1250 iso8859_2"),
+        ("Anahtar üçüncü saksının altında.", "cp1254"),
+        ("Raktas yra po trečiu vazonu, dešimtą valandą.", "cp1257"),
+        ("Die Küche schließt um zehn.", "cp1252 mac_roman utf-16-le"),
+        ("Ключ лежит под горшком. Насос включается в полдень.", "cp1251 koi8_r"),
+        ("会議は十時に始まります。鍵は植木鉢の下にあります。", "euc_jp shift_jis"),
+    ],
+)
+def test_old_encodings_are_told_by_the_letters_of_languages(text, encodings):
+    for encoding in encodings.split():
+        assert parse_document("a.txt", text.encode(encoding)).text == text
+
+
 def test_notes_are_kept_in_workspaces_and_indexes(tmp_path):
     document = Document("a.txt", "text", notes=("1 formula could not be read", "2 pictures"))
     saved = import_workspace("w", export_workspace(Workspace((document,))))

@@ -80,6 +80,13 @@ def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     ]
 
 
+def test_numbers_are_shown_as_their_formats_say_and_a_sheet_may_have_several_tables():
+    book = workbook(("S", [("Name", "Code"), ("Ann", 34), ("Bo", 7000), (), ("Town", "People"), ("Oslo", 5)]))
+    book["S"]["B2"].number_format, book["S"]["B3"].number_format = "00000", '0,"k"'
+    text = parse_document("a.xlsx", saved(book)).text
+    assert text == "S\n\nName: Ann\nCode: 00034\n\nName: Bo\nCode: 7 k\n\nTown: Oslo\nPeople: 5"
+
+
 def test_pairs_without_names_of_columns_are_read_as_they_stand():
     document = parse_document("a.xlsx", saved(workbook(("S", [["Contact", "Anna 5"], ["Phone", 5550142]]))))
     assert document.text == "S\n\nContact | Anna 5\n\nPhone | 5550142"
@@ -229,6 +236,13 @@ NAMESPACES = " ".join(
 )  # fmt: skip
 
 
+def test_powers_hidden_and_deleted_text_of_rtf():
+    unseen = rb"{\rtlch\af0 \v\fs20 secret}{\b\deleted\revauth1 gone}"
+    document = parse_document("a.rtf", rb"{\rtf1\ansi 3 x 10{\super 6} cells%s, 1{\super st}\par}" % unseen)
+    assert document.text == "3 x 10^6 cells, 1st"
+    assert document.notes == ("hidden text was left out",)
+
+
 def opendocument(kind, body, styles="", manifest=""):
     content = (
         f"<office:document-content {NAMESPACES}><office:automatic-styles>{styles}</office:automatic-styles>"
@@ -304,6 +318,9 @@ def test_subtitles_are_read_without_their_times():
         *((f"a.{ending}", packed({"b.txt": "x"}), "damaged") for ending in ("xlsx", "pptx", "epub", "ods")),
         ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old or encrypted Office file"),
         ("a.docx", b"%PDF-1.4", "no .docx file but a PDF"),
+        ("a.xlsx", b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "is encrypted: save a copy"),
+        ("a.pptx", saved(workbook(("S", [("a",)]))), "a.pptx is an Excel workbook"),
+        ("a.epub", saved(workbook(("S", [("a",)]))), "a.epub is an Excel workbook"),
         ("a.srt", b"Only text", "no subtitles"),
         ("a.doc", b"\xd0\xcf\x11\xe0", ".docx"),
         ("a.xls", b"\xd0\xcf\x11\xe0", ".xlsx"),

@@ -1,9 +1,12 @@
 """PDF files: columns, tables, forms, scans and fonts; what a reader sees is in the text or in the notes."""
 
+import io
 import zlib
 
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
+from engine.documents import recognition
 from engine.documents.loaders import parse_file
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf, pdf_of
@@ -109,6 +112,99 @@ def test_lines_of_one_cell_are_joined_and_items_of_lists_are_no_cells():
     assert read(shown(*items)).text == "1. Open the lid.\n2. Press the button."
 
 
+def grid(*lines):
+    """The operators that draw straight lines, each from one point to another."""
+    return b"".join(b"%d %d m %d %d l S\n" % line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("places", "lines", "text"),
+    [
+        (  # sentences in cells, and gaps between them that are narrower than letters
+            [
+                (62, 704, "Task"),
+                (162, 704, "Notes"),
+                (62, 684, "Clean the filter"),
+                (62, 672, "of the boiler"),
+                (162, 684, "Use the blue key,"),
+                (162, 672, "behind the door."),
+                (62, 652, "Twelve letters in"),
+                (162, 652, "12"),
+            ],
+            [(60, y, 260, y) for y in (716, 698, 666, 646)] + [(x, 646, x, 716) for x in (60, 160, 260)],
+            "Task | Notes\nClean the filter of the boiler | Use the blue key, behind the door.\n"
+            "Twelve letters in | 12",
+        ),
+        (  # merged cells, without a line around the table
+            [
+                (62, 696, "Model"),
+                (142, 704, "Price"),
+                (142, 688, "Rent"),
+                (202, 688, "Buy"),
+                (62, 672, "X1"),
+                (142, 672, "20"),
+                (202, 672, "900"),
+            ],
+            [
+                (60, 716, 260, 716),
+                (130, 700, 260, 700),
+                (60, 684, 260, 684),
+                (60, 668, 260, 668),
+                (130, 668, 130, 716),
+                (190, 668, 190, 700),
+            ],
+            "Model | Price | Price\nModel | Rent | Buy\nX1 | 20 | 900",
+        ),
+        (  # several rows between two lines
+            [
+                (62, 704, "Town"),
+                (162, 704, "2025"),
+                (62, 684, "Oslo"),
+                (162, 684, "12"),
+                (62, 672, "Rome"),
+                (162, 672, "900"),
+                (62, 660, "Bern"),
+                (162, 660, "41"),
+            ],
+            [(60, y, 260, y) for y in (716, 698, 656)] + [(x, 656, x, 716) for x in (60, 160, 260)],
+            "Town | 2025\nOslo | 12\nRome | 900\nBern | 41",
+        ),
+        (  # sentences in cells between gaps alone
+            [
+                (60, 704, "Task"),
+                (160, 704, "Notes for the week"),
+                (60, 682, "Clean the big filter"),
+                (60, 670, "of the boiler"),
+                (160, 682, "Use the blue key, which"),
+                (160, 670, "hangs there."),
+                (60, 648, "Call the mechanic"),
+                (60, 636, "about the lamp"),
+                (160, 648, "Before Friday at ten"),
+                (160, 636, "or on Monday."),
+            ],
+            [],
+            "Task | Notes for the week\n"
+            "Clean the big filter of the boiler | Use the blue key, which hangs there.\n"
+            "Call the mechanic about the lamp | Before Friday at ten or on Monday.",
+        ),
+    ],
+)
+def test_cells_of_several_lines_and_merged_ones_are_read_row_by_row(places, lines, text):
+    assert read(grid(*lines) + shown(*places)).text == text
+
+
+def test_letters_with_accents_of_tex_are_one_and_words_of_slanted_letters_whole():
+    accent, cedilla = rb"(M\310) 333 (uller, A\310) 333 (onen)", rb"( Pas\313) 333 (ca)"
+    assert read(b"BT /F1 12 Tf 50 700 Td [%s 278 %s] TJ ET" % (accent, cedilla)).text.startswith(
+        "Müller, Aönen"
+    )
+
+
+def test_a_line_with_a_value_stays_on_every_page_and_numbers_of_pages_go():
+    pages = [f"Diary of day {n}\nCrane: {2 * n} hours\nWeather: dry\n\nSheet {n}/4" for n in range(1, 5)]
+    assert parse_document("a.pdf", make_pdf(*pages)).text.count("Weather: dry") == 4
+
+
 def test_numbers_stand_below_the_heads_of_their_columns():
     rows = (("", "2021", "2022"), ("Costs", "804", "900"), ("Profit", "400", "410"))
     places = [
@@ -146,15 +242,27 @@ def test_values_of_forms_and_typed_notes_stand_at_their_places():
     assert document.notes == ("4 form fields were read", "1 comment on page 1 left out")
 
 
-def test_pages_that_are_pictures_are_named_in_a_note():
+def test_pages_that_are_pictures_are_named_in_a_note(monkeypatch):
+    monkeypatch.setattr(recognition, "is_installed", lambda: False)
     cover, scan = shown((50, 700, "Minutes of the board, with all its decisions on the next pages.")), PICTURE
     notes = read(cover, scan, scan, cover, scan).notes
-    assert notes == ("pages 2, 3 and 5 are pictures without text: have them recognised (OCR)",)
+    assert [note.partition(":")[0] for note in notes] == ["pages 2, 3 and 5 are pictures without text"]
     [note] = read(*(scan + shown((50, 780, f"Archive copy {number}")) for number in range(3))).notes
     assert note.startswith("pages 1 to 3 are pictures with a few words of text")
     assert read(cover + b"q 200 0 0 200 0 0 cm /Im Do Q").notes == ("pictures on page 1 were not read",)
     [failure] = parse_file("a.pdf", drawn_pdf(scan, scan)).failures
     assert "no text on its 2 pages, which are pictures" in failure.reason
+    assert "pip install -r requirements-ocr.txt" in failure.reason
+
+
+def test_text_in_pictures_is_recognised_where_the_libraries_are_installed():
+    pytest.importorskip("rapidocr")
+    picture, buffer = Image.new("RGB", (1000, 400), "white"), io.BytesIO()
+    ImageDraw.Draw(picture).text((60, 150), "The gate closes at nine", "black", ImageFont.load_default(60))
+    picture.save(buffer, "PDF")
+    document = parse_document("a.pdf", buffer.getvalue())
+    assert document.text == "The gate closes at nine"
+    assert document.notes == ("page 1 is a picture whose text was recognised (OCR)",)
 
 
 def test_fonts_without_a_map_to_characters_are_noticed():

@@ -1,0 +1,33 @@
+"""Text in pictures of pages, recognised (OCR) in a process with limits, where rapidocr is installed."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+from engine.limited_process import Limits, Program, ask
+
+# It keeps the model from one page to the next.
+RECOGNISER = Program(Path(__file__).with_name("recognising_program.py"), idle_s=20, forks=False)
+LIMITS = Limits(seconds=60, megabytes=2500)  # of one page
+
+PlacedText = tuple[
+    str, tuple[float, float, float, float]
+]  # a text, and left, top, right and bottom in pixels
+
+
+def is_installed() -> bool:
+    """Whether the libraries that recognise text are there."""
+    return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+
+
+def way_out() -> str:
+    """Return what to do about text that is only seen."""
+    if is_installed():
+        return "its recognition (OCR) took too long or found none: split the file"
+    return "its recognition (OCR) is an extra: pip install -r requirements-ocr.txt"
+
+
+def recognised(pixels: bytes, width: int, height: int) -> list[PlacedText]:
+    """Return the texts in a picture of three bytes a pixel (blue, green, red); none beyond the limits."""
+    answer = ask(RECOGNISER, json.dumps([width, height]).encode() + b"\n" + pixels, LIMITS)
+    return [(text, tuple(box)) for text, box in json.loads(answer)] if answer else []
