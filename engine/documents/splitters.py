@@ -11,7 +11,7 @@ from engine.documents.units import (
     Embed,
     line_starts,
     paragraph_starts,
-    row_starts,
+    row_borders,
     section_starts,
     sentence_starts,
     topic_starts,
@@ -124,7 +124,7 @@ def split(
     n_special = tokenizer.n_special
     check_splitting(splitting, n_special, parent_tokens)
     splitter = SPLITTERS[splitting.method]
-    barriers = row_starts(document) + (splitter.barriers(document, embed) if splitter.barriers else [])
+    barriers = row_borders(document) + (splitter.barriers(document, embed) if splitter.barriers else [])
     tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     large = words_of(document.text, tokens)
     if parent_tokens:

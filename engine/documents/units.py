@@ -46,9 +46,9 @@ def section_starts(document: Document, embed: Embed | None) -> list[int]:
     ]
 
 
-def row_starts(document: Document) -> list[int]:
-    """Return the starts of the rows of tables."""
-    return [section.start for section in document.sections if section.is_row]
+def row_borders(document: Document) -> list[int]:
+    """Return where rows of tables end and another section starts; a sheet's name stays with its first row."""
+    return [after.start for before, after in pairwise(document.sections) if before.is_row]
 
 
 def topic_starts(document: Document, embed: Embed | None) -> list[int]:

@@ -133,7 +133,7 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
 
 def record_span(document: Document, chunk: Chunk) -> tuple[int, int] | None:
     """Return the row of a table that a chunk is in, None where it is none or is no record of short cells."""
-    row = document.row_at(chunk.start)
+    row = document.row_at(chunk.end - 1)  # before the first of a sheet stands its name
     if row is None or row[1] - row[0] > LONGEST_SENTENCE:
         return None
     text = document.text[slice(*row)]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Document, Section
+from engine.documents.formats.sheets import Sheet, sheets_text
 from engine.documents.packing import Words, pack
 from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import SPLITTERS, Splitting, split
@@ -298,6 +299,15 @@ def test_no_chunk_crosses_the_border_of_a_row(encoder, method):
         assert all(table.row_at(chunk.start)[1] >= chunk.end for chunk in chunks)
         assert {chunk.start for chunk in chunks} >= set(borders)
         assert [chunk.headings for chunk in chunks if chunk.start == borders[1]] == [("row 3",)]
+
+
+def test_the_name_of_a_sheet_stays_with_its_first_row(encoder):
+    sheets = [Sheet("Prices", [(1, ["Item", "Price"]), (2, ["Oak", "4"]), (3, ["Ash", "5"])])]
+    sheets.append(Sheet("Stock", [(1, ["Item", "Number"]), (2, ["Oak", "9"])]))
+    text, sections = sheets_text(sheets)
+    chunks = split(Document("a.xlsx", text, sections=sections), encoder.tokenizer)
+    texts = ["Prices\n\nItem: Oak\nPrice: 4", "Item: Ash\nPrice: 5", "Stock\n\nItem: Oak\nNumber: 9"]
+    assert [chunk.text for chunk in chunks] == texts
 
 
 def test_topics_change_where_neighbours_are_least_alike(encoder):
