@@ -2,9 +2,11 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from engine.documents.document import Chunk
 from tests.apps import app_of
 from ui.report import Report, element, facts, figure_html, file_stem, page_html, paragraph
-from ui.text import Strong, sentence_markdown
+from ui.tables import table_html
+from ui.text import Strong, chunk_quote, sentence_markdown, text_html
 
 EVIL = '<script>alert("1")</script>'
 FIGURE = go.Figure(go.Bar(x=[1], y=["</script><script>alert(1)"], hovertext=["</script><script>alert(1)"]))
@@ -66,3 +68,10 @@ def test_a_file_is_named_after_its_subject():
 def test_a_sentence_is_the_same_on_a_page_and_in_a_report():
     assert sentence_markdown("Under ", Strong("3 of 4*"), " <b>") == r"Under **3 of 4\*** \<b\>"
     assert paragraph("Under ", Strong("3 of 4*"), " <b>") == "<p>Under <strong>3 of 4*</strong> &lt;b&gt;</p>"
+
+
+def test_texts_and_quotes_are_set_by_the_direction_of_their_letters():
+    chunk = Chunk("keys.txt", 0, 6, "המפתח.", 3)
+    for html in (text_html("המפתח."), chunk_quote(chunk, 80), table_html([{"Word": "המפתח"}], "Words")):
+        assert 'dir="auto"' in html
+    assert "unicode-bidi: plaintext" in page_html("test", "המפתח", [])

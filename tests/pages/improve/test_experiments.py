@@ -122,7 +122,7 @@ def report_page(one):
 def test_a_report_holds_what_is_drawn_and_escapes_it(encoder):
     one = experiment(EVIL, documents=(EVIL,), configurations=(Configuration(), Configuration(model=EVIL)))
     one = replace(one, rows=(one.rows[0], replace(one.rows[1], configuration=Configuration(model=EVIL))))
-    html = app_of(report_page, args=(one,)).run().session_state["html"]
+    html = app_of(report_page, args=(one,)).run().session_state["html"].replace(' dir="auto"', "")
 
     assert "<script>alert" not in html
     assert html.count(escape(EVIL)) >= 4  # title, heading, documents, a row of the table
