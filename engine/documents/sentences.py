@@ -18,7 +18,7 @@ MARK = (
 )
 # Those of Chinese, Japanese, Devanagari, Ethiopic, Burmese and Khmer need no space.
 UNSPACED = "。！？｡।॥።፧፨။។៕"
-CLOSING_UNSPACED = '[」』”’）)"]'
+CLOSING_UNSPACED = '[」』｣”’）)"]'
 GOES_ON = r"[、，と]|\w{1,6}[说說道问問答][，。：]"  # after a quotation: "」と", "”她说。"
 UNSPACED_MARK = (
     rf"(?:(?:[{UNSPACED}]|．(?!\d))++|[!?](?<=[\u3040-\u9fff].)[!?]*+)"

@@ -97,8 +97,8 @@ def has_decimal_comma(text: str) -> bool:
     """Whether a text writes 1,5 for one and a half, by its numbers, or else by its language."""
     commas = len(re.findall(r"\d,\d{1,2}(?!\d)|\d\.\d{3},\d", text))
     points = len(re.findall(r"\d\.\d{1,2}(?![.\d])|\d,\d{3}(?!\d)", text))
-    is_of_latin = any("a" <= letter.lower() <= "z" or "Ͱ" <= letter <= "ӿ" for letter in text)
-    if is_english(text) or not is_of_latin:
+    is_of_europe = re.search("[a-zA-ZͰ-ӿ]", text)  # Latin, Greek and Cyrillic letters
+    if is_english(text) or not is_of_europe:
         return commas > points
     return commas > 0 or not re.search(r"\d,\d{3}(?!\d)", text)
 
@@ -117,12 +117,7 @@ def written(text: str, decimal_comma: bool) -> Iterator[Written]:
             yield date_of(match)
     for match in TIME.finditer(text):
         if match["mark"] in {":", "h"} or match["half"] or match["clock"]:
-            hour = (
-                int(match["hour"]) % 12 + 12 * (match["half"] in {"p", "P"})
-                if match["half"]
-                else int(match["hour"])
-            )
-            yield exactly(match, ("time", 60 * hour + int(match["minute"] or 0)))
+            yield time_of(match)
     for match in NOON.finditer(text):
         yield exactly(match, ("time", 12 * 60))
 
@@ -203,6 +198,14 @@ def number_in_words(words: str) -> Fraction:
         else:
             total, below = total + max(below, 1) * value, 0
     return Fraction(total + below)
+
+
+def time_of(match: re.Match[str]) -> Written:
+    """Return a time, in minutes from midnight."""
+    hour = int(match["hour"])
+    if match["half"]:
+        hour = hour % 12 + 12 * (match["half"].lower() == "p")
+    return exactly(match, ("time", 60 * hour + int(match["minute"] or 0)))
 
 
 def date_of(match: re.Match[str]) -> Written:
