@@ -23,8 +23,8 @@ NEVER_LAST = entries(
     # German
     "Hr Hrn Hl Frl Dipl Tit bzgl bzw d.h evtl ggf inkl insb vgl z.b zzgl M MM Mgr p.ex avv dott geom sig",
     "sigg ing p.es exmo excmo cnel gral p.ej sra sres srta dra Ud Uds profa prof dr bijv d.w.z dhr mevr",
-    "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα καθ δρ",
-    "π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
+    "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj lic napr např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα",
+    "καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
 )
 # Months, days, and words of which some end sentences too: abbreviations only before a number.
 BEFORE_NUMBERS = entries(

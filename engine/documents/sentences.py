@@ -29,8 +29,9 @@ UNSPACED_MARK = (
 POSSIBLE_END = re.compile(rf"(?=[{MARKS}{UNSPACED}．;:|\n])(?:{MARK}(?=\s)|{UNSPACED_MARK}|(?=\n))")
 MARK_AT_END = re.compile(rf"({MARK}|{UNSPACED_MARK})$")
 # What may begin a sentence: the first letter of a line, also after a name and a colon, or after a mark.
-BEGINNING = re.compile(r"(?:[.!?…]\s+|^(?:[^\n:]{1,40}:[ \t]+)?[^\w\n]*+)(?!I\b)([^\W\d_])", re.MULTILINE)
-LOWER_SHARE = 0.95  # of the beginnings, in a text in lower case
+BEGINNING = re.compile(r"(?:[.!?…]\s+|^(?:[^\n:]{1,40}:[ \t]+)?[^\w\n]*+)(I\b|[^\W\d_])", re.MULTILINE)
+UPPER_SHARE = 0.05  # of the beginnings, at most, in a text in lower case
+DASH = re.compile(r"(?:[-–—]+ ?)?")  # before the words that say who speaks
 GAP = re.compile(r"\s*")
 # Longer than any abbreviation; bounds the search at each mark in a text without spaces.
 LONGEST_WORD = 64
@@ -56,26 +57,28 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     wrapping = wrapping_breaks(text)
     is_lower = is_in_lower_case(text)
     ends = [0]
-    first, last = end_of_gap(text, 0), len(text.rstrip())  # without surrounding white space
+    first, last = end_of(GAP, text, 0), len(text.rstrip())  # without surrounding white space
     for match in POSSIBLE_END.finditer(text):
         start, end = match.span()
         if first < end < last and is_end(text, first, start, end, wrapping, is_lower):
             ends.append(end)
-            first = end_of_gap(text, end)
+            first = end_of(GAP, text, end)
     return tuple(pairwise([*ends, len(text)])) if text else ()
 
 
 def is_in_lower_case(text: str) -> bool:
     """Whether a text begins its sentences in lower case, as chats and transcripts do."""
     letters = BEGINNING.findall(text)
-    n_lower = sum(map(str.islower, letters))
-    return n_lower > 0 and n_lower >= LOWER_SHARE * (n_lower + sum(map(str.isupper, letters)))
+    if not letters or not letters[0].islower():
+        return False
+    letters = [each for each in letters if each != "I"]  # of English, which is a capital in chats, too
+    return sum(map(str.isupper, letters)) <= UPPER_SHARE * len(letters)
 
 
-def end_of_gap(text: str, start: int) -> int:
-    """Return the end of the white space at ``text[start]``."""
-    gap = GAP.match(text, start)
-    return gap.end() if gap else start
+def end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Return the end of what a pattern, such as that of white space, matches at ``text[start]``."""
+    match = pattern.match(text, start)
+    return match.end() if match else start
 
 
 def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int], is_lower: bool) -> bool:
@@ -90,9 +93,10 @@ def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]
         return False
     if mark[0] in UNSPACED:
         return True
-    following = end_of_gap(text, end)
+    following = end_of(GAP, text, end)
     line_end = text.find("\n", end, following)
-    if text[following].islower() and (line_end < 0 or line_end in wrapping):
+    letter = end_of(DASH, text, following)
+    if text[letter : letter + 1].islower() and (line_end < 0 or line_end in wrapping):
         is_pause = mark[0] == "…" or mark[:2] == ".."
         if not is_lower or is_pause or mark[-1] in "\"'”’“»«":
             return False

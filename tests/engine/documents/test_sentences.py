@@ -126,6 +126,7 @@ def test_sentences_of_languages_are_found(language):
     [
         "It is on Sat. May 4 in the park.| Open Jan. – Mar. only.| No.| I think not.",
         "The answer is no.| He left the U.S.| It was no. 5.| W. E. B. Du Bois met E. Le Roy.",
+        "I lived in the U.S. for years.| “Why?” – she asked.",
         "Take 500 g.| Mix well.| Bake 20 min.| Let it cool.| I am 5.| My name is Kim.",
         "MR. LEE: I can't.| Take vitamin C.| It helps.| SEPT. 5 was hot.| Nails, etc.| The rest is here.",
         "Im 3. Quartal stieg er um 2 Mio.| Die Kosten fielen.| Am Mo. 3. April war sie 12.| Kim ist 9.",
