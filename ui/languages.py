@@ -8,19 +8,16 @@ from ui.server_settings import is_public
 
 
 def show_language_note(report: Report, note: str) -> None:
-    """Draw and keep a note of `language_note`, with a button for each model that reads many languages."""
+    """Draw and keep a note of `language_note`, with the way to use a model that reads many languages."""
     if not note:
         return
     report.note(st.warning, ":material/translate:", note)
     if is_public():
         return
-    with st.container(horizontal=True):
+    with st.popover("Use a model of many languages", icon=":material/translate:", type="tertiary"):
+        st.caption("Stop the app, and start it by one of these lines. The model is downloaded once.")
         for name in MANY_LANGUAGES:
-            if st.button(
-                f"Compare {name.partition('/')[2]}",
-                type="tertiary",
-                help=f"Opens “Best settings” with this model, to measure it on your questions. To use it, "
-                f"start the app with the environment variable GLASSBOX_ENCODER={name}.",
-            ):
-                st.session_state.update({"grid-model": name, "experiments-tab": "Grid"})
-                st.switch_page("pages/improve/settings/page.py")
+            st.code(
+                f"GLASSBOX_ENCODER={name} streamlit run streamlit_app.py", language="bash", wrap_lines=True
+            )
+        st.caption("“Best settings” measures one of them beside this model: Grid, “Another model”.")
