@@ -105,7 +105,13 @@ def say_if_slower(*precisions: str) -> None:
 def load_reranker(source: str) -> Reranker:
     """Load a cross-encoder by its folder or Hub id."""
     say(f"Loading {source}")
-    return Reranker.load(source)
+    reranker = Reranker.load(source)
+    n_parameters = sum(each.size for each in arrays_in(reranker.weights))
+    say(
+        f"{Path(source).name}: cross-encoder, {readable_number(n_parameters)} parameters, "
+        f"{reranker.max_tokens:,} tokens"
+    )
+    return reranker
 
 
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:

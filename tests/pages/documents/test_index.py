@@ -101,6 +101,7 @@ def test_vectors_may_be_in_milvus_whose_file_is_free_afterwards(corpus, encoder,
     [
         ("index-open", "none", "holds no index: write one with"),
         ("index-open", "\0", "is no path"),
+        ("index-open", "a" * 300, "is no path (File name too long)"),
         ("index-write", "new", "no files are named"),
         ("index-write", "notes", "is within the corpus"),
     ],
