@@ -13,7 +13,7 @@ and single Chinese ones. Korean words lose their last particle and are cut into 
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import pairwise, repeat
+from itertools import pairwise
 
 import regex
 from Stemmer import Stemmer
@@ -73,7 +73,7 @@ def words(
     stems = {language: Stems(language, leave_out_more) for language in {*languages} or {ENGLISH}}
     return [
         [stem for word in split_words(text, language) if (stem := stems[language][word])]
-        for text, language in zip(texts, languages or repeat(ENGLISH), strict=False)
+        for text, language in zip(texts, languages or [ENGLISH] * len(texts), strict=True)
     ]
 
 
