@@ -20,7 +20,7 @@ def entries(*lines: str) -> frozenset[str]:
 NEVER_LAST = entries(
     "Adm Brig Capt Cmdr Col Cpl Dr Fr Gen Gov Hon Lt Maj Messrs Mr Mrs Ms Msgr Pres Prof Rep Rev Sen Sgt",
     "Supt EE approx cf e.g i.e viz vs",
-    # German
+    # German, Romance and Scandinavian languages, Dutch, Slavic languages, Turkish, Greek, Hindi, Bengali
     "Hr Hrn Hl Frl Dipl Tit bzgl bzw d.h evtl ggf inkl insb vgl z.b zzgl M MM Mgr p.ex avv dott geom sig",
     "sigg ing p.es exmo excmo cnel gral p.ej sra sres srta dra Ud Uds profa prof dr bijv d.w.z dhr mevr",
     "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj lic napr např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα",
@@ -45,14 +45,14 @@ ABBREVIATIONS = entries(
     "u.u urspr usf usw v.a verh versch vorm wg wiss Ziff z.t z.z",
     # French, Spanish, Portuguese, Italian
     "apr av bd coll dép éd env fasc hab pag suppl tél trad j.c l.c s.a aprox apdo avda cía depto ee.uu ej",
-    "gob hnos ibid izq ltda máx mín núm núms pág págs pdte prov pta ptas tfno tlf vda a.c d.c n.e cel gen",
+    "gob hnos ibid izq ltda máx mín núm núms pág págs pdte prov pta ptas tfno tlf vda a.c n.e cel gen",
     "máq séc cfr ecc ediz pagg pgg prot rag.ra segg sig.ra s.p.a s.r.l tav voll",
     # Dutch, Danish, Norwegian, Swedish
-    "afb blz enz evt jl nrs o.a vlg adr afd afs alm årh bl ca eksl ekskl e.kr f.kr fhv frk gl hhv hr inkl",
+    "afb blz enz evt jl nrs o.a vlg adr afd afs alm årh bl eksl ekskl e.kr f.kr fhv frk gl hhv hr inkl",
     "jfr kap kgl kr lign mdr medl mht mia mill mio m.fl m.m mv nuv omkr osv o.s.v pct pga pkt s.k stk tidl",
-    "tlf udg vedr",
+    "udg vedr",
     # Polish, Czech, Turkish
-    "godz im inż itd itp mgr mies mjr pkt płk poz rys str św tel tys wg woj atd č čl kap mjr nám obr odst",
+    "godz im inż itd itp mgr mies mjr płk poz rys str św tys woj atd č čl nám obr odst",
     "popř resp roč tř tzv bkz Cad Mah Sok vb",
     # Russian, Ukrainian
     "бул вв вып гг гл гор гос гр др ж.д зав изд им ин и.о кв кн коп корп лат мин млн млрд н.э обл оз отд",

@@ -13,7 +13,7 @@ CLOSING = r"(?:[\u00a0\u202f ]?»(?![^\W\d_])|[\"'”’“‘»«›‹)\]*_」
 # and a bar. The dots of a table of contents (". . . 7") end none.
 MARKS = ".!?…‼⁇⁈⁉؟۔։܀᠃᠉᱾᱿།༎\u037e"
 MARK = (
-    rf"(?:[{MARKS}](?<![.!?…].)(?<!\. .)[{MARKS}]*+|;(?<=[α-ωά-ώ][α-ωά-ώ»”\"];)|:(?<=[ա-ֆ]:)"
+    rf"(?:[{MARKS}](?<![.!?…].)(?<!\. .)[{MARKS}]*+|;(?<=[ά-ώ][ά-ώ»”\"];)|:(?<=[ա-ֆ]:)"
     rf"|\|(?<=[\u0900-\u0963]\|)){CLOSING}{NOTES}(?! [.།])"
 )
 # Those of Chinese, Japanese, Devanagari, Ethiopic, Burmese and Khmer need no space.
