@@ -255,7 +255,7 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
     """Return the title, the date, the tags, and every page."""
     import pypdfium2
 
-    deadline = time.monotonic() + MAX_SECONDS
+    deadline = time.process_time() + MAX_SECONDS
     recognition_end = time.monotonic() + RECOGNITION_SECONDS
     pages: list[Page] = []
     n_characters = 0
@@ -264,7 +264,7 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
         file.init_forms()
         about = metadata_of(file.get_metadata_dict())
         for number in range(len(file)):
-            if time.monotonic() > deadline:
+            if time.process_time() > deadline:
                 raise DocumentError(
                     f"{name} takes over {MAX_SECONDS:.0f} s, after {len(pages)} pages: split it"
                 )
