@@ -32,9 +32,10 @@ from engine.cli.options import (
     write_errors,
 )
 from engine.cli.printing import place, print_json, print_table, say
+from engine.errors import GlassboxError
 from engine.generation.answer import NOTHING_FOUND, Answer
 from engine.generation.answer_json import answer_json, found_json
-from engine.generation.answering import ask
+from engine.generation.answering import add_text, find_answer
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.passage_search import retrieve
 from engine.generation.sampling import GREEDY, Sampling, unused_settings
@@ -190,7 +191,12 @@ def ask_command(
     for asked in (*(after or ()), question):
         say("Searching and reading")
         own, turns = follow_up(asked, turns, index, encoder, null_scores)
-        answer = ask(own, index, encoder, writer, settings, null_scores, turns=turns, reader=reader)
+        answer = find_answer(own, index, encoder, settings, null_scores, reader)
+        if writer is not None and answer.retrieved.relevant:
+            try:
+                answer = add_text(answer, encoder, writer, settings, turns=turns)
+            except GlassboxError as error:
+                say(f"warning: the language model wrote no text, and what was found stands ({error})")
         turns = (*turns, Turn(asked, answer.shown_text))
     if as_json:
         print_json(answer_json(answer) | about | {"language_note": note})

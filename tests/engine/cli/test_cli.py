@@ -118,6 +118,14 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     assert printed(*asked, "--max-new-tokens", 12, "--kv-bits", 8)["text"]
 
 
+def test_where_the_language_model_cannot_write_the_answer_stands(corpus):
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write", "--json")
+    result = run(*asked, "--max-prompt-tokens", 20)
+    answer = json.loads(result.stdout)
+    assert answer["quotes"]
+    assert "warning: the language model wrote no text, and what was found stands (" in result.stderr
+
+
 def test_ask_draws_under_the_settings_it_is_given(corpus):
     question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
     question += ("--max-new-tokens", 6)
