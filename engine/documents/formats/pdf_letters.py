@@ -1,0 +1,211 @@
+"""Letters of a PDF's page (PDFium), put together to words and segments of lines."""
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from engine.documents.formats.pdf_grids import Rule
+from engine.documents.formats.pdf_layout import Segment
+
+SHARED = 0.3  # of the height of two letters in one line
+NO_GAP, NO_LEVEL_GAP = 0.08, 0.045  # times the height of letters, of different sizes and of one
+RAISED = 1.75  # times the height of a power at most
+CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
+LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
+UNMAPPED = 0.3  # of the letters of a segment have no character
+HYPHENS = dict.fromkeys((0x02, 0xAD), "-")  # as PDFium writes hyphens at the ends of lines
+UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
+BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
+FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
+ACCENTS = {  # and the characters that combine with a letter
+    "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
+    "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
+}  # fmt: skip
+ALEF, LAM = "\u0622\u0623\u0625\u0627", "\u0644"
+APART = re.compile(f"[{''.join(ACCENTS)}]|{FROM_RIGHT.pattern}")  # letters that are read one by one
+LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
+Box = tuple[float, float, float, float]  # left, bottom, right and top
+
+
+def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:
+    """Yield the direction and the segments of a page's characters, and the font of those that have no map.
+
+    Vertical lines, as ``rules`` between columns, part segments.
+    """
+    import pypdfium2.raw as pdfium
+
+    characters = text.raw
+    letters: list[str] = []
+    n_unmapped, turns, font = 0, 0, ""
+    left = bottom = right = top = 0.0
+    before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
+
+    def segment() -> tuple[int, Segment, str] | None:
+        nonlocal n_unmapped
+        written = "".join(letters).translate(HYPHENS)
+        is_unmapped = n_unmapped > UNMAPPED * len(written)
+        letters.clear()
+        n_unmapped = 0
+        if not written.strip():
+            return None
+        return turns, Segment(written, left, bottom, right, top), font if is_unmapped else ""
+
+    for found in BLANK_AND_WORD.finditer(all_characters(text)):
+        blank, first = found[1], found.start(2)
+        is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
+        # Direction and font seldom change within a word.
+        angle = pdfium.FPDFText_GetCharAngle(characters, first)
+        now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
+        is_unknown = pdfium.FPDFText_HasUnicodeMapError(characters, first) == 1
+        for written, edges in parts_of_word(characters, first, found[2], now):
+            height = max(edges[3] - edges[1], 1.0)
+            if letters:
+                gap = max(edges[0] - right, left - edges[2])
+                least_gap = NO_LEVEL_GAP if are_level(edges, before) else NO_GAP
+                is_close = blank and gap < least_gap * height and not FROM_RIGHT.search(letters[-1])
+                if is_close and pdfium.FPDFText_IsGenerated(characters, first - 1) == 1:
+                    blank = ""  # before a letter of another size, or within a word of slanted letters
+                shared = min(edges[3], before[3]) - max(edges[1], before[1])
+                is_off = shared < SHARED * min(height, before[3] - before[1])
+                is_apart = gap > CELL * height
+                if is_new_line:
+                    small, large = sorted((height, before[3] - before[1]))
+                    is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
+                is_apart = is_apart or (bool(rules) and is_parted(rules, right, edges))
+                if (now != turns or is_off or is_apart) and (whole := segment()):
+                    yield whole
+            if not letters:
+                turns, (left, bottom, right, top), blank = now, edges, ""
+                was_raised = False
+            elif is_raised(edges, before) and (written.isdigit() or written in "+-−") and not blank:
+                letters.append("^" * (not was_raised))
+                was_raised = True
+            else:
+                was_raised = False
+            letters.append(" " + written if blank else written)
+            before = before if was_raised else edges
+            if is_unknown:
+                n_unmapped += len(written)
+                font = font_of(characters, first)
+            left, bottom = min(left, edges[0]), min(bottom, edges[1])
+            right, top = max(right, edges[2]), max(top, edges[3])
+            blank, is_new_line = "", False
+    if letters and (whole := segment()):
+        yield whole
+
+
+def is_parted(rules: Sequence[Rule], right: float, box: Box) -> bool:
+    """Whether a vertical line stands between the end of a text and the next letter."""
+    middle = (box[1] + box[3]) / 2
+    return any(right - 1 < x < box[0] + 1 and bottom < middle < top for x, bottom, top in rules)
+
+
+def font_of(characters: Any, place: int) -> str:
+    """Return the name of a character's font."""
+    import pypdfium2.raw as pdfium
+
+    buffer = ctypes.create_string_buffer(200)
+    pdfium.FPDFText_GetFontInfo(characters, place, buffer, len(buffer), ctypes.c_int())
+    return buffer.value.decode("utf-8", "replace") or "?"
+
+
+def all_characters(text: Any) -> str:
+    """Return the characters of a page at the places by which PDFium counts them."""
+    n_characters = text.count_chars()
+    written: str = text.get_text_range(0, n_characters) if n_characters else ""
+    if len(written) != n_characters:  # it leaves out codes without a character
+        written = UNKNOWN * n_characters
+    return re.sub(UNKNOWN, lambda found: character_at(text.raw, found.start()), written)
+
+
+def character_at(characters: Any, place: int) -> str:
+    """Return a character; U+FFFD where a glyph has none."""
+    import pypdfium2.raw as pdfium
+
+    code = pdfium.FPDFText_GetUnicode(characters, place)
+    if code or pdfium.FPDFText_IsGenerated(characters, place) == 1:
+        return chr(code)
+    edges = [ctypes.c_double() for _ in range(4)]
+    pdfium.FPDFText_GetCharBox(characters, place, *edges)
+    left, right, bottom, top = (edge.value for edge in edges)
+    return "\ufffd" if right > left and top > bottom else " "
+
+
+def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterator[tuple[str, Box]]:
+    """Yield a word with the box around it, or each letter of it where some are raised, as powers are."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+
+    def box_of(place: int) -> Box:
+        pdfium.FPDFText_GetLooseCharBox(characters, first + place, box)
+        return turned((box.left, box.bottom, box.right, box.top), turns)
+
+    places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
+    first_edges, *others = edges = [box_of(place) for place in sorted(places)]
+    lefts, bottoms, rights, tops = zip(*edges, strict=True)
+    left, right = min(lefts), max(rights)
+    is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
+    is_whole = is_narrow and not APART.search(word)
+    if is_whole and all(are_level(first_edges, each) for each in others):
+        yield word, (left, min(bottoms), right, max(tops))
+    else:
+        letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
+        for place, ((one, around), (other, same)) in enumerate(pairwise(letters)):
+            if around == same and one in ALEF and other == LAM:  # one glyph, whose letters PDFium turns round
+                letters[place : place + 2] = [(other, same), (one, around)]
+        yield from with_accents(letters)
+
+
+def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:
+    """Yield letters, those over or under which TeX has set an accent as one character: ``ü`` for ``¨u``."""
+    last: tuple[str, Box] | None = None
+    for letter, box in letters:
+        if last is not None:
+            accent, base = (last[0], letter) if last[0] in ACCENTS else (letter, last[0])
+            middle = (box[0] + box[2]) / 2 if accent == letter else (last[1][0] + last[1][2]) / 2
+            around = last[1] if accent == letter else box
+            whole = unicodedata.normalize("NFC", base + ACCENTS.get(accent, "\0"))
+            if len(whole) == 1 and around[0] < middle < around[2]:
+                last = whole, around
+                continue
+            yield last
+        last = letter, box
+    if last is not None:
+        yield last
+
+
+def are_level(box: Box, other: Box) -> bool:
+    """Whether two letters are of the same size and stand on the same line."""
+    return abs(box[1] - other[1]) + abs(box[3] - other[3]) < LEVEL * (box[3] - box[1])
+
+
+def is_raised(box: Box, before: Box) -> bool:
+    """Whether a letter is smaller than the one before and stands above its line, as powers do."""
+    height = before[3] - before[1]
+    return box[3] - box[1] < 0.85 * height and box[1] - before[1] > 0.2 * height
+
+
+def looks_like_words(text: str) -> bool:
+    """Whether the codes of letters without a map are letters of Latin words, as they are in old files."""
+    letters = [sign for sign in text.lower() if "a" <= sign <= "z"]
+    n_others = sum(not sign.isspace() and not sign.isdigit() for sign in text)
+    is_plain = len(letters) > LEAST_LETTERS and len(letters) > LETTERS * n_others
+    return is_plain and sum(sign in "aeiouy" for sign in letters) > VOWELS * len(letters)
+
+
+def turned(box: Box, turns: int) -> Box:
+    """Return a box as it stands when its text runs from left to right."""
+    left, bottom, right, top = box
+    match turns:
+        case 1:  # lines run downwards
+            return -top, left, -bottom, right
+        case 2:
+            return -right, -top, -left, -bottom
+        case 3:
+            return bottom, -right, top, -left
+    return box

@@ -1,0 +1,208 @@
+"""A page of a PDF: its text with values of forms and typed notes, and what of it could not be read."""
+
+import ctypes
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.documents import recognition
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.pdf_grids import Rule, Rules, with_grids
+from engine.documents.formats.pdf_layout import Segment, page_text
+from engine.documents.formats.pdf_letters import Box, looks_like_words, segments_of
+from engine.documents.formats.plain import unified
+
+RECOGNITION_SCALE, MAX_PIXELS = 2.5, 5_000_000  # pixels a point, and of a page
+MAX_OBJECTS = 20_000  # of a page that are looked at for pictures and lines
+BOX_PARTS, MAX_PARTS = 5, 2000  # of a rectangle, and of a path that may be the lines of a table
+THIN, LEAST_RULE = 3, 5  # points: the width of a line, and its length
+LARGEST_BOX = 0.6  # of the page: more is its frame or background
+MAX_ANNOTATIONS = 2000  # of a page
+LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
+FEW = 200  # characters, a typed head on a scan
+FIELD_HEIGHT = 12  # of letters in a field
+HIDDEN = 2 | 32  # flags of annotations
+UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp"}
+
+
+@dataclass
+class Page:
+    """A page: its text, and what of it could not be read."""
+
+    text: str
+    share_of_pictures: float = 0.0
+    n_unmapped: int = 0
+    n_guessed: int = 0
+    n_fields: int = 0
+    n_drawn: int = 0
+    recognition: str = ""  # "tried" or "done", of a picture of text
+    annotations: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether the page is a picture, with a few words at most."""
+        return self.share_of_pictures > LARGE and len(self.text) < FEW
+
+    @property
+    def may_be_recognised(self) -> bool:
+        """Whether most of the page is no text, but a picture, a drawing, or letters without characters."""
+        is_drawn = not self.text and (self.n_drawn > 0 or self.share_of_pictures > SMALL)
+        return self.is_scan or is_drawn or (self.n_unmapped > 0 and len(self.text) < FEW)
+
+
+def read_page(page: Any, form: Any) -> Page:
+    """Return a page: its text with values of forms and typed notes, and what could not be read."""
+    found = Page("")
+    groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
+    rules = look_at_objects(page, found)
+    text = page.get_textpage()
+    segments = list(segments_of(text, rules.vertical))
+    text.close()
+    unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
+    for _, segment, font in segments:
+        if font:
+            unmapped[font].append(segment.text)
+    guessed = {font for font, texts in unmapped.items() if looks_like_words(" ".join(texts))}
+    found.n_guessed, found.n_unmapped = len(guessed), len(unmapped) - len(guessed)
+    for turns, segment, font in segments:
+        if not font or font in guessed:
+            groups[turns].append(segment)
+    groups[0] += annotations_of(page, form, found)
+    groups[0] = with_grids(groups[0], rules)
+    texts = [
+        page_text(segments, rules.horizontal if turns == 0 else ())
+        for turns, segments in groups.items()
+        if segments
+    ]
+    found.text = unified("\n\n".join(texts)).strip()
+    return found
+
+
+def recognise(page: Any, found: Page) -> None:
+    """Add the text that is recognised in the picture of a page to the text that is typed there."""
+    width, height = page.get_size()
+    scale = min(RECOGNITION_SCALE, math.sqrt(MAX_PIXELS / max(width * height, 1.0)))
+    picture = page.render(scale=scale).to_numpy()[:, :, :3]
+    n_rows, n_columns, _ = picture.shape
+    segments = [
+        Segment(text, left / scale, height - bottom / scale, right / scale, height - top / scale)
+        for text, (left, top, right, bottom) in recognition.recognised(picture.tobytes(), n_columns, n_rows)
+        if text.strip() and one_line(text) not in one_line(found.text)  # which the picture shows, too
+    ]
+    found.recognition = "done" if segments else "tried"
+    if segments:
+        read = unified(page_text(segments, ())).strip()
+        found.text = "\n\n".join(filter(None, (found.text, read)))
+        found.n_unmapped, found.share_of_pictures = 0, 0.0  # nothing of it is left out
+
+
+def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
+    """Yield the values of form fields, and typed notes, at their places."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, number)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        text = ""
+        if pdfium.FPDFAnnot_GetFlags(annotation) & HIDDEN:
+            kind = 0
+        if kind == pdfium.FPDF_ANNOT_WIDGET and form:
+            text = field_value(annotation, form)
+            found.n_fields += bool(text)
+            found.annotations["signature"] += pdfium.FPDFAnnot_GetFormFieldType(form, annotation) == 7
+        elif kind == pdfium.FPDF_ANNOT_FREETEXT:
+            text = string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+        elif kind in UNREAD_ANNOTATIONS:
+            is_seen = kind == 13 or string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+            found.annotations[UNREAD_ANNOTATIONS[kind]] += bool(is_seen)
+        pdfium.FPDFAnnot_GetRect(annotation, box)
+        pdfium.FPDFPage_CloseAnnot(annotation)
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text.strip() else []
+        height = (box.top - box.bottom) / max(len(lines), 1)
+        for place, line in enumerate(lines):
+            middle, half = box.top - (place + 0.5) * height, min(height, FIELD_HEIGHT) / 2
+            if line.strip():
+                yield Segment(line.strip(), box.left, middle - half, box.right, middle + half)
+
+
+def field_value(annotation: Any, form: Any) -> str:
+    """Return the value of a form's field: its text, or the mark of its box with what the box stands for."""
+    import pypdfium2.raw as pdfium
+
+    kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+    if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+        if not pdfium.FPDFAnnot_IsChecked(form, annotation):
+            return "☐"
+        stands_for = string_of(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
+        return f"☒ {stands_for}".strip() if stands_for.lower() not in ("on", "1", "0") else "☒"
+    if kind == pdfium.FPDF_FORMFIELD_PUSHBUTTON:
+        return ""
+    return string_of(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+
+
+def string_of(call: Any, *arguments: Any) -> str:
+    """Return the text that a function of PDFium writes into a buffer, which it asks for first."""
+    import pypdfium2.raw as pdfium
+
+    n_bytes = call(*arguments, None, 0)
+    buffer = ctypes.create_string_buffer(max(n_bytes, 2))
+    call(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), n_bytes)
+    return buffer.raw[: max(n_bytes - 2, 0)].decode("utf-16-le", "replace")
+
+
+def look_at_objects(page: Any, found: Page) -> Rules:
+    """Return the straight lines of a page, and note the share of pictures and the number of drawings."""
+    import pypdfium2.raw as pdfium
+
+    across: list[Rule] = []
+    down: list[Rule] = []
+    area = max(page.get_width() * page.get_height(), 1.0)
+    edges = [ctypes.c_float() for _ in range(4)]
+    for number in range(min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)):
+        thing = pdfium.FPDFPage_GetObject(page, number)
+        kind = pdfium.FPDFPageObj_GetType(thing)
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT or not pdfium.FPDFPageObj_GetBounds(thing, *edges):
+            continue
+        left, bottom, right, top = (edge.value for edge in edges)
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            found.share_of_pictures += (right - left) * (top - bottom) / area
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM:
+            found.n_drawn += 1
+        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+            found.n_drawn += 1
+            n_parts = pdfium.FPDFPath_CountSegments(thing)
+            if (right - left) * (top - bottom) > LARGEST_BOX * area or n_parts > MAX_PARTS:
+                continue
+            sides = [(left, bottom, right, top)] if n_parts <= BOX_PARTS else parts_of_path(thing, n_parts)
+            for west, south, east, north in sides:
+                if north - south < THIN <= LEAST_RULE < east - west:
+                    across.append(((south + north) / 2, west, east))
+                elif east - west < THIN <= LEAST_RULE < north - south:
+                    down.append(((west + east) / 2, south, north))
+                elif min(east - west, north - south) > LEAST_RULE:
+                    across += [(south, west, east), (north, west, east)]
+                    down += [(west, south, north), (east, south, north)]
+    return Rules(across, down)
+
+
+def parts_of_path(path: Any, n_parts: int) -> Iterator[Box]:
+    """Yield the boxes around the straight lines of a path, as of a table that is drawn at once."""
+    import pypdfium2.raw as pdfium
+
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(path, matrix)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    last = 0.0, 0.0
+    for number in range(n_parts):
+        part = pdfium.FPDFPath_GetPathSegment(path, number)
+        pdfium.FPDFPathSegment_GetPoint(part, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        if pdfium.FPDFPathSegment_GetType(part) == pdfium.FPDF_SEGMENT_LINETO:
+            yield (*map(min, last, point), *map(max, last, point))
+        last = point
