@@ -6,9 +6,6 @@ Left out is what also ends sentences as a word of some language ("ill", "ten", "
 """
 
 import re
-from functools import cache
-
-from engine.documents.language import stop_words
 
 
 def entries(*lines: str) -> frozenset[str]:
@@ -63,21 +60,48 @@ ABBREVIATIONS = entries(
     # the names of English letters in Hindi, for initials
     "ए बी सी डी ई एफ जी एच आई जे के एल एम एन ओ पी आर एस टी यू वी",
 )
-# Words that begin sentences, and are hardly ever names: the stop words of these languages, and some more.
-OPENER_LANGUAGES = entries(
-    "english german french spanish portuguese italian dutch danish norwegian swedish russian greek"
-)
-MORE_OPENERS = entries(
-    "ainda alcuni allora allí although ancora another apenas après assim aunque aussi außerdem avant beide",
-    "blandt cada cela celle celui cependant cet cette chaque comme così daarna dabei daher danach darum",
-    "depuis deren deshalb después donc dopo dunque därför egli enfin enquanto ensuite entonces então erst",
-    "esso even every however hoy ifølge infatti inoltre instead jedoch later leurs lorsque luego many",
-    "meanwhile mientras molti nachdem nadie nenhum nessuno niemand nobody nothing oggi ogni one pendant",
-    "perhaps plusieurs poi pois porém prima pues puis sans según seit selon sempre since sinds soon sous",
-    "später therefore though thus today tous tout toutes tras trotz two unas usted vers viele whether wij",
-    "without yet ένας ήταν αλλά αν αυτή αυτό αυτός εδώ εκεί κανείς κατά μία μετά πριν στα στις στους τη",
-    "τότε τώρα όμως όπως όταν весь всё ещё её затем каждый который многие однако оно поэтому сегодня также",
-    "хотя часто эта это",
+# Words that often begin sentences, and are hardly ever names.
+OPENERS = entries(
+    "a after all although an and another any as at because before both but by during each even every few",
+    "for from he her here his how however i if in instead is it its later many meanwhile most my no nobody",
+    "not nothing now of on once one only or other our perhaps she since so some soon such than that the",
+    "their then there therefore these they this those though through thus to today two under until we what",
+    "when where whether which while who why with without yet you your",
+    # German
+    "aber alle als also am auch auf aus außerdem bei beide da dabei daher damit danach dann darum das dazu",
+    "dem den der deren deshalb die dies diese dieser dieses doch dort du durch ein eine einem einen einer",
+    "er erst es für gegen hier ich ihr ihre im ist jede jeder jedes jedoch kein keine man mit nach nachdem",
+    "niemand noch nun nur ob oder ohne sein seine seit sie sind später trotz über um und unser unter viele",
+    "vom von vor während warum was weil wenn wer wie wir wo zu zum zur zwischen",
+    # French
+    "après au aussi aux avant avec c ce cela celle celui cependant ces cet cette chaque comme dans de",
+    "depuis des donc du elle elles en enfin ensuite entre et il ils j je l la le les leur leurs lorsque",
+    "mais ni nous où par pendant plusieurs pour puis quand que qui sa sans selon ses si son sous sur tous",
+    "tout toutes un une vers vous à",
+    # Spanish, Portuguese, Italian
+    "al algunos allí aunque cada con cuando desde después donde durante el él ella ellas ellos entonces era",
+    "es esa ese eso esta está estas este esto estos fue ha había hasta hay hoy las lo los luego más",
+    "mientras muchos muy nada nadie o os para pero por porque pues según ser sí sin sobre su sus también",
+    "todo todos tras unas unos usted y ya ainda ao aos apenas assim até com como da das do dos é ela elas",
+    "ele eles enquanto então essa esse foi há isso isto já mas na não nas nem nenhum nos nós onde ou pela",
+    "pelo pois porém quem se sem seu sua só também um uma você alcuni alla alle allora anche ancora che chi",
+    "ci così dal dalla dopo dove dunque egli esso gli infatti inoltre io lei loro lui ma molti nel nella",
+    "nelle nessuno noi non ogni oggi per perché però poi prima quando quella quello questa queste questi",
+    "questo qui sempre sono sul sulla suo tra tutti uno è",
+    # Dutch, Danish, Norwegian, Swedish
+    "daar daarna dat de deze dit door dus een er geen het hij hun ik maar met naar niet nu ook om onder op",
+    "sinds toen uit van veel voor waar wat wij ze zij zijn af alle blandt den denne det dette efter eller",
+    "et før han hans hun hvem hvor ifølge ikke ingen jeg med men når og også på siden som til under var ved",
+    "vi att av där därför från hon här inte jag när och sedan",
+    # Russian
+    "а без более был была были было в вам вас ведь весь во вот все всё вы где да для до его ее её ему если",
+    "есть ещё же за затем здесь и из или им их к как каждый когда который кто мне многие мы на над не нет",
+    "ни но о об однако он она они оно от перед по под после потом поэтому при с сегодня со так также там",
+    "теперь то тогда только тот тут ты у уже хотя часто через что чтобы эта эти это этот я",
+    # Greek
+    "αλλά αν αυτή αυτό αυτός για δεν είναι εκεί ένα ένας εδώ η ήταν θα και κανείς κατά με μετά μια μία ο οι",
+    "όμως όπως όταν πού ποιος πριν σε στα στη στην στις στο στον στους τα τη την της τι τις το τον του τους",
+    "των τότε τώρα",
 )
 # Of these, those that begin family names too, after an initial: "E. Le Roy", "J. De Witt".
 PARTICLES = entries("al an d da das de del der des di do dos du e el l la las le les lo los o van y")
@@ -105,12 +129,6 @@ NEXT_NUMBER = re.compile(
 )
 
 
-@cache
-def openers() -> frozenset[str]:
-    """Return the words that begin sentences, in lower case."""
-    return MORE_OPENERS.union(*map(stop_words, OPENER_LANGUAGES))
-
-
 def is_of_word(before: str, after: str, is_lower: bool) -> bool:
     """Whether a full stop belongs to the word, number or initial before it, and ends no sentence.
 
@@ -124,7 +142,7 @@ def is_of_word(before: str, after: str, is_lower: bool) -> bool:
     next_match = NEXT_WORD.match(after)
     following, stop = next_match.groups() if next_match else ("", "")
     opener = following.lower()
-    begins_next = (opener in openers() and (not stop or len(opener) > 2)) or opener in {"¿", "¡"}
+    begins_next = (opener in OPENERS and (not stop or len(opener) > 2)) or opener in {"¿", "¡"}
     is_number = word.isdecimal() or bool(ROMAN.fullmatch(word))
     if len(words) == 1 and (is_number or len(words[0].strip("([")) == 1):  # of an item in a list
         return True

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from engine.documents import sentences
+from engine.documents import abbreviations, sentences
 from engine.documents.formats.markdown import closes, fence_of, heading_of
 from engine.documents.splitters import SPLITTERS, Barriers, check_splitting
 from engine.documents.units import (
@@ -134,7 +134,7 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
         "sentence_model": "sentence_model" if topics and pooling != own else "model",
         "topic_percentile": TOPIC_PERCENTILE,
         "normalizes": normalizes,
-        "sentences": source_of(sentences),
+        "sentences": "\n\n\n".join(map(source_of, (abbreviations, sentences))),
         "headings": "\n\n\n".join(
             inspect.getsource(each).rstrip() for each in (fence_of, closes, heading_of)
         ),
