@@ -21,6 +21,7 @@ HYPHENS = dict.fromkeys((0x02, 0xAD), "-")  # as PDFium writes hyphens at the en
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
 FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
+ONLY_FROM_RIGHT = re.compile(rf"(?:{FROM_RIGHT.pattern}|[^\w\s])+")
 ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
@@ -155,6 +156,9 @@ def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterato
         yield word, (left, min(bottoms), right, max(tops))
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
+        is_from_right = FROM_RIGHT.search(word) and ONLY_FROM_RIGHT.fullmatch(word)
+        if is_from_right and letters[0][1][0] < letters[-1][1][0]:
+            letters.reverse()  # some words of a line PDFium leaves as they are drawn, from the left
         for place, ((one, around), (other, same)) in enumerate(pairwise(letters)):
             if around == same and one in ALEF and other == LAM:  # one glyph, whose letters PDFium turns round
                 letters[place : place + 2] = [(other, same), (one, around)]
