@@ -23,8 +23,8 @@ def is_installed() -> bool:
 def way_out() -> str:
     """Return what to do about text that is only seen."""
     if is_installed():
-        return "its recognition (OCR) took too long or found none: split the file"
-    return "its recognition (OCR) is an extra: pip install -r requirements-ocr.txt"
+        return "text recognition (OCR) took too long or found none: split the file"
+    return "text recognition (OCR) is an extra: pip install -r requirements-ocr.txt"
 
 
 def recognised(pixels: bytes, width: int, height: int) -> list[PlacedText]:
