@@ -11,7 +11,7 @@ weights.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.maxsim import unit_vectors
-from engine.retrieval.words import words
+from engine.retrieval.words import IS_UNSPACED, words
 
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
@@ -34,7 +34,9 @@ SHORTEST_SENTENCE = 3
 RULE = re.compile(r"(?=.*\|)[|:\- \t]*-[|:\- \t]*")
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
 LINK_TARGET = re.compile(r"\[(?!\^)[^]\n]+\]:\s*\S+(\s+[\"'(].*)?")  # "[name]: address", but no note
-LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-*•]\s")
+LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-–*•◦▪●○■]\s|・")
+LABEL = re.compile(r"(:\**\s|：)\s*\S")  # "Best month: June"
+CELL_GAP = " | "
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
 
@@ -149,7 +151,8 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
     """Whether ``text[start:end]`` is a heading, of columns too, a line of marks, or the target of a link.
 
     A line of a few words without a full stop, such as "2. Copenhagen, Denmark", is one too, unless it holds
-    a number of its own or an item of a list follows.
+    a number of its own, a label with its value or cells of a table, or an item of a list follows. Two
+    characters of a script without blanks count as a word.
     """
     line = text[start:end]
     if HEADING.fullmatch(line) or LINK_TARGET.fullmatch(line) or not any(map(str.isalnum, line)):
@@ -160,8 +163,10 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
     if not begins_line or end >= chunk.end or text[end] != "\n":
         return False
     title = LIST_NUMBER.sub("", line)
-    is_short = len(title) <= HEADING_LENGTH and len(title.split()) <= HEADING_WORDS
-    is_said = any(map(str.isdigit, title)) or MARK_AT_END.search(line) or BULLET.match(line)
+    n_words = len(title.split()) + len(IS_UNSPACED.findall(title)) // 2
+    is_short = len(title) <= HEADING_LENGTH and n_words <= HEADING_WORDS
+    is_said = any(map(str.isdigit, title)) or any(sign.search(line) for sign in (MARK_AT_END, LABEL))
+    is_said = is_said or BULLET.match(line) or (CELL_GAP in line and not is_above_numbers(text, start, end))
     after = text[end : end + 8].lstrip()
     return is_short and not is_said and not BULLET.match(after) and not LIST_NUMBER.match(after)
 
@@ -365,6 +370,18 @@ def is_row_of_heads(text: str, end: int) -> bool:
     next_end = text.find("\n", end + 1)
     below = text[end + 1 : None if next_end < 0 else next_end]
     return text[end : end + 1] == "\n" and RULE.fullmatch(below) is not None
+
+
+def is_above_numbers(text: str, start: int, end: int) -> bool:
+    """Whether ``text[start:end]`` is the first row of a table and a column has a number in all rows below."""
+    n_gaps = text.count(CELL_GAP, start, end)
+    above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
+    lines = text[end + 1 : end + 1 + LONGEST_SENTENCE].split("\n")
+    rows = [row.split(CELL_GAP) for row in takewhile(lambda row: row.count(CELL_GAP) == n_gaps, lines)]
+    columns = zip(*rows, strict=True)
+    return CELL_GAP not in above and any(
+        all(any(map(str.isdigit, cell)) for cell in column) for column in columns
+    )
 
 
 def heads_above(text: str, start: int) -> str:

@@ -113,6 +113,7 @@ def test_headings_are_left_out_and_a_sentence_comes_once(index):
         " # Indented",
         "2. Copenhagen, Denmark",
         "Upkeep",
+        "図書館の規則",
         "| Years of service | Days of leave, at 40 hours |\n|---|:-:|",
         "[the guide]: https://example.org/guide (all of it)",
     ],
@@ -131,6 +132,10 @@ def test_what_is_a_heading(heading):
         "It rains.",
         "We went there by train",
         "東京は日本の首都です。",
+        "会議室は三階にあります",
+        "・駐車場は無料",
+        "Best month: June",
+        "Lind | North wing",
         "[^1]: A note.",
         "| over 5 | 27 days. Unused ones expire. | all |",
     ],
@@ -138,6 +143,12 @@ def test_what_is_a_heading(heading):
 def test_what_is_a_sentence_although_it_is_short(line):
     text = f"A beginning.\n{line}\nAn end."
     assert line in [each.text for each in candidates_of(text)]
+
+
+def test_the_first_row_of_a_table_is_a_heading_above_numbers():
+    prices, lease = "Item | Price\nLamp | 12\nDesk | 149", "Tenant | Marta Lind\nRent | 950\nPets | none"
+    assert [each.text for each in candidates_of(prices)] == ["Lamp | 12", "Desk | 149"]
+    assert [each.text for each in candidates_of(lease)] == lease.split("\n")
 
 
 @pytest.mark.parametrize(
