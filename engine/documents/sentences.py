@@ -40,7 +40,8 @@ MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:(?!`)|.*(\. ?){4}")
 CELL_GAP = " | "  # between the cells of a row, as the readers of HTML and Word write tables
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
-NARROWEST, WIDEST = 40, 160
+# Narrow ones are told from these by sentences that end within, and by lines that go on in lower case.
+NARROWEST, NARROW, WIDEST = 20, 40, 160
 SURROUNDINGS = 1_000  # characters of a text that are read around an excerpt
 # The characters of a line of set type vary with their widths by about this share of the column.
 RAGGED = 0.15
@@ -162,6 +163,10 @@ def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
         if len(line.rstrip()) + 1 + len(after.split(maxsplit=1)[0]) > (1 - RAGGED) * width
     ]
     is_prose = len(pairs) > 1 and 2 * len(full) > len(pairs)  # of two lines, the longer one is always full
+    if width < NARROW:
+        ends = any(POSSIBLE_END.search(line + " ") for line in lines)
+        if not (is_prose and ends and 2 * sum(goes_on for _, goes_on in full) >= len(pairs)):
+            return []
     return [place for place, goes_on in full if is_prose or goes_on]
 
 

@@ -165,6 +165,19 @@ def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, wi
     assert unwrapped(wrapped, 0, len(wrapped)) == first_indent + prose
 
 
+@pytest.mark.parametrize(
+    ("lines", "n_sentences"),
+    [
+        (["The heating system must", "be bled each autumn by", "the caretaker. Windows", "stay locked."], 2),
+        (["red apples in a box", "blue plums in a bag", "green pears in a sack"], 3),
+        (["Whose woods these are", "I think I know. His house", "Is in the village though;"], 4),
+        (["are you coming?", "yes, in five minutes. bring it", "ok", "the key is here"], 5),
+    ],
+)
+def test_a_narrow_column_is_prose_and_a_list_poem_or_chat_is_none(lines, n_sentences):
+    assert len(sentence_spans("\n".join(lines))) == n_sentences
+
+
 @given(st.integers(0, 3_000), st.integers(1, 300))
 def test_an_excerpt_is_unwrapped_as_the_whole_text(start, length):
     lines = (
