@@ -38,6 +38,7 @@ LONGEST_WORD = 64
 # Headings, rows of tables, code, directives and lines of dots never continue on the next line.
 MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:(?!`)|.*(\. ?){4}")
 CELL_GAP = " | "  # between the cells of a row, as the readers of HTML and Word write tables
+FIELD = re.compile(r"[\w-]+:\s")  # of a record: "date: 2026-03-01"
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
 # Narrow ones are told from these by sentences that end within, and by lines that go on in lower case.
@@ -164,8 +165,10 @@ def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
     ]
     is_prose = len(pairs) > 1 and 2 * len(full) > len(pairs)  # of two lines, the longer one is always full
     if width < NARROW:
-        ends = any(POSSIBLE_END.search(line + " ") for line in lines)
-        if not (is_prose and ends and 2 * sum(goes_on for _, goes_on in full) >= len(pairs)):
+        has_ends = any(POSSIBLE_END.search(line + " ") for line in lines)
+        has_fields = any(map(FIELD.match, lines))
+        runs_on = 2 * sum(goes_on for _, goes_on in full) >= len(pairs)
+        if not (is_prose and has_ends and runs_on) or has_fields:
             return []
     return [place for place, goes_on in full if is_prose or goes_on]
 

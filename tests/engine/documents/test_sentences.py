@@ -172,6 +172,7 @@ def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, wi
         (["red apples in a box", "blue plums in a bag", "green pears in a sack"], 3),
         (["Whose woods these are", "I think I know. His house", "Is in the village though;"], 4),
         (["are you coming?", "yes, in five minutes. bring it", "ok", "the key is here"], 5),
+        (["---", "title: Garden handbook", "date: 2026-03-01 08:30", "tags: plants", "Water it."], 5),
     ],
 )
 def test_a_narrow_column_is_prose_and_a_list_poem_or_chat_is_none(lines, n_sentences):
