@@ -157,7 +157,7 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
     line = text[start:end]
     if HEADING.fullmatch(line) or LINK_TARGET.fullmatch(line) or not any(map(str.isalnum, line)):
         return True
-    if is_row_of_heads(text, end):
+    if is_row_of_heads(text, end) or is_above_numbers(text, start, end):
         return True
     begins_line = text[start - 1 : start] in ("", "\n")
     if not begins_line or end >= chunk.end or text[end] != "\n":
@@ -165,8 +165,8 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
     title = LIST_NUMBER.sub("", line)
     n_words = len(title.split()) + len(IS_UNSPACED.findall(title)) // 2
     is_short = len(title) <= HEADING_LENGTH and n_words <= HEADING_WORDS
-    is_said = any(map(str.isdigit, title)) or any(sign.search(line) for sign in (MARK_AT_END, LABEL))
-    is_said = is_said or BULLET.match(line) or (CELL_GAP in line and not is_above_numbers(text, start, end))
+    is_said = has_digit(title) or any(sign.search(line) for sign in (MARK_AT_END, LABEL))
+    is_said = is_said or BULLET.match(line) or CELL_GAP in line
     after = text[end : end + 8].lstrip()
     return is_short and not is_said and not BULLET.match(after) and not LIST_NUMBER.match(after)
 
@@ -373,15 +373,26 @@ def is_row_of_heads(text: str, end: int) -> bool:
 
 
 def is_above_numbers(text: str, start: int, end: int) -> bool:
-    """Whether ``text[start:end]`` is the first row of a table and a column has a number in all rows below."""
-    n_gaps = text.count(CELL_GAP, start, end)
+    """Whether ``text[start:end]`` is the first row of a table without rules that names its columns.
+
+    Its cells differ, and one without a digit has a digit in all cells below, as in tables of HTML and Word.
+    """
+    heads = text[start:end].split(CELL_GAP)
     above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
+    if len(set(heads)) < max(len(heads), 2) or CELL_GAP in above:
+        return False
     lines = text[end + 1 : end + 1 + LONGEST_SENTENCE].split("\n")
-    rows = [row.split(CELL_GAP) for row in takewhile(lambda row: row.count(CELL_GAP) == n_gaps, lines)]
-    columns = zip(*rows, strict=True)
-    return CELL_GAP not in above and any(
-        all(any(map(str.isdigit, cell)) for cell in column) for column in columns
+    rows = takewhile(lambda row: row.count(CELL_GAP) == len(heads) - 1, lines)
+    columns = zip(*(row.split(CELL_GAP) for row in rows), strict=True)
+    return any(
+        not has_digit(head) and all(map(has_digit, column))
+        for head, column in zip(heads, columns, strict=False)
     )
+
+
+def has_digit(text: str) -> bool:
+    """Whether a text holds a digit."""
+    return any(map(str.isdigit, text))
 
 
 def heads_above(text: str, start: int) -> str:

@@ -145,10 +145,17 @@ def test_what_is_a_sentence_although_it_is_short(line):
     assert line in [each.text for each in candidates_of(text)]
 
 
-def test_the_first_row_of_a_table_is_a_heading_above_numbers():
-    prices, lease = "Item | Price\nLamp | 12\nDesk | 149", "Tenant | Marta Lind\nRent | 950\nPets | none"
-    assert [each.text for each in candidates_of(prices)] == ["Lamp | 12", "Desk | 149"]
-    assert [each.text for each in candidates_of(lease)] == lease.split("\n")
+@pytest.mark.parametrize(
+    ("table", "n_heads"),
+    [
+        ("Item | Price\nLamp | 12\nDesk | 149", 1),
+        ("Station | Pumps | Output (m3/h) | In charge\nNorth | 3 | 410 | Berg\nSouth | 2 | 285 | Ness", 1),
+        ("Tenant | Marta Lind\nRent | 950\nPets | none", 0),
+        ("Monday | closed | closed\nTuesday | 9-12 | 14-16\nFriday | 9-12 | 14-16", 0),
+    ],
+)
+def test_the_first_row_of_a_table_names_its_columns_above_numbers(table, n_heads):
+    assert [each.text for each in candidates_of(table)] == table.split("\n")[n_heads:]
 
 
 @pytest.mark.parametrize(
