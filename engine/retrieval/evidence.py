@@ -163,7 +163,7 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
     if not begins_line or end >= chunk.end or text[end] != "\n":
         return False
     title = LIST_NUMBER.sub("", line)
-    n_words = len(title.split()) + len(IS_UNSPACED.findall(title)) // 2
+    n_words = max(len(title.split()), len(IS_UNSPACED.findall(title)) // 2)
     is_short = len(title) <= HEADING_LENGTH and n_words <= HEADING_WORDS
     is_said = has_digit(title) or any(sign.search(line) for sign in (MARK_AT_END, LABEL))
     is_said = is_said or BULLET.match(line) or CELL_GAP in line
@@ -379,7 +379,7 @@ def is_above_numbers(text: str, start: int, end: int) -> bool:
     """
     heads = text[start:end].split(CELL_GAP)
     above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
-    if len(set(heads)) < max(len(heads), 2) or CELL_GAP in above:
+    if len(set(heads)) < max(len(heads), 2) or "|" in above:
         return False
     lines = text[end + 1 : end + 1 + LONGEST_SENTENCE].split("\n")
     rows = takewhile(lambda row: row.count(CELL_GAP) == len(heads) - 1, lines)

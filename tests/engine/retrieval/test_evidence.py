@@ -113,7 +113,7 @@ def test_headings_are_left_out_and_a_sentence_comes_once(index):
         " # Indented",
         "2. Copenhagen, Denmark",
         "Upkeep",
-        "図書館の規則",
+        "市民図書館のご案内",
         "| Years of service | Days of leave, at 40 hours |\n|---|:-:|",
         "[the guide]: https://example.org/guide (all of it)",
     ],
@@ -150,6 +150,7 @@ def test_what_is_a_sentence_although_it_is_short(line):
     [
         ("Item | Price\nLamp | 12\nDesk | 149", 1),
         ("Station | Pumps | Output (m3/h) | In charge\nNorth | 3 | 410 | Berg\nSouth | 2 | 285 | Ness", 1),
+        ("| Key | Value |\n|-----|-------|\n| two, three | texts |\n| 4 | 5 |", 2),
         ("Tenant | Marta Lind\nRent | 950\nPets | none", 0),
         ("Monday | closed | closed\nTuesday | 9-12 | 14-16\nFriday | 9-12 | 14-16", 0),
     ],
