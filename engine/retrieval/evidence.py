@@ -165,8 +165,8 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
     title = LIST_NUMBER.sub("", line)
     n_words = max(len(title.split()), len(IS_UNSPACED.findall(title)) // 2)
     is_short = len(title) <= HEADING_LENGTH and n_words <= HEADING_WORDS
-    is_said = has_digit(title) or any(sign.search(line) for sign in (MARK_AT_END, LABEL))
-    is_said = is_said or BULLET.match(line) or CELL_GAP in line
+    is_value = has_digit(title) or CELL_GAP in line or LABEL.search(line)
+    is_said = is_value or BULLET.match(line) or MARK_AT_END.search(line)
     after = text[end : end + 8].lstrip()
     return is_short and not is_said and not BULLET.match(after) and not LIST_NUMBER.match(after)
 
