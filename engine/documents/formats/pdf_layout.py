@@ -14,6 +14,7 @@ LEAST_FLOW = 0.3  # of its lines go on in the next one
 FULL = 0.8  # of the width of a column, of lines that are set in full
 SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
 PARAGRAPH = 1.6  # times the usual distance of lines
+APART = 2.0  # times it: a head or foot in several parts above or below columns
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
 LEAST_ROWS, MAX_ROW = 3, 8  # and lines of one
@@ -50,8 +51,29 @@ def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, f
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    blocks = blocks_of(lines_of(segments), rules)
-    return "\n\n".join(block_text(lines, heights) for lines in blocks if lines)
+    lines = lines_of(segments)
+    first, last = body_of(lines)
+    parts = lines[:first], lines[first:last], lines[last:]
+    blocks = (block for part in parts for block in blocks_of(part, rules))
+    return "\n\n".join(block_text(block, heights) for block in blocks if block)
+
+
+def body_of(lines: Sequence[Line]) -> tuple[int, int]:
+    """Return where the lines between a head and a foot start and end, if these have parts above both columns.
+
+    Within the columns such a head would interrupt the text between them.
+    """
+    gutter = gutter_of(lines)
+    if gutter is None or not all(map(is_prose, sides_of(lines[1:-1], gutter))):
+        return 0, len(lines)
+    distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
+    head, foot = (
+        distances[edge] > APART * median(distances)
+        and len({each.left < gutter for each in lines[edge]}) == 2
+        and not any(each.left < gutter < each.right for each in lines[edge])
+        for edge in (0, -1)
+    )
+    return int(head), len(lines) - int(foot)
 
 
 def lines_of(segments: Sequence[Segment]) -> list[Line]:

@@ -69,6 +69,21 @@ def test_columns_are_read_one_after_the_other(order, head):
     assert text == "\n\n".join([*(one[2] for one in title), "\n".join(LEFT), "\n".join(RIGHT)])
 
 
+def test_a_head_and_a_foot_in_two_parts_stand_above_and_below_the_columns():
+    places = [
+        place
+        for n, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))
+        for place in ((50, 700 - 14 * n, a), (320, 700 - 14 * n, b))
+    ]
+    edges = [(50, 760, "Rules of the house"), (320, 760, "Year 2026"), (50, 40, "Vik"), (500, 40, "page 7")]
+    paragraphs = read(shown(*edges, *places)).text.split("\n\n")
+    assert paragraphs[1:3] == ["\n".join(LEFT), "\n".join(RIGHT)]
+    assert [each.split() for each in paragraphs][::3] == [
+        ["Rules", "of", "the", "house", "Year", "2026"],
+        ["Vik", "page", "7"],
+    ]
+
+
 def test_three_columns_are_read_one_after_the_other():
     middle = ("Bicycles stand in the", "cellar beside the door", "to the laundry, and", "never in the hall.")
     columns = (LEFT, middle, RIGHT)
