@@ -14,7 +14,7 @@ from engine.documents import recognition
 from engine.documents.document import Document, Section
 from engine.documents.formats.metadata import date_of, tags_of
 from engine.documents.formats.outline import one_line
-from engine.documents.formats.pdf_layout import CELL_BREAK, CELL_GAP
+from engine.documents.formats.pdf_layout import CELL_BREAK, CELL_GAP, gap_between
 from engine.documents.formats.pdf_page import SMALL, Page, read_page, recognise
 from engine.documents.formats.plain import kind_of, unified
 from engine.documents.formats.running_lines import PAGE_NUMBER, without_number, without_running_lines
@@ -24,7 +24,6 @@ from engine.wording import reason_of
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 RECOGNITION_SECONDS = 45.0  # pages that are pictures are recognised
 MAX_CHARACTERS = 100_000_000
-GAP, LINE_GAP = "\n\n", "\n"  # between pages, and where a sentence goes on from one to the next
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
 HYPHENATED = re.compile(rf"(?<![\w-])([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-)(\S*)( ?)")
@@ -150,14 +149,6 @@ def finished(text: str) -> str:
             line = first if is_table else one_line(first)
         shown.append(line)
     return "\n".join(shown)
-
-
-def gap_between(before: str, page: str) -> str:
-    """Return what stands between the text so far and a page: one line break where a sentence goes on."""
-    if not before:
-        return ""
-    goes_on = before[-1] not in ".!?…:;" and page[0].islower()
-    return LINE_GAP if goes_on else GAP
 
 
 def metadata_of(about: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
+GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
@@ -55,7 +56,20 @@ def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, f
     first, last = body_of(lines)
     parts = lines[:first], lines[first:last], lines[last:]
     blocks = (block for part in parts for block in blocks_of(part, rules))
-    return "\n\n".join(block_text(block, heights) for block in blocks if block)
+    text = ""
+    for block in filter(None, blocks):
+        following = block_text(block, heights)
+        text += gap_between(text, following) + following
+    return text
+
+
+def gap_between(before: str, text: str) -> str:
+    """Return what stands between the text so far and a column or page: one line break in a sentence."""
+    if not before:
+        return ""
+    is_table = CELL_GAP in before[before.rfind("\n") + 1 :] or CELL_GAP in text.split("\n", 1)[0]
+    goes_on = before[-1] not in ".!?…:;" and text[:1].islower() and not MARKER.match(text)
+    return LINE_GAP if goes_on and not is_table else GAP
 
 
 def body_of(lines: Sequence[Line]) -> tuple[int, int]:

@@ -95,6 +95,13 @@ def test_three_columns_are_read_one_after_the_other():
     assert read(shown(*places)).text == "\n\n".join("\n".join(column) for column in columns)
 
 
+@pytest.mark.parametrize(("right", "gap"), [("of the house stays shut", "\n"), ("Of the house", "\n\n")])
+def test_a_sentence_goes_on_in_the_next_column(right, gap):
+    left, right = (*LEFT[:3], "The door at the back"), (right, *RIGHT[1:3], "open in summer.")
+    places = [(x, 700 - 14 * n, t) for x, side in ((50, left), (320, right)) for n, t in enumerate(side)]
+    assert read(shown(*places)).text == gap.join(map("\n".join, (left, right)))
+
+
 TABLE = (("Item", "Size", "Price"), ("Lamp", "40 cm", "12.50"), ("Chair", "", "80.00"), ("Table", "2 m", ""))
 
 
