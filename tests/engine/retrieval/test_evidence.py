@@ -228,6 +228,16 @@ def test_a_question_without_words_is_compared_by_vectors(index, encoder, questio
     assert sum(quote.probability for quote in quotes) == pytest.approx(1)
 
 
+def test_shared_words_count_more_in_a_language_that_the_model_was_not_trained_on(encoder):
+    text = (
+        "博物馆展出港口和船只的画。去机场的公共汽车每二十分钟一班。"
+        "医生星期五接待没有预约的病人。暖气从五月到九月关闭。"
+    )
+    index = index_of_texts([text], encoder)
+    best, *_ = find_evidence("暖气什么时候关？", hits_of(index), index, encoder)
+    assert best.text == "暖气从五月到九月关闭。"
+
+
 def test_a_sentence_longer_than_the_model_reads_is_read_as_far(encoder):
     text = "tower " * 70 + "was finished."
     index = index_of_texts([text], encoder, max_tokens=16)
