@@ -18,7 +18,8 @@ from engine.generation.numbers import given_values, has_decimal_comma, written
 from engine.retrieval.words import stem_of
 from engine.tokenizers.text_tokenizer import TextTokenizer
 
-WORD = regex.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+# "U.S." is one word, as "US" is.
+WORD = regex.compile(r"\d+(?:[.,:]\d+)*|\p{Lu}(?:\.\p{Lu})+\b\.?|[^\W\d_]+(?:['’][^\W\d_]+)*")
 # The vocabulary of BERT is sorted by frequency, from id 1996 ("the") on.
 COMMON_ID = 8_000
 
@@ -126,7 +127,7 @@ def known_numbers(text: str, sources: Sequence[str]) -> list[tuple[int, int]]:
 @lru_cache(maxsize=65_536)
 def stem(word: str, language: str) -> str:
     """Return the form by which words are compared."""
-    return stem_of(word.lower().replace("’", "'").removesuffix("'s"), language)
+    return stem_of(word.lower().replace(".", "").replace("’", "'").removesuffix("'s"), language)
 
 
 def is_rare(word: str, tokenizer: TextTokenizer) -> bool:

@@ -50,6 +50,13 @@ def test_the_first_word_of_a_sentence_is_no_name_and_may_be_rare(encoder):
     assert unknown("Zymurgists came. People went.", encoder) == [[("Zymurgists", "rare word")], []]
 
 
+@pytest.mark.parametrize(
+    ("text", "source"), [("All U.S. sales rose.", "US sales"), ("All US sales.", "U.S. sales")]
+)
+def test_an_abbreviation_is_known_with_and_without_full_stops(encoder, text, source):
+    assert not any(each.unknown for each in check_sentences(text, [source], "All rose.", encoder.tokenizer))
+
+
 def test_words_are_compared_by_their_stems(encoder):
     for word in ("inventory", "inventories", "bridges", "carrying", "opening", "cars", "costs"):
         assert unknown(f"it {word}", encoder) == [[]]
