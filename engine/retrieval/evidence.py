@@ -385,16 +385,16 @@ def is_row_of_heads(text: str, end: int) -> bool:
 def is_above_numbers(text: str, start: int, end: int) -> bool:
     """Whether ``text[start:end]`` is the first row of a table without rules that names its columns.
 
-    Its cells differ, and one without a digit has a digit in all cells below, as in tables of HTML and Word.
+    Its cells differ, and one without a digit has digits in all cells below, of two rows or more.
     """
     heads = text[start:end].split(CELL_GAP)
     above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
     if len(set(heads)) < max(len(heads), 2) or "|" in above:
         return False
     lines = text[end + 1 : end + 1 + LONGEST_SENTENCE].split("\n")
-    rows = takewhile(lambda row: row.count(CELL_GAP) == len(heads) - 1, lines)
+    rows = list(takewhile(lambda row: row.count(CELL_GAP) == len(heads) - 1, lines))
     columns = zip(*(row.split(CELL_GAP) for row in rows), strict=True)
-    return any(
+    return len(rows) > 1 and any(
         not has_digit(head) and all(map(has_digit, column))
         for head, column in zip(heads, columns, strict=False)
     )

@@ -152,6 +152,7 @@ def test_what_is_a_sentence_although_it_is_short(line):
         ("Station | Pumps | Output (m3/h) | In charge\nNorth | 3 | 410 | Berg\nSouth | 2 | 285 | Ness", 1),
         ("| Key | Value |\n|-----|-------|\n| two, three | texts |\n| 4 | 5 |", 2),
         ("Tenant | Marta Lind\nRent | 950\nPets | none", 0),
+        ("Tenant | Marta Lind\nRent | 950", 0),
         ("Monday | closed | closed\nTuesday | 9-12 | 14-16\nFriday | 9-12 | 14-16", 0),
     ],
 )
