@@ -241,16 +241,6 @@ SETTINGS: dict[str, Setting] = {
         low=0,
         high=100,
     ),
-    "read": Setting(
-        "Passages read",
-        "answer",
-        DEFAULT_ANSWER.read,
-        "How many of the search's best passages the reader reads to keep those that answer best, by its "
-        "score and their place.",
-        "As many are kept as “Passages” says; with no more read than kept, the search's order stays.",
-        low=1,
-        high=20,
-    ),
     "write": Setting(
         "Write a text by the language model too",
         "answer",

@@ -52,7 +52,6 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         setting_widget("k")
         setting_widget("min_relevance")
     with st.expander("Answer", icon=":material/edit_note:"):
-        setting_widget("read")
         setting_widget("write")
         setting_widget("max_prompt_tokens")
         setting_widget("max_new_tokens")
@@ -82,7 +81,6 @@ def answer_settings(
         values["refuse_threshold"] / 100,
         values["write"],
         think=values["think"],
-        read=values["read"],
     )
 
 

@@ -84,7 +84,6 @@ def answer_settings(
         answering.refuse_threshold,
         write=answering.write,
         think=answering.think,
-        read=answering.read,
     )
 
 

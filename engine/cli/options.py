@@ -145,7 +145,6 @@ class AnsweringOptions:
     ] = DEFAULT_DECODER
     k: int = default("k")
     min_relevance: float = default("min_relevance")
-    read: int = default("read")
     max_prompt_tokens: int = default("max_prompt_tokens")
     max_new_tokens: int = default("max_new_tokens")
     context: str = default("context")

@@ -1,7 +1,7 @@
 """An answer, with the passages, quotes, text, checks and times that led to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.documents.language import is_english
@@ -92,7 +92,7 @@ class Timings:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The result of a search: its hits, in the order of the retriever or the reader, and how close they are.
+    """The result of a search: its hits, in the order of the retriever, and how close they are.
 
     ``margins`` are the differences between each hit's cosine and the next passage's, which need not be among
     the hits; None where there is no next one, or where the order is not by cosines. ``null_scores`` say how
@@ -112,15 +112,6 @@ class Retrieval:
         relevance = self.null_scores.relevance
         return tuple(
             place for place, hit in enumerate(self.hits) if relevance(hit.score) >= self.min_relevance
-        )
-
-    def at(self, places: Sequence[int]) -> "Retrieval":
-        """Return the result with the hits at some places, in their order; margins where that is the old."""
-        is_first = list(places) == list(range(len(places)))
-        return replace(
-            self,
-            hits=tuple(self.hits[place] for place in places),
-            margins=tuple(self.margins[place] if is_first else None for place in places),
         )
 
 

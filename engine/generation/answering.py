@@ -33,13 +33,13 @@ from engine.generation.decoder import Decoder
 from engine.generation.passage_search import retrieve
 from engine.generation.passages import ids_without, without_thinking
 from engine.generation.prompt import Prompt, assemble_prompt
-from engine.generation.reading import answer_spans, best_places, read_passages, scores_at
+from engine.generation.reading import read_passages
 from engine.generation.sentences import sentences_of
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.streamed_text import StreamedText, ignore, read_stream
 from engine.generation.thinking import opens_thought
 from engine.generation.writer import Writer
-from engine.models.reader import Reader, Scores
+from engine.models.reader import Reader
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
@@ -108,33 +108,18 @@ def find_answer(
     reader: Reader | None = None,
 ) -> Answer:
     """Return the reader's words and the quotes, judged: the steps of `ask` before a language model writes."""
-    k = settings.search.k
-    deep = replace(settings.search, k=max(k, settings.read) if reader else k)
-    found = retrieve(question, index, encoder, deep, null_scores)
-    searched = found.at(range(len(found.hits))[:k])
-    answer = Answer(question, searched, (), None, Judged(), Timings(found.times))
-    scores: list[Scores] = []
-    start = perf_counter()
-    if searched.relevant and reader and answer.is_english:
-        scores = read_passages(question, found.hits, reader)
-        places = best_places(scores, len(found.hits), k)
-        if not found.at(places).relevant:
-            places = list(range(k))
-        answer, scores = replace(answer, retrieved=found.at(places)), scores_at(scores, places)
-    read, hits = perf_counter(), answer.retrieved.hits
-    answer = replace(answer, file_notes=file_notes(hits, index))
-    if not searched.relevant:
+    retrieved = retrieve(question, index, encoder, settings.search, null_scores)
+    found = {hit.chunk.document: index.documents.get(hit.chunk.document) for hit in retrieved.hits}
+    notes = {name: document.notes for name, document in found.items() if document and document.notes}
+    answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times), file_notes=notes)
+    if not retrieved.relevant:
         return answer
-    evidence = find_evidence(question, hits, index, encoder)
-    spans = answer_spans(question, hits, scores, evidence)
-    timed = replace(answer.timed, evidence_s=perf_counter() - read, reader_s=read - start)
+    start = perf_counter()
+    evidence = find_evidence(question, retrieved.hits, index, encoder)
+    ranked = perf_counter()
+    spans = read_passages(question, retrieved.hits, reader, evidence) if reader and answer.is_english else ()
+    timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
     return judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
-
-
-def file_notes(hits: Sequence[Hit], index: Index) -> dict[str, tuple[str, ...]]:
-    """Return the notes of the documents of passages, by their names."""
-    found = {hit.chunk.document: index.documents.get(hit.chunk.document) for hit in hits}
-    return {name: document.notes for name, document in found.items() if document and document.notes}
 
 
 def judged(answer: Answer, settings: AnswerSettings) -> Answer:

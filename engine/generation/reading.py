@@ -8,17 +8,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from engine.documents.sentences import sentence_spans
-from engine.models.reader import Reader, Scores, best_spans
+from engine.models.reader import Reader
 from engine.retrieval.evidence import Quote, is_question
 from engine.retrieval.index import Hit
 
 N_SPANS = 5  # kept of an answer
 # Chosen on SQuAD 2.0's tuning part, where F1 rises by 0.03; on other documents by 0.025.
 LAG_WEIGHT, LARGEST_LAG = 0.35, 10.0
-PLACE_WEIGHT = 1.5  # of a place in the search's order, beside the reader's score of a passage
 CLOSE = 2.0  # by how much the second reading may lie behind the first, to be shown
 
 MONTHS = (
@@ -113,44 +110,16 @@ def answers_in_words(question: str, span: AnswerSpan) -> bool:
     return is_clause or has_short_answer(question)
 
 
-def read_passages(question: str, hits: Sequence[Hit], reader: Reader) -> list[Scores]:
-    """Have the reader score the tokens of passages, window by window."""
-    return reader.scores(question, [hit.chunk.text for hit in hits])
-
-
-def best_places(scores: Sequence[Scores], n_passages: int, k: int) -> list[int]:
-    """Return the places of the ``k`` passages that answer best, all of no more in their order.
-
-    A passage counts by its best span over no answer, less `PLACE_WEIGHT` for each place before it.
-    """
-    if n_passages <= k:
-        return list(range(n_passages))
-    totals = np.full(n_passages, -np.inf)
-    for span in best_spans(scores, n_best=1):
-        totals[span.passage] = span.score - PLACE_WEIGHT * span.passage
-    return [int(place) for place in np.argsort(-totals, kind="stable")[:k]]
-
-
-def scores_at(scores: Sequence[Scores], places: Sequence[int]) -> list[Scores]:
-    """Return the scores of the passages at some places, numbered in their new order."""
-    new = {place: number for number, place in enumerate(places)}
-    return [
-        replace(each, window=replace(each.window, passage=new[each.window.passage]))
-        for each in scores
-        if each.window.passage in new
-    ]
-
-
-def answer_spans(
-    question: str, hits: Sequence[Hit], scores: Sequence[Scores], evidence: Sequence[Quote] = ()
+def read_passages(
+    question: str, hits: Sequence[Hit], reader: Reader, evidence: Sequence[Quote] = ()
 ) -> tuple[AnswerSpan, ...]:
-    """Return the best `N_SPANS` spans of passages that the reader scored, best first, of different places.
+    """Return the best `N_SPANS` spans of passages, best first, each of another place.
 
     Sentences that are questions hold no answer. ``evidence`` are the sentences of the passages, best first.
     """
     texts = [hit.chunk.text for hit in hits]
     found: list[AnswerSpan] = []
-    for span in best_spans(scores, [question_spans(text) for text in texts]):
+    for span in reader.read(question, texts, [question_spans(text) for text in texts]):
         chunk, text = hits[span.passage].chunk, texts[span.passage]
         start, end = whole_span(question, text, span.start, span.end)
         own = AnswerSpan(

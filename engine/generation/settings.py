@@ -54,7 +54,6 @@ class AnswerSettings:
     write: bool = False  # whether a language model adds a text of its own
     check: bool = True  # whether each of its sentences is read again without the passages
     think: bool = False  # whether a model with a thinking mode does so first, in MAX_THOUGHT_TOKENS more
-    read: int = 8  # passages of the search that the reader reads, to keep those that answer best
 
     @property
     def most_tokens(self) -> int:
@@ -62,8 +61,6 @@ class AnswerSettings:
         return self.max_new_tokens + (MAX_THOUGHT_TOKENS if self.think else 0)
 
     def __post_init__(self) -> None:
-        if self.read < 1:
-            raise InputError(f"read is {self.read}: have the reader read 1 passage or more")
         if self.context not in CONTEXTS:
             raise InputError(f"context {self.context!r} is not one of {', '.join(CONTEXTS)}")
         if not 0 <= self.refuse_threshold <= self.answer_threshold <= 1:

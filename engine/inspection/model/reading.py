@@ -82,7 +82,7 @@ def shares_of(weights: Array) -> Array:
 
 
 def best_words(question: str, passage: str, windows: Sequence[Scores]) -> Characters | None:
-    """Return the best words of a passage, by its windows, as `answer_spans` does; None where it has none."""
+    """Return the best words of a passage, by its windows, as `read_passages` does; None where it has none."""
     found = best_spans(windows, [question_spans(passage)], 1)
     return whole_span(question, passage, found[0].start, found[0].end) if found else None
 

@@ -9,7 +9,7 @@ from streamlit.column_config import NumberColumn
 
 from engine.documents.sentences import sentence_spans
 from engine.generation.answer import Answer
-from engine.generation.reading import AnswerSpan, answer_spans, read_passages
+from engine.generation.reading import AnswerSpan, read_passages
 from engine.inspection.model.reading import (
     WORD,
     AnswerAttention,
@@ -87,8 +87,7 @@ def show_reading(answer: Answer) -> None:
 
 def spans_of(answer: Answer, reader: Reader) -> tuple[AnswerSpan, ...]:
     """Read the passages of an answer that was found without the reader."""
-    question, hits = answer.question, answer.retrieved.hits
-    return answer_spans(question, hits, read_passages(question, hits, reader), answer.evidence)
+    return read_passages(answer.question, answer.retrieved.hits, reader, answer.evidence)
 
 
 def reason_not_given(answer: Answer) -> str:

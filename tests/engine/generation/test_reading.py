@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,19 +19,16 @@ from engine.generation.reading import (
     LARGEST_LAG,
     N_SPANS,
     AnswerSpan,
-    answer_spans,
     answers_in_words,
-    best_places,
     has_short_answer,
     next_reading,
     question_spans,
     read_passages,
-    scores_at,
     whole_span,
 )
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
-from engine.models.reader import Scores, Window
+from engine.models.reader import Span
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
@@ -159,31 +156,10 @@ REPORT = (
 )
 
 
-def spans_of(question, hits, reader, evidence=()):
-    return answer_spans(question, hits, read_passages(question, hits, reader), evidence)
-
-
-def scores_of(*spans, passage=0):
-    """The scores of a passage of these tokens: start, end and the score of the span of the token."""
-    window = Window(passage, [], [], 0, [span[:2] for span in spans])
-    return Scores(
-        window, np.array([[span[2] / 2] * 2 for span in spans], np.float32), np.zeros(2, np.float32)
-    )
-
-
-def test_the_passages_that_answer_best_are_kept():
-    scores = [scores_of((0, 4, score), passage=place) for place, score in enumerate((-4, 2, 9, 3))]
-    places = best_places(scores, 5, 3)  # the last passage has no token
-    assert places == [2, 1, 3]  # 9 - 2 * 1.5, 2 - 1.5, 3 - 3 * 1.5
-    found = scores_at(scores, places)
-    assert [(each.window.passage, each.logits[0, 0]) for each in found] == [(1, 1), (0, 4.5), (2, 1.5)]
-    assert best_places(scores, 5, 5) == [0, 1, 2, 3, 4]
-
-
 def test_words_are_found_whole_with_their_place_in_the_document_and_not_in_questions(reader):
     text = f"Preface.\n\n{REPORT}"
     hits = [*hits_of(DOCUMENTS["bread.md"], (0, 59), document="b.md"), *hits_of(text, (10, len(text)))]
-    found = spans_of("What was the total revenue?", hits, reader)
+    found = read_passages("What was the total revenue?", hits, reader)
     assert (found[0].text, found[0].document, found[0].place) == ("$1,250.00 a month", "d.md", 1)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     assert len(found) <= N_SPANS
@@ -195,34 +171,36 @@ def test_words_are_found_whole_with_their_place_in_the_document_and_not_in_quest
 
 def test_passages_that_overlap_give_each_place_once(reader):
     hits = hits_of(REPORT, (0, 90), (36, len(REPORT)), (0, len(REPORT)))
-    found = spans_of("What was the total revenue?", hits, reader)
+    found = read_passages("What was the total revenue?", hits, reader)
     assert [each.text for each in found].count("$1,250.00 a month") == 1
     places = sorted((each.start, each.end) for each in found)
     assert all(end <= start for (_, end), (start, _) in pairwise(places))
-    assert spans_of("What was the total revenue?", [], reader) == ()
+    assert read_passages("What was the total revenue?", [], reader) == ()
 
 
 def test_a_place_keeps_its_best_score_where_widening_makes_two_spans_one():
-    parts = scores_of((66, 71, 3.0), (72, 74, 2.0))  # of the amount
-    [only] = answer_spans("What was the revenue?", hits_of(REPORT, (0, len(REPORT))), [parts])
+    parts = [Span(0, 66, 71, 3.0), Span(0, 72, 74, 2.0)]  # of the amount
+    reader = SimpleNamespace(read=lambda *arguments: parts)
+    [only] = read_passages("What was the revenue?", hits_of(REPORT, (0, len(REPORT))), reader)
     assert (only.text, only.score) == ("$1,250.00 a month", 3.0)
 
 
 def test_words_are_ordered_by_their_sentence_too():
     text = "It was painted in 1932. It was finished in 1891."
     [hit] = hits_of(text, (0, len(text)))
-    scores = [scores_of((18, 22, 5.0), (43, 47, 4.5))]
+    found = [Span(0, 18, 22, 5.0), Span(0, 43, 47, 4.5)]
+    reader = SimpleNamespace(read=lambda *arguments: found)
     best, other = (
         Quote("d.md", a, b, text[a:b], 0, 0.5, (), score, 0.5)
         for a, b, score in ((24, 48, 6.0), (0, 23, 2.0))
     )
-    assert [each.text for each in answer_spans(QUESTION, [hit], scores)] == ["1932", "1891"]
-    first, second = answer_spans(QUESTION, [hit], scores, [best, other])
+    assert [each.text for each in read_passages(QUESTION, [hit], reader)] == ["1932", "1891"]
+    first, second = read_passages(QUESTION, [hit], reader, [best, other])
     assert (first.text, first.sentence_lag, first.total) == ("1891", 0, 4.5)
     assert (second.text, second.sentence_lag) == ("1932", 4)
     assert second.total == pytest.approx(5 - 4 * LAG_WEIGHT)
     # words outside of all sentences, such as those of a heading, are as far behind as can be
-    first, second = answer_spans(QUESTION, [hit], scores, [best])
+    first, second = read_passages(QUESTION, [hit], reader, [best])
     assert second.sentence_lag == LARGEST_LAG
 
 
