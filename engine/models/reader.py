@@ -36,7 +36,7 @@ from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.tensors import HEADER_KEY, TensorReader, damaged_files, read_header
 from engine.wording import reason_of
 
-READER_SHA256 = "b6b26444185bfe26f900d84d4b1049ef679dd3a1c7ba8c8d49188cd04e7cad39"  # of the file below
+READER_SHA256 = "2a7c72e1e5b3db60b96364f527e8e88df7ca1bfd4b4d71311bffcff7244615ef"  # of the file below
 READER_FILE = Path(__file__).parents[2] / "data" / "reader" / "reader.safetensors"
 HEAD = "qa_outputs"  # as transformers names the two rows of scores
 LONGEST_ANSWER = 24  # tokens
