@@ -79,7 +79,8 @@ def test_training_helps_on_questions_that_it_left_out(reader, encoder, questions
         reader, encoder, questions, settings, 3, lambda done, total: seen.append((done, total))
     )
     assert tuned.before.mean() < 0.3
-    assert tuned.comparison.low > 0.3
+    assert tuned.comparison.low > 0
+    assert tuned.comparison.difference > 0.2
     assert tuned.comparison.difference == pytest.approx(tuned.after.mean() - tuned.before.mean())
     assert seen == sorted(seen)
     assert seen[-1] == (1000, 1000)
