@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import streamlit as st
-from streamlit.column_config import NumberColumn
 
 from engine import Encoder
 from engine.documents.document import Document
@@ -19,8 +17,8 @@ from engine.training.reading.own_questions import MIN_QUESTIONS, TunedReader, ow
 from engine.training.search.cross_validation import is_better, is_worse
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted, readable_time
-from pages.improve.tuning.results import MAX_QUESTIONS_SHOWN, interval
-from pages.improve.tuning.tuning import Stopped
+from pages.improve.tuning.results import interval, show_questions
+from pages.improve.tuning.tuning import Stopped, result_for
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job, current_job, follow_progress, start_job
@@ -28,7 +26,6 @@ from ui.models import load_reader, shared_encoder, shared_reader, use_reader
 from ui.questions.answers import answer_set_picker
 from ui.setting_values import settings_in_use
 from ui.settings import answer_settings
-from ui.tables import show_table
 from ui.text import escape_markdown
 from ui.widgets import download, slider
 
@@ -127,13 +124,7 @@ def show_reader_tuning(documents: Sequence[Document], encoder: Encoder, cut: Cut
     elif not job.done:
         follow_progress(job, "reader-tuning", "Ends the training. Nothing is changed by it.")
     else:
-        found = job.result()
-        if job.request != request:
-            st.caption(
-                ":material/history: These are the results of the last training; settings, questions or "
-                "documents have changed since. Press Train for new ones."
-            )
-        show_outcome(found)
+        show_outcome(result_for(job, request))
 
 
 def start(request: ReaderRequest, documents: Sequence[Document], encoder: Encoder, shipped: Reader) -> None:
@@ -192,7 +183,7 @@ def show_outcome(found: ReaderOutcome) -> None:
             f"{counted(found.n_left_out, 'question')} left out: their answer has several parts, or is in "
             "none of the passages that are found."
         )
-    show_changes(tuned)
+    show_questions([own.asked.text for own in tuned.questions], tuned.before, tuned.after, "F1")
     is_used = load_reader()[0] is tuned.reader
     with st.container(horizontal=True):
         if is_used:
@@ -222,31 +213,6 @@ def show_outcome(found: ReaderOutcome) -> None:
         )
     if is_used:
         st.caption(":material/check: All pages answer with this reader, until this page is reloaded.")
-
-
-def show_changes(tuned: TunedReader) -> None:
-    """Draw how many questions were won and lost, and list those that changed most."""
-    change = tuned.after - tuned.before
-    won, lost = int((change > 0).sum()), int((change < 0).sum())
-    with st.container(horizontal=True, gap="medium"):
-        for label, number in {"Won": won, "Lost": lost, "The same": len(change) - won - lost}.items():
-            st.metric(label, f"{number:,}", help="Questions by their F1 before and after.")
-    order = np.argsort(-np.abs(change), kind="stable")[: 2 * MAX_QUESTIONS_SHOWN].tolist()
-    with st.expander("Questions that changed most"):
-        show_table(
-            [
-                {
-                    "question": tuned.questions[number].asked.text,
-                    "before": tuned.before[number],
-                    "after": tuned.after[number],
-                    "change": change[number],
-                }
-                for number in order
-                if change[number]
-            ],
-            "The questions that changed most, with their F1 before and after",
-            {name: NumberColumn(format="%.2f") for name in ("before", "after", "change")},
-        )
 
 
 def reader_file(reader: Reader) -> bytes:

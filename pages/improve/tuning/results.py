@@ -1,7 +1,7 @@
 """The results of a tuning: whether it helps, metrics before and after, figures, and the tuned model."""
 
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from streamlit.column_config import NumberColumn, TextColumn
 from engine.errors import ModelFileError
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import Comparison
-from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, MetricChange, is_better, is_worse
+from engine.layers.tracing import Array
+from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, is_better, is_worse
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
@@ -63,7 +64,8 @@ def show_results(found: Outcome) -> None:
     else:
         st.warning(text, icon=":material/balance:")
     show_metrics(tuned)
-    show_questions(found.labelled, tuned.question_metrics[0])
+    change = tuned.question_metrics[0]
+    show_questions(found.labelled.questions, change.before, change.after, MAIN)
     left, right = st.columns(2)
     with left:
         st.markdown(
@@ -136,13 +138,13 @@ def show_metrics(tuned: Tuned) -> None:
     )
 
 
-def show_questions(labelled: LabelledTexts, found: MetricChange) -> None:
-    """Draw how many questions were won and lost, and list those that changed most."""
-    change = found.after - found.before
+def show_questions(questions: Sequence[str], before: Array, after: Array, metric: str) -> None:
+    """Draw how many questions were won and lost by a metric, and list those that changed most."""
+    change = after - before
     won, lost = int((change > 0).sum()), int((change < 0).sum())
     with st.container(horizontal=True, gap="medium"):
         for label, number in {"Won": won, "Lost": lost, "The same": len(change) - won - lost}.items():
-            st.metric(label, f"{number:,}", help=f"Questions by their {MAIN} before and after.")
+            st.metric(label, f"{number:,}", help=f"Questions by their {metric} before and after.")
     with st.expander("Questions that changed most"):
         order = np.argsort(-change, kind="stable")
         shown = dict.fromkeys([*order[:MAX_QUESTIONS_SHOWN].tolist(), *order[-MAX_QUESTIONS_SHOWN:].tolist()])
@@ -150,14 +152,14 @@ def show_questions(labelled: LabelledTexts, found: MetricChange) -> None:
         show_table(
             [
                 {
-                    "question": labelled.questions[number],
-                    "before": found.before[number],
-                    "after": found.after[number],
+                    "question": questions[number],
+                    "before": before[number],
+                    "after": after[number],
                     "change": change[number],
                 }
                 for number in numbers
             ],
-            f"The questions that changed most, with their {MAIN} before and after",
+            f"The questions that changed most, with their {metric} before and after",
             {name: NumberColumn(format="%.3f") for name in ("before", "after", "change")},
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import TypeVar
 
 import numpy as np
 import streamlit as st
@@ -26,6 +27,7 @@ from ui.text import escape_markdown
 from ui.widgets import choice, slider
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
+T = TypeVar("T")
 ADAPTER, LAYERS = "Adapter", "Last layers"
 MAX_LAYERS = 3  # training more does not fit in memory
 
@@ -117,13 +119,18 @@ def show_tuning(
     elif not job.done:
         follow_progress(job, "tuning", "Ends the training. Nothing is changed by it.")
     else:
-        found = job.result()
-        if job.request != request:
-            st.caption(
-                ":material/history: These are the results of the last training; settings, questions or "
-                "documents have changed since. Press Train for new ones."
-            )
-        show_results(found)
+        show_results(result_for(job, request))
+
+
+def result_for(job: Job[T], request: object) -> T:
+    """Return what a training found, and say so where it was another than is set now."""
+    found = job.result()
+    if job.request != request:
+        st.caption(
+            ":material/history: These are the results of the last training; settings, questions or "
+            "documents have changed since. Press Train for new ones."
+        )
+    return found
 
 
 def tuning_settings(
