@@ -5,9 +5,10 @@ from itertools import pairwise
 
 from engine.documents.abbreviations import is_of_word
 
-NOTES = r"(?:\[\^?\w{1,3}\])*+"  # numbers of notes: "[3]", "[^1]"
+# Atomic groups, as Python before 3.11.4 repeats groups with "*+" and "++" wrongly.
+NOTES = r"(?>(?:\[\^?\w{1,3}\])*)"  # numbers of notes: "[3]", "[^1]"
 # Closing quotes (English, German, French) and brackets after a mark.
-CLOSING = r"(?:[\u00a0\u202f ]?»(?![^\W\d_])|[\"'”’“‘»«›‹)\]*_」』）])*+"
+CLOSING = r"(?>(?:[\u00a0\u202f ]?»(?![^\W\d_])|[\"'”’“‘»«›‹)\]*_」』）])*)"
 # Marks that end sentences before white space, Arabic, Urdu, Armenian, Syriac, Mongolian, Santali and Tibetan
 # ones among them; the Greek semicolon is a question mark, and Armenian and Hindi are also typed with a colon
 # and a bar. The dots of a table of contents (". . . 7") end none.
@@ -21,7 +22,7 @@ UNSPACED = "。！？｡।॥።፧፨။។៕"
 CLOSING_UNSPACED = '[」』｣”’）)"]'
 GOES_ON = r"[、，と]|\w{1,6}[说說道问問答][，。：]"  # after a quotation: "」と", "”她说。"
 UNSPACED_MARK = (
-    rf"(?:(?:[{UNSPACED}]|．(?!\d))++|[!?](?<=[\u3040-\u9fff].)[!?]*+)"
+    rf"(?:(?>(?:[{UNSPACED}]|．(?!\d))+)|[!?](?<=[\u3040-\u9fff].)[!?]*+)"
     rf"(?:(?!{CLOSING_UNSPACED})|{CLOSING_UNSPACED}++(?!{GOES_ON})){NOTES}"
 )
 # Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
