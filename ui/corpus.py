@@ -182,6 +182,16 @@ def null_scores_of_documents(
     return null_scores_of(index_documents(documents, _model, cut, pooling), _model)
 
 
+def index_to_ask(
+    documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None, retriever: str
+) -> tuple[Index, NullScores]:
+    """Return the index of documents, ready for a retriever, and what unrelated questions score in it."""
+    index = index_documents(documents, model, cut, pooling)
+    null_scores = null_scores_of_documents(documents, model, cut, pooling)
+    warm_bm25(index, retriever)
+    return index, null_scores
+
+
 def content_hash(chunks: Sequence[Chunk], vectors: Array, questions: Array | None = None) -> str:
     """Return a hash of chunks, their vectors and the vectors of questions, as a key of caches."""
     digest = hashlib.sha256(np.ascontiguousarray(vectors).tobytes())

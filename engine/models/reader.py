@@ -199,10 +199,10 @@ class Reader:
         room = min(WINDOW_TOKENS, self.max_tokens - len(head) - len(after))
         found = []
         for number, encoding in enumerate(tokenizer.encode_batch(list(passages))):
-            _, ids, _ = tokenizer.around(encoding.ids)
+            ids = self.words(tokenizer.around(encoding.ids)[1])
             _, offsets, _ = tokenizer.around(encoding.offsets)
             for start in window_starts(len(ids), room):
-                own = self.words(ids[start : start + room])
+                own = ids[start : start + room]
                 types = [0] * len(head) + [1] * (len(own) + len(after))
                 window = Window(
                     number, [*head, *own, *after], types, len(head), offsets[start : start + room]
@@ -212,8 +212,9 @@ class Reader:
 
     def words(self, ids: Sequence[int]) -> list[int]:
         """Return a text's ids with control tokens that it spells out, such as "[CLS]", as unknown words."""
-        special = {self.tokenizer.token(number): number for number in self.tokenizer.special_ids}
-        return [special["[UNK]"] if number in self.tokenizer.special_ids else number for number in ids]
+        special = self.tokenizer.special_ids
+        unknown = next(number for number in special if self.tokenizer.token(number) == "[UNK]")
+        return [unknown if number in special else number for number in ids]
 
     def scores(self, question: str, passages: Sequence[str]) -> list[Scores]:
         """Score every token of passages as the start and as the end of the answer, window by window.

@@ -78,7 +78,7 @@ class TunedReader:
     """A reader trained on all questions, and what training brings on questions that were left out of it.
 
     ``before`` and ``after`` are the F1 of each question, ``(n_questions,)``, by the reader before, and by one
-    trained on the other folds; ``losses`` are those of the last training by update.
+    trained on the other folds.
     """
 
     reader: Reader = field(repr=False)
@@ -86,7 +86,6 @@ class TunedReader:
     before: Array = field(repr=False)
     after: Array = field(repr=False)
     comparison: Comparison
-    losses: tuple[tuple[int, float], ...] = field(repr=False)
 
 
 def tune_reader(
@@ -124,13 +123,12 @@ def tune_reader(
     for fold in range(n_folds + 1):  # the last holds no question out
         fitted = [own for own, number in zip(questions, test_of, strict=True) if number != fold]
         examples = tokenized([each for own in fitted for each in own.examples], reader.tokenizer)
-        state, losses = ReadingState.of(reader, settings), list[tuple[int, float]]()
+        state = ReadingState.of(reader, settings)
         for report in train(state, examples, base, settings):
-            losses.append((report.update, report.loss))
             if on_progress is not None:
                 share = (fold + report.update / report.n_updates) / (n_folds + 1)
                 on_progress(round(1000 * share), 1000)
         tuned = state.reader(base)
         for number in np.flatnonzero(test_of == fold).tolist():
             after[number] = questions[number].f1(tuned)
-    return TunedReader(tuned, tuple(questions), before, after, compare(before, after), tuple(losses))
+    return TunedReader(tuned, tuple(questions), before, after, compare(before, after))

@@ -27,7 +27,7 @@ from engine.storage.workspace import SavedRun
 from engine.wording import counted, readable_time
 from pages.improve.settings.experiments import running_job, session_runs
 from ui.chunk_settings import Cut, cut_values
-from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.corpus import index_to_ask
 from ui.jobs import Job, follow_progress, start_job
 from ui.models import decoder_name, load_decoder, load_reader
 from ui.questions.answers import answer_set_picker
@@ -149,9 +149,7 @@ def start(
     """Start to ask questions with the app's settings; documents without vectors are embedded first."""
     values = settings_in_use(encoder) | cut_values(cut) | {"write": write}
     settings = answer_settings(values)  # greedy
-    index = index_documents(documents, encoder, cut, values["pooling"])
-    null_scores = null_scores_of_documents(documents, encoder, cut, values["pooling"])
-    warm_bm25(index, values["retriever"])
+    index, null_scores = index_to_ask(documents, encoder, cut, values["pooling"], values["retriever"])
     reader, writer = load_reader()[0], Writer(load_decoder()) if write else None
     if writer:
         writer.check(settings)

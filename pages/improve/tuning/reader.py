@@ -18,9 +18,9 @@ from engine.training.search.cross_validation import is_better, is_worse
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted, readable_time
 from pages.improve.tuning.results import interval, show_questions
-from pages.improve.tuning.tuning import Stopped, result_for
+from pages.improve.tuning.tuning import result_for, stage_progress
 from ui.chunk_settings import Cut, cut_values
-from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.corpus import index_to_ask
 from ui.jobs import Job, current_job, follow_progress, start_job
 from ui.models import load_reader, shared_encoder, shared_reader, use_reader
 from ui.questions.answers import answer_set_picker
@@ -131,18 +131,12 @@ def start(request: ReaderRequest, documents: Sequence[Document], encoder: Encode
     """Start a training on the passages that the app's settings find; these are embedded first."""
     values = settings_in_use(encoder) | cut_values(request.cut) | {"write": False}
     settings = answer_settings(values)
-    index = index_documents(documents, encoder, request.cut, values["pooling"])
-    null_scores = null_scores_of_documents(documents, encoder, request.cut, values["pooling"])
-    warm_bm25(index, values["retriever"])
+    index, null_scores = index_to_ask(documents, encoder, request.cut, values["pooling"], values["retriever"])
     base = shared_encoder()
     base = base if base.name == DEFAULT_ENCODER else Encoder.load(DEFAULT_ENCODER)
 
     def work(job: Job[ReaderOutcome]) -> ReaderOutcome:
-        def report(stage: str, done: int, total: int) -> None:
-            job.report(done, total, f"{stage}: {done / max(1, total):.0%}")
-            if not job.take_turn():
-                raise Stopped("the training was stopped before its end: nothing was changed")
-
+        report = stage_progress(job)
         found = []
         for number, asked in enumerate(request.questions):
             report("Finding the passages", number, len(request.questions))

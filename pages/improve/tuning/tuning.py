@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -15,7 +15,7 @@ from engine.evaluation.questions import Question, relevance
 from engine.training.search.adapter import N_EPOCHS
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
-from engine.training.search.tuning import TuningData, tune
+from engine.training.search.tuning import StageProgress, TuningData, tune
 from engine.wording import counted
 from pages.improve.tuning.results import KEPT_NAME, Outcome, model_zip, show_kept, show_results
 from ui.chunk_settings import Cut
@@ -53,6 +53,17 @@ class Request:
         return FineTuning(n_last=self.depth, n_epochs=self.n_epochs) if self.depth else None
 
 
+def stage_progress(job: Job[Any]) -> StageProgress:
+    """Return how a training reports its stages to a job; it raises `Stopped` once the job should end."""
+
+    def report(stage: str, done: int, total: int) -> None:
+        job.report(done, total, f"{stage}: {done / max(1, total):.0%}")
+        if not job.take_turn():
+            raise Stopped("the training was stopped before its end: nothing was changed")
+
+    return report
+
+
 def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> None:
     """Start a tuning on the questions that some chunk answers; chunks without vectors are embedded first."""
     index = index_documents(documents, encoder, request.cut, "mean")
@@ -67,11 +78,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
     file = model_file(KEPT_NAME, ".zip")
 
     def work(job: Job[Outcome]) -> Outcome:
-        def report(stage: str, done: int, total: int) -> None:
-            job.report(done, total, f"{stage}: {done / max(1, total):.0%}")
-            if not job.take_turn():
-                raise Stopped("the training was stopped before its end: nothing was changed")
-
+        report = stage_progress(job)
         report("Embedding the questions", 0, 1)
         asked = index.encoder(encoder).encode_query(labelled.questions, pooling="mean")
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)

@@ -30,7 +30,7 @@ from ui.asking import (
     text_button,
     waiting_until_done,
 )
-from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.corpus import index_to_ask
 from ui.documents import chosen_documents
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
@@ -142,9 +142,8 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
     if (settings.answer.write or st.session_state.get("queued_write")) and not has_room(question, settings):
         return False
     model = search_model(documents)
-    chosen = documents, model, settings.cut, settings.pooling
-    index, null_scores = index_documents(*chosen), null_scores_of_documents(*chosen)
-    warm_bm25(index, settings.answer.search.retriever)
+    retriever = settings.answer.search.retriever
+    index, null_scores = index_to_ask(documents, model, settings.cut, settings.pooling, retriever)
     start_answer(question, index, null_scores, settings, model)
     return True
 
