@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.generation.decoder import Decoder
-    from engine.models.encoder import Encoder
+    from .generation.decoder import Decoder
+    from .models.encoder import Encoder
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -13,6 +13,6 @@ __all__ = ["Decoder", "Encoder"]
 def __getattr__(name: str) -> Any:
     """Import the models when they are named: the process that reads files starts without them."""
     if name in __all__:
-        module = "engine.generation.decoder" if name == "Decoder" else "engine.models.encoder"
-        return getattr(import_module(module), name)
+        module = ".generation.decoder" if name == "Decoder" else ".models.encoder"
+        return getattr(import_module(module, __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,11 +1,6 @@
 """Entry point of ``python -m engine``."""
 
-import engine.cli.decoders
-import engine.cli.evaluation
-import engine.cli.export
-import engine.cli.index
-import engine.cli.reader
-import engine.cli.serve  # noqa: F401 (all six add their commands to the app)
-from engine.cli.main import app
+from .cli import decoders, evaluation, export, index, reader, serve  # noqa: F401 (all add their commands)
+from .cli.main import app
 
 app(prog_name="python -m engine")

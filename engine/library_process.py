@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelUnavailableError
-from engine.layers.tracing import Array
-from engine.limited_process import Limits, Program, ask, end_idle
-from engine.weights.memory import available_memory, require_memory
+from .errors import ModelUnavailableError
+from .layers.tracing import Array
+from .limited_process import Limits, Program, ask, end_idle
+from .weights.memory import available_memory, require_memory
 
 LIBRARY_BYTES = 600_000_000  # of PyTorch, sentence-transformers and a small model
 UNKNOWN_MEGABYTES = 64_000  # where the system does not tell how much is free

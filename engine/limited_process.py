@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.limited_program import ANSWER, REQUEST, WALL_S
+from .limited_program import ANSWER, REQUEST, WALL_S
 
 LOOP = Path(__file__).with_name("limited_program.py")
 

@@ -76,8 +76,11 @@ def answer_apart(
 
 def function_of(path: Path) -> Answer:
     """Return the function ``answer`` of a Python file, which may import the engine."""
-    sys.path.append(str(Path(__file__).parent.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    root = Path(__file__).parent.parent
+    sys.path.append(str(root))
+    place = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+    # Its own imports are relative to the package that the name has it in.
+    spec = importlib.util.spec_from_file_location(".".join(place.with_suffix("").parts), path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

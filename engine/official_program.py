@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from engine.layers.tracing import Array
-from engine.library_process import Arrays, Values, answer_with
+from .layers.tracing import Array
+from .library_process import Arrays, Values, answer_with
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

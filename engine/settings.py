@@ -13,18 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from engine.documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
-from engine.generation.sampling import RULES, Rule
-from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
-from engine.generation.thinking import MAX_THOUGHT_TOKENS
-from engine.layers.pooling import POOLINGS
-from engine.models.embedding_head import OWN
-from engine.models.precision import PRECISIONS
-from engine.models.prompts import PROMPT_USES
-from engine.retrieval.index_choice import EXACT_CHUNKS, TRUSTED, share
-from engine.retrieval.index_kinds import AUTO, INDEX_KINDS
-from engine.retrieval.retrievers import RETRIEVERS
-from engine.weights.catalog import DEFAULT_ENCODER
+from .documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from .generation.sampling import RULES, Rule
+from .generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
+from .generation.thinking import MAX_THOUGHT_TOKENS
+from .layers.pooling import POOLINGS
+from .models.embedding_head import OWN
+from .models.precision import PRECISIONS
+from .models.prompts import PROMPT_USES
+from .retrieval.index_choice import EXACT_CHUNKS, TRUSTED, share
+from .retrieval.index_kinds import AUTO, INDEX_KINDS
+from .retrieval.retrievers import RETRIEVERS
+from .weights.catalog import DEFAULT_ENCODER
 
 Stage = Literal["cut", "embedding", "search", "answer"]
 OWN_LABEL = "the model's own"

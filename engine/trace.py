@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array, Shapes
+from .errors import InputError
+from .layers.tracing import Array, Shapes
 
 # A trace grows with the square of a text's length; this is enough for 512 tokens of an encoder.
 MAX_TRACE_BYTES = 256 * 1024**2

@@ -14,11 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.kernels.primitives import prepare_compiled
-from engine.layers.tracing import Array
-from engine.library_process import LIBRARY_BYTES, Arrays, LibraryProcess, require_library
-from engine.models.encoder import Encoder, check_bert, check_float32
-from engine.weights.fetch import model_path
+from .kernels.primitives import prepare_compiled
+from .layers.tracing import Array
+from .library_process import LIBRARY_BYTES, Arrays, LibraryProcess, require_library
+from .models.encoder import Encoder, check_bert, check_float32
+from .weights.fetch import model_path
 
 PROGRAM = Path(__file__).with_name("official_program.py")
 SECONDS = 120  # of computing, for one text

@@ -10,8 +10,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from engine.errors import GlassboxError, InputError
-from engine.wording import error_words
+from ..errors import GlassboxError, InputError
+from ..wording import error_words
 
 CLOSED_PIPE = 141  # exit code of programs that SIGPIPE ends, in a shell
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

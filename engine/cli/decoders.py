@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.loading import load_decoder, require_accepted
-from engine.cli.main import app
-from engine.cli.options import JsonOption
-from engine.cli.printing import download_progress, print_json, print_table, say
-from engine.generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
-from engine.weights.catalog import DEFAULT_DECODER
-from engine.weights.fetch import is_cached, model_path
+from ..generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
+from ..weights.catalog import DEFAULT_DECODER
+from ..weights.fetch import is_cached, model_path
+from .loading import load_decoder, require_accepted
+from .main import app
+from .options import JsonOption
+from .printing import download_progress, print_json, print_table, say
 
 
 @app.command()

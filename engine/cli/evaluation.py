@@ -11,7 +11,48 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.loading import (
+from ..documents.document import Document
+from ..documents.loaders import kinds
+from ..errors import InputError
+from ..evaluation.answers import (
+    ANSWER_METRICS,
+    BUNDLED_ANSWERS,
+    AnswerRow,
+    answer_metrics,
+    check_answers,
+    load_answer_questions,
+    measure_answers,
+)
+from ..evaluation.beir import BeirSet, load_beir
+from ..evaluation.bootstrap import mean_interval
+from ..evaluation.given_chunks import given_configurations, measure_given
+from ..evaluation.grid import Grid, fitting, grid
+from ..evaluation.metrics import METRICS, Retrieved, at_depth
+from ..evaluation.questions import Question
+from ..evaluation.sweep import SweepInputs, SweepProgress, sweep
+from ..evaluation.sweep_cost import sweep_seconds
+from ..evaluation.sweep_row import SweepRow, retrieves_every_chunk
+from ..evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
+from ..generation.answer import Answer
+from ..generation.answering import ask
+from ..generation.sampling import GREEDY, Sampling
+from ..models.embedding_head import OWN
+from ..models.encoder import Encoder
+from ..models.precision import chosen_precision
+from ..retrieval.embedding_model import Model
+from ..retrieval.retrievers import (
+    RETRIEVERS,
+    SearchInputs,
+    SearchTexts,
+    reason_unavailable,
+    retriever_scores,
+)
+from ..retrieval.vector_cache import VectorCache
+from ..retrieval.vector_files import read_index
+from ..settings import SWEPT, default
+from ..weights.catalog import DEFAULT_ENCODER
+from ..wording import counted, readable_time
+from .loading import (
     check_reranker,
     index_documents,
     load_embedding_model,
@@ -24,8 +65,8 @@ from engine.cli.loading import (
     read_documents,
     say_if_slower,
 )
-from engine.cli.main import answer_settings, app
-from engine.cli.options import (
+from .main import answer_settings, app
+from .options import (
     AnsweringOptions,
     CorpusOptions,
     DocumentOption,
@@ -38,49 +79,8 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
-from engine.cli.printing import StatusLine, print_json, print_table, progress, say
-from engine.cli.sources import sources, with_matched_names
-from engine.documents.document import Document
-from engine.documents.loaders import kinds
-from engine.errors import InputError
-from engine.evaluation.answers import (
-    ANSWER_METRICS,
-    BUNDLED_ANSWERS,
-    AnswerRow,
-    answer_metrics,
-    check_answers,
-    load_answer_questions,
-    measure_answers,
-)
-from engine.evaluation.beir import BeirSet, load_beir
-from engine.evaluation.bootstrap import mean_interval
-from engine.evaluation.given_chunks import given_configurations, measure_given
-from engine.evaluation.grid import Grid, fitting, grid
-from engine.evaluation.metrics import METRICS, Retrieved, at_depth
-from engine.evaluation.questions import Question
-from engine.evaluation.sweep import SweepInputs, SweepProgress, sweep
-from engine.evaluation.sweep_cost import sweep_seconds
-from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk
-from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
-from engine.generation.answer import Answer
-from engine.generation.answering import ask
-from engine.generation.sampling import GREEDY, Sampling
-from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
-from engine.models.precision import chosen_precision
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.retrievers import (
-    RETRIEVERS,
-    SearchInputs,
-    SearchTexts,
-    reason_unavailable,
-    retriever_scores,
-)
-from engine.retrieval.vector_cache import VectorCache
-from engine.retrieval.vector_files import read_index
-from engine.settings import SWEPT, default
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.wording import counted, readable_time
+from .printing import StatusLine, print_json, print_table, progress, say
+from .sources import sources, with_matched_names
 
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")

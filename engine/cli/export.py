@@ -5,9 +5,15 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.loading import load_encoder
-from engine.cli.main import app
-from engine.cli.options import (
+from ..export.libraries import LIBRARIES, check_library
+from ..export.reader_folder import export_reader
+from ..export.script import export
+from ..models.precision import chosen_precision
+from ..models.reader import Reader
+from ..settings import SWEPT, Configuration, default
+from .loading import load_encoder
+from .main import app
+from .options import (
     EmbeddingOptions,
     JsonOption,
     RetrievalOptions,
@@ -15,13 +21,7 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
-from engine.cli.printing import print_json, say
-from engine.export.libraries import LIBRARIES, check_library
-from engine.export.reader_folder import export_reader
-from engine.export.script import export
-from engine.models.precision import chosen_precision
-from engine.models.reader import Reader
-from engine.settings import SWEPT, Configuration, default
+from .printing import print_json, say
 
 
 @app.command(name="export")

@@ -8,23 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.loading import load_search_model, reading_json, warn_of
-from engine.cli.main import SHOWN, app
-from engine.cli.options import EmbeddingOptions, JsonOption, grouped
-from engine.cli.printing import place, print_json, progress, say
-from engine.documents.document import Chunk
-from engine.documents.truncation import limit_warning
-from engine.errors import InputError
-from engine.models.precision import chosen_precision
-from engine.retrieval.index_choice import Measured
-from engine.retrieval.index_kinds import INDEX_KINDS
-from engine.retrieval.stored.index_folder import IndexSettings
-from engine.retrieval.stored.index_update import update_index
-from engine.retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
-from engine.retrieval.stored.ray_shards import LOCAL, Cluster
-from engine.retrieval.vector_cache import VectorCache
-from engine.settings import default
-from engine.wording import beginning, counted
+from ..documents.document import Chunk
+from ..documents.truncation import limit_warning
+from ..errors import InputError
+from ..models.precision import chosen_precision
+from ..retrieval.index_choice import Measured
+from ..retrieval.index_kinds import INDEX_KINDS
+from ..retrieval.stored.index_folder import IndexSettings
+from ..retrieval.stored.index_update import update_index
+from ..retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
+from ..retrieval.stored.ray_shards import LOCAL, Cluster
+from ..retrieval.vector_cache import VectorCache
+from ..settings import default
+from ..wording import beginning, counted
+from .loading import load_search_model, reading_json, warn_of
+from .main import SHOWN, app
+from .options import EmbeddingOptions, JsonOption, grouped
+from .printing import place, print_json, progress, say
 
 SHOWN_LOST = 5
 

@@ -8,39 +8,39 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.options import AnsweringOptions, EmbeddingOptions, SearchedOptions
-from engine.cli.printing import download_progress, progress, say
-from engine.documents.document import Document, Failure, Loaded
-from engine.documents.loaders import all_documents, left_out, read_corpus, unique
-from engine.documents.truncation import limit_warning
-from engine.errors import InputError, ModelFileError, ModelUnavailableError
-from engine.evaluation.embedding_server import SERVER_KEY, is_server, server_at
-from engine.evaluation.library_model import LibraryModel, load_model
-from engine.generation.decoder import Decoder
-from engine.generation.listed_decoders import weight_bytes
-from engine.generation.settings import AnswerSettings
-from engine.generation.writer import Writer
-from engine.layers.tracing import Array
-from engine.models.decoders import forward_module
-from engine.models.embedding_head import similarity_note
-from engine.models.encoder import Encoder
-from engine.models.fingerprint import arrays_in
-from engine.models.kv_cache import KV_BITS
-from engine.models.precision import AUTO, chosen_precision, is_slower
-from engine.models.reader import Reader, shipped_reader
-from engine.models.reranker import Reranker
-from engine.retrieval.embedding_model import Model, cut_documents
-from engine.retrieval.index import Index, build_index
-from engine.retrieval.language_fit import language_note
-from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
-from engine.retrieval.retrievers import RETRIEVERS, check_retriever
-from engine.retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
-from engine.retrieval.vector_cache import VectorCache
-from engine.retrieval.vector_files import read_index
-from engine.settings import SETTINGS
-from engine.weights.catalog import KNOWN_MODELS
-from engine.weights.fetch import is_cached
-from engine.wording import counted, readable_bytes, readable_number, some_of
+from ..documents.document import Document, Failure, Loaded
+from ..documents.loaders import all_documents, left_out, read_corpus, unique
+from ..documents.truncation import limit_warning
+from ..errors import InputError, ModelFileError, ModelUnavailableError
+from ..evaluation.embedding_server import SERVER_KEY, is_server, server_at
+from ..evaluation.library_model import LibraryModel, load_model
+from ..generation.decoder import Decoder
+from ..generation.listed_decoders import weight_bytes
+from ..generation.settings import AnswerSettings
+from ..generation.writer import Writer
+from ..layers.tracing import Array
+from ..models.decoders import forward_module
+from ..models.embedding_head import similarity_note
+from ..models.encoder import Encoder
+from ..models.fingerprint import arrays_in
+from ..models.kv_cache import KV_BITS
+from ..models.precision import AUTO, chosen_precision, is_slower
+from ..models.reader import Reader, shipped_reader
+from ..models.reranker import Reranker
+from ..retrieval.embedding_model import Model, cut_documents
+from ..retrieval.index import Index, build_index
+from ..retrieval.language_fit import language_note
+from ..retrieval.relevance import NullScores, null_scores_by, null_scores_of
+from ..retrieval.retrievers import RETRIEVERS, check_retriever
+from ..retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
+from ..retrieval.vector_cache import VectorCache
+from ..retrieval.vector_files import read_index
+from ..settings import SETTINGS
+from ..weights.catalog import KNOWN_MODELS
+from ..weights.fetch import is_cached
+from ..wording import counted, readable_bytes, readable_number, some_of
+from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions
+from .printing import download_progress, progress, say
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")

@@ -7,8 +7,22 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from engine.cli.command_group import CommandGroup
-from engine.cli.loading import (
+from ..errors import GlassboxError
+from ..generation.answer import NOTHING_FOUND, Answer
+from ..generation.answer_json import answer_json, found_json
+from ..generation.answering import add_text, find_answer
+from ..generation.conversation import Turn, follow_up
+from ..generation.passage_search import retrieve
+from ..generation.sampling import GREEDY, Sampling, unused_settings
+from ..generation.settings import AnswerSettings, SearchSettings
+from ..retrieval.relevance import closer_than
+from ..retrieval.vector_files import save_npz
+from ..settings import Configuration
+from ..verify import DEFAULT_TEXTS, verify_encoder
+from ..weights.catalog import DEFAULT_ENCODER
+from ..wording import beginning
+from .command_group import CommandGroup
+from .loading import (
     check_reranker,
     index_documents,
     load_encoder,
@@ -20,7 +34,7 @@ from engine.cli.loading import (
     read_documents,
     say_languages,
 )
-from engine.cli.options import (
+from .options import (
     AnsweringOptions,
     EmbeddingOptions,
     EncoderOption,
@@ -31,21 +45,7 @@ from engine.cli.options import (
     grouped,
     write_errors,
 )
-from engine.cli.printing import place, print_json, print_table, say
-from engine.errors import GlassboxError
-from engine.generation.answer import NOTHING_FOUND, Answer
-from engine.generation.answer_json import answer_json, found_json
-from engine.generation.answering import add_text, find_answer
-from engine.generation.conversation import Turn, follow_up
-from engine.generation.passage_search import retrieve
-from engine.generation.sampling import GREEDY, Sampling, unused_settings
-from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.retrieval.relevance import closer_than
-from engine.retrieval.vector_files import save_npz
-from engine.settings import Configuration
-from engine.verify import DEFAULT_TEXTS, verify_encoder
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.wording import beginning
+from .printing import place, print_json, print_table, say
 
 SHOWN = 100  # characters of a passage
 # Options of answers that only a text of the decoder depends on, beside those of sampling.

@@ -10,16 +10,16 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from engine.documents.loaders import BUNDLED_CORPUS, kinds
-from engine.documents.splitters import Splitting
-from engine.errors import InputError
-from engine.generation.settings import DEFAULT_ANSWER
-from engine.models.embedding_head import OWN
-from engine.models.kv_cache import KV_BITS
-from engine.models.precision import AUTO
-from engine.retrieval.filters import DocumentFilter
-from engine.settings import OWN_LABEL, SETTINGS, Configuration, default
-from engine.weights.catalog import DEFAULT_DECODER
+from ..documents.loaders import BUNDLED_CORPUS, kinds
+from ..documents.splitters import Splitting
+from ..errors import InputError
+from ..generation.settings import DEFAULT_ANSWER
+from ..models.embedding_head import OWN
+from ..models.kv_cache import KV_BITS
+from ..models.precision import AUTO
+from ..retrieval.filters import DocumentFilter
+from ..settings import OWN_LABEL, SETTINGS, Configuration, default
+from ..weights.catalog import DEFAULT_DECODER
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 EncoderOption = Annotated[

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from engine.documents.document import Chunk
-from engine.generation.prompt import Source
-from engine.retrieval.evidence import Quote
-from engine.weights.fetch import Progress
-from engine.weights.transfer import Transfer
-from engine.wording import with_short_names
+from ..documents.document import Chunk
+from ..generation.prompt import Source
+from ..retrieval.evidence import Quote
+from ..weights.fetch import Progress
+from ..weights.transfer import Transfer
+from ..wording import with_short_names
 
 REDRAW_S = 0.2  # between two states of a line in a terminal
 LINE_S = 5.0  # between two lines elsewhere, such as in a log file

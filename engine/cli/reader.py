@@ -12,16 +12,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.cli.loading import load_encoder
-from engine.cli.main import app
-from engine.cli.options import EncoderOption, JsonOption, check_folder_of, whole_number
-from engine.cli.printing import StatusLine, print_json, say
-from engine.errors import InputError
-from engine.models.encoder import Encoder
-from engine.models.reader import Reader
-from engine.training.reading.articles import read_squad
-from engine.training.reading.examples import ReadingSet, kind_counts, reading_set, sample
-from engine.training.reading.loop import (
+from ..errors import InputError
+from ..models.encoder import Encoder
+from ..models.reader import Reader
+from ..training.reading.articles import read_squad
+from ..training.reading.examples import ReadingSet, kind_counts, reading_set, sample
+from ..training.reading.loop import (
     ReadingQuality,
     ReadingReport,
     ReadingSettings,
@@ -29,8 +25,12 @@ from engine.training.reading.loop import (
     quality,
     train,
 )
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.wording import counted, readable_time
+from ..weights.catalog import DEFAULT_ENCODER
+from ..wording import counted, readable_time
+from .loading import load_encoder
+from .main import app
+from .options import EncoderOption, JsonOption, check_folder_of, whole_number
+from .printing import StatusLine, print_json, say
 
 CHECKPOINT, READER = "checkpoint.safetensors", "reader.safetensors"
 HELD_OUT = 45  # every such article is held out

@@ -7,9 +7,18 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.loading import load_reader, load_search_model, load_searched, load_writer, null_scores_in
-from engine.cli.main import answer_settings, app
-from engine.cli.options import (
+from ..documents.loaders import BUNDLED_CORPUS
+from ..errors import InputError
+from ..generation.sampling import GREEDY, Sampling
+from ..kernels.primitives import prepare_compiled
+from ..models.encoder import Encoder
+from ..retrieval.embedding_model import Model
+from ..serving.served import Limits, Searched, Served
+from ..settings import default
+from ..wording import counted
+from .loading import load_reader, load_search_model, load_searched, load_writer, null_scores_in
+from .main import answer_settings, app
+from .options import (
     AnsweringOptions,
     EmbeddingOptions,
     RerankerOption,
@@ -17,16 +26,7 @@ from engine.cli.options import (
     SearchedOptions,
     grouped,
 )
-from engine.cli.printing import say
-from engine.documents.loaders import BUNDLED_CORPUS
-from engine.errors import InputError
-from engine.generation.sampling import GREEDY, Sampling
-from engine.kernels.primitives import prepare_compiled
-from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model
-from engine.serving.served import Limits, Searched, Served
-from engine.settings import default
-from engine.wording import counted
+from .printing import say
 
 API_KEY = "GLASSBOX_API_KEY"
 ANY_ADDRESS = ("0.0.0.0", "::")
@@ -114,8 +114,8 @@ def serve_command(
     /health and /metrics are for its operator. SIGTERM ends it once the requests at work are answered.
     """
     try:
-        from engine.serving.app import LOCAL_HOSTS
-        from engine.serving.server import address_of, listening, run
+        from ..serving.app import LOCAL_HOSTS
+        from ..serving.server import address_of, listening, run
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.cli.loading import LISTED, readable
-from engine.cli.printing import say
-from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, unique
-from engine.errors import InputError
-from engine.evaluation.beir import as_collection, load_beir
-from engine.evaluation.checks import check_questions, measurable
-from engine.evaluation.document_names import (
+from ..documents.document import Document
+from ..documents.loaders import BUNDLED_CORPUS, unique
+from ..errors import InputError
+from ..evaluation.beir import as_collection, load_beir
+from ..evaluation.checks import check_questions, measurable
+from ..evaluation.document_names import (
     Asked,
     at_rows,
     did_you_mean,
@@ -18,9 +16,11 @@ from engine.evaluation.document_names import (
     renamed,
     unknown_names,
 )
-from engine.evaluation.passage_search import located
-from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
-from engine.wording import some_of
+from ..evaluation.passage_search import located
+from ..evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
+from ..wording import some_of
+from .loading import LISTED, readable
+from .printing import say
 
 
 def sources(

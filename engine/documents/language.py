@@ -15,7 +15,7 @@ from pathlib import Path
 
 import regex
 
-from engine.documents.document import Document
+from .document import Document
 
 TABLE = Path(__file__).parents[2] / "data" / "languages.csv"
 SAMPLE = 2_000  # characters from the middle of a text, which tell its language

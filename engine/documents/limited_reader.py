@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from engine.documents.document import Failure, Loaded
-from engine.limited_process import Limits, Program, ask
+from ..limited_process import Limits, Program, ask
+from .document import Failure, Loaded
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
 LOADED = TypeAdapter(Loaded)

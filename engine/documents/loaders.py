@@ -4,27 +4,27 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from engine.documents.document import Document, Failure, Loaded
-from engine.documents.formats.archive import is_hidden, read_members
-from engine.documents.formats.books import read_epub
-from engine.documents.formats.excel import read_xlsx
-from engine.documents.formats.json_lines import read_json, read_jsonl
-from engine.documents.formats.mail import read_mail
-from engine.documents.formats.markdown import read_markdown
-from engine.documents.formats.notebook import read_notebook
-from engine.documents.formats.opendocument import read_opendocument
-from engine.documents.formats.pdf import read_pdf
-from engine.documents.formats.plain import check_characters, marked_encoding, read_plain
-from engine.documents.formats.rich_text import read_rtf
-from engine.documents.formats.slides import read_pptx
-from engine.documents.formats.subtitles import read_subtitles
-from engine.documents.formats.table import read_csv
-from engine.documents.formats.webpage import read_html
-from engine.documents.formats.word import read_docx
-from engine.documents.limited_reader import parse_limited
-from engine.errors import DocumentError
-from engine.limited_process import Limits
-from engine.wording import counted
+from ..errors import DocumentError
+from ..limited_process import Limits
+from ..wording import counted
+from .document import Document, Failure, Loaded
+from .formats.archive import is_hidden, read_members
+from .formats.books import read_epub
+from .formats.excel import read_xlsx
+from .formats.json_lines import read_json, read_jsonl
+from .formats.mail import read_mail
+from .formats.markdown import read_markdown
+from .formats.notebook import read_notebook
+from .formats.opendocument import read_opendocument
+from .formats.pdf import read_pdf
+from .formats.plain import check_characters, marked_encoding, read_plain
+from .formats.rich_text import read_rtf
+from .formats.slides import read_pptx
+from .formats.subtitles import read_subtitles
+from .formats.table import read_csv
+from .formats.webpage import read_html
+from .formats.word import read_docx
+from .limited_reader import parse_limited
 
 CODE = (
     ".py", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs",

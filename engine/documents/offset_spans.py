@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.documents.word_tokens import BLANKS
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.tokenizers.unicode import CHINESE, NONSPACING_MARK, PUNCTUATION, character_class
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..tokenizers.unicode import CHINESE, NONSPACING_MARK, PUNCTUATION, character_class
+from .word_tokens import BLANKS
 
 # As in `word_tokens`: punctuation marks and Chinese characters are words of their own, with their marks.
 SINGLE = character_class(PUNCTUATION, CHINESE)

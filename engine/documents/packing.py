@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.documents.token_spans import TokenSpans
-from engine.documents.word_tokens import Ints
-from engine.tokenizers.text_tokenizer import TextTokenizer
+from ..tokenizers.text_tokenizer import TextTokenizer
+from .token_spans import TokenSpans
+from .word_tokens import Ints
 
 # From a text to the starts of its units, except the first.
 FindStarts = Callable[[str], list[int]]

@@ -8,8 +8,8 @@ import docx  # noqa: F401
 import lxml.html  # noqa: F401
 import pypdfium2  # noqa: F401
 
-from engine.documents.limited_reader import LOADED
-from engine.documents.loaders import parse_file
+from .limited_reader import LOADED
+from .loaders import parse_file
 
 
 def answer(request: bytes) -> bytes:

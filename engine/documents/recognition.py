@@ -4,7 +4,7 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.limited_process import Limits, Program, ask
+from ..limited_process import Limits, Program, ask
 
 # It keeps the model from one page to the next.
 RECOGNISER = Program(Path(__file__).with_name("recognising_program.py"), idle_s=20, forks=False)

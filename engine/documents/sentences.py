@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from engine.documents.abbreviations import is_of_word
+from .abbreviations import is_of_word
 
 # Atomic groups, as Python before 3.11.4 repeats groups with "*+" and "++" wrongly.
 NOTES = r"(?>(?:\[\^?\w{1,3}\])*)"  # numbers of notes: "[3]", "[^1]"

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from engine.documents.document import Chunk, Document
-from engine.documents.packing import FindStarts, Words, cut, slide, with_room, words_of
-from engine.documents.token_spans import TokenSpans, token_spans
-from engine.documents.units import (
+from ..errors import InputError
+from ..tokenizers.text_tokenizer import TextTokenizer
+from .document import Chunk, Document
+from .packing import FindStarts, Words, cut, slide, with_room, words_of
+from .token_spans import TokenSpans, token_spans
+from .units import (
     Embed,
     line_starts,
     paragraph_starts,
@@ -16,8 +18,6 @@ from engine.documents.units import (
     sentence_starts,
     topic_starts,
 )
-from engine.errors import InputError
-from engine.tokenizers.text_tokenizer import TextTokenizer
 
 # One character can be several tokens (a Hangul syllable is three) and must fit with [CLS] and [SEP].
 MIN_CHUNK_TOKENS = 8

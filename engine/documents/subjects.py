@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.documents.document import Document
+from .document import Document
 
 WIKI_HEADING = re.compile(r"^[ \t]*=+ ([^=\n]+?) =+[ \t]*$", re.MULTILINE)
 NUMBER = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[IVX]+[.)])\s+")

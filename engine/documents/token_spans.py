@@ -14,12 +14,12 @@ from itertools import count
 
 import numpy as np
 
-from engine.documents.offset_spans import counted_words
-from engine.documents.word_tokens import BLANKS, Ints, RunWords, word_cache, words_of_runs
-from engine.tokenizers.encoding import check_text
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.tokenizers.unicode import CHINESE, PUNCTUATION, character_class
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from ..tokenizers.encoding import check_text
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..tokenizers.unicode import CHINESE, PUNCTUATION, character_class
+from ..tokenizers.wordpiece import WordPieceTokenizer
+from .offset_spans import counted_words
+from .word_tokens import BLANKS, Ints, RunWords, word_cache, words_of_runs
 
 BLOCK_CHARACTERS = 1 << 20  # processed at a time, which bounds the memory
 LONGEST_BLOCK = 1 << 21  # where the text has no blank

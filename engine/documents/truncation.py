@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.documents.document import Chunk
-from engine.errors import InputError
-from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.wording import counted
+from ..errors import InputError
+from ..tokenizers.encoding import Encoding
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..wording import counted
+from .document import Chunk
 
 # Texts tokenized at once, which bounds the memory.
 BATCH_TEXTS = 256

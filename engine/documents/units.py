@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.documents.document import Document
-from engine.documents.sentences import sentence_spans
-from engine.errors import InputError
+from ..errors import InputError
+from .document import Document
+from .sentences import sentence_spans
 
 # From texts to unit vectors (n_texts, d_model).
 Embed = Callable[[Sequence[str]], NDArray[Any]]

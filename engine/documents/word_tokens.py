@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.tokenizers.unicode import CHINESE, NONSPACING_MARK, PUNCTUATION, character_class
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from ..tokenizers.unicode import CHINESE, NONSPACING_MARK, PUNCTUATION, character_class
+from ..tokenizers.wordpiece import WordPieceTokenizer
 
 Ints = NDArray[np.int32]
 

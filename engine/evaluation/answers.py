@@ -14,16 +14,16 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.loaders import BUNDLED_CORPUS
-from engine.errors import InputError
-from engine.evaluation.bootstrap import Interval, mean_interval
-from engine.evaluation.document_names import did_you_mean
-from engine.evaluation.questions import csv_rows, file_content, names_for, stem, utf8_text
-from engine.generation.answer import Answer
-from engine.generation.confidence import AnswerStatus
-from engine.retrieval.index import Hit
-from engine.weights.fetch import Progress
+from ..documents.document import Chunk, Document
+from ..documents.loaders import BUNDLED_CORPUS
+from ..errors import InputError
+from ..generation.answer import Answer
+from ..generation.confidence import AnswerStatus
+from ..retrieval.index import Hit
+from ..weights.fetch import Progress
+from .bootstrap import Interval, mean_interval
+from .document_names import did_you_mean
+from .questions import csv_rows, file_content, names_for, stem, utf8_text
 
 BUNDLED_ANSWERS = BUNDLED_CORPUS.parent / "answers.csv"
 COLUMNS = ("question", "answer")

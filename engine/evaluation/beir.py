@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Document, Failure, Section
-from engine.documents.formats.archive import read_members
-from engine.documents.loaders import MAX_BYTES
-from engine.errors import DocumentError, InputError
-from engine.evaluation.questions import Question, Reference, jsonl_rows, stem, utf8_text
-from engine.layers.tracing import Array
+from ..documents.document import Document, Failure, Section
+from ..documents.formats.archive import read_members
+from ..documents.loaders import MAX_BYTES
+from ..errors import DocumentError, InputError
+from ..layers.tracing import Array
+from .questions import Question, Reference, jsonl_rows, stem, utf8_text
 
 MAX_TEXT = MAX_BYTES  # characters of a collection
 COMMAND = "measure it with python -m engine evaluate FOLDER"

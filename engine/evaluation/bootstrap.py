@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.tracing import Array
 
 # From how often each item is drawn, (n_resamples, n_items), to statistics, (n_resamples, n_statistics).
 Statistics = Callable[[Array], Array]

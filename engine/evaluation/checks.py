@@ -8,11 +8,11 @@ approximately, that place is suggested.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.documents.document import Document
-from engine.evaluation.document_names import did_you_mean
-from engine.evaluation.passage_search import SearchableText, is_unlocated
-from engine.evaluation.questions import Question, Reference, stem
-from engine.wording import beginning, some_of
+from ..documents.document import Document
+from ..wording import beginning, some_of
+from .document_names import did_you_mean
+from .passage_search import SearchableText, is_unlocated
+from .questions import Question, Reference, stem
 
 QUOTED_CHARACTERS = 60
 MAX_NAMES_SHOWN = 20

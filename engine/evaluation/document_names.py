@@ -10,8 +10,8 @@ from difflib import SequenceMatcher, get_close_matches
 from pathlib import PurePath
 from typing import Protocol, Self, TypeVar
 
-from engine.documents.document import Document
-from engine.evaluation.questions import names_for, stem
+from ..documents.document import Document
+from .questions import names_for, stem
 
 
 class AboutDocument(Protocol):

@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from engine.errors import InputError, ModelUnavailableError
-from engine.generation.server import ADVICE, EMBEDDINGS_S, Server, Start, translated_errors
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_model import BlackBoxModel
-from engine.retrieval.embedding_spec import NO_LIMIT
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from ..errors import InputError, ModelUnavailableError
+from ..generation.server import ADVICE, EMBEDDINGS_S, Server, Start, translated_errors
+from ..layers.norm import l2_normalize
+from ..layers.tracing import Array
+from ..models.prompts import Prompts, Role
+from ..retrieval.embedding_model import BlackBoxModel
+from ..retrieval.embedding_spec import NO_LIMIT
+from ..tokenizers.wordpiece import WordPieceTokenizer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

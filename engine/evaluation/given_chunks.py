@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from engine.documents.document import Document
-from engine.errors import InputError
-from engine.evaluation.questions import Question, relevance
-from engine.evaluation.sweep import LabelledChunks, Progress, measure_configurations
-from engine.evaluation.sweep_row import SweepRow, resamples
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.index import Index
-from engine.retrieval.retrievers import reason_unavailable
-from engine.retrieval.vector_cache import VectorCache
-from engine.settings import Configuration
+from ..documents.document import Document
+from ..errors import InputError
+from ..retrieval.embedding_model import Model
+from ..retrieval.index import Index
+from ..retrieval.retrievers import reason_unavailable
+from ..retrieval.vector_cache import VectorCache
+from ..settings import Configuration
+from .questions import Question, relevance
+from .sweep import LabelledChunks, Progress, measure_configurations
+from .sweep_row import SweepRow, resamples
 
 GIVEN = "given"  # in place of a splitter
 ROOM = 2  # times the vectors' bytes: the cache holds those of questions, too, and evicts nothing

@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from engine.documents.splitters import SPLITTERS, check_splitting
-from engine.errors import InputError
-from engine.models.embedding_head import OWN
-from engine.retrieval.embedding_model import Model, embedding_spec
-from engine.retrieval.retrievers import reason_unavailable
-from engine.settings import SETTINGS, SWEPT, Configuration
+from ..documents.splitters import SPLITTERS, check_splitting
+from ..errors import InputError
+from ..models.embedding_head import OWN
+from ..retrieval.embedding_model import Model, embedding_spec
+from ..retrieval.retrievers import reason_unavailable
+from ..settings import SETTINGS, SWEPT, Configuration
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
 

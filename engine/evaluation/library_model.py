@@ -12,17 +12,17 @@ from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
-from engine.errors import InputError, ModelFileError, ModelUnavailableError
-from engine.evaluation.embedding_server import EmbeddingServer, is_server
-from engine.layers.tracing import Array
-from engine.library_process import LibraryProcess, require_library
-from engine.models.encoder import Encoder
-from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_model import BlackBoxModel, Model
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.tokenizers.wordpiece import WordPieceTokenizer
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.weights.fetch import Progress, model_path
+from ..errors import InputError, ModelFileError, ModelUnavailableError
+from ..layers.tracing import Array
+from ..library_process import LibraryProcess, require_library
+from ..models.encoder import Encoder
+from ..models.prompts import Prompts, Role
+from ..retrieval.embedding_model import BlackBoxModel, Model
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..tokenizers.wordpiece import WordPieceTokenizer
+from ..weights.catalog import DEFAULT_ENCODER
+from ..weights.fetch import Progress, model_path
+from .embedding_server import EmbeddingServer, is_server
 
 FEWEST_TOKENS = 3  # two of them special
 BLOCK_TEXTS = 256  # between reports of progress

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import ModelUnavailableError
-from engine.library_process import Arrays, Values, answer_with, first_line
+from ..errors import ModelUnavailableError
+from ..library_process import Arrays, Values, answer_with, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

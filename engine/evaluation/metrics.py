@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.evaluation.spans import SpanMetrics
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.tracing import Array
+from .spans import SpanMetrics
 
 
 def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.documents.document import Document
-from engine.evaluation.questions import UNLOCATED, Question, Reference, names_for, stem
-from engine.layers.tracing import Array
+from ..documents.document import Document
+from ..layers.tracing import Array
+from .questions import UNLOCATED, Question, Reference, names_for, stem
 
 # Quotation marks and dashes that are typed and printed differently, each for one character.
 ALIKE = str.maketrans("‘’‚‛′`“”„‟″«»‐‑‒–—―−", "''''''" + '"' * 7 + "-" * 7)

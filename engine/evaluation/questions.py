@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.formats.table import SEPARATOR_LINE
-from engine.documents.loaders import BUNDLED_CORPUS, suffixes
-from engine.errors import InputError
-from engine.layers.tracing import Array
+from ..documents.document import Chunk, Document
+from ..documents.formats.table import SEPARATOR_LINE
+from ..documents.loaders import BUNDLED_CORPUS, suffixes
+from ..errors import InputError
+from ..layers.tracing import Array
 
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
 DELIMITERS = ",;\t|"

@@ -18,12 +18,12 @@ from itertools import chain, islice, zip_longest
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.sentences import sentence_spans
-from engine.errors import InputError
-from engine.evaluation.metrics import hit_rate
-from engine.evaluation.questions import Question, Reference, chunk_places, stem
-from engine.layers.tracing import Array
+from ..documents.document import Chunk, Document
+from ..documents.sentences import sentence_spans
+from ..errors import InputError
+from ..layers.tracing import Array
+from .metrics import hit_rate
+from .questions import Question, Reference, chunk_places, stem
 
 DEPTHS = ("head", "middle", "tail")  # thirds of a document
 WORDINGS = ("verbatim", "paraphrase")

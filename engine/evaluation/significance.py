@@ -12,9 +12,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.evaluation.bootstrap import mean_interval, means, resampled
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.tracing import Array
+from .bootstrap import mean_interval, means, resampled
 
 N_TOSSES = 9999
 BLOCK = 2**20  # signs, or sums of several systems, in memory at a time

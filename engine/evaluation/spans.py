@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.errors import InputError
-from engine.evaluation.questions import Question
-from engine.layers.tracing import Array
+from ..documents.document import Chunk
+from ..errors import InputError
+from ..layers.tracing import Array
+from .questions import Question
 
 Range = tuple[int, int]
 

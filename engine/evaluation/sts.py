@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.documents.formats.plain import decode
-from engine.documents.formats.table import delimiter_of, numbered_rows
-from engine.documents.loaders import BUNDLED_CORPUS
-from engine.errors import InputError
-from engine.evaluation.bootstrap import Interval, Statistics, resampled
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.weights.fetch import Progress
+from ..documents.formats.plain import decode
+from ..documents.formats.table import delimiter_of, numbered_rows
+from ..documents.loaders import BUNDLED_CORPUS
+from ..errors import InputError
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from ..weights.fetch import Progress
+from .bootstrap import Interval, Statistics, resampled
 
 BUNDLED_PAIRS = BUNDLED_CORPUS.parent / "sts_pairs.csv"
 COLUMNS = ("sentence1", "sentence2", "score")

@@ -14,14 +14,22 @@ from typing import TypeVar
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.splitters import Splitting, split
-from engine.documents.token_spans import TokenSpans, token_spans
-from engine.errors import InputError
-from engine.evaluation.grid import reason_left_out
-from engine.evaluation.metrics import METRICS
-from engine.evaluation.questions import Question, relevance
-from engine.evaluation.sweep_row import (
+from ..documents.document import Chunk, Document
+from ..documents.splitters import Splitting, split
+from ..documents.token_spans import TokenSpans, token_spans
+from ..errors import InputError
+from ..layers.tracing import Array
+from ..models.embedding_head import OWN
+from ..models.prompts import Role
+from ..retrieval.embedding_model import Model
+from ..retrieval.index import bm25_of
+from ..retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
+from ..retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
+from ..settings import Configuration
+from .grid import reason_left_out
+from .metrics import METRICS
+from .questions import Question, relevance
+from .sweep_row import (
     BM25,
     FLOAT_BYTES,
     QuestionValues,
@@ -32,14 +40,6 @@ from engine.evaluation.sweep_row import (
     resamples,
     values_at,
 )
-from engine.layers.tracing import Array
-from engine.models.embedding_head import OWN
-from engine.models.prompts import Role
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.index import bm25_of
-from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
-from engine.retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
-from engine.settings import Configuration
 
 Key = TypeVar("Key", bound=Hashable)
 # Called with the number of configurations done, including parts of those in preparation, and the total.

@@ -6,11 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.splitters import SPLITTERS
-from engine.documents.token_spans import token_spans
-from engine.evaluation.questions import Question, relevance
-from engine.evaluation.sweep import (
+from ..documents.document import Chunk, Document
+from ..documents.splitters import SPLITTERS
+from ..documents.token_spans import token_spans
+from ..kernels.primitives import prepare_compiled
+from ..models.embedding_head import OWN
+from ..models.reader import Reader
+from ..models.reranker import Reranker
+from ..retrieval.embedding_model import Model
+from ..retrieval.retrievers import RETRIEVERS, pair_model
+from ..retrieval.vector_cache import VectorCache, cached_encode
+from ..settings import Configuration
+from .questions import Question, relevance
+from .sweep import (
     LabelledChunks,
     Progress,
     SweepInputs,
@@ -20,15 +28,7 @@ from engine.evaluation.sweep import (
     n_passes,
     split_documents,
 )
-from engine.evaluation.sweep_row import BM25, resamples
-from engine.kernels.primitives import prepare_compiled
-from engine.models.embedding_head import OWN
-from engine.models.reader import Reader
-from engine.models.reranker import Reranker
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.retrievers import RETRIEVERS, pair_model
-from engine.retrieval.vector_cache import VectorCache, cached_encode
-from engine.settings import Configuration
+from .sweep_row import BM25, resamples
 
 SAMPLE_CHARACTERS = 200_000  # of documents that are cut
 SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS = 2048, 2048, 64, 8  # that are timed

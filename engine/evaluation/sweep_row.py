@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.evaluation.bootstrap import N_RESAMPLES, draws, means, percentile_interval
-from engine.evaluation.metrics import METRICS, Retrieved, reciprocal_rank
-from engine.evaluation.questions import Question
-from engine.evaluation.spans import SpanMetrics, best_chunks, span_metrics
-from engine.layers.tracing import Array
-from engine.retrieval.bm25 import Postings
-from engine.settings import Configuration
+from ..documents.document import Chunk
+from ..layers.tracing import Array
+from ..retrieval.bm25 import Postings
+from ..settings import Configuration
+from .bootstrap import N_RESAMPLES, draws, means, percentile_interval
+from .metrics import METRICS, Retrieved, reciprocal_rank
+from .questions import Question
+from .spans import SpanMetrics, best_chunks, span_metrics
 
 BM25 = "bm25"
 FLOAT_BYTES = INT_BYTES = 4

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from engine.errors import UNREADABLE, InputError
-from engine.evaluation.metrics import METRICS
-from engine.evaluation.sweep import SweepInputs, by_name
-from engine.evaluation.sweep_row import QuestionValues, SweepRow
-from engine.retrieval.embedding_spec import prompted_digest
-from engine.settings import SWEPT
-from engine.wording import csv_cell
+from ..errors import UNREADABLE, InputError
+from ..retrieval.embedding_spec import prompted_digest
+from ..settings import SWEPT
+from ..wording import csv_cell
+from .metrics import METRICS
+from .sweep import SweepInputs, by_name
+from .sweep_row import QuestionValues, SweepRow
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3

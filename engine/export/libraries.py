@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from engine.errors import InputError
+from ..errors import InputError
 
 # Modules by their names in scripts, and names by the modules that scripts take them from, in the order of
 # isort. Each library adds its own.

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from engine.atomic_write import write_atomically
-from engine.errors import InputError
-from engine.export.script import rendered
-from engine.models import bert
-from engine.models.reader import HEAD, LONGEST_ANSWER, QUESTION_TOKENS, STRIDE_TOKENS, WINDOW_TOKENS, Reader
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.weights.fetch import model_path
-from engine.weights.tensors import read_json
+from ..atomic_write import write_atomically
+from ..errors import InputError
+from ..models import bert
+from ..models.reader import HEAD, LONGEST_ANSWER, QUESTION_TOKENS, STRIDE_TOKENS, WINDOW_TOKENS, Reader
+from ..weights.catalog import DEFAULT_ENCODER
+from ..weights.fetch import model_path
+from ..weights.tensors import read_json
+from .script import rendered
 
 SPECIAL_TOKENS = {"unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "mask": "[MASK]"}
 

@@ -10,30 +10,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from engine.documents import abbreviations, sentences
-from engine.documents.formats.markdown import closes, fence_of, heading_of
-from engine.documents.splitters import SPLITTERS, Barriers, check_splitting
-from engine.documents.units import (
+from ..documents import abbreviations, sentences
+from ..documents.formats.markdown import closes, fence_of, heading_of
+from ..documents.splitters import SPLITTERS, Barriers, check_splitting
+from ..documents.units import (
     LINE_END,
     PARAGRAPH_END,
     TOPIC_PERCENTILE,
     section_starts,
     topic_starts,
 )
-from engine.errors import InputError
-from engine.evaluation.grid import reason_left_out, resolved
-from engine.evaluation.library_model import LibraryModel
-from engine.export.libraries import LIBRARIES, check_library, import_lines, packages
-from engine.layers.pooling import POOLINGS, pooling_label
-from engine.models.embedding_head import OWN
-from engine.models.sentence_transformer_folder import POOLING_MODES
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.fusion import RRF_CONSTANT
-from engine.retrieval.mmr import MMR_DIVERSITY, mmr_order
-from engine.retrieval.rerank import RERANK_DEPTH
-from engine.retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
-from engine.settings import Configuration
-from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
+from ..errors import InputError
+from ..evaluation.grid import reason_left_out, resolved
+from ..evaluation.library_model import LibraryModel
+from ..layers.pooling import POOLINGS, pooling_label
+from ..models.embedding_head import OWN
+from ..models.sentence_transformer_folder import POOLING_MODES
+from ..retrieval.embedding_model import Model
+from ..retrieval.fusion import RRF_CONSTANT
+from ..retrieval.mmr import MMR_DIVERSITY, mmr_order
+from ..retrieval.rerank import RERANK_DEPTH
+from ..retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
+from ..settings import Configuration
+from ..weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
+from .libraries import LIBRARIES, check_library, import_lines, packages
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.documents.language import is_english
-from engine.generation.checks import CheckedSentence
-from engine.generation.confidence import AnswerStatus
-from engine.generation.generated_token import FinishReason
-from engine.generation.prompt import Prompt, Source
-from engine.generation.reading import CLOSE, AnswerSpan, answers_in_words, next_reading
-from engine.retrieval.evidence import Quote
-from engine.retrieval.index import Hit
-from engine.retrieval.relevance import NullScores
+from ..documents.language import is_english
+from ..retrieval.evidence import Quote
+from ..retrieval.index import Hit
+from ..retrieval.relevance import NullScores
+from .checks import CheckedSentence
+from .confidence import AnswerStatus
+from .generated_token import FinishReason
+from .prompt import Prompt, Source
+from .reading import CLOSE, AnswerSpan, answers_in_words, next_reading
 
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
-from engine.documents.document import Chunk
-from engine.generation.answer import Answer, Retrieval, Timings
-from engine.generation.prompt import Source
-from engine.generation.reading import AnswerSpan
-from engine.retrieval.evidence import Quote
+from ..documents.document import Chunk
+from ..retrieval.evidence import Quote
+from .answer import Answer, Retrieval, Timings
+from .prompt import Source
+from .reading import AnswerSpan
 
 
 def found_json(question: str, found: Retrieval) -> dict[str, Any]:

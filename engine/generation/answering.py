@@ -7,9 +7,14 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.errors import InputError
-from engine.generation.answer import (
+from ..documents.document import Chunk
+from ..errors import InputError
+from ..models.reader import Reader
+from ..retrieval.embedding_model import Model
+from ..retrieval.evidence import Quote, find_evidence
+from ..retrieval.index import Hit, Index
+from ..retrieval.relevance import NullScores
+from .answer import (
     N_QUOTES,
     N_READ,
     Answer,
@@ -19,8 +24,8 @@ from engine.generation.answer import (
     Written,
     best_sentences,
 )
-from engine.generation.checks import CheckedSentence, check_sentences
-from engine.generation.confidence import (
+from .checks import CheckedSentence, check_sentences
+from .confidence import (
     QUOTE_WEIGHTS,
     READING_WEIGHTS,
     confidence_of,
@@ -28,22 +33,17 @@ from engine.generation.confidence import (
     reading_figures,
     status_of,
 )
-from engine.generation.conversation import Turn
-from engine.generation.decoder import Decoder
-from engine.generation.passage_search import retrieve
-from engine.generation.passages import ids_without, without_thinking
-from engine.generation.prompt import Prompt, assemble_prompt
-from engine.generation.reading import read_passages
-from engine.generation.sentences import sentences_of
-from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
-from engine.generation.streamed_text import StreamedText, ignore, read_stream
-from engine.generation.thinking import opens_thought
-from engine.generation.writer import Writer
-from engine.models.reader import Reader
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.evidence import Quote, find_evidence
-from engine.retrieval.index import Hit, Index
-from engine.retrieval.relevance import NullScores
+from .conversation import Turn
+from .decoder import Decoder
+from .passage_search import retrieve
+from .passages import ids_without, without_thinking
+from .prompt import Prompt, assemble_prompt
+from .reading import read_passages
+from .sentences import sentences_of
+from .settings import DEFAULT_ANSWER, AnswerSettings
+from .streamed_text import StreamedText, ignore, read_stream
+from .thinking import opens_thought
+from .writer import Writer
 
 
 def ask(

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.decoder import Decoder
-from engine.generation.passages import ids_without, passage_of_tokens
-from engine.generation.prefix_cache import PrefixCache
-from engine.generation.prompt import Prompt
-from engine.generation.sentences import Sentence
-from engine.layers.tracing import Array
-from engine.models.decoders import decoder_forward
+from ..errors import InputError
+from ..layers.tracing import Array
+from ..models.decoders import decoder_forward
+from .decoder import Decoder
+from .passages import ids_without, passage_of_tokens
+from .prefix_cache import PrefixCache
+from .prompt import Prompt
+from .sentences import Sentence
 
 # Other groups of keys that an answer's tokens attend to, in the columns after the passages.
 OTHER_COLUMNS = ("first token", "rest of the prompt", "answer so far")

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import ModelUnavailableError
+from ..errors import ModelUnavailableError
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response, Timeout

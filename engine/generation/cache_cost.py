@@ -7,11 +7,11 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.decoder import LOGIT_TOKENS, Decoder
-from engine.generation.sampling import divergence
-from engine.models.decoders import fit_length
-from engine.models.kv_cache import KV_BITS, KVCache
+from ..errors import InputError
+from ..models.decoders import fit_length
+from ..models.kv_cache import KV_BITS, KVCache
+from .decoder import LOGIT_TOKENS, Decoder
+from .sampling import divergence
 
 REPEATS = 3  # of a token with the cache, which is fast: the median is taken
 PRECISION_REPEATS = 15  # of a token with either precision, which differ less

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InputError, ModelFileError
-from engine.limited_process import Limits, Program, ask
+from ..errors import InputError, ModelFileError
+from ..limited_process import Limits, Program, ask
 
 Message = Mapping[str, str]
 

@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import regex
 
-from engine.documents.language import ENGLISH, language_of
-from engine.documents.sentences import sentence_spans
-from engine.generation.attribution import DROP_WITHOUT_ANY
-from engine.generation.numbers import given_values, has_decimal_comma, written
-from engine.retrieval.words import stem_of
-from engine.tokenizers.text_tokenizer import TextTokenizer
+from ..documents.language import ENGLISH, language_of
+from ..documents.sentences import sentence_spans
+from ..retrieval.words import stem_of
+from ..tokenizers.text_tokenizer import TextTokenizer
+from .attribution import DROP_WITHOUT_ANY
+from .numbers import given_values, has_decimal_comma, written
 
 # "U.S." is one word, as "US" is.
 WORD = regex.compile(r"\d+(?:[.,:]\d+)*|\p{Lu}(?:\.\p{Lu})+\b\.?|[^\W\d_]+(?:['’][^\W\d_]+)*")

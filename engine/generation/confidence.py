@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from math import exp
 from typing import Literal
 
-from engine.documents.language import language_of
-from engine.generation.reading import AnswerSpan, next_reading
-from engine.retrieval.evidence import Quote
-from engine.retrieval.words import words
+from ..documents.language import language_of
+from ..retrieval.evidence import Quote
+from ..retrieval.words import words
+from .reading import AnswerSpan, next_reading
 
 AnswerStatus = Literal["answered", "unsure", "refused"]
 

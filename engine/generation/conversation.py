@@ -15,11 +15,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.documents.language import language_of, stop_words
-from engine.documents.subjects import NAME
-from engine.retrieval.embedding_model import Model, encode_by
-from engine.retrieval.index import Index
-from engine.retrieval.relevance import NullScores
+from ..documents.language import language_of, stop_words
+from ..documents.subjects import NAME
+from ..retrieval.embedding_model import Model, encode_by
+from ..retrieval.index import Index
+from ..retrieval.relevance import NullScores
 
 WORD = re.compile(r"[^\W_]+(?:[-'’.,/&][^\W_]+)*")
 # The least rise of the best cosine by the topic, in units of the scale of unrelated questions' best cosines:

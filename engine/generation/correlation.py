@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
 
 MIN_PAIRS = 4  # of values: fewer say nothing
 

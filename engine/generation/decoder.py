@@ -8,26 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError, ModelFileError
-from engine.generation.chat import Message, RenderedChat, render_chat
-from engine.generation.decoder_files import read_folder, read_gguf
-from engine.generation.generated_token import Candidate, FinishReason, GeneratedToken
-from engine.generation.prefix_cache import PrefixCache
-from engine.generation.prompt_lookup import PromptLookup
-from engine.generation.prompt_words import BY_EXAMPLES
-from engine.generation.sampling import (
-    GREEDY,
-    Sampling,
-    chances,
-    entropy,
-    log_probability,
-    most_probable,
-    sample,
-)
-from engine.generation.stream import TextStream
-from engine.layers.activation import softmax
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.decoders import (
+from ..errors import ContextLengthError, InputError, ModelFileError
+from ..layers.activation import softmax
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from ..models.decoders import (
     BLOCK_TOKENS,
     DecoderConfig,
     DecoderWeights,
@@ -39,12 +23,28 @@ from engine.models.decoders import (
     trace_shapes,
     unembed,
 )
-from engine.models.kv_cache import KVCache, check_kv_bits
-from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.encoding import Encoding
-from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
-from engine.weights.catalog import DEFAULT_DECODER
-from engine.weights.fetch import Progress, model_path
+from ..models.kv_cache import KVCache, check_kv_bits
+from ..tokenizers.bpe import BPETokenizer
+from ..tokenizers.encoding import Encoding
+from ..trace import MAX_TRACE_BYTES, Trace, check_trace, matches
+from ..weights.catalog import DEFAULT_DECODER
+from ..weights.fetch import Progress, model_path
+from .chat import Message, RenderedChat, render_chat
+from .decoder_files import read_folder, read_gguf
+from .generated_token import Candidate, FinishReason, GeneratedToken
+from .prefix_cache import PrefixCache
+from .prompt_lookup import PromptLookup
+from .prompt_words import BY_EXAMPLES
+from .sampling import (
+    GREEDY,
+    Sampling,
+    chances,
+    entropy,
+    log_probability,
+    most_probable,
+    sample,
+)
+from .stream import TextStream
 
 # Hidden states are turned into logits this many at a time: (64, vocab_size) are in memory at once.
 LOGIT_TOKENS = 64

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import ModelFileError
-from engine.models.decoders import DecoderConfig, DecoderWeights, read_folder_model, read_gguf_model
-from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.encoding import check_vocab_size
-from engine.weights.gguf_file import GGUF
-from engine.weights.tensors import damaged_files, read_json, read_text, shortened
+from ..errors import ModelFileError
+from ..models.decoders import DecoderConfig, DecoderWeights, read_folder_model, read_gguf_model
+from ..tokenizers.bpe import BPETokenizer
+from ..tokenizers.encoding import check_vocab_size
+from ..weights.gguf_file import GGUF
+from ..weights.tensors import damaged_files, read_json, read_text, shortened
 
 MAX_TEMPLATE = 1024**2  # bytes of a chat template; those of models that call tools have some 20,000
 GGUF_SPECIAL = ("bos", "eos", "eot")  # tokens that begin a text, and that end it

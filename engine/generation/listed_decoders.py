@@ -8,12 +8,12 @@ the tokens per second of another one: that rate divided by the bytes of its weig
 from dataclasses import dataclass
 from time import perf_counter
 
-from engine.generation.decoder import Decoder
-from engine.models.decoders import fit_length, memory_bytes_before, new_cache
-from engine.models.fingerprint import arrays_in
-from engine.weights.catalog import KNOWN_MODELS, KnownModel
-from engine.weights.fetch import is_cached
-from engine.weights.memory import available_memory
+from ..models.decoders import fit_length, memory_bytes_before, new_cache
+from ..models.fingerprint import arrays_in
+from ..weights.catalog import KNOWN_MODELS, KnownModel
+from ..weights.fetch import is_cached
+from ..weights.memory import available_memory
+from .decoder import Decoder
 
 PROMPT_TOKENS, TIMED_TOKENS = 32, 8
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from engine.documents.language import is_english
-from engine.generation.number_words import MONTHS, SCALES, SMALL, TENS
+from ..documents.language import is_english
+from .number_words import MONTHS, SCALES, SMALL, TENS
 
 # ("number", 1250), ("date", 2021, 5, 5), ("time", 540): what is written, by its value.
 Value = tuple[str | int | Fraction, ...]

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from time import perf_counter
 
-from engine.errors import InputError
-from engine.generation.answer import Retrieval, SearchTimes
-from engine.generation.settings import DEFAULT_SEARCH, SearchSettings
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
-from engine.retrieval.embedding_spec import Query
-from engine.retrieval.index import Hit, Index
-from engine.retrieval.parents import search_parents
-from engine.retrieval.relevance import NullScores, null_scores_of
-from engine.retrieval.retrievers import found_rows, reason_unavailable
+from ..errors import InputError
+from ..retrieval.embedding_model import Model, embedding_spec, encode_by
+from ..retrieval.embedding_spec import Query
+from ..retrieval.index import Hit, Index
+from ..retrieval.parents import search_parents
+from ..retrieval.relevance import NullScores, null_scores_of
+from ..retrieval.retrievers import found_rows, reason_unavailable
+from .answer import Retrieval, SearchTimes
+from .settings import DEFAULT_SEARCH, SearchSettings
 
 
 def retrieve(

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.generation.decoder import Decoder
-from engine.generation.prompt import Prompt
-from engine.generation.prompt_words import passage_frame
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
+from .decoder import Decoder
+from .prompt import Prompt
+from .prompt_words import passage_frame
 
 
 def passage_of_tokens(prompt: Prompt, decoder: Decoder) -> Array:

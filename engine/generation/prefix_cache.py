@@ -7,8 +7,8 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from engine.models.decoders import DecoderConfig, DecoderWeights, fit_length
-from engine.models.kv_cache import KVCache
+from ..models.decoders import DecoderConfig, DecoderWeights, fit_length
+from ..models.kv_cache import KVCache
 
 
 class PrefixCache:

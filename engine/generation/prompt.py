@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.errors import ContextLengthError, InputError
-from engine.generation.chat import Message
-from engine.generation.conversation import Turn
-from engine.generation.decoder import Decoder
-from engine.generation.prompt_words import OPENING, REQUEST, SYSTEM, passage_frame
-from engine.retrieval.index import Hit
-from engine.tokenizers.encoding import Encoding
+from ..errors import ContextLengthError, InputError
+from ..retrieval.index import Hit
+from ..tokenizers.encoding import Encoding
+from .chat import Message
+from .conversation import Turn
+from .decoder import Decoder
+from .prompt_words import OPENING, REQUEST, SYSTEM, passage_frame
 
 MIN_SOURCE_TOKENS = 16  # less of a passage than this is not worth its place
 TURNS_SHARE = 0.25  # of the budget, for the earlier turns of a conversation

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from engine.generation.chat import without_system
+from .chat import without_system
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, AsyncStream

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.generation.decoder import Decoder
-from engine.generation.generated_token import GeneratedToken
-from engine.generation.prefix_cache import PrefixCache
-from engine.generation.sampling import Sampling, entropy, log_probability
-from engine.generation.sentences import token_texts
+from .decoder import Decoder
+from .generated_token import GeneratedToken
+from .prefix_cache import PrefixCache
+from .sampling import Sampling, entropy, log_probability
+from .sentences import token_texts
 
 
 def replay(

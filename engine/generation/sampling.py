@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.activation import log_softmax, softmax
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.activation import log_softmax, softmax
+from ..layers.tracing import Array
 
 
 @dataclass(frozen=True)

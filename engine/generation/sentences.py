@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from engine.documents.sentences import sentence_spans
-from engine.generation.stream import TextStream
-from engine.tokenizers.bpe import BPETokenizer
+from ..documents.sentences import sentence_spans
+from ..tokenizers.bpe import BPETokenizer
+from .stream import TextStream
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from engine.errors import UNREADABLE, InputError, ModelUnavailableError
-from engine.generation.bounded_response import bounded_client, has_end_mark
-from engine.generation.chat import Message
-from engine.generation.generated_token import FinishReason
-from engine.generation.refused_settings import start_stream
-from engine.generation.sampling import GREEDY, Sampling, server_settings
+from ..errors import UNREADABLE, InputError, ModelUnavailableError
+from .bounded_response import bounded_client, has_end_mark
+from .chat import Message
+from .generated_token import FinishReason
+from .refused_settings import start_stream
+from .sampling import GREEDY, Sampling, server_settings
 
 if TYPE_CHECKING:
     from httpx2 import Request

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from engine.errors import InputError
-from engine.generation.confidence import DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD
-from engine.generation.sampling import GREEDY, Sampling
-from engine.generation.thinking import MAX_THOUGHT_TOKENS
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, check_retriever
+from ..errors import InputError
+from ..retrieval.retrievers import DEFAULT_RETRIEVER, check_retriever
+from .confidence import DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD
+from .sampling import GREEDY, Sampling
+from .thinking import MAX_THOUGHT_TOKENS
 
 # About one in ten questions that have nothing to do with the documents is answered. benchmarks/threshold.py
 # counts them, and the share of answerable questions that are answered, by pooling and chunk size.

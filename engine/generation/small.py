@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.generated_token import FinishReason
-from engine.generation.sampling import Sampling, log_probability, sample
-from engine.layers.tracing import Array
-from engine.models.kv_cache import KVCache
-from engine.models.small_decoder import Params, SmallDecoderConfig, forward
+from ..errors import InputError
+from ..layers.tracing import Array
+from ..models.kv_cache import KVCache
+from ..models.small_decoder import Params, SmallDecoderConfig, forward
+from .generated_token import FinishReason
+from .sampling import Sampling, log_probability, sample
 
 
 @dataclass(frozen=True)

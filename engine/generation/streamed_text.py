@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 
-from engine.generation.answer import AnswerEnd
-from engine.generation.generated_token import GeneratedToken
-from engine.generation.server import TextDelta
-from engine.generation.thinking import ThoughtSplitter
+from .answer import AnswerEnd
+from .generated_token import GeneratedToken
+from .server import TextDelta
+from .thinking import ThoughtSplitter
 
 
 def ignore(_: str) -> None:

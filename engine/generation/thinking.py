@@ -6,7 +6,7 @@ one in the prompt, or never ask. A thought is no part of the answer: quotes and 
 
 from typing import Literal
 
-from engine.generation.stream import overlap
+from .stream import overlap
 
 OPEN, CLOSE = "<think>", "</think>"
 # Tokens of a thought, in addition to those of the answer. Thoughts about three sentences mostly have some

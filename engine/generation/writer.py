@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from engine.errors import ContextLengthError
-from engine.generation.decoder import Decoder
-from engine.generation.generated_token import GeneratedToken
-from engine.generation.prefix_cache import PrefixCache
-from engine.generation.prompt import Prompt
-from engine.generation.prompt_words import EXAMPLE_END
-from engine.generation.sampling import server_settings
-from engine.generation.server import Server, TextDelta
-from engine.generation.settings import AnswerSettings
+from ..errors import ContextLengthError
+from .decoder import Decoder
+from .generated_token import GeneratedToken
+from .prefix_cache import PrefixCache
+from .prompt import Prompt
+from .prompt_words import EXAMPLE_END
+from .sampling import server_settings
+from .server import Server, TextDelta
+from .settings import AnswerSettings
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ keys that no query of a block sees are not computed.
 import numpy as np
 from numba import float32, int64, void
 
-from engine.kernels.gemm import NARROW, WIDE, narrow_product, wide_product
-from engine.kernels.jit import njit
-from engine.kernels.memory import floats_at
-from engine.kernels.rows import FAST, softmax
-from engine.layers.attention import attention as numpy_attention
-from engine.layers.attention import windowed_attention as numpy_windowed_attention
-from engine.layers.tracing import Array, Tracer, no_trace
+from ..layers.attention import attention as numpy_attention
+from ..layers.attention import windowed_attention as numpy_windowed_attention
+from ..layers.tracing import Array, Tracer, no_trace
+from .gemm import NARROW, WIDE, narrow_product, wide_product
+from .jit import njit
+from .memory import floats_at
+from .rows import FAST, softmax
 
 HEADS = float32[:, :, :]  # (n_tokens, n_heads, d_head), numbers of a head side by side
 QUERIES = 96  # of a block; a multiple of the rows of a tile

@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.kernels.gemm import LANES, WIDE, wide_product
-from engine.kernels.jit import njit
-from engine.kernels.memory import floats_at, load, split_range
-from engine.kernels.rows import FAST, exp, exponentials, maximum, softmax
-from engine.kernels.simd import HEAD
-from engine.kernels.simd_attention import (
+from ..layers.quantization import LARGEST_CODE, SMALLEST_SCALE
+from ..layers.tracing import Array
+from .gemm import LANES, WIDE, wide_product
+from .jit import njit
+from .memory import floats_at, load, split_range
+from .rows import FAST, exp, exponentials, maximum, softmax
+from .simd import HEAD
+from .simd_attention import (
     HEADS_TOGETHER,
     make_dots,
     make_weighted_sum,
@@ -17,8 +19,6 @@ from engine.kernels.simd_attention import (
     narrow,
     round_to_codes,
 )
-from engine.layers.quantization import LARGEST_CODE, SMALLEST_SCALE
-from engine.layers.tracing import Array
 
 QUERY_BLOCK = 64  # queries of a prompt in a task
 SUMMARY = 2  # numbers kept of a split's scores: their maximum, and the sum of their exponentials

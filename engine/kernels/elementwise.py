@@ -8,12 +8,12 @@ are fixed: importing this module compiles the functions, or reads them from numb
 import numpy as np
 from numba import float32, int64, void
 
-from engine.kernels import rows
-from engine.kernels.jit import njit
-from engine.kernels.memory import floats_at
-from engine.kernels.rows import FAST
-from engine.layers.activation import gated as numpy_gated
-from engine.layers.tracing import Array
+from ..layers.activation import gated as numpy_gated
+from ..layers.tracing import Array
+from . import rows
+from .jit import njit
+from .memory import floats_at
+from .rows import FAST
 
 OPTIONS = {"fastmath": FAST, "nogil": True, "cache": True, "error_model": "numpy"}
 VECTOR, MATRIX = float32[::1], float32[:, ::1]

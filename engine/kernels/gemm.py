@@ -19,9 +19,9 @@ from numba import float32, types, void
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-from engine.kernels.jit import njit
-from engine.layers.linear import linear as numpy_linear
-from engine.layers.tracing import Array
+from ..layers.linear import linear as numpy_linear
+from ..layers.tracing import Array
+from .jit import njit
 
 VECTOR, MATRIX, PANELS = float32[::1], float32[:, ::1], float32[:, :, ::1]
 

@@ -14,16 +14,16 @@ from llvmlite import ir
 from numba import float32, int8, int32, types, void
 from numba.extending import intrinsic
 
-from engine.kernels import gemm
-from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
-from engine.kernels.jit import njit
-from engine.kernels.rows import FAST
-from engine.kernels.simd import BYTES, INTEGERS, VECTOR, Code
-from engine.kernels.tiles import ROWS as TILE_ROWS
-from engine.kernels.tiles import TILE_SHAPES, has_tiles, release_tiles, set_tiles, tile_product
-from engine.layers.linear import linear as numpy_linear
-from engine.layers.quantization import BLOCK, LARGEST_CODE, SMALLEST_SCALE, Int8Matrix
-from engine.layers.tracing import Array
+from ..layers.linear import linear as numpy_linear
+from ..layers.quantization import BLOCK, LARGEST_CODE, SMALLEST_SCALE, Int8Matrix
+from ..layers.tracing import Array
+from . import gemm
+from .gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
+from .jit import njit
+from .rows import FAST
+from .simd import BYTES, INTEGERS, VECTOR, Code
+from .tiles import ROWS as TILE_ROWS
+from .tiles import TILE_SHAPES, has_tiles, release_tiles, set_tiles, tile_product
 
 # Whether the processor multiplies bytes in registers of `LANES` times 32 bits.
 DOT_PRODUCTS = FEATURES.get("avx512vnni" if WIDE_REGISTERS else "avxvnni", False)

@@ -12,11 +12,13 @@ from numba import cfunc, int64, types, void
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import WIDE, wide_product
-from engine.kernels.jit import njit
-from engine.kernels.memory import split_range
-from engine.kernels.panel_layout import KINDS, LAYOUTS
-from engine.kernels.simd_matrix import (
+from ..layers.tracing import Array
+from ..weights.quantized import UNIT
+from .gemm import WIDE, wide_product
+from .jit import njit
+from .memory import split_range
+from .panel_layout import KINDS, LAYOUTS
+from .simd_matrix import (
     DOT_PRODUCTS,
     FIXED_BYTES,
     fixed_point,
@@ -24,8 +26,6 @@ from engine.kernels.simd_matrix import (
     row_product,
     unpack_panel,
 )
-from engine.layers.tracing import Array
-from engine.weights.quantized import UNIT
 
 FEW_TOKENS = 8  # up to so many, packed panels are multiplied; with more, a panel is unpacked once for all
 TOGETHER = 3  # rows multiplied at once by some products: weights are unpacked once for all of them

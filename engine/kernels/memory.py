@@ -10,8 +10,8 @@ from numba import carray, types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-from engine.kernels.jit import njit
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
+from .jit import njit
 
 LONG, POINTER = ir.IntType(64), ir.PointerType()
 X86 = llvmlite.binding.get_process_triple().startswith(("x86_64", "i686"))

@@ -9,11 +9,12 @@ runs a whole model, and a thread that is late or absent only means that others d
 
 from numba import boolean, carray, int64
 
-from engine.kernels.attention_ops import attend, attend_to_split, merge_splits, widen_cache, write_cache
-from engine.kernels.gemm import WIDE
-from engine.kernels.jit import njit
-from engine.kernels.matrix_ops import call, linear, to_fixed_point
-from engine.kernels.memory import (
+from ..layers.tracing import Array
+from .attention_ops import attend, attend_to_split, merge_splits, widen_cache, write_cache
+from .gemm import WIDE
+from .jit import njit
+from .matrix_ops import call, linear, to_fixed_point
+from .memory import (
     cpu_pause,
     fetch_add,
     floats_at,
@@ -23,9 +24,8 @@ from engine.kernels.memory import (
     store,
     yield_thread,
 )
-from engine.kernels.row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
-from engine.kernels.simd import prefetch
-from engine.layers.tracing import Array
+from .row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
+from .simd import prefetch
 
 OP_SIZE = 18  # integers of an operation
 N_TOKENS = 4  # index of the number of tokens in an operation on few tokens

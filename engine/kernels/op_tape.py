@@ -12,19 +12,19 @@ from weakref import ReferenceType, finalize, ref
 
 import numpy as np
 
-from engine.kernels import op_loop
-from engine.kernels.attention_ops import QUERY_BLOCK, SUMMARY
-from engine.kernels.gemm import WIDE
-from engine.kernels.matrix_ops import FEW_TOKENS, is_fixed_point, product_kernel, unpack_kernel
-from engine.kernels.memory import address
-from engine.kernels.packed import PackedMatrix, StackedMatrix
-from engine.kernels.simd import HEAD
-from engine.kernels.simd_matrix import FIXED_BYTES
-from engine.kernels.thread_pool import n_threads, run
-from engine.layers.activation import Activation, gelu_new_backward
-from engine.layers.attention import CachedKeys
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.weights.quantized import UNIT
+from ..layers.activation import Activation, gelu_new_backward
+from ..layers.attention import CachedKeys
+from ..layers.tracing import Array, Tracer, no_trace
+from ..weights.quantized import UNIT
+from . import op_loop
+from .attention_ops import QUERY_BLOCK, SUMMARY
+from .gemm import WIDE
+from .matrix_ops import FEW_TOKENS, is_fixed_point, product_kernel, unpack_kernel
+from .memory import address
+from .packed import PackedMatrix, StackedMatrix
+from .simd import HEAD
+from .simd_matrix import FIXED_BYTES
+from .thread_pool import n_threads, run
 
 N_TASKS = 4 * n_threads  # of an operation that can be split so often: threads are not equally fast
 TASK_BYTES = 16_384  # smallest part of a matrix that is worth a task

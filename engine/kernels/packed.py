@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.kernels.gemm import WIDE
-from engine.kernels.matrix_ops import unpack_kernel
-from engine.kernels.memory import address
-from engine.kernels.op_loop import LINE, unpack_rows
-from engine.kernels.panel_layout import LAYOUTS
-from engine.layers.tracing import Array
-from engine.weights.quantized import QUANTIZED, UNIT, from_bit_rows, in_units
+from ..layers.tracing import Array
+from ..weights.quantized import QUANTIZED, UNIT, from_bit_rows, in_units
+from .gemm import WIDE
+from .matrix_ops import unpack_kernel
+from .memory import address
+from .op_loop import LINE, unpack_rows
+from .panel_layout import LAYOUTS
 
 CACHE_LINE = 8 * LINE  # bytes
 

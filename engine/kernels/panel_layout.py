@@ -7,8 +7,8 @@ of their file (`engine.weights.quantized`).
 
 from dataclasses import dataclass
 
-from engine.kernels.gemm import WIDE
-from engine.weights.quantized import QUANTIZED, UNIT, QuantizedType, Scales
+from ..weights.quantized import QUANTIZED, UNIT, QuantizedType, Scales
+from .gemm import WIDE
 
 
 @dataclass(frozen=True)

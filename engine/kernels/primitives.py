@@ -11,8 +11,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.layers.activation import ACTIVATIONS, Activation, gelu_backward
-from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
+from ..layers.activation import ACTIVATIONS, Activation, gelu_backward
+from ..layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ def best_primitives() -> Primitives:
 def _load_compiled() -> None:
     global _best
     try:
-        from engine.kernels import attention, elementwise, gemm
-        from engine.kernels.gemm_int8 import linear as compiled_linear
+        from . import attention, elementwise, gemm
+        from .gemm_int8 import linear as compiled_linear
 
         heads = np.zeros((1, 1, gemm.NARROW), np.float32)
         attention.attention(heads, heads, heads)  # numba may be importable and yet switched off
@@ -68,7 +68,7 @@ def _load_compiled() -> None:
 def compiled_training() -> TrainingPrimitives:
     """Return the compiled primitives of training, for float32, or NumPy's without numba."""
     try:
-        from engine.kernels import training
+        from . import training
 
         training.gelu(np.zeros((1, 1), np.float32))  # as in `_load_compiled`
     except Exception as error:  # as in `_load_compiled`
@@ -104,7 +104,7 @@ def encoder_training() -> tuple[Primitives, TrainingPrimitives]:
 def has_op_tape() -> bool:
     """Whether the compiled operations of decoders are available; the first call loads them."""
     try:
-        from engine.kernels.op_tape import OpTape
+        from .op_tape import OpTape
 
         one = np.ones((1, 1), np.float32)
         OpTape(0).add(one, one)  # as in `_load_compiled`

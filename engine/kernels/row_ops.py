@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.kernels import rows
-from engine.kernels.jit import njit
-from engine.kernels.memory import floats_at, split_range
-from engine.kernels.rows import FAST
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
+from . import rows
+from .jit import njit
+from .memory import floats_at, split_range
+from .rows import FAST
 
 
 @njit(fastmath=FAST, error_model="numpy")

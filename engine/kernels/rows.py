@@ -6,8 +6,8 @@ training (`training`) call them, and compiled with the options of their caller, 
 
 import numpy as np
 
-from engine.kernels.jit import njit
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
+from .jit import njit
 
 # Sums may be reordered, and products fused with sums.
 FAST = {"reassoc", "contract", "nsz", "arcp"}

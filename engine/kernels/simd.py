@@ -16,7 +16,7 @@ from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FEATURES, LANES, LONG, POINTER, WIDE, WIDE_REGISTERS
+from .gemm import FEATURES, LANES, LONG, POINTER, WIDE, WIDE_REGISTERS
 
 if not (FEATURES.get("f16c") or FEATURES.get("neon")):
     raise ImportError("this processor has no instruction from float16 to float32")

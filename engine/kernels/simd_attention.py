@@ -7,8 +7,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import LANES, LONG, WIDE_REGISTERS, loop
-from engine.kernels.simd import BYTES, HALVES, INTEGERS, PARTS, QUAD, SINGLE, VECTOR, Code
+from .gemm import LANES, LONG, WIDE_REGISTERS, loop
+from .simd import BYTES, HALVES, INTEGERS, PARTS, QUAD, SINGLE, VECTOR, Code
 
 # Heads that a key, once converted, is multiplied with: as many as there are registers for their sums.
 HEADS_TOGETHER = 3 if WIDE_REGISTERS else 1

@@ -10,9 +10,10 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FEATURES, LANES, LONG, WIDE, WIDE_REGISTERS, loop
-from engine.kernels.panel_layout import KINDS, LAYOUTS, PanelLayout
-from engine.kernels.simd import (
+from ..weights.quantized import UNIT
+from .gemm import FEATURES, LANES, LONG, WIDE, WIDE_REGISTERS, loop
+from .panel_layout import KINDS, LAYOUTS, PanelLayout
+from .simd import (
     AHEAD,
     FAR_AHEAD,
     FAR_CACHE,
@@ -24,8 +25,7 @@ from engine.kernels.simd import (
     VECTOR,
     Code,
 )
-from engine.kernels.simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
-from engine.weights.quantized import UNIT
+from .simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
 
 # Whether the processor has an instruction for the dot product of four 8-bit codes.
 DOT_PRODUCTS = WIDE_REGISTERS and FEATURES.get("avx512vnni", False)

@@ -9,9 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.kernels.gemm import LANES, WIDE, WIDE_REGISTERS
-from engine.kernels.panel_layout import PanelLayout
-from engine.kernels.simd import BYTES, HALVES, INTEGERS, N_VECTORS, SHORT, VECTOR, Code
+from .gemm import LANES, WIDE, WIDE_REGISTERS
+from .panel_layout import PanelLayout
+from .simd import BYTES, HALVES, INTEGERS, N_VECTORS, SHORT, VECTOR, Code
 
 GROUP = 4  # columns whose codes lie in a word, a byte each
 GROUPS = 8  # of a unit; the second half of them belongs to the second of two sub-blocks

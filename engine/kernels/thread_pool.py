@@ -6,10 +6,10 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.cores import n_cores
-from engine.kernels.memory import address
-from engine.kernels.op_loop import BOARD_SIZE, LINE, N_AWAKE, run_thread
-from engine.layers.tracing import Array
+from ..cores import n_cores
+from ..layers.tracing import Array
+from .memory import address
+from .op_loop import BOARD_SIZE, LINE, N_AWAKE, run_thread
 
 # Spins of some 20 ns after which an idle worker sleeps: longer than the time between two tokens.
 SPIN_LIMIT = 20_000

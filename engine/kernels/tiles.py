@@ -15,8 +15,8 @@ from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FEATURES, LONG, POINTER, WIDE, loop
-from engine.kernels.jit import njit
+from .gemm import FEATURES, LONG, POINTER, WIDE, loop
+from .jit import njit
 
 SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18  # Linux on x86-64
 TILE_ROWS, TILE_BYTES = 16, 64

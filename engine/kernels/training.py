@@ -7,10 +7,10 @@ They are the functions of the same names in `engine.layers`, for float32, compil
 import numpy as np
 from numba import boolean, float32, void
 
-from engine.kernels import rows
-from engine.kernels.elementwise import MATRIX, OPTIONS, VECTOR
-from engine.kernels.jit import njit
-from engine.layers.tracing import Array, Tracer, no_trace
+from ..layers.tracing import Array, Tracer, no_trace
+from . import rows
+from .elementwise import MATRIX, OPTIONS, VECTOR
+from .jit import njit
 
 HEADS, MASKS = float32[:, :, :, ::1], float32[:, :, ::1]
 DENSITY = np.float32(1 / np.sqrt(2 * np.pi))

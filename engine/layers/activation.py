@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from .tracing import Array
 
 
 def softmax(x: Array) -> Array:

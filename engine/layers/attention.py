@@ -4,8 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.layers.activation import softmax, softmax_backward
-from engine.layers.tracing import Array, Tracer, no_trace
+from .activation import softmax, softmax_backward
+from .tracing import Array, Tracer, no_trace
 
 
 class CachedKeys(Protocol):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from .tracing import Array
 
 
 def embedding(table: Array, ids: Array) -> Array:

@@ -4,8 +4,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.layers.quantization import Int8Matrix, int8_linear
-from engine.layers.tracing import Array
+from .quantization import Int8Matrix, int8_linear
+from .tracing import Array
 
 
 class Matrix(Protocol):

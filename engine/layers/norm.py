@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from .tracing import Array
 
 SHORTEST = 1e-12  # lower bound of a vector's length, as in `torch.nn.functional.normalize`
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from engine.layers.linear import Linear, linear
-from engine.layers.tracing import Array
+from .linear import Linear, linear
+from .tracing import Array
 
 
 @dataclass(frozen=True)

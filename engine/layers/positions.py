@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from .tracing import Array
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.activation import ACTIVATIONS, Activation, gated
-from engine.layers.attention import attention, attention_backward, causal_attention, windowed_attention
-from engine.layers.linear import linear
-from engine.layers.norm import layer_norm, layer_norm_backward, rms_norm
-from engine.layers.positions import apply_rope
-from engine.layers.tracing import Array
+from .activation import ACTIVATIONS, Activation, gated
+from .attention import attention, attention_backward, causal_attention, windowed_attention
+from .linear import linear
+from .norm import layer_norm, layer_norm_backward, rms_norm
+from .positions import apply_rope
+from .tracing import Array
 
 Activations = Mapping[str, Activation]
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from .tracing import Array
 
 LARGEST_CODE = 127
 BLOCK = 128  # components that are rotated together

@@ -11,21 +11,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.activation import ACTIVATIONS
-from engine.layers.attention import split_heads
-from engine.layers.linear import Linear
-from engine.layers.norm import LayerNorm
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.parallel import packed
-from engine.models.shared_layers import (
+from ..errors import ModelFileError
+from ..layers.activation import ACTIVATIONS
+from ..layers.attention import split_heads
+from ..layers.linear import Linear
+from ..layers.norm import LayerNorm
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from .parallel import packed
+from .shared_layers import (
     attention_output,
     feed_forward,
     layer_trace_shapes,
     post_norm_layer,
 )
-from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 
 @dataclass(frozen=True)

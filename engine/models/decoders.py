@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import InputError, ModelFileError
-from engine.kernels.primitives import has_op_tape
-from engine.layers.activation import soft_cap
-from engine.layers.linear import linear
-from engine.layers.primitives import NUMPY_DECODER
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
-from engine.models.kv_cache import KVCache, check_kv_bits, kv_bytes
-from engine.models.stored_reader import StoredReader
-from engine.weights.catalog import DecoderSizes
-from engine.weights.gguf_file import GGUF
-from engine.weights.memory import require_memory
-from engine.weights.stored import StoredTensor, held_bytes
-from engine.weights.tensors import read_json, read_stored, require
+from ..errors import InputError, ModelFileError
+from ..kernels.primitives import has_op_tape
+from ..layers.activation import soft_cap
+from ..layers.linear import linear
+from ..layers.primitives import NUMPY_DECODER
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from ..weights.catalog import DecoderSizes
+from ..weights.gguf_file import GGUF
+from ..weights.memory import require_memory
+from ..weights.stored import StoredTensor, held_bytes
+from ..weights.tensors import read_json, read_stored, require
+from . import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
+from .kv_cache import KVCache, check_kv_bits, kv_bytes
+from .stored_reader import StoredReader
 
 if TYPE_CHECKING:
-    from engine.kernels.op_tape import OpTape
+    from ..kernels.op_tape import OpTape
 
 DecoderConfig = llama.LlamaConfig | gpt2.GPT2Config
 DecoderWeights = llama.LlamaWeights | gpt2.GPT2Weights
@@ -77,7 +77,7 @@ def has_compiled_ops(config: DecoderConfig) -> bool:
     """Whether compiled operations are available and support a decoder of these sizes."""
     if not has_op_tape():
         return False
-    from engine.kernels.op_tape import fits
+    from ..kernels.op_tape import fits
 
     return fits(config.d_head, config.activation)
 
@@ -223,7 +223,7 @@ def scores_bytes(config: DecoderConfig, n_tokens: int, packed: bool) -> int:
     """Bytes of a layer's attention scores to ``n_tokens``, and of copies of its keys and values."""
     n_scores = SCORE_COPIES * config.n_heads * min(n_tokens, BLOCK_TOKENS)
     if packed:
-        from engine.kernels.op_tape import scores_per_key  # needs numba
+        from ..kernels.op_tape import scores_per_key  # needs numba
 
         n_scores = scores_per_key(config.n_heads)
     return FLOAT32_BYTES * n_tokens * (2 * config.n_kv_heads * config.d_head + n_scores)
@@ -330,7 +330,7 @@ def resume_forward(
 
 def new_op_tape(length: int, record: bool = False) -> Any:
     """Return compiled primitives for a pass behind ``length`` cached tokens."""
-    from engine.kernels.op_tape import OpTape  # needs numba
+    from ..kernels.op_tape import OpTape  # needs numba
 
     return OpTape(length, record)
 
@@ -364,7 +364,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
     """
     if not is_compiled(weights, cache):
         return unembed(decoder_forward(ids, weights, config, cache), weights, config)
-    from engine.kernels.matrix_ops import FEW_TOKENS  # needs numba
+    from ..kernels.matrix_ops import FEW_TOKENS  # needs numba
 
     n_tokens = len(ids)
     cache.reserve(cache.length + n_tokens)

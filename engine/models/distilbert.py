@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.layers.tracing import Array
-from engine.models import bert
-from engine.models.bert import EncoderConfig, EncoderWeights, TensorNames, checked_config
-from engine.models.bert import encoder_forward as encoder_forward
-from engine.models.bert import trace_shapes as trace_shapes
-from engine.weights.tensors import config_size, read_json
+from ..layers.tracing import Array
+from ..weights.tensors import config_size, read_json
+from . import bert
+from .bert import EncoderConfig, EncoderWeights, TensorNames, checked_config
+from .bert import encoder_forward as encoder_forward
+from .bert import trace_shapes as trace_shapes
 
 NORM_EPS = 1e-12  # in the code of the family, not in its config.json
 NAMES = TensorNames(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InputError, ModelFileError
-from engine.layers.activation import gelu, relu, sigmoid, silu
-from engine.layers.linear import Linear, linear
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
+from ..errors import InputError, ModelFileError
+from ..layers.activation import gelu, relu, sigmoid, silu
+from ..layers.linear import Linear, linear
+from ..layers.norm import l2_normalize
+from ..layers.tracing import Array
 
 OWN = "own"  # the name of a model's own head, beside those of `POOLINGS`
 

@@ -9,30 +9,30 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from engine.errors import InputError, ModelFileError, check_several
-from engine.kernels.primitives import best_primitives, prepare_compiled
-from engine.layers.norm import l2_normalize
-from engine.layers.pooling import POOLINGS, TokenStates, idf
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
-from engine.models.encoder_families import FAMILIES, read_model_type
-from engine.models.fingerprint import parts_digest
-from engine.models.parallel import run_packs
-from engine.models.precision import in_precision
-from engine.models.prompts import Prompts, Role
-from engine.models.reranker import Reranker
-from engine.models.sentence_transformer_folder import read_folder, read_tensors
-from engine.models.streaming import BLOCK_TEXTS, VectorSpool, each_once
-from engine.models.token_reader import TokenReader
-from engine.models.token_states import pooled, token_states
-from engine.tokenizers.encoding import check_vocab_size
-from engine.tokenizers.tokenizer_file import read_tokenizer
-from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import damaged_files
+from ..errors import InputError, ModelFileError, check_several
+from ..kernels.primitives import best_primitives, prepare_compiled
+from ..layers.norm import l2_normalize
+from ..layers.pooling import POOLINGS, TokenStates, idf
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from ..tokenizers.encoding import check_vocab_size
+from ..tokenizers.tokenizer_file import read_tokenizer
+from ..trace import MAX_TRACE_BYTES, Trace, check_trace
+from ..weights.catalog import DEFAULT_ENCODER
+from ..weights.fetch import Progress, model_path
+from ..weights.tensors import damaged_files
+from .bert import EncoderConfig, EncoderWeights
+from .embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
+from .encoder_families import FAMILIES, read_model_type
+from .fingerprint import parts_digest
+from .parallel import run_packs
+from .precision import in_precision
+from .prompts import Prompts, Role
+from .reranker import Reranker
+from .sentence_transformer_folder import read_folder, read_tensors
+from .streaming import BLOCK_TEXTS, VectorSpool, each_once
+from .token_reader import TokenReader
+from .token_states import pooled, token_states
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
 

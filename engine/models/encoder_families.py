@@ -7,11 +7,11 @@ from types import ModuleType
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.activation import ACTIVATIONS, relu
-from engine.layers.tracing import Array
-from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
-from engine.weights.tensors import read_json
+from ..errors import ModelFileError
+from ..layers.activation import ACTIVATIONS, relu
+from ..layers.tracing import Array
+from ..weights.tensors import read_json
+from . import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
 
 
 @dataclass(frozen=True)

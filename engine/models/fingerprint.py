@@ -8,9 +8,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from engine.layers.tracing import Array
-from engine.models.embedding_head import Dense, EmbeddingHead
-from engine.tokenizers.text_tokenizer import TextTokenizer
+from ..layers.tracing import Array
+from ..tokenizers.text_tokenizer import TextTokenizer
+from .embedding_head import Dense, EmbeddingHead
 
 # Lower case, accents, Chinese characters, control characters, added tokens, a word that is too long: where
 # two tokenizers with one vocabulary may differ.

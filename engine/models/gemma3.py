@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import llama
-from engine.models.kv_cache import KVCache
-from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, causal_self_attention
-from engine.models.llama import final_norm as final_norm
-from engine.models.rope import Rope, new_rotations
-from engine.models.shared_layers import gated_feed_forward, layer_trace_shapes, run_layers
+from ..layers.primitives import NUMPY_DECODER, DecoderPrimitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from . import llama
+from .kv_cache import KVCache
+from .llama import LlamaConfig, LlamaLayer, LlamaWeights, causal_self_attention
+from .llama import final_norm as final_norm
+from .rope import Rope, new_rotations
+from .shared_layers import gated_feed_forward, layer_trace_shapes, run_layers
 
 
 @dataclass(frozen=True)

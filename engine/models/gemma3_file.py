@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelFileError
-from engine.models import llama_file
-from engine.models.gemma3 import Gemma3Config
-from engine.models.llama import LlamaWeights
-from engine.models.llama_file import (
+from ..errors import ModelFileError
+from ..weights.gguf_file import GGUF
+from ..weights.tensors import MAX_EPS, config_float, config_size, read_json
+from . import llama_file
+from .gemma3 import Gemma3Config
+from .llama import LlamaWeights
+from .llama_file import (
     GLOBAL,
     LOCAL,
     all_but_every,
@@ -22,10 +24,8 @@ from engine.models.llama_file import (
     gguf_window,
     layer_types,
 )
-from engine.models.rope import Rope, read_folder_rope
-from engine.models.stored_reader import StoredReader
-from engine.weights.gguf_file import GGUF
-from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json
+from .rope import Rope, read_folder_rope
+from .stored_reader import StoredReader
 
 GGUF_NAMES = llama_file.GGUF_NAMES | {
     "attention_post_norm": "blk.{}.post_attention_norm",

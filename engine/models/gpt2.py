@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.attention import merge_heads, split_heads
-from engine.layers.linear import Linear, Matrix
-from engine.layers.norm import LayerNorm
-from engine.layers.positions import learned
-from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.kv_cache import KVCache
-from engine.models.shared_layers import feed_forward, layer_trace_shapes, run_layers
+from ..layers.attention import merge_heads, split_heads
+from ..layers.linear import Linear, Matrix
+from ..layers.norm import LayerNorm
+from ..layers.positions import learned
+from ..layers.primitives import NUMPY_DECODER, DecoderPrimitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from .kv_cache import KVCache
+from .shared_layers import feed_forward, layer_trace_shapes, run_layers
 
 
 @dataclass(frozen=True)

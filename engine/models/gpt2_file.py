@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from engine.errors import ModelFileError
-from engine.layers.activation import ACTIVATIONS
-from engine.layers.linear import Linear
-from engine.layers.norm import LayerNorm
-from engine.models.gpt2 import GPT2Config, GPT2Layer, GPT2Weights
-from engine.models.stored_reader import StoredReader
-from engine.weights.gguf_file import GGUF
-from engine.weights.stored import StoredTensor
-from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json
+from ..errors import ModelFileError
+from ..layers.activation import ACTIVATIONS
+from ..layers.linear import Linear
+from ..layers.norm import LayerNorm
+from ..weights.gguf_file import GGUF
+from ..weights.stored import StoredTensor
+from ..weights.tensors import MAX_EPS, config_float, config_size, read_json
+from .gpt2 import GPT2Config, GPT2Layer, GPT2Weights
+from .stored_reader import StoredReader
 
 GGUF_NAMES = {
     "token_table": "token_embd",

@@ -4,9 +4,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError
-from engine.layers.quantization import dequantize, quantize
-from engine.layers.tracing import Array
+from ..errors import ContextLengthError, InputError
+from ..layers.quantization import dequantize, quantize
+from ..layers.tracing import Array
 
 KV_BITS = (16, 8)  # that a number in a cache may have; 16 is the default
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.attention import merge_heads, split_heads
-from engine.layers.linear import Linear, Matrix
-from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.kv_cache import KVCache
-from engine.models.rope import Rope, new_rotations
-from engine.models.shared_layers import (
+from ..layers.attention import merge_heads, split_heads
+from ..layers.linear import Linear, Matrix
+from ..layers.primitives import NUMPY_DECODER, DecoderPrimitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from .kv_cache import KVCache
+from .rope import Rope, new_rotations
+from .shared_layers import (
     gated_feed_forward,
     layer_trace_shapes,
     run_layers,

@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.linear import Linear, Matrix
-from engine.layers.tracing import Array
-from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
-from engine.models.rope import read_folder_rope, read_gguf_rope
-from engine.models.stored_reader import StoredReader
-from engine.weights.gguf_file import GGUF
-from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..errors import ModelFileError
+from ..layers.linear import Linear, Matrix
+from ..layers.tracing import Array
+from ..weights.gguf_file import GGUF
+from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from .llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
+from .rope import read_folder_rope, read_gguf_rope
+from .stored_reader import StoredReader
 
 Config = TypeVar("Config", bound=LlamaConfig)
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.linear import Linear
-from engine.layers.norm import LayerNorm
-from engine.layers.positions import rope_tables
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.bert import EncoderConfig, checked_config
-from engine.models.llama_file import GLOBAL, LOCAL, layer_types
-from engine.models.parallel import packed
-from engine.models.shared_layers import gated_feed_forward, layer_trace_shapes, rotary_attention, run_layers
-from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..errors import ModelFileError
+from ..layers.linear import Linear
+from ..layers.norm import LayerNorm
+from ..layers.positions import rope_tables
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from .bert import EncoderConfig, checked_config
+from .llama_file import GLOBAL, LOCAL, layer_types
+from .parallel import packed
+from .shared_layers import gated_feed_forward, layer_trace_shapes, rotary_attention, run_layers
 
 THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
 OLD_KEYS = {GLOBAL: "global_rope_theta", LOCAL: "local_rope_theta"}  # of transformers before version 5

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from engine.errors import ModelFileError
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models import bert, roberta
-from engine.models.bert import EncoderWeights, TensorNames
-from engine.models.bert import trace_shapes as trace_shapes
-from engine.models.roberta import RobertaConfig, token_positions
-from engine.weights.tensors import TensorReader, config_size, read_json
+from ..errors import ModelFileError
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Tracer, no_trace
+from ..weights.tensors import TensorReader, config_size, read_json
+from . import bert, roberta
+from .bert import EncoderWeights, TensorNames
+from .bert import trace_shapes as trace_shapes
+from .roberta import RobertaConfig, token_positions
 
 N_BUCKETS, MAX_DISTANCE = 32, 128
 PADDING_ID = 1  # in the code of the family, not in its config.json

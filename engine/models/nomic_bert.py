@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.linear import Linear
-from engine.layers.norm import LayerNorm
-from engine.layers.positions import rope_tables
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types
-from engine.models.parallel import packed
-from engine.models.shared_layers import (
+from ..errors import ModelFileError
+from ..layers.linear import Linear
+from ..layers.norm import LayerNorm
+from ..layers.positions import rope_tables
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from .bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types
+from .parallel import packed
+from .shared_layers import (
     gated_output,
     layer_trace_shapes,
     post_norm_layer,
     rotary_attention,
 )
-from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 # Settings of the first files that are not implemented, with the only values that are read.
 FIXED: dict[str, tuple[Any, ...]] = {

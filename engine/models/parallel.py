@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from engine.cores import n_cores
-from engine.layers.tracing import Array
-from engine.weights.fetch import Progress
+from ..cores import n_cores
+from ..layers.tracing import Array
+from ..weights.fetch import Progress
 
 T = TypeVar("T")
 

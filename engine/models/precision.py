@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.linear import Linear
-from engine.layers.quantization import Int8Matrix, fits_int8
+from ..errors import InputError
+from ..layers.linear import Linear
+from ..layers.quantization import Int8Matrix, fits_int8
 
 Weights = TypeVar("Weights")
 Model = TypeVar("Model")  # with name, weights and precision
@@ -50,7 +50,7 @@ def is_slower(precision: str) -> bool:
     if precision == "float32":
         return False
     try:
-        from engine.kernels import gemm_int8
+        from ..kernels import gemm_int8
     except ImportError:
         return True
     return not gemm_int8.DOT_PRODUCTS

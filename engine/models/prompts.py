@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.errors import InputError
+from ..errors import InputError
 
 Role = Literal["query", "document"]  # of a text in a search
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.positions import rope_tables
-from engine.layers.primitives import NUMPY, DecoderPrimitives, Primitives
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.llama import LlamaConfig, LlamaWeights, final_norm, layers
-from engine.models.llama import trace_shapes as trace_shapes
-from engine.models.llama_file import FOLDER_NAMES, assemble_weights, read_folder_config
-from engine.models.parallel import packed
-from engine.weights.tensors import TensorReader, read_json
+from ..errors import ModelFileError
+from ..layers.positions import rope_tables
+from ..layers.primitives import NUMPY, DecoderPrimitives, Primitives
+from ..layers.tracing import Array, Tracer, no_trace
+from ..weights.tensors import TensorReader, read_json
+from .llama import LlamaConfig, LlamaWeights, final_norm, layers
+from .llama import trace_shapes as trace_shapes
+from .llama_file import FOLDER_NAMES, assemble_weights, read_folder_config
+from .parallel import packed
 
 PREFIX = "model."
 

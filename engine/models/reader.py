@@ -17,24 +17,24 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from engine.atomic_write import write_atomically
-from engine.errors import UNREADABLE, InputError, ModelFileError, check_several
-from engine.kernels.primitives import best_primitives
-from engine.layers.activation import softmax
-from engine.layers.linear import Linear, linear
-from engine.layers.primitives import NUMPY
-from engine.layers.quantization import dequantize, quantize
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models import bert
-from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.encoder import Encoder, check_bert
-from engine.models.parallel import run_packs
-from engine.models.precision import in_precision
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.weights.tensors import HEADER_KEY, TensorReader, damaged_files, read_header
-from engine.wording import reason_of
+from ..atomic_write import write_atomically
+from ..errors import UNREADABLE, InputError, ModelFileError, check_several
+from ..kernels.primitives import best_primitives
+from ..layers.activation import softmax
+from ..layers.linear import Linear, linear
+from ..layers.primitives import NUMPY
+from ..layers.quantization import dequantize, quantize
+from ..layers.tracing import Array, Tracer, no_trace
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..trace import MAX_TRACE_BYTES, Trace, check_trace
+from ..weights.catalog import DEFAULT_ENCODER
+from ..weights.tensors import HEADER_KEY, TensorReader, damaged_files, read_header
+from ..wording import reason_of
+from . import bert
+from .bert import EncoderConfig, EncoderWeights
+from .encoder import Encoder, check_bert
+from .parallel import run_packs
+from .precision import in_precision
 
 READER_SHA256 = "2a7c72e1e5b3db60b96364f527e8e88df7ca1bfd4b4d71311bffcff7244615ef"  # of the file below
 READER_FILE = Path(__file__).parents[2] / "data" / "reader" / "reader.safetensors"

@@ -12,24 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError, check_several
-from engine.kernels.primitives import best_primitives, prepare_compiled
-from engine.layers.activation import ACTIVATIONS, sigmoid
-from engine.layers.linear import Linear, linear
-from engine.layers.norm import LayerNorm, layer_norm
-from engine.layers.primitives import NUMPY
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.encoder_families import FAMILIES, read_model_type
-from engine.models.parallel import run_packs
-from engine.models.precision import in_precision
-from engine.models.sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
-from engine.tokenizers.encoding import Encoding, check_vocab_size
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.tokenizers.tokenizer_file import read_tokenizer
-from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
-from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import TensorReader, damaged_files, read_json
+from ..errors import ModelFileError, check_several
+from ..kernels.primitives import best_primitives, prepare_compiled
+from ..layers.activation import ACTIVATIONS, sigmoid
+from ..layers.linear import Linear, linear
+from ..layers.norm import LayerNorm, layer_norm
+from ..layers.primitives import NUMPY
+from ..layers.tracing import Array, Tracer, no_trace
+from ..tokenizers.encoding import Encoding, check_vocab_size
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..tokenizers.tokenizer_file import read_tokenizer
+from ..trace import MAX_TRACE_BYTES, Trace, check_trace
+from ..weights.fetch import Progress, model_path
+from ..weights.tensors import TensorReader, damaged_files, read_json
+from .bert import EncoderConfig, EncoderWeights
+from .encoder_families import FAMILIES, read_model_type
+from .parallel import run_packs
+from .precision import in_precision
+from .sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
 SIGMOID = "torch.nn.modules.activation.Sigmoid"

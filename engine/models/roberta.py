@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models import bert
-from engine.models.bert import EncoderConfig, EncoderWeights, TensorNames
-from engine.models.bert import trace_shapes as trace_shapes
-from engine.weights.tensors import read_json
+from ..errors import ModelFileError
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Tracer, no_trace
+from ..weights.tensors import read_json
+from . import bert
+from .bert import EncoderConfig, EncoderWeights, TensorNames
+from .bert import trace_shapes as trace_shapes
 
 NAMES = TensorNames(prefix="roberta.")
 

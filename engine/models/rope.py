@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.positions import llama3_factors, rope_tables
-from engine.layers.tracing import Array
-from engine.models.kv_cache import KVCache
-from engine.weights.gguf_file import GGUF
-from engine.weights.tensors import config_float, config_size, with_shape
+from ..errors import ModelFileError
+from ..layers.positions import llama3_factors, rope_tables
+from ..layers.tracing import Array
+from ..weights.gguf_file import GGUF
+from ..weights.tensors import config_float, config_size, with_shape
+from .kv_cache import KVCache
 
 GGUF_OPTIONS = (
     "rope.freq_base",

@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.linear import Linear
-from engine.layers.tracing import Array
-from engine.models.decoders import shards
-from engine.models.embedding_head import DENSE_ACTIVATIONS, SIMILARITIES, Dense, EmbeddingHead, Normalize
-from engine.models.prompts import Prompts
-from engine.weights.catalog import DEFAULT_ENCODER
-from engine.weights.fetch import cache_folder
-from engine.weights.mapped import map_safetensors
-from engine.weights.model_cards import model_card
-from engine.weights.tensors import (
+from ..errors import ModelFileError
+from ..layers.linear import Linear
+from ..layers.tracing import Array
+from ..weights.catalog import DEFAULT_ENCODER
+from ..weights.fetch import cache_folder
+from ..weights.mapped import map_safetensors
+from ..weights.model_cards import model_card
+from ..weights.tensors import (
     MAX_JSON,
     TensorReader,
     config_size,
@@ -31,6 +28,9 @@ from engine.weights.tensors import (
     read_safetensors,
     read_text,
 )
+from .decoders import shards
+from .embedding_head import DENSE_ACTIVATIONS, SIMILARITIES, Dense, EmbeddingHead, Normalize
+from .prompts import Prompts
 
 LIBRARY = "sentence_transformers."
 WEIGHTS = "model.safetensors"

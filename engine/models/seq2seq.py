@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.activation import relu
-from engine.layers.attention import attention, causal_mask, merge_heads, split_heads
-from engine.layers.linear import linear
-from engine.layers.norm import layer_norm
-from engine.layers.positions import sinusoidal
-from engine.layers.tracing import Array, Tracer, no_trace, scoped
+from ..errors import InputError
+from ..layers.activation import relu
+from ..layers.attention import attention, causal_mask, merge_heads, split_heads
+from ..layers.linear import linear
+from ..layers.norm import layer_norm
+from ..layers.positions import sinusoidal
+from ..layers.tracing import Array, Tracer, no_trace, scoped
 
 Params = Mapping[str, Array]  # dotted names, as `engine.models.seq2seq_params.parameter_shapes` lists them
 

@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
-from engine.layers.positions import FLOAT32
-from engine.layers.tracing import Array, Shapes
-from engine.models.seq2seq import Seq2SeqConfig
+from ..layers.positions import FLOAT32
+from ..layers.tracing import Array, Shapes
+from .seq2seq import Seq2SeqConfig
 
 
 def parameter_shapes(config: Seq2SeqConfig) -> Shapes:

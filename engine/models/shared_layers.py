@@ -5,12 +5,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engine.layers.attention import merge_heads, split_heads
-from engine.layers.linear import Linear
-from engine.layers.norm import LayerNorm
-from engine.layers.primitives import DecoderPrimitives, Primitives
-from engine.layers.tracing import Array, Shapes, Tracer, scoped
-from engine.models.kv_cache import CacheSizes
+from ..layers.attention import merge_heads, split_heads
+from ..layers.linear import Linear
+from ..layers.norm import LayerNorm
+from ..layers.primitives import DecoderPrimitives, Primitives
+from ..layers.tracing import Array, Shapes, Tracer, scoped
+from .kv_cache import CacheSizes
 
 Ops = Primitives | DecoderPrimitives
 

@@ -11,16 +11,16 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError
-from engine.layers.activation import ACTIVATIONS
-from engine.layers.attention import causal_mask, merge_heads
-from engine.layers.dropout import dropout
-from engine.layers.embedding import embedding
-from engine.layers.linear import linear
-from engine.layers.positions import alibi_bias, apply_rope, learned, rope_tables, sinusoidal
-from engine.layers.primitives import NUMPY_TRAINING, TrainingPrimitives
-from engine.layers.tracing import Array, Tracer, no_trace, scoped
-from engine.models.kv_cache import KVCache
+from ..errors import ContextLengthError, InputError
+from ..layers.activation import ACTIVATIONS
+from ..layers.attention import causal_mask, merge_heads
+from ..layers.dropout import dropout
+from ..layers.embedding import embedding
+from ..layers.linear import linear
+from ..layers.positions import alibi_bias, apply_rope, learned, rope_tables, sinusoidal
+from ..layers.primitives import NUMPY_TRAINING, TrainingPrimitives
+from ..layers.tracing import Array, Tracer, no_trace, scoped
+from .kv_cache import KVCache
 
 Params = Mapping[str, Array]  # dotted names, as `parameter_shapes` lists them
 Positions = Literal["sinusoidal", "learned", "rope", "alibi"]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.layers.positions import FLOAT32
-from engine.layers.tracing import Array, Shapes
-from engine.models.small_decoder import SmallDecoderConfig
+from ..layers.positions import FLOAT32
+from ..layers.tracing import Array, Shapes
+from .small_decoder import SmallDecoderConfig
 
 INIT_STD = 0.02  # of GPT-2's matrices
 

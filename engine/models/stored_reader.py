@@ -6,10 +6,10 @@ from itertools import groupby
 
 import numpy as np
 
-from engine.layers.linear import Matrix
-from engine.layers.tracing import Array
-from engine.weights.stored import StoredTensor
-from engine.weights.tensors import with_shape
+from ..layers.linear import Matrix
+from ..layers.tracing import Array
+from ..weights.stored import StoredTensor
+from ..weights.tensors import with_shape
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class StoredReader:
         """
         if not self.packed:
             return np.concatenate([part.float32() for part in parts])
-        from engine.kernels.packed import StackedMatrix, pack  # needs numba
+        from ..kernels.packed import StackedMatrix, pack  # needs numba
 
         by_kind = groupby(parts, lambda part: part.kind)
         matrices = [pack(kind, stacked([part.rows for part in own])) for kind, own in by_kind]

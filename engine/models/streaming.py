@@ -12,9 +12,9 @@ from tempfile import SpooledTemporaryFile
 
 import numpy as np
 
-from engine.layers.tracing import Array
-from engine.tokenizers.encoding import check_text
-from engine.weights.fetch import Progress
+from ..layers.tracing import Array
+from ..tokenizers.encoding import check_text
+from ..weights.fetch import Progress
 
 BLOCK_TEXTS = 1024
 MEMORY_BYTES = 32 * 1024**2

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from engine.errors import ContextLengthError, InputError
-from engine.models.bert import EncoderConfig
-from engine.models.embedding_head import EmbeddingHead
-from engine.models.prompts import Prompts
-from engine.tokenizers.encoding import Encoding
+from ..errors import ContextLengthError, InputError
+from ..tokenizers.encoding import Encoding
+from .bert import EncoderConfig
+from .embedding_head import EmbeddingHead
+from .prompts import Prompts
 
 T = TypeVar("T")
 

@@ -5,15 +5,15 @@ from types import ModuleType
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.attention import attention_weights
-from engine.layers.linear import Linear
-from engine.layers.pooling import POOLINGS, TokenStates, attention_received
-from engine.layers.primitives import NUMPY, Primitives
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models import bert
-from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.parallel import row_spans
+from ..errors import InputError
+from ..layers.attention import attention_weights
+from ..layers.linear import Linear
+from ..layers.pooling import POOLINGS, TokenStates, attention_received
+from ..layers.primitives import NUMPY, Primitives
+from ..layers.tracing import Array, Tracer, no_trace
+from . import bert
+from .bert import EncoderConfig, EncoderWeights
+from .parallel import row_spans
 
 
 def token_states(

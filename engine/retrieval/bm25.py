@@ -18,10 +18,10 @@ from math import log
 import numpy as np
 from scipy.sparse import csc_matrix
 
-from engine.documents.language import ENGLISH
-from engine.errors import InputError, check_several
-from engine.layers.tracing import Array
-from engine.retrieval.words import words
+from ..documents.language import ENGLISH
+from ..errors import InputError, check_several
+from ..layers.tracing import Array
+from .words import words
 
 BATCH, POSTINGS = 10_000, 1_000_000  # texts whose words are counted, and impacts that are computed, at a time
 

@@ -8,20 +8,20 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.splitters import Splitting, split
-from engine.errors import InputError, check_several
-from engine.layers.tracing import Array
-from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
-from engine.models.fingerprint import head_digest
-from engine.models.precision import chosen_precision
-from engine.models.prompts import Prompts, Role
-from engine.models.reranker import Reranker
-from engine.retrieval.embedding_spec import EmbeddingSpec, Query, prompted_digest
-from engine.tokenizers.encoding import check_text
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.weights.fetch import Progress
+from ..documents.document import Chunk, Document
+from ..documents.splitters import Splitting, split
+from ..errors import InputError, check_several
+from ..layers.tracing import Array
+from ..models.embedding_head import OWN
+from ..models.encoder import Encoder
+from ..models.fingerprint import head_digest
+from ..models.precision import chosen_precision
+from ..models.prompts import Prompts, Role
+from ..models.reranker import Reranker
+from ..tokenizers.encoding import check_text
+from ..tokenizers.text_tokenizer import TextTokenizer
+from ..weights.fetch import Progress
+from .embedding_spec import EmbeddingSpec, Query, prompted_digest
 
 
 class Model(Protocol):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from engine.layers.tracing import Array
-from engine.models.prompts import Prompts
+from ..layers.tracing import Array
+from ..models.prompts import Prompts
 
 NO_LIMIT = sys.maxsize  # tokens read of a text, where the model's limit is not known
 

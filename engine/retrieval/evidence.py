@@ -15,20 +15,20 @@ from itertools import groupby, takewhile
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.language import ENGLISH
-from engine.documents.sentences import MARK_AT_END, sentence_spans
-from engine.layers.activation import softmax
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.retrieval.bm25 import word_idf
-from engine.retrieval.embedding_model import Model, encode_by
-from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.index import Hit, Index
-from engine.retrieval.language_fit import is_for_english
-from engine.retrieval.maxsim import unit_vectors
-from engine.retrieval.words import IS_UNSPACED, words
+from ..documents.document import Chunk, Document
+from ..documents.language import ENGLISH
+from ..documents.sentences import MARK_AT_END, sentence_spans
+from ..layers.activation import softmax
+from ..layers.norm import l2_normalize
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from .bm25 import word_idf
+from .embedding_model import Model, encode_by
+from .embedding_spec import EmbeddingSpec
+from .index import Hit, Index
+from .language_fit import is_for_english
+from .maxsim import unit_vectors
+from .words import IS_UNSPACED, words
 
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3

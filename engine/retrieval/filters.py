@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import chain
 
-from engine.documents.document import Document
-from engine.errors import InputError
-from engine.wording import counted, some_of
+from ..documents.document import Document
+from ..errors import InputError
+from ..wording import counted, some_of
 
 MAX_TAGS_SHOWN = 20  # tags in a message
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.retrieval.ranking import min_ranks
+from ..errors import InputError
+from ..layers.tracing import Array
+from .ranking import min_ranks
 
 # From the pilot study of Cormack, Clarke and Büttcher, where its value hardly matters.
 RRF_CONSTANT = 60

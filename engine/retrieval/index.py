@@ -9,20 +9,20 @@ from typing import Protocol, overload
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.documents.language import document_languages
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.models.precision import PRECISIONS
-from engine.retrieval.bm25 import Bm25, Postings
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
-from engine.retrieval.embedding_spec import EmbeddingSpec, Query
-from engine.retrieval.index_choice import EXACT_CHUNKS
-from engine.retrieval.index_kinds import AnnIndex, exact_nearest
-from engine.retrieval.rerank import TokenVectors
-from engine.retrieval.vector_cache import VectorCache, cached_encode
-from engine.weights.fetch import Progress
+from ..documents.document import Chunk, Document
+from ..documents.language import document_languages
+from ..errors import InputError
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from ..models.precision import PRECISIONS
+from ..weights.fetch import Progress
+from .bm25 import Bm25, Postings
+from .embedding_model import Model, embedding_spec, encode_by
+from .embedding_spec import EmbeddingSpec, Query
+from .index_choice import EXACT_CHUNKS
+from .index_kinds import AnnIndex, exact_nearest
+from .rerank import TokenVectors
+from .vector_cache import VectorCache, cached_encode
 
 Place = tuple[str, int, int]  # of a passage: its document, start and end
 

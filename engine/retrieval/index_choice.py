@@ -7,8 +7,9 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.layers.tracing import Array
-from engine.retrieval.index_kinds import (
+from ..layers.tracing import Array
+from ..wording import counted
+from .index_kinds import (
     AUTO,
     EFFORTS,
     FLAT,
@@ -18,7 +19,6 @@ from engine.retrieval.index_kinds import (
     check_index_kind,
     exact_nearest,
 )
-from engine.wording import counted
 
 NEAREST = 10  # of the recall
 SAMPLE = 200  # chunks that are searched for

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.tracing import Array
 
 if TYPE_CHECKING:
     import faiss

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection
 
-from engine.documents.language import ENGLISH, LANGUAGES, detected
-from engine.retrieval.embedding_model import Model
-from engine.wording import some_of
+from ..documents.language import ENGLISH, LANGUAGES, detected
+from ..wording import some_of
+from .embedding_model import Model
 
 # Of the models that read many languages, small ones that the engine runs, by their ids on the Hub.
 MANY_LANGUAGES = (

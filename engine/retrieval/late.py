@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.errors import InputError
-from engine.layers.norm import l2_normalize
-from engine.layers.pooling import mean_pooling
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.models.parallel import run_parallel
-from engine.retrieval.ranking import min_ranks
-from engine.weights.fetch import Progress
+from ..documents.document import Chunk, Document
+from ..errors import InputError
+from ..layers.norm import l2_normalize
+from ..layers.pooling import mean_pooling
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from ..models.parallel import run_parallel
+from ..weights.fetch import Progress
+from .ranking import min_ranks
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.errors import InputError, check_several
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.encoder import BATCH_TOKENS, Encoder
-from engine.models.parallel import row_spans, run_packs
-from engine.weights.fetch import Progress
+from ..errors import InputError, check_several
+from ..layers.norm import l2_normalize
+from ..layers.tracing import Array
+from ..models.encoder import BATCH_TOKENS, Encoder
+from ..models.parallel import row_spans, run_packs
+from ..weights.fetch import Progress
 
 MAXSIM = "maxsim"
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.retrieval.ranking import ordered_scores
-from engine.retrieval.rerank import RERANK_DEPTH, first_stage
+from ..errors import InputError
+from ..layers.tracing import Array
+from .ranking import ordered_scores
+from .rerank import RERANK_DEPTH, first_stage
 
 # Diversity costs relevance: on Cranfield nDCG@10 falls from 0.400 to 0.388 at 0.1 and 0.327 at 0.3.
 MMR_DIVERSITY = 0.1

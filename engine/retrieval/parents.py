@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import Query
-from engine.retrieval.index import Hit, Index, Place, place_of
+from ..layers.tracing import Array
+from .embedding_spec import Query
+from .index import Hit, Index, Place, place_of
 
 
 def parent_hits(hits: Sequence[Hit]) -> list[Hit]:

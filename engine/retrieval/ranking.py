@@ -6,7 +6,7 @@ one each, in the order of the chunks (`ordinal_ranks`, as in `best_first`).
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
 
 
 def best_first(scores: Array) -> Array:

@@ -14,11 +14,11 @@ from math import ceil, exp, floor, inf, log
 
 import numpy as np
 
-from engine.documents.loaders import BUNDLED_CORPUS
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model, encode_by
-from engine.retrieval.index import Index
+from ..documents.loaders import BUNDLED_CORPUS
+from ..errors import InputError
+from ..layers.tracing import Array
+from .embedding_model import Model, encode_by
+from .index import Index
 
 EVERYDAY_QUESTIONS = BUNDLED_CORPUS.parent / "everyday.csv"
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index

@@ -9,15 +9,15 @@ from threading import Lock
 
 import numpy as np
 
-from engine.errors import InputError, check_several
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.models.parallel import row_spans
-from engine.models.reader import Reader
-from engine.models.reranker import Reranker
-from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
-from engine.retrieval.ranking import best_first, ordered_scores, top
-from engine.weights.fetch import Progress
+from ..errors import InputError, check_several
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from ..models.parallel import row_spans
+from ..models.reader import Reader
+from ..models.reranker import Reranker
+from ..weights.fetch import Progress
+from .maxsim import max_sim, maxsim_scores, unit_vectors
+from .ranking import best_first, ordered_scores, top
 
 # Chunks that are reordered. By the reader, the best of 16 are no better than those of 8.
 RERANK_DEPTH, READER_DEPTH = 50, 8

@@ -6,20 +6,20 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.models.reader import Reader, shipped_reader
-from engine.models.reranker import Reranker
-from engine.retrieval.bm25 import Bm25
-from engine.retrieval.embedding_model import Model, needs_encoder_message
-from engine.retrieval.embedding_spec import Query
-from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
-from engine.retrieval.index import Index
-from engine.retrieval.mmr import MMR_DIVERSITY, mmr_scores
-from engine.retrieval.ranking import top
-from engine.retrieval.rerank import READER_DEPTH, RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
-from engine.weights.fetch import Progress
+from ..errors import InputError
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from ..models.reader import Reader, shipped_reader
+from ..models.reranker import Reranker
+from ..weights.fetch import Progress
+from .bm25 import Bm25
+from .embedding_model import Model, needs_encoder_message
+from .embedding_spec import Query
+from .fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
+from .index import Index
+from .mmr import MMR_DIVERSITY, mmr_scores
+from .ranking import top
+from .rerank import READER_DEPTH, RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
 # reciprocal rank fusion has 0.409.

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, check_several
-from engine.layers.tracing import Array
-from engine.models.prompts import Role
-from engine.retrieval.embedding_model import Model, embedding_spec
-from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.sqlite_file import connect_ours, transaction
-from engine.weights.fetch import Progress
+from ..errors import InputError, check_several
+from ..layers.tracing import Array
+from ..models.prompts import Role
+from ..weights.fetch import Progress
+from .embedding_model import Model, embedding_spec
+from .embedding_spec import EmbeddingSpec
+from .sqlite_file import connect_ours, transaction
 
 T = TypeVar("T")
 

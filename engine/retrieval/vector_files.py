@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
-from engine.errors import DocumentError, InputError
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
-from engine.retrieval.index import Index, index_vectors
+from ..documents.document import Chunk, Document
+from ..errors import DocumentError, InputError
+from ..layers.norm import l2_normalize
+from ..layers.tracing import Array
+from .embedding_model import Model, embedding_spec, encode_by
+from .index import Index, index_vectors
 
 LEAST_COSINE = 0.99  # of a chunk's vector with that which the named model makes: float16 stays far above
 MOST_CHARACTERS = 100_000_000  # of a document, and those of all documents that no chunk holds

@@ -18,7 +18,7 @@ from itertools import pairwise
 import regex
 from Stemmer import Stemmer
 
-from engine.documents.language import ENGLISH, LANGUAGES, stop_words
+from ..documents.language import ENGLISH, LANGUAGES, stop_words
 
 # Scripts without blanks between words. Chinese characters and kana are cut apart: endings are kana.
 HAN = r"\p{Han}々〆"

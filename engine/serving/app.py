@@ -16,14 +16,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from engine.cores import n_cores
-from engine.errors import GlassboxError
-from engine.layers.tracing import Array
-from engine.models.encoder import BATCH_TOKENS
-from engine.models.parallel import single_threaded_blas
-from engine.serving.asking import asking_routes
-from engine.serving.batching import Batcher, QueueFullError
-from engine.serving.bodies import (
+from ..cores import n_cores
+from ..errors import GlassboxError
+from ..layers.tracing import Array
+from ..models.encoder import BATCH_TOKENS
+from ..models.parallel import single_threaded_blas
+from .asking import asking_routes
+from .batching import Batcher, QueueFullError
+from .bodies import (
     FORMS,
     EmbeddingBody,
     RequestError,
@@ -32,10 +32,10 @@ from engine.serving.bodies import (
     json_response,
     overloaded,
 )
-from engine.serving.guard import FAILED, Guard
-from engine.serving.metrics import Metrics
-from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
-from engine.serving.served import QUEUED_REQUESTS, Served
+from .guard import FAILED, Guard
+from .metrics import Metrics
+from .reading import Reading, check_texts, read_ids, read_pairs, read_texts
+from .served import QUEUED_REQUESTS, Served
 
 T = TypeVar("T")
 Compute = Callable[[Any, Sequence[Any], Sequence[int]], Awaitable[list[Any]]]

@@ -12,15 +12,15 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
-from engine.cores import n_cores
-from engine.errors import GlassboxError
-from engine.generation.answer import Answer
-from engine.generation.answer_json import answer_json, found_answer_json, found_json
-from engine.generation.answering import add_text, find_answer
-from engine.generation.conversation import Turn, follow_up
-from engine.generation.passage_search import retrieve
-from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.serving.bodies import (
+from ..cores import n_cores
+from ..errors import GlassboxError
+from ..generation.answer import Answer
+from ..generation.answer_json import answer_json, found_answer_json, found_json
+from ..generation.answering import add_text, find_answer
+from ..generation.conversation import Turn, follow_up
+from ..generation.passage_search import retrieve
+from ..generation.settings import AnswerSettings, SearchSettings
+from .bodies import (
     AskBody,
     RequestError,
     SearchBody,
@@ -28,9 +28,9 @@ from engine.serving.bodies import (
     json_response,
     overloaded,
 )
-from engine.serving.guard import FAILED, log_failure
-from engine.serving.reading import read_texts
-from engine.serving.served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
+from .guard import FAILED, log_failure
+from .reading import read_texts
+from .served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
 
 Event = tuple[str, dict[str, Any]]  # its name, and its content
 LAST_EVENTS = ("answer", "error")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_v
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from engine.wording import error_words
+from ..wording import error_words
 
 Ids = list[Annotated[StrictInt, Field(ge=0)]]
 # Messages for fields of several types, where pydantic would report an error for each type.

@@ -13,10 +13,10 @@ from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.serving.bodies import RequestError, overloaded
-from engine.serving.metrics import Metrics
-from engine.serving.served import Limits
-from engine.wording import reason_of
+from ..wording import reason_of
+from .bodies import RequestError, overloaded
+from .metrics import Metrics
+from .served import Limits
 
 OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy
 ANY_HOST = "*"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.models.reranker import Reranker
-from engine.serving.bodies import RequestError
-from engine.serving.served import Limits, Served
+from ..models.reranker import Reranker
+from .bodies import RequestError
+from .served import Limits, Served
 
 SHOWN = 3  # texts named in a message
 

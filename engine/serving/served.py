@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.generation.settings import AnswerSettings
-from engine.generation.writer import Writer
-from engine.layers.tracing import Array
-from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
-from engine.models.reader import Reader
-from engine.retrieval.index import Index
-from engine.retrieval.maxsim import maxsim_of_ids
-from engine.retrieval.relevance import NullScores
+from ..generation.settings import AnswerSettings
+from ..generation.writer import Writer
+from ..layers.tracing import Array
+from ..models.embedding_head import OWN
+from ..models.encoder import Encoder
+from ..models.reader import Reader
+from ..retrieval.index import Index
+from ..retrieval.maxsim import maxsim_of_ids
+from ..retrieval.relevance import NullScores
 
 QUEUED_REQUESTS = 4  # of the largest size, whose tokens may wait together
 QUEUED_ANSWERS = 8  # questions whose text the language model writes, or that wait for it

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import uvicorn
 
-from engine.errors import InputError
-from engine.serving.app import LOCAL_HOSTS, create_app
-from engine.serving.served import Served
+from ..errors import InputError
+from .app import LOCAL_HOSTS, create_app
+from .served import Served
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 KEPT_ALIVE_S = 30  # that a connection without a request stays open

@@ -18,13 +18,13 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, TypeAdapter
 
-from engine.documents.document import Chunk, Document, Section
-from engine.errors import UNREADABLE, DocumentError, InputError
-from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.index import Index, index_vectors
-from engine.retrieval.sqlite_file import connect, connect_ours
-from engine.storage.workspace_file import Row, Rows, as_document_errors, check_bytes, read_rows, write_rows
-from engine.wording import reason_of
+from ..documents.document import Chunk, Document, Section
+from ..errors import UNREADABLE, DocumentError, InputError
+from ..retrieval.embedding_spec import EmbeddingSpec
+from ..retrieval.index import Index, index_vectors
+from ..retrieval.sqlite_file import connect, connect_ours
+from ..wording import reason_of
+from .workspace_file import Row, Rows, as_document_errors, check_bytes, read_rows, write_rows
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
-from engine.errors import UNREADABLE, DocumentError, InputError
-from engine.retrieval.sqlite_file import APPLICATION_ID, transaction
-from engine.retrieval.vector_cache import CACHE_SCHEMA
-from engine.wording import reason_of
+from ..errors import UNREADABLE, DocumentError, InputError
+from ..retrieval.sqlite_file import APPLICATION_ID, transaction
+from ..retrieval.vector_cache import CACHE_SCHEMA
+from ..wording import reason_of
 
 Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]  # by the name of the table, in the order of `position`

@@ -6,10 +6,10 @@ from typing import Any
 
 import regex
 
-from engine.tokenizers.encoding import Encoding, TokenSpan
-from engine.tokenizers.normalized import Change, Normalized, unchanged
-from engine.tokenizers.templates import checked
-from engine.tokenizers.unicode import is_white_space
+from .encoding import Encoding, TokenSpan
+from .normalized import Change, Normalized, unchanged
+from .templates import checked
+from .unicode import is_white_space
 
 
 @dataclass(frozen=True)

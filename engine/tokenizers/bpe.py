@@ -14,15 +14,15 @@ from pathlib import Path
 
 import regex
 
-from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words, word_tokens
-from engine.tokenizers.bpe_gguf import read_gguf
-from engine.tokenizers.bpe_json import read_bpe_json
-from engine.tokenizers.bpe_vocabulary import BPEVocabulary, Rank
-from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
-from engine.tokenizers.normalized import apply
-from engine.tokenizers.patterns import compiled, cut
-from engine.weights.gguf_file import GGUF
+from ..errors import ModelFileError
+from ..weights.gguf_file import GGUF
+from .added_tokens import AddedVocabulary, Segment, encode_words, word_tokens
+from .bpe_gguf import read_gguf
+from .bpe_json import read_bpe_json
+from .bpe_vocabulary import BPEVocabulary, Rank
+from .encoding import Encoding, TokenSpan, cached_words, check_text
+from .normalized import apply
+from .patterns import compiled, cut
 
 
 def merges(symbols: list[str], rank: Rank) -> Iterator[tuple[tuple[str, str], int]]:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedToken
-from engine.tokenizers.bpe_vocabulary import (
+from ..errors import ModelFileError
+from ..weights.gguf_file import GGUF
+from .added_tokens import AddedToken
+from .bpe_vocabulary import (
     BYTE_LEVEL,
     BPEVocabulary,
     best_score,
@@ -14,9 +15,8 @@ from engine.tokenizers.bpe_vocabulary import (
     sentencepiece,
     word_patterns,
 )
-from engine.tokenizers.normalized import compose, prepend, replace
-from engine.tokenizers.patterns import BLANK, DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
-from engine.weights.gguf_file import GGUF
+from .normalized import compose, prepend, replace
+from .patterns import BLANK, DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
 
 # The word patterns behind the names that `tokenizer.ggml.pre` may have.
 WORD_PATTERNS = {

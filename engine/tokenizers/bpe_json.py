@@ -5,16 +5,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import read_added_token
-from engine.tokenizers.bpe_vocabulary import (
+from ..errors import ModelFileError
+from ..weights.tensors import read_json
+from .added_tokens import read_added_token
+from .bpe_vocabulary import (
     BYTE_LEVEL,
     BPEVocabulary,
     learnt_order,
     sentencepiece,
     word_patterns,
 )
-from engine.tokenizers.normalized import (
+from .normalized import (
     Change,
     compose,
     prepend,
@@ -22,9 +23,8 @@ from engine.tokenizers.normalized import (
     prepend_missing_at_start,
     replace,
 )
-from engine.tokenizers.patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK
-from engine.tokenizers.templates import read_start_ids
-from engine.weights.tensors import read_json
+from .patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK
+from .templates import read_start_ids
 
 # Changes that put a prefix before a text, by `prepend_scheme`.
 PREFIX_CHANGES: dict[str, list[Change]] = {

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import regex
 
-from engine.errors import InputError
-from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.bpe_vocabulary import BYTE_LEVEL, BPEVocabulary, byte_characters, byte_symbols
-from engine.tokenizers.patterns import GPT2, cut
+from ..errors import InputError
+from .bpe import BPETokenizer
+from .bpe_vocabulary import BYTE_LEVEL, BPEVocabulary, byte_characters, byte_symbols
+from .patterns import GPT2, cut
 
 Pair = tuple[int, int]
 N_BYTES = 256

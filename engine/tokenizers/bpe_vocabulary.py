@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedToken
-from engine.tokenizers.normalized import Change
-from engine.tokenizers.patterns import BLANK, WORD_WITH_BLANKS
+from ..errors import ModelFileError
+from .added_tokens import AddedToken
+from .normalized import Change
+from .patterns import BLANK, WORD_WITH_BLANKS
 
 # The rank of a pair of neighbours, 0 for the one to be merged first; None where they are never merged.
 Rank = Callable[[str, str], int | None]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from engine.errors import InputError
-from engine.tokenizers.encoding import Encoding, check_text
+from ..errors import InputError
+from .encoding import Encoding, check_text
 
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 

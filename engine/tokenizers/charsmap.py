@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 import regex
 
-from engine.errors import ModelFileError
-from engine.tokenizers.normalized import Normalized
+from ..errors import ModelFileError
+from .normalized import Normalized
 
 LONGEST_GRAPHEME = 5  # bytes of a grapheme that is looked up as a whole
 

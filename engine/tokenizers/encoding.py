@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from engine.errors import InputError, ModelFileError
+from ..errors import InputError, ModelFileError
 
 # A token, its id, and its start and end in its word.
 TokenSpan = tuple[str, int, int, int]

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
-from engine.tokenizers.normalized import Normalized
-from engine.tokenizers.unicode import (
+from .normalized import Normalized
+from .unicode import (
     DECOMPOSED_TO_COMBINING,
     OTHER_COMBINING,
     PUNCTUATION,

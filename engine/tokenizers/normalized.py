@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import regex
 
-from engine.tokenizers.patterns import matches
-from engine.tokenizers.unicode import is_white_space, lower_case
+from .patterns import matches
+from .unicode import is_white_space, lower_case
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import regex
 
-from engine.errors import ModelFileError
+from ..errors import ModelFileError
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 DIGIT = r"\p{N}"

@@ -6,8 +6,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelFileError
-from engine.tokenizers.encoding import Encoding
+from ..errors import ModelFileError
+from .encoding import Encoding
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedToken, read_added_token
-from engine.tokenizers.encoding import Encoding, check_text
-from engine.tokenizers.templates import (
+from ..errors import ModelFileError
+from ..wording import reason_of
+from .added_tokens import AddedToken, read_added_token
+from .encoding import Encoding, check_text
+from .templates import (
     TemplatePart,
     assemble,
     checked,
@@ -23,7 +24,6 @@ from engine.tokenizers.templates import (
     read_templates,
     trims_offsets,
 )
-from engine.wording import reason_of
 
 if TYPE_CHECKING:
     import tokenizers

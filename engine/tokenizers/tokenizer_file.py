@@ -7,16 +7,16 @@ from pathlib import Path
 
 import regex
 
-from engine.errors import ModelFileError
-from engine.tokenizers.bpe import BPEStages, BPETokenizer
-from engine.tokenizers.bpe_json import read_bpe_json
-from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.normalized import compose, lower
-from engine.tokenizers.patterns import KNOWN
-from engine.tokenizers.text_tokenizer import TextTokenizer, checked_texts, read_shared
-from engine.tokenizers.unigram import UnigramTokenizer
-from engine.tokenizers.wordpiece import WordPieceTokenizer
-from engine.weights.tensors import read_json
+from ..errors import ModelFileError
+from ..weights.tensors import read_json
+from .bpe import BPEStages, BPETokenizer
+from .bpe_json import read_bpe_json
+from .encoding import Encoding
+from .normalized import compose, lower
+from .patterns import KNOWN
+from .text_tokenizer import TextTokenizer, checked_texts, read_shared
+from .unigram import UnigramTokenizer
+from .wordpiece import WordPieceTokenizer
 
 
 class BytePairEncoderTokenizer(TextTokenizer):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words
-from engine.tokenizers.bpe_vocabulary import byte_token
-from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
-from engine.tokenizers.normalized import Normalized, apply
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.tokenizers.unigram_file import read_unigram
+from .added_tokens import AddedVocabulary, Segment, encode_words
+from .bpe_vocabulary import byte_token
+from .encoding import Encoding, TokenSpan, cached_words, check_text
+from .normalized import Normalized, apply
+from .text_tokenizer import TextTokenizer
+from .unigram_file import read_unigram
 
 UNKNOWN_PENALTY = 10.0  # below the least probable piece
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import regex
 
-from engine.errors import ModelFileError
-from engine.tokenizers.bpe_json import parts_of
-from engine.tokenizers.charsmap import CharsMap
-from engine.tokenizers.normalized import (
+from ..errors import ModelFileError
+from ..weights.tensors import read_json
+from .bpe_json import parts_of
+from .charsmap import CharsMap
+from .normalized import (
     Change,
     Normalized,
     apply,
@@ -23,11 +24,10 @@ from engine.tokenizers.normalized import (
     replace_matches,
     strip,
 )
-from engine.tokenizers.patterns import BLANK, BLANK_RUN, KNOWN, WORD_WITH_BLANK, compiled, cut
-from engine.tokenizers.templates import checked
-from engine.tokenizers.text_tokenizer import SharedSettings, read_shared
-from engine.tokenizers.unicode import WHITE_SPACE, character_class
-from engine.weights.tensors import read_json
+from .patterns import BLANK, BLANK_RUN, KNOWN, WORD_WITH_BLANK, compiled, cut
+from .templates import checked
+from .text_tokenizer import SharedSettings, read_shared
+from .unicode import WHITE_SPACE, character_class
 
 # One step of splitting a text into words.
 Split = Callable[[Normalized], list[Normalized]]

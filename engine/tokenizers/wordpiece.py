@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words
-from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
-from engine.tokenizers.normalization import BertNormalizer, words
-from engine.tokenizers.normalized import Normalized
-from engine.tokenizers.templates import checked
-from engine.tokenizers.text_tokenizer import SharedSettings, TextTokenizer, read_shared
-from engine.weights.tensors import read_json
+from ..errors import ModelFileError
+from ..weights.tensors import read_json
+from .added_tokens import AddedVocabulary, Segment, encode_words
+from .encoding import Encoding, TokenSpan, cached_words, check_text
+from .normalization import BertNormalizer, words
+from .normalized import Normalized
+from .templates import checked
+from .text_tokenizer import SharedSettings, TextTokenizer, read_shared
 
 # Most characters of a word for which the library is used: its time grows with their cube.
 MOST_IN_LIBRARY = 1000

@@ -12,11 +12,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from engine.errors import ModelFileError
-from engine.layers.tracing import Array, Shapes
-from engine.training.optimizers import Moments, Parameters
-from engine.weights.tensors import HEADER_KEY
-from engine.wording import reason_of
+from ..errors import ModelFileError
+from ..layers.tracing import Array, Shapes
+from ..weights.tensors import HEADER_KEY
+from ..wording import reason_of
+from .optimizers import Moments, Parameters
 
 PARTS = ("params", "mean", "square")
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.activation import log_softmax
-from engine.layers.norm import l2_normalize, l2_normalize_backward
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.activation import log_softmax
+from ..layers.norm import l2_normalize, l2_normalize_backward
+from ..layers.tracing import Array
 
 SCALE = 20.0  # factor of the cosines, as in sentence-transformers' MultipleNegativesRankingLoss
 

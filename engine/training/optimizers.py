@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
+from ..errors import InputError
+from ..layers.tracing import Array
 
 Parameters = dict[str, Array]  # by dotted name
 BETAS = (0.9, 0.999)

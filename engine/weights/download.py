@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from engine.errors import ModelUnavailableError
+from ..errors import ModelUnavailableError
 
 Progress = Callable[[int, int], None]
 IsStopped = Callable[[], bool]

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from engine.errors import ModelUnavailableError
-from engine.weights.catalog import KNOWN_MODELS, KnownModel, ModelFile
-from engine.weights.download import (
+from ..errors import ModelUnavailableError
+from ..wording import MAX_NAME, shortened
+from .catalog import KNOWN_MODELS, KnownModel, ModelFile
+from .download import (
     IsStopped,
     MissingFileError,
     Progress,
@@ -20,7 +21,7 @@ from engine.weights.download import (
     SourceError,
     file_sha256,
 )
-from engine.weights.sources import (
+from .sources import (
     HUB_FILES,
     MODULE_FILES,
     MODULES,
@@ -33,7 +34,6 @@ from engine.weights.sources import (
     hub_files,
     module_folders,
 )
-from engine.wording import MAX_NAME, shortened
 
 __all__ = ["Progress", "cache_folder", "is_cached", "is_here", "known_model_path", "model_path"]
 

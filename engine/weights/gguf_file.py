@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.weights.gguf_parts import check_parts, is_part, part_paths
-from engine.weights.stored import FLOATS, StoredTensor, block_size, held_bytes, kind_name
-from engine.weights.tensors import file_size, shortened
+from ..errors import ModelFileError
+from .gguf_parts import check_parts, is_part, part_paths
+from .stored import FLOATS, StoredTensor, block_size, held_bytes, kind_name
+from .tensors import file_size, shortened
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

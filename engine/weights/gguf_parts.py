@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelFileError
-from engine.weights.tensors import shortened
-from engine.wording import some_of
+from ..errors import ModelFileError
+from ..wording import some_of
+from .tensors import shortened
 
 # The name of a part: its number, and that of all parts.
 PART_NAME = re.compile(r"(.*)-\d{5}-of-(\d{5})(\.gguf)", re.IGNORECASE | re.DOTALL)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
 
 KINDS = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I64": np.int64}
 _maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()

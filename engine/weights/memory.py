@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from engine.errors import MemoryLimitError
+from ..errors import MemoryLimitError
 
 ROOT = Path("/")  # the folder of ``proc`` and ``sys``
 

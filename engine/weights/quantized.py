@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from ..layers.tracing import Array
 
 UNIT = 32  # columns that matrices in memory have together: the bits of their codes lie side by side
 HALVES = ("d", "dmin", "m")  # fields of float16

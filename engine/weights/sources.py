@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from engine.weights.catalog import KnownModel
-from engine.weights.download import (
+from .catalog import KnownModel
+from .download import (
     HEAD_TIMEOUT_S,
     IsStopped,
     MissingFileError,

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.layers.tracing import Array
-from engine.weights.quantized import QUANTIZED
+from ..errors import ModelFileError
+from ..layers.tracing import Array
+from .quantized import QUANTIZED
 
 FLOATS = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
 HELD = (*QUANTIZED, *FLOATS)  # the types of matrices in memory

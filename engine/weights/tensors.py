@@ -13,14 +13,14 @@ import numpy as np
 from pydantic import TypeAdapter
 from safetensors import SafetensorError, deserialize, safe_open
 
-from engine.errors import UNREADABLE, GlassboxError, ModelFileError
-from engine.layers.linear import Linear
-from engine.layers.norm import LayerNorm
-from engine.layers.tracing import Array
-from engine.weights.mapped import KINDS, is_mapped
-from engine.weights.memory import require_memory
-from engine.weights.stored import FLOATS, StoredTensor, from_bfloat16
-from engine.wording import printable, reason_of
+from ..errors import UNREADABLE, GlassboxError, ModelFileError
+from ..layers.linear import Linear
+from ..layers.norm import LayerNorm
+from ..layers.tracing import Array
+from ..wording import printable, reason_of
+from .mapped import KINDS, is_mapped
+from .memory import require_memory
+from .stored import FLOATS, StoredTensor, from_bfloat16
 
 T = TypeVar("T")
 Header = TypeVar("Header")  # a dataclass with a field ``format`` of a single value

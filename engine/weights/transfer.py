@@ -2,8 +2,8 @@
 
 from time import monotonic
 
-from engine.weights.download import amount
-from engine.wording import readable_time
+from ..wording import readable_time
+from .download import amount
 
 WINDOW_S = 5.0  # of the rate: long enough to be steady, short enough to follow a change
 

@@ -1,5 +1,6 @@
 import ast
 from graphlib import TopologicalSorter
+from importlib.util import resolve_name
 
 from tests.command_line import ROOT, run_python
 
@@ -49,21 +50,23 @@ PATHS = {
 }
 
 
-def imports(path, in_functions=False):
+def imports(path, in_functions=False, root=ROOT):
     """Names of the modules that a file imports, for types, too, and in its functions if they are wanted."""
-    return imported(ast.parse(path.read_text(encoding="utf-8")).body, in_functions)
+    package = ".".join(path.parent.relative_to(root).parts)
+    return imported(ast.parse(path.read_text(encoding="utf-8")).body, package, in_functions)
 
 
-def imported(nodes, in_functions):
+def imported(nodes, package, in_functions):
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # `from engine import layers` names a part as much as `import engine.layers` does
-            every = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (each if each in PATHS else node.module for each in every)
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            # `from . import layers` names a part as much as `from .layers import linear` does
+            every = [f"{module}.{alias.name}" for alias in node.names]
+            yield from (each if each in PATHS else module for each in every)
         elif in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from imported(ast.iter_child_nodes(node), in_functions)
+            yield from imported(ast.iter_child_nodes(node), package, in_functions)
 
 
 def row_of(path):
@@ -151,11 +154,19 @@ def test_kernels_are_loaded_without_scipys_linear_algebra_and_others_still_find_
 
 
 def test_imports_are_found_in_blocks_and_not_in_functions(tmp_path):
-    path = tmp_path / "module.py"
+    path = tmp_path / "engine" / "module.py"
+    path.parent.mkdir()
     path.write_text(
         "try:\n    import torch\nexcept ImportError:\n    import numpy\n"
-        "if TYPE_CHECKING:\n    import faiss\nelse:\n    from engine import layers\n"
+        "if TYPE_CHECKING:\n    import faiss\nelse:\n    from . import layers\n"
+        "    from .kernels import memory\n"
         "def f():\n    import plotly\n"
     )
-    assert list(imports(path)) == ["torch", "numpy", "faiss", "engine.layers"]
-    assert "plotly" in imports(path, in_functions=True)
+    assert list(imports(path, root=tmp_path)) == [
+        "torch",
+        "numpy",
+        "faiss",
+        "engine.layers",
+        "engine.kernels.memory",
+    ]
+    assert "plotly" in imports(path, in_functions=True, root=tmp_path)

@@ -8,10 +8,10 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from engine.documents.document import Failure
-from engine.documents.formats.plain import kind_of
-from engine.errors import DocumentError
-from engine.wording import printable, reason_of
+from ...errors import DocumentError
+from ...wording import printable, reason_of
+from ..document import Failure
+from .plain import kind_of
 
 MAX_MEMBERS = 5000
 MAX_PATH = 1000  # characters

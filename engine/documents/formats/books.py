@@ -4,14 +4,14 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
-from engine.documents.document import Document, Section
-from engine.documents.formats.archive import open_archive, read_member
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import unified
-from engine.documents.formats.webpage import read_html
-from engine.errors import DocumentError
-from engine.wording import counted, reason_of
+from ...errors import DocumentError
+from ...wording import counted, reason_of
+from ..document import Document, Section
+from .archive import open_archive, read_member
+from .metadata import date_of, tags_of
+from .outline import one_line
+from .plain import unified
+from .webpage import read_html
 
 FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts alone are encrypted
 MAX_CHAPTERS = 5000

@@ -1,6 +1,6 @@
 """Encodings of text files that state none and are not UTF-8, judged by the letters of languages."""
 
-from engine.errors import DocumentError
+from ...errors import DocumentError
 
 # The legacy encodings of browsers (https://encoding.spec.whatwg.org/#names-and-labels). With all encodings of
 # Python, short texts would be mistaken for UTF-16 without a mark, or for Johab.

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any
 
-from engine.documents.document import Document
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.office import DRAWING, repacked
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import unified
-from engine.documents.formats.sheets import Row, Sheet, filled_rows, sheets_text
-from engine.errors import DocumentError
-from engine.wording import counted, reason_of
+from ...errors import DocumentError
+from ...wording import counted, reason_of
+from ..document import Document
+from .metadata import date_of, tags_of
+from .office import DRAWING, repacked
+from .outline import one_line
+from .plain import unified
+from .sheets import Row, Sheet, filled_rows, sheets_text
 
 MAX_TAGS = 8_000_000  # openpyxl keeps no tree of them
 EMPTY_CELL = re.compile(rb"<(?:x:)?c\b[^>]*\br=[^>]*/>")  # a million of them take long

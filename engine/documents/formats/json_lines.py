@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engine.documents.document import Document, Failure, Section
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import decode, unified
-from engine.documents.formats.sheets import MAX_ROWS, joined_rows
-from engine.errors import DocumentError
-from engine.wording import printable, reason_of
+from ...errors import DocumentError
+from ...wording import printable, reason_of
+from ..document import Document, Failure, Section
+from .metadata import date_of, tags_of
+from .outline import one_line
+from .plain import decode, unified
+from .sheets import MAX_ROWS, joined_rows
 
 # Possible keys of the text; the first of these in a record is used.
 TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document", "page_content")

@@ -7,13 +7,13 @@ from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from mimetypes import guess_extension
 
-from engine.documents.document import Document
-from engine.documents.formats.metadata import date_of
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import decode, kind_of, marked_encoding, unified
-from engine.documents.formats.webpage import read_html
-from engine.errors import DocumentError
-from engine.wording import counted, printable, reason_of
+from ...errors import DocumentError
+from ...wording import counted, printable, reason_of
+from ..document import Document
+from .metadata import date_of
+from .outline import one_line
+from .plain import decode, kind_of, marked_encoding, unified
+from .webpage import read_html
 
 HEADS = ("From", "To", "Cc", "Date", "Subject")
 MAX_ATTACHMENTS = 500

@@ -4,9 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.documents.document import Document
-from engine.documents.formats.metadata import date_of, front_matter, tags_of
-from engine.documents.formats.outline import (
+from ...wording import counted
+from ..document import Document
+from .metadata import date_of, front_matter, tags_of
+from .outline import (
     MAX_HEADINGS,
     Heading,
     bounded,
@@ -14,8 +15,7 @@ from engine.documents.formats.outline import (
     sections_under,
     title_of,
 )
-from engine.documents.formats.plain import decode, unified
-from engine.wording import counted
+from .plain import decode, unified
 
 DATA_URI = re.compile(r"\bdata:[a-z]{1,20}/[\w.+-]{1,80}[;,][^\s()<>\"']{40,}+")
 HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]{0,500})?>(.{1,1000}?)</h\1\s*>", re.IGNORECASE)

@@ -6,8 +6,8 @@ from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import unified
+from .outline import one_line
+from .plain import unified
 
 MAX_TAGS, MAX_TAG = 100, 100  # of a document, and characters of each
 MAX_FRONT_MATTER = 10_000

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from engine.documents.document import Document
-from engine.documents.formats.json_lines import parse_json
-from engine.documents.formats.markdown import notes_of, shown
-from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
-from engine.documents.formats.plain import decode, unified
-from engine.documents.formats.webpage import read_html
-from engine.errors import DocumentError
+from ...errors import DocumentError
+from ..document import Document
+from .json_lines import parse_json
+from .markdown import notes_of, shown
+from .outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
+from .plain import decode, unified
+from .webpage import read_html
 
 GAP = "\n\n"  # between cells
 HTML, TABLE = "text/html", "<table"

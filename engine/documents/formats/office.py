@@ -6,8 +6,8 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZipFile
 
-from engine.documents.formats.archive import open_archive, read_member
-from engine.errors import DocumentError
+from ...errors import DocumentError
+from .archive import open_archive, read_member
 
 OFFICE = "http://schemas.openxmlformats.org"
 DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.documents.document import Document, Section
-from engine.documents.formats.archive import open_archive, read_member
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.office import MAX_TAGS, nearest, notes_on
-from engine.documents.formats.outline import Block, join_blocks, join_slides, one_line
-from engine.documents.formats.plain import unified
-from engine.documents.formats.sheets import Row, Sheet, filled_rows, sheets_text
-from engine.documents.formats.word_numbers import formatted
-from engine.errors import DocumentError
-from engine.wording import counted, reason_of
+from ...errors import DocumentError
+from ...wording import counted, reason_of
+from ..document import Document, Section
+from .archive import open_archive, read_member
+from .metadata import date_of, tags_of
+from .office import MAX_TAGS, nearest, notes_on
+from .outline import Block, join_blocks, join_slides, one_line
+from .plain import unified
+from .sheets import Row, Sheet, filled_rows, sheets_text
+from .word_numbers import formatted
 
 NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, DRAW, OFFICE, STYLE = (

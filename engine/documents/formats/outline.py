@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.documents.document import Section
-from engine.errors import DocumentError
+from ...errors import DocumentError
+from ..document import Section
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from engine.documents.formats.equations import bracketed
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.word_numbers import formatted
-from engine.wording import counted
+from ...wording import counted
+from .equations import bracketed
+from .outline import one_line
+from .word_numbers import formatted
 
 # Elements with blank lines around them, and those that only start a new line.
 PARAGRAPHS = frozenset(

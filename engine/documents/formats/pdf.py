@@ -10,16 +10,16 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from engine.documents import recognition
-from engine.documents.document import Document, Section
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.pdf_layout import CELL_BREAK, CELL_GAP, gap_between
-from engine.documents.formats.pdf_page import SMALL, Page, read_page, recognise
-from engine.documents.formats.plain import kind_of, unified
-from engine.documents.formats.running_lines import PAGE_NUMBER, without_number, without_running_lines
-from engine.errors import DocumentError
-from engine.wording import reason_of
+from ...errors import DocumentError
+from ...wording import reason_of
+from .. import recognition
+from ..document import Document, Section
+from .metadata import date_of, tags_of
+from .outline import one_line
+from .pdf_layout import CELL_BREAK, CELL_GAP, gap_between
+from .pdf_page import SMALL, Page, read_page, recognise
+from .plain import kind_of, unified
+from .running_lines import PAGE_NUMBER, without_number, without_running_lines
 
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 RECOGNITION_SECONDS = 45.0  # pages that are pictures are recognised

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.documents.formats.pdf_layout import CELL_GAP, Line, Segment, joined, lines_of
+from .pdf_layout import CELL_GAP, Line, Segment, joined, lines_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 MAX_PAIRS = 200_000  # of lines on a page that are compared

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from engine.documents.formats.pdf_grids import Rule
-from engine.documents.formats.pdf_layout import Segment
+from .pdf_grids import Rule
+from .pdf_layout import Segment
 
 SHARED = 0.3  # of the height of two letters in one line
 NO_GAP, NO_LEVEL_GAP = 0.08, 0.045  # times the height of letters, of different sizes and of one

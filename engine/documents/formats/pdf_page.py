@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.documents import recognition
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.pdf_grids import Rule, Rules, with_grids
-from engine.documents.formats.pdf_layout import Segment, page_text
-from engine.documents.formats.pdf_letters import Box, looks_like_words, segments_of
-from engine.documents.formats.plain import unified
+from .. import recognition
+from .outline import one_line
+from .pdf_grids import Rule, Rules, with_grids
+from .pdf_layout import Segment, page_text
+from .pdf_letters import Box, looks_like_words, segments_of
+from .plain import unified
 
 RECOGNITION_SCALE, MAX_PIXELS = 2.5, 5_000_000  # pixels a point, and of a page
 MAX_OBJECTS = 20_000  # of a page that are looked at for pictures and lines

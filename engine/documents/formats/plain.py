@@ -5,10 +5,10 @@ import re
 import unicodedata
 from contextlib import suppress
 
-from engine.documents.document import Document
-from engine.documents.formats.encodings import LEGACY, NOT_ASCII, decoded, guessed
-from engine.errors import DocumentError
-from engine.wording import DIRECTIONS
+from ...errors import DocumentError
+from ...wording import DIRECTIONS
+from ..document import Document
+from .encodings import LEGACY, NOT_ASCII, decoded, guessed
 
 # First bytes of files that are not text, and their kind.
 SIGNATURES = (

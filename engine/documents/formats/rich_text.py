@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable
 
-from engine.documents.document import Document
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import kind_of, unified
-from engine.errors import DocumentError
-from engine.wording import counted, reason_of
+from ...errors import DocumentError
+from ...wording import counted, reason_of
+from ..document import Document
+from .outline import one_line
+from .plain import kind_of, unified
 
 NOTE = re.compile(r"\{\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)

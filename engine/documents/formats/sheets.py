@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from engine.documents.document import Section
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import unified
+from ..document import Section
+from .outline import one_line
+from .plain import unified
 
 NUMBER = re.compile(r"\W{0,3}\d[\d.,:/ '-]*\W{0,3}")
 MOST_ABOVE = 20  # rows that are looked at for the names of columns

@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from engine.documents.document import Document
-from engine.documents.formats.equations import EQUATION, linear
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.office import DRAWING, notes_on, repacked
-from engine.documents.formats.outline import join_slides, one_line
-from engine.documents.formats.plain import unified
-from engine.documents.formats.word_numbers import formatted
-from engine.errors import DocumentError
-from engine.wording import counted, reason_of
+from ...errors import DocumentError
+from ...wording import counted, reason_of
+from ..document import Document
+from .equations import EQUATION, linear
+from .metadata import date_of, tags_of
+from .office import DRAWING, notes_on, repacked
+from .outline import join_slides, one_line
+from .plain import unified
+from .word_numbers import formatted
 
 SLIDES_TYPE = b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
 SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slideshow.main+xml",

@@ -3,9 +3,9 @@
 import re
 from html import unescape
 
-from engine.documents.document import Document, Section
-from engine.documents.formats.plain import decode
-from engine.errors import DocumentError
+from ...errors import DocumentError
+from ..document import Document, Section
+from .plain import decode
 
 TIME = re.compile(r"(?:(\d{1,3}):)?(\d\d):(\d\d)[.,]\d{1,3}[ \t]+-->[ \t]+(?:\d+:)?\d\d:\d\d[.,]\d{1,3}.*")
 SPEAKER = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]*)>")

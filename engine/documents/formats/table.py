@@ -9,12 +9,12 @@ from itertools import chain, islice, takewhile
 from types import MappingProxyType
 from typing import Any
 
-from engine.documents.document import Document, Failure, Section
-from engine.documents.formats.outline import one_line
-from engine.documents.formats.plain import check_characters, decode
-from engine.documents.formats.sheets import MAX_ROWS, joined_rows
-from engine.errors import DocumentError
-from engine.wording import counted, reason_of
+from ...errors import DocumentError
+from ...wording import counted, reason_of
+from ..document import Document, Failure, Section
+from .outline import one_line
+from .plain import check_characters, decode
+from .sheets import MAX_ROWS, joined_rows
 
 DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
 NO_DELIMITER = "\x1f"  # of a file with one column

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engine.documents.document import Document
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
-from engine.documents.formats.page_tree import CELLS, LINES, MARKER, PARAGRAPHS, rewrite
-from engine.documents.formats.plain import decode, unified
-from engine.errors import DocumentError
-from engine.wording import reason_of
+from ...errors import DocumentError
+from ...wording import reason_of
+from ..document import Document
+from .metadata import date_of, tags_of
+from .outline import Block, bounded, join_blocks, one_line
+from .page_tree import CELLS, LINES, MARKER, PARAGRAPHS, rewrite
+from .plain import decode, unified
 
 # Elements whose text is not shown.
 HIDDEN = frozenset(

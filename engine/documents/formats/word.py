@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.documents.document import Document
-from engine.documents.formats.equations import EQUATION, linear
-from engine.documents.formats.metadata import date_of, tags_of
-from engine.documents.formats.office import DRAWING, OFFICE, nearest, notes_on, repacked
-from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
-from engine.documents.formats.plain import unified
-from engine.documents.formats.running_lines import PAGE_NUMBER
-from engine.documents.formats.symbols import PRIVATE, symbol
-from engine.documents.formats.word_numbers import WORD, Numbering, Place, attribute, place_of
-from engine.errors import DocumentError
-from engine.wording import reason_of
+from ...errors import DocumentError
+from ...wording import reason_of
+from ..document import Document
+from .equations import EQUATION, linear
+from .metadata import date_of, tags_of
+from .office import DRAWING, OFFICE, nearest, notes_on, repacked
+from .outline import Block, bounded, join_blocks, one_line
+from .plain import unified
+from .running_lines import PAGE_NUMBER
+from .symbols import PRIVATE, symbol
+from .word_numbers import WORD, Numbering, Place, attribute, place_of
 
 RELATION = f"{{{OFFICE}/officeDocument/2006/relationships}}id"
 CHECK_BOX = "{http://schemas.microsoft.com/office/word/2010/wordml}checkbox"

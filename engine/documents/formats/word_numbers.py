@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from engine.documents.formats.symbols import symbol
+from .symbols import symbol
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 N_LEVELS = 9

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
-from engine.documents.units import sentence_starts
-from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
-from engine.models.prompts import Role
-from engine.retrieval.relevance import chance_words
-from engine.retrieval.retrievers import RETRIEVERS
-from engine.settings import Configuration
+from ...documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
+from ...documents.units import sentence_starts
+from ...models.prompts import Role
+from ...retrieval.relevance import chance_words
+from ...retrieval.retrievers import RETRIEVERS
+from ...settings import Configuration
+from .diagnose import Cause, Diagnosis
 
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
 MOSTLY = 0.5  # from this share on, an unread part of a passage, or a passage within its chunk, is decisive

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.documents.truncation import tokenized
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import embedding_spec
-from engine.retrieval.index import Index
-from engine.retrieval.late import check_question
-from engine.retrieval.ranking import min_ranks
-from engine.weights.fetch import Progress
+from ...documents.document import Chunk
+from ...documents.truncation import tokenized
+from ...errors import InputError
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...retrieval.embedding_model import embedding_spec
+from ...retrieval.index import Index
+from ...retrieval.late import check_question
+from ...retrieval.ranking import min_ranks
+from ...weights.fetch import Progress
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,18 @@ from typing import Literal
 
 import numpy as np
 
-from engine.documents.document import Document
-from engine.documents.truncation import read_ends, span_mask
-from engine.errors import InputError
-from engine.inspection.diagnosis.counterfactual import RankedScore, counterfactuals, tail_vectors
-from engine.inspection.diagnosis.location import ChunkOverlap, Location, chunk_overlaps, matching_rows
-from engine.inspection.health.neighbors import neighborhood
-from engine.inspection.health.report import NEAR_DUPLICATE
-from engine.inspection.pooling.stop_words import without_stop_words
-from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model, embed_query, encode_by
-from engine.retrieval.index import Index
-from engine.retrieval.words import WORD, words
+from ...documents.document import Document
+from ...documents.truncation import read_ends, span_mask
+from ...errors import InputError
+from ...layers.tracing import Array
+from ...retrieval.embedding_model import Model, embed_query, encode_by
+from ...retrieval.index import Index
+from ...retrieval.words import WORD, words
+from ..health.neighbors import neighborhood
+from ..health.report import NEAR_DUPLICATE
+from ..pooling.stop_words import without_stop_words
+from .counterfactual import RankedScore, counterfactuals, tail_vectors
+from .location import ChunkOverlap, Location, chunk_overlaps, matching_rows
 
 COMPARED = 1000  # chunks above a passage that are searched for near duplicates
 

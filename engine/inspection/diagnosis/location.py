@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.documents.document import Chunk, Document
-from engine.errors import InputError
-from engine.evaluation.passage_search import LEAST_ALIKE, SearchableText
+from ...documents.document import Chunk, Document
+from ...errors import InputError
+from ...evaluation.passage_search import LEAST_ALIKE, SearchableText
 
 
 @dataclass(frozen=True)

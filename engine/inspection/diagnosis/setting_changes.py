@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Document
-from engine.evaluation.grid import splitting_problem
-from engine.evaluation.questions import Question, Reference, questions_about, stem
-from engine.evaluation.significance import Comparison, compare
-from engine.evaluation.sweep import IDF
-from engine.evaluation.sweep_row import SweepRow
-from engine.inspection.diagnosis.location import Location, middle_half
-from engine.models.encoder import Encoder
-from engine.retrieval.retrievers import usable_retrievers
-from engine.settings import SETTINGS, SWEPT, Configuration
+from ...documents.document import Document
+from ...evaluation.grid import splitting_problem
+from ...evaluation.questions import Question, Reference, questions_about, stem
+from ...evaluation.significance import Comparison, compare
+from ...evaluation.sweep import IDF
+from ...evaluation.sweep_row import SweepRow
+from ...models.encoder import Encoder
+from ...retrieval.retrievers import usable_retrievers
+from ...settings import SETTINGS, SWEPT, Configuration
+from .location import Location, middle_half
 
 # Settings whose values are tried: those that change what is found among the same documents by one model.
 TRIED = ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "prompts", "retriever")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.tracing import Array
-from engine.weights.fetch import Progress
+from ...layers.tracing import Array
+from ...weights.fetch import Progress
 
 BLOCK_SCORES = 4_000_000  # scores held at once: 16 MB
 ROUNDING = 1e-6  # of a cosine in float32: scores that differ by less are tied

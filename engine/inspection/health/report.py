@@ -6,13 +6,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.errors import InputError
-from engine.inspection.health.neighbors import Neighborhood, neighborhood, question_occurrence, skewness
-from engine.inspection.health.text_checks import count_letters, first_copies, repeated_lines
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.weights.fetch import Progress
+from ...documents.document import Chunk
+from ...errors import InputError
+from ...layers.norm import l2_normalize
+from ...layers.tracing import Array
+from ...weights.fetch import Progress
+from .neighbors import Neighborhood, neighborhood, question_occurrence, skewness
+from .text_checks import count_letters, first_copies, repeated_lines
 
 # In the order in which they are shown.
 FindingKind = Literal[

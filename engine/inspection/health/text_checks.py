@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.layers.tracing import Array
-from engine.wording import shortened
+from ...documents.document import Chunk
+from ...layers.tracing import Array
+from ...wording import shortened
 
 # A line is boilerplate where at least this number and this share of all documents have it.
 LINE_DOCUMENTS, LINE_SHARE = 3, 0.2

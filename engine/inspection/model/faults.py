@@ -10,14 +10,14 @@ from itertools import cycle
 
 import numpy as np
 
-from engine.layers.norm import l2_normalize
-from engine.layers.pooling import mean_pooling
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.bert import encoder_forward
-from engine.models.encoder import BATCH_TOKENS, Encoder, check_bert
-from engine.models.parallel import run_packs
-from engine.trace import Trace
-from engine.weights.fetch import Progress
+from ...layers.norm import l2_normalize
+from ...layers.pooling import mean_pooling
+from ...layers.tracing import Array, Tracer, no_trace
+from ...models.bert import encoder_forward
+from ...models.encoder import BATCH_TOKENS, Encoder, check_bert
+from ...models.parallel import run_packs
+from ...trace import Trace
+from ...weights.fetch import Progress
 
 # Length that shorter texts are padded to, as in a batch with one text of that length.
 PAD_TOKENS = 128

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.decoder import Decoder
-from engine.layers.tracing import Array
-from engine.models.decoders import fit_length, resume_forward
-from engine.models.kv_cache import KVCache
-from engine.trace import Trace
+from ...errors import InputError
+from ...generation.decoder import Decoder
+from ...layers.tracing import Array
+from ...models.decoders import fit_length, resume_forward
+from ...models.kv_cache import KVCache
+from ...trace import Trace
 
 MAX_POSITIONS = 64  # of which the arrays of all layers are held at once
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.tokenizers.text_tokenizer import TextTokenizer
+from ...errors import InputError
+from ...layers.norm import l2_normalize
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...tokenizers.text_tokenizer import TextTokenizer
 
 # Tokens embedded of a split text, for each limit: of a longer text, evenly spaced windows.
 MAX_SPLIT_TOKENS = 4096

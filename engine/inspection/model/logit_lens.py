@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.decoder import Decoder
-from engine.layers.activation import log_softmax, softmax
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.decoders import final_norm
+from ...errors import InputError
+from ...generation.decoder import Decoder
+from ...layers.activation import log_softmax, softmax
+from ...layers.norm import l2_normalize
+from ...layers.tracing import Array
+from ...models.decoders import final_norm
 
 
 @dataclass(frozen=True)

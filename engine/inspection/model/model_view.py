@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.generation.decoder import Decoder
-from engine.layers.tracing import Array, Tracer
-from engine.models.encoder import Encoder
-from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
+from ...generation.decoder import Decoder
+from ...layers.tracing import Array, Tracer
+from ...models.encoder import Encoder
+from ...tokenizers.encoding import Encoding
+from ...trace import Trace
 
 OUTLINE = ("embeddings.*", "layers.*.output", "norm", "pooled.*", "normalized")
 

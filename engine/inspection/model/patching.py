@@ -14,14 +14,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.decoder import Decoder
-from engine.generation.prefix_cache import common_prefix
-from engine.generation.sampling import log_probability
-from engine.inspection.model.last_positions import MAX_POSITIONS, LastPositions, read_last
-from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.decoders import resume_forward
-from engine.models.kv_cache import KVCache
+from ...errors import InputError
+from ...generation.decoder import Decoder
+from ...generation.prefix_cache import common_prefix
+from ...generation.sampling import log_probability
+from ...layers.tracing import Array, Tracer, no_trace
+from ...models.decoders import resume_forward
+from ...models.kv_cache import KVCache
+from .last_positions import MAX_POSITIONS, LastPositions, read_last
 
 # Smallest difference between the two runs, in nats, whose shares are meaningful: compiled operations round by
 # up to a hundredth of it.

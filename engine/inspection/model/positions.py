@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.generation.decoder import Decoder
-from engine.layers.positions import alibi_slopes, rope_frequencies, sinusoidal
-from engine.layers.tracing import Array
-from engine.models.gemma3 import Gemma3Config
-from engine.models.gpt2 import GPT2Weights
-from engine.models.llama import LlamaConfig
+from ...errors import InputError
+from ...generation.decoder import Decoder
+from ...layers.positions import alibi_slopes, rope_frequencies, sinusoidal
+from ...layers.tracing import Array
+from ...models.gemma3 import Gemma3Config
+from ...models.gpt2 import GPT2Weights
+from ...models.llama import LlamaConfig
 
 ROPE_THETA = 10000.0  # base of the frequencies
 

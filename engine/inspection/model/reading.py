@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import regex
 
-from engine.documents.sentences import sentence_spans
-from engine.generation.reading import question_spans, whole_span
-from engine.inspection.model.model_view import attention_share
-from engine.layers.tracing import Array
-from engine.models.reader import Reader, Scores, Span, Window, best_spans, window_spans
-from engine.trace import Trace
+from ...documents.sentences import sentence_spans
+from ...generation.reading import question_spans, whole_span
+from ...layers.tracing import Array
+from ...models.reader import Reader, Scores, Span, Window, best_spans, window_spans
+from ...trace import Trace
+from .model_view import attention_share
 
 WORD = regex.compile(r"\w+")
 Characters = tuple[int, int]  # start and end of a part of a text

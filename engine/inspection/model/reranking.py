@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 import regex
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.models.reranker import Reranker
-from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
-from engine.weights.fetch import Progress
+from ...errors import InputError
+from ...layers.tracing import Array
+from ...models.reranker import Reranker
+from ...tokenizers.encoding import Encoding
+from ...trace import Trace
+from ...weights.fetch import Progress
 
 Side = Literal["question", "passage"]
 WORD = regex.compile(r"\w+")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.norm import SHORTEST, l2_normalize
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
+from ...layers.norm import SHORTEST, l2_normalize
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.activation import relu, softmax
-from engine.layers.attention import causal_mask
-from engine.layers.norm import layer_norm
-from engine.layers.positions import sinusoidal
-from engine.layers.tracing import Array, Tracer, no_trace, scoped
+from ...errors import InputError
+from ...layers.activation import relu, softmax
+from ...layers.attention import causal_mask
+from ...layers.norm import layer_norm
+from ...layers.positions import sinusoidal
+from ...layers.tracing import Array, Tracer, no_trace, scoped
 
 FILE = Path(__file__).parents[3] / "data" / "random_transformer.json"
 Matrices = dict[str, Array]  # by name: tokens (n_tokens, d_model), heads.0.query (d_model, d_head), …

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.evaluation.metrics import reciprocal_rank
-from engine.evaluation.questions import Question, relevance
-from engine.inspection.model.faults import PAD_TOKENS, Faults, broken_vectors, embed_packs, padded_ids
-from engine.inspection.pooling.stop_words import STOP_WORDS, stop_word_spans, without_stop_words
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.tokenizers.encoding import Encoding
-from engine.weights.fetch import Progress
+from ...documents.document import Chunk
+from ...evaluation.metrics import reciprocal_rank
+from ...evaluation.questions import Question, relevance
+from ...layers.norm import l2_normalize
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...tokenizers.encoding import Encoding
+from ...weights.fetch import Progress
+from ..model.faults import PAD_TOKENS, Faults, broken_vectors, embed_packs, padded_ids
+from .stop_words import STOP_WORDS, stop_word_spans, without_stop_words
 
 
 @dataclass(frozen=True)

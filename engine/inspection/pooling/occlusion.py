@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from engine.generation.correlation import PairCorrelation, correlation
-from engine.inspection.pooling.similarity_decomposition import Decomposition, TextUnit, text_units
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.retrieval.maxsim import MAXSIM, maxsim_of_ids
-from engine.weights.fetch import Progress
+from ...generation.correlation import PairCorrelation, correlation
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...retrieval.maxsim import MAXSIM, maxsim_of_ids
+from ...weights.fetch import Progress
+from .similarity_decomposition import Decomposition, TextUnit, text_units
 
 Side = Literal["first", "second"]
 

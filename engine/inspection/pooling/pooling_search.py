@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.evaluation.metrics import hit_rate, reciprocal_rank
-from engine.layers.tracing import Array
+from ...errors import InputError
+from ...evaluation.metrics import hit_rate, reciprocal_rank
+from ...layers.tracing import Array
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from engine.documents.sentences import sentence_spans
-from engine.inspection.pooling.token_contributions import pooled_parts
-from engine.layers.norm import l2_normalize
-from engine.layers.pooling import TokenStates
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.retrieval.maxsim import MAXSIM, best_matches, max_sim
-from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.text_tokenizer import TextTokenizer
+from ...documents.sentences import sentence_spans
+from ...layers.norm import l2_normalize
+from ...layers.pooling import TokenStates
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...retrieval.maxsim import MAXSIM, best_matches, max_sim
+from ...tokenizers.encoding import Encoding
+from ...tokenizers.text_tokenizer import TextTokenizer
+from .token_contributions import pooled_parts
 
 UnitLevel = Literal["tokens", "words", "sentences"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.layers.pooling import TokenStates
-from engine.layers.tracing import Array
-from engine.models.token_states import summed_vectors, token_weights
+from ...layers.pooling import TokenStates
+from ...layers.tracing import Array
+from ...models.token_states import summed_vectors, token_weights
 
 
 def pooling_shares(states: TokenStates, strategy: str, idf: Array | None = None) -> Array:

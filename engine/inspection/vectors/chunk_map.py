@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 import regex
 
-from engine.errors import InputError
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
+from ...errors import InputError
+from ...layers.norm import l2_normalize
+from ...layers.tracing import Array
 
 MIN_CHUNKS = 3
 MAX_CLUSTERS = 12

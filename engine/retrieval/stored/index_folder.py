@@ -21,23 +21,23 @@ from typing import IO, Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from engine.atomic_write import sync_folder, write_atomically
-from engine.documents.document import Chunk, Document
-from engine.documents.language import ENGLISH
-from engine.documents.splitters import Splitting
-from engine.errors import UNREADABLE, DocumentError, GlassboxError, InputError
-from engine.layers.tracing import Array
-from engine.retrieval.bm25 import Postings
-from engine.retrieval.embedding_model import Model, cut_documents, embedding_spec
-from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.index import Index
-from engine.retrieval.index_choice import Choice
-from engine.retrieval.index_kinds import AUTO, AnnIndex
-from engine.retrieval.stored.index_rows import IndexedFile, file_line, line_of, to_file
-from engine.retrieval.stored.milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
-from engine.weights.download import file_sha256
-from engine.weights.fetch import Progress
-from engine.wording import reason_of
+from ...atomic_write import sync_folder, write_atomically
+from ...documents.document import Chunk, Document
+from ...documents.language import ENGLISH
+from ...documents.splitters import Splitting
+from ...errors import UNREADABLE, DocumentError, GlassboxError, InputError
+from ...layers.tracing import Array
+from ...weights.download import file_sha256
+from ...weights.fetch import Progress
+from ...wording import reason_of
+from ..bm25 import Postings
+from ..embedding_model import Model, cut_documents, embedding_spec
+from ..embedding_spec import EmbeddingSpec
+from ..index import Index
+from ..index_choice import Choice
+from ..index_kinds import AUTO, AnnIndex
+from .index_rows import IndexedFile, file_line, line_of, to_file
+from .milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 
 FORMAT, VERSION = "glassbox index", 3
 MANIFEST, LOCK = "glassbox-index.json", ".lock"

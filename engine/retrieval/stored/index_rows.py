@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
-from engine.documents.document import Chunk, Document
+from ...documents.document import Chunk, Document
 
 # Start, end, tokens, headings and page of a chunk, whose text is this span of its document.
 Span = tuple[int, int, int, tuple[str, ...], int | None]

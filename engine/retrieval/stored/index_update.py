@@ -13,17 +13,20 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
-from engine.documents.document import Chunk, Failure
-from engine.documents.formats.archive import is_hidden
-from engine.documents.loaders import content_of, corpus_files, left_out, not_read, parse_apart, unique
-from engine.errors import DocumentError, InputError
-from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.index import Index, embed_chunks, index_vectors
-from engine.retrieval.index_choice import Choice, choose_index
-from engine.retrieval.index_kinds import AUTO, FLAT, check_index_kind
-from engine.retrieval.relevance import embed_unrelated
-from engine.retrieval.stored.index_folder import (
+from ...documents.document import Chunk, Failure
+from ...documents.formats.archive import is_hidden
+from ...documents.loaders import content_of, corpus_files, left_out, not_read, parse_apart, unique
+from ...errors import DocumentError, InputError
+from ...layers.tracing import Array
+from ...weights.fetch import Progress
+from ...wording import counted
+from ..embedding_model import Model
+from ..index import Index, embed_chunks, index_vectors
+from ..index_choice import Choice, choose_index
+from ..index_kinds import AUTO, FLAT, check_index_kind
+from ..relevance import embed_unrelated
+from ..vector_cache import VectorCache
+from .index_folder import (
     CACHE,
     MANIFEST,
     SHARDS,
@@ -37,12 +40,9 @@ from engine.retrieval.stored.index_folder import (
     save_index,
     store_of,
 )
-from engine.retrieval.stored.index_rows import IndexedFile
-from engine.retrieval.stored.milvus_store import CALL_S, client_of, is_file, release
-from engine.retrieval.stored.ray_shards import Cluster, embed_on_cluster, shard_vectors
-from engine.retrieval.vector_cache import VectorCache
-from engine.weights.fetch import Progress
-from engine.wording import counted
+from .index_rows import IndexedFile
+from .milvus_store import CALL_S, client_of, is_file, release
+from .ray_shards import Cluster, embed_on_cluster, shard_vectors
 
 Key = tuple[str, str]  # of a file: its name, whose ending says how it is read, and the SHA-256 of its content
 

@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from engine.errors import DocumentError, InputError
-from engine.layers.tracing import Array
-from engine.retrieval.index_kinds import exact_nearest
-from engine.wording import counted, printable
+from ...errors import DocumentError, InputError
+from ...layers.tracing import Array
+from ...wording import counted, printable
+from ..index_kinds import exact_nearest
 
 PREFIX, IN_FOLDER = "milvus:", "folder"
 TOKEN = "GLASSBOX_MILVUS_TOKEN"  # the variable of the environment: an address, a blank, and its token

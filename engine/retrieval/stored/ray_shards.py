@@ -23,18 +23,18 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from engine.atomic_write import atomic_file
-from engine.cores import limit_cores
-from engine.documents.loaders import all_documents, content_of, parse_file
-from engine.errors import DocumentError, GlassboxError, InputError
-from engine.kernels.primitives import prepare_compiled
-from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model
-from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.index import embed_chunks
-from engine.retrieval.stored.index_folder import SHARDS, Build, IndexSettings, folder_errors
-from engine.retrieval.stored.index_rows import IndexedFile, file_line, line_of, to_file
-from engine.wording import counted, reason_of
+from ...atomic_write import atomic_file
+from ...cores import limit_cores
+from ...documents.loaders import all_documents, content_of, parse_file
+from ...errors import DocumentError, GlassboxError, InputError
+from ...kernels.primitives import prepare_compiled
+from ...layers.tracing import Array
+from ...wording import counted, reason_of
+from ..embedding_model import Model
+from ..embedding_spec import EmbeddingSpec
+from ..index import embed_chunks
+from .index_folder import SHARDS, Build, IndexSettings, folder_errors
+from .index_rows import IndexedFile, file_line, line_of, to_file
 
 Place = tuple[Path, slice]  # of the vectors of a file's chunks: a shard, and rows in it
 

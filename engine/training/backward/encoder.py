@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.layers.attention import merge_heads, split_heads
-from engine.layers.dropout import dropout, dropout_backward
-from engine.layers.linear import Linear, linear_backward
-from engine.layers.norm import LayerNorm
-from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
-from engine.layers.tracing import Array
-from engine.models.bert import EncoderConfig, EncoderLayer, EncoderWeights, encoder_layer
-from engine.training.optimizers import Parameters
+from ...layers.attention import merge_heads, split_heads
+from ...layers.dropout import dropout, dropout_backward
+from ...layers.linear import Linear, linear_backward
+from ...layers.norm import LayerNorm
+from ...layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
+from ...layers.tracing import Array
+from ...models.bert import EncoderConfig, EncoderLayer, EncoderWeights, encoder_layer
+from ..optimizers import Parameters
 
 LINEARS = {
     "query": "attention.query",

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.cores import n_cores
-from engine.layers.attention import merge_heads, split_heads
-from engine.layers.dropout import dropout_backward
-from engine.layers.embedding import embedding_backward
-from engine.layers.linear import linear_backward
-from engine.layers.positions import rope_backward, rope_tables
-from engine.layers.primitives import NUMPY_TRAINING, TrainingPrimitives
-from engine.layers.tracing import Array
-from engine.models.parallel import single_threaded_blas
-from engine.models.small_decoder import NORM_EPS, ROPE_THETA, Params, SmallDecoderConfig, forward, token_scale
-from engine.training.losses import cross_entropy
-from engine.training.optimizers import Parameters
+from ...cores import n_cores
+from ...layers.attention import merge_heads, split_heads
+from ...layers.dropout import dropout_backward
+from ...layers.embedding import embedding_backward
+from ...layers.linear import linear_backward
+from ...layers.positions import rope_backward, rope_tables
+from ...layers.primitives import NUMPY_TRAINING, TrainingPrimitives
+from ...layers.tracing import Array
+from ...models.parallel import single_threaded_blas
+from ...models.small_decoder import NORM_EPS, ROPE_THETA, Params, SmallDecoderConfig, forward, token_scale
+from ..losses import cross_entropy
+from ..optimizers import Parameters
 
 SHARE = 4  # sequences in one pass through the model: few enough for a layer's arrays to stay in the cache
 

@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import InputError, ModelFileError
-from engine.models.small_decoder import SmallDecoderConfig
-from engine.models.small_decoder_params import parameter_shapes
-from engine.training.checkpoint_file import file_bytes, read_trees
-from engine.training.language.small_decoder_loop import TrainingState
-from engine.training.language.vocabulary import Vocabulary
-from engine.weights.tensors import read_header
+from ...errors import InputError, ModelFileError
+from ...models.small_decoder import SmallDecoderConfig
+from ...models.small_decoder_params import parameter_shapes
+from ...weights.tensors import read_header
+from ..checkpoint_file import file_bytes, read_trees
+from .small_decoder_loop import TrainingState
+from .vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,14 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.kernels.primitives import compiled_training
-from engine.layers.primitives import TrainingPrimitives
-from engine.models.small_decoder import SmallDecoderConfig, forward
-from engine.models.small_decoder_params import init_params
-from engine.training.backward.small_decoder import SHARE, loss_and_gradients
-from engine.training.language.text_stream import Batch
-from engine.training.losses import cross_entropy
-from engine.training.optimizers import (
+from ...errors import InputError
+from ...kernels.primitives import compiled_training
+from ...layers.primitives import TrainingPrimitives
+from ...models.small_decoder import SmallDecoderConfig, forward
+from ...models.small_decoder_params import init_params
+from ..backward.small_decoder import SHARE, loss_and_gradients
+from ..losses import cross_entropy
+from ..optimizers import (
     Moments,
     Parameters,
     adamw,
@@ -25,6 +24,7 @@ from engine.training.optimizers import (
     no_moments,
     warmup_cosine,
 )
+from .text_stream import Batch
 
 KEEP_EVERY = 10  # updates between two copies of weights that are known to be good
 # Tokens over which the loss is averaged before it is called diverging: that of one small batch varies by

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.wording import counted
+from ...errors import InputError
+from ...layers.tracing import Array
+from ...wording import counted
 
 Batch = tuple[Array, Array]  # inputs and targets, (n_sequences, context) each, the targets one token later
 

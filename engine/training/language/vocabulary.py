@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from engine.errors import InputError
-from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.bpe_training import N_BYTES, bpe_tokenizer, learn_merges
-from engine.tokenizers.characters import CharacterTokenizer
-from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from ...errors import InputError
+from ...tokenizers.bpe import BPETokenizer
+from ...tokenizers.bpe_training import N_BYTES, bpe_tokenizer, learn_merges
+from ...tokenizers.characters import CharacterTokenizer
+from ...tokenizers.encoding import Encoding
+from ...tokenizers.wordpiece import WordPieceTokenizer
 
 Kind = Literal["characters", "bpe", "wordpiece"]
 

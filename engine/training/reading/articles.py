@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Document
-from engine.errors import InputError
+from ...documents.document import Document
+from ...errors import InputError
 
 Span = tuple[int, int]  # characters
 HEADINGS = (

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.documents.splitters import Splitting, split
-from engine.layers.tracing import Array
-from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.training.reading.articles import Article, Asked, Question, Span, read_squad, with_headings
-from engine.training.reading.negatives import (
+from ...documents.document import Chunk
+from ...documents.splitters import Splitting, split
+from ...layers.tracing import Array
+from ...tokenizers.text_tokenizer import TextTokenizer
+from .articles import Article, Asked, Question, Span, read_squad, with_headings
+from .negatives import (
     ArticleText,
     article_text,
     holds,
@@ -26,7 +26,7 @@ from engine.training.reading.negatives import (
     other_words,
     without_sentence,
 )
-from engine.training.reading.records import records
+from .records import records
 
 __all__ = ["NO_ANSWER", "ReadingBatch", "ReadingSet", "Shares", "batches", "read_squad", "reading_set"]
 

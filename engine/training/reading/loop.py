@@ -10,19 +10,19 @@ from typing import Literal
 
 import numpy as np
 
-from engine.atomic_write import write_atomically
-from engine.errors import InputError, ModelFileError
-from engine.kernels.primitives import encoder_training
-from engine.layers.linear import Linear
-from engine.models.encoder import Encoder
-from engine.models.parallel import run_parallel
-from engine.models.reader import Reader, Window, window_spans
-from engine.training.backward.encoder import layer_parameters, with_parameters
-from engine.training.checkpoint_file import file_bytes, read_trees
-from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
-from engine.training.reading.examples import ReadingBatch, ReadingSet, batches
-from engine.training.reading.passes import HEAD, init_head, loss_and_gradients
-from engine.weights.tensors import read_header
+from ...atomic_write import write_atomically
+from ...errors import InputError, ModelFileError
+from ...kernels.primitives import encoder_training
+from ...layers.linear import Linear
+from ...models.encoder import Encoder
+from ...models.parallel import run_parallel
+from ...models.reader import Reader, Window, window_spans
+from ...weights.tensors import read_header
+from ..backward.encoder import layer_parameters, with_parameters
+from ..checkpoint_file import file_bytes, read_trees
+from ..optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
+from .examples import ReadingBatch, ReadingSet, batches
+from .passes import HEAD, init_head, loss_and_gradients
 
 N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
 SMOOTHING = 0.97  # weight of the losses so far in their running mean

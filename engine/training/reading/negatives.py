@@ -14,11 +14,11 @@ from itertools import islice
 
 import numpy as np
 
-from engine.documents.document import Chunk
-from engine.documents.sentences import sentence_spans
-from engine.training.reading.articles import Asked, Span
-from engine.training.reading.record_tables import draw
-from engine.training.reading.word_kinds import NEGATED, NUMBER_WORDS, OPPOSITES, STOP_WORDS, TITLES, WORD_KIND
+from ...documents.document import Chunk
+from ...documents.sentences import sentence_spans
+from .articles import Asked, Span
+from .record_tables import draw
+from .word_kinds import NEGATED, NUMBER_WORDS, OPPOSITES, STOP_WORDS, TITLES, WORD_KIND
 
 WORD = re.compile(r"\w+")
 # Names within a sentence: words with a capital, which small words may join.

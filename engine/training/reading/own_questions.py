@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.evaluation.answers import AnswerQuestion
-from engine.evaluation.significance import Comparison, compare
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.models.reader import Reader
-from engine.retrieval.index import Hit
-from engine.training.reading.articles import Asked, Span
-from engine.training.reading.examples import tokenized
-from engine.training.reading.loop import ReadingSettings, ReadingState, train
-from engine.weights.fetch import Progress
+from ...errors import InputError
+from ...evaluation.answers import AnswerQuestion
+from ...evaluation.significance import Comparison, compare
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...models.reader import Reader
+from ...retrieval.index import Hit
+from ...weights.fetch import Progress
+from .articles import Asked, Span
+from .examples import tokenized
+from .loop import ReadingSettings, ReadingState, train
 
 MIN_QUESTIONS = 20
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.layers.activation import log_softmax
-from engine.layers.dropout import dropout
-from engine.layers.linear import linear_backward
-from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
-from engine.layers.tracing import Array, no_trace
-from engine.models.bert import EncoderConfig, EncoderWeights, embed, encoder_layer
-from engine.models.parallel import packed
-from engine.training.backward.encoder import layers_backward, layers_forward, named_layers
-from engine.training.optimizers import Parameters
-from engine.training.reading.examples import ReadingBatch
+from ...layers.activation import log_softmax
+from ...layers.dropout import dropout
+from ...layers.linear import linear_backward
+from ...layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
+from ...layers.tracing import Array, no_trace
+from ...models.bert import EncoderConfig, EncoderWeights, embed, encoder_layer
+from ...models.parallel import packed
+from ..backward.encoder import layers_backward, layers_forward, named_layers
+from ..optimizers import Parameters
+from .examples import ReadingBatch
 
 HEAD = "head"  # name of the two rows of scores among the parameters
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.training.reading.word_kinds import listed
+from .word_kinds import listed
 
 Random = np.random.Generator
 Names = Sequence[str]  # of an article

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.documents.sentences import sentence_spans
-from engine.training.reading.articles import Article, Asked, Span
-from engine.training.reading.negatives import holds, normal
-from engine.training.reading.record_tables import KEYS, RECORD_KINDS, TASKS, Column, RecordKind, draw, step
+from ...documents.sentences import sentence_spans
+from .articles import Article, Asked, Span
+from .negatives import holds, normal
+from .record_tables import KEYS, RECORD_KINDS, TASKS, Column, RecordKind, draw, step
 
 EMPTY = ("", "-", "–", "n/a", "")  # an empty cell
 Cells = dict[tuple[int, int], Span]  # the spans of cells by row and column

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.evaluation.metrics import ndcg
-from engine.layers.linear import linear
-from engine.layers.norm import l2_normalize, l2_normalize_backward
-from engine.layers.tracing import Array
-from engine.models.parallel import run_parallel, single_threaded_blas
-from engine.training.losses import SCALE, softmax_loss
-from engine.training.optimizers import Parameters, adamw, no_moments
-from engine.training.search.cross_validation import DEPTH, FoldResult, FoldTrainer, Losses
-from engine.training.search.folds import Fold, LabelledTexts, inner_folds
-from engine.weights.fetch import Progress
+from ...errors import InputError
+from ...evaluation.metrics import ndcg
+from ...layers.linear import linear
+from ...layers.norm import l2_normalize, l2_normalize_backward
+from ...layers.tracing import Array
+from ...models.parallel import run_parallel, single_threaded_blas
+from ...weights.fetch import Progress
+from ..losses import SCALE, softmax_loss
+from ..optimizers import Parameters, adamw, no_moments
+from .cross_validation import DEPTH, FoldResult, FoldTrainer, Losses
+from .folds import Fold, LabelledTexts, inner_folds
 
 RIDGES = (0.1, 0.03, 0.01, 0.003)  # strongest first: it wins ties
 LEARNING_RATE = 3e-3

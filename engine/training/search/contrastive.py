@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.layers.tracing import Array
-from engine.models.bert import EncoderConfig
-from engine.models.parallel import even_packs, run_parallel
-from engine.training.backward.encoder import (
+from ...layers.tracing import Array
+from ...models.bert import EncoderConfig
+from ...models.parallel import even_packs, run_parallel
+from ..backward.encoder import (
     KeptLayer,
     layers_backward,
     layers_forward,
     mean_pooling_backward,
     named_layers,
 )
-from engine.training.losses import info_nce
-from engine.training.optimizers import Parameters
-from engine.training.search.frozen_layers import PACK_TOKENS, FrozenStates
+from ..losses import info_nce
+from ..optimizers import Parameters
+from .frozen_layers import PACK_TOKENS, FrozenStates
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.evaluation.metrics import METRICS, Retrieved, at_depth
-from engine.evaluation.significance import Comparison, compare
-from engine.layers.tracing import Array
-from engine.training.search.folds import Fold, LabelledTexts
-from engine.weights.fetch import Progress
+from ...evaluation.metrics import METRICS, Retrieved, at_depth
+from ...evaluation.significance import Comparison, compare
+from ...layers.tracing import Array
+from ...weights.fetch import Progress
+from .folds import Fold, LabelledTexts
 
 DEPTH = 10  # of the rankings that the metrics see
 JUDGED_BY = ("ndcg@k", "recall@k", "mrr")  # the first decides, fixed beforehand

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.training.backward.encoder import layer_parameters, with_parameters
-from engine.training.optimizers import Parameters, adamw, clip_gradients, copied, no_moments, warmup_linear
-from engine.training.search.contrastive import (
+from ...errors import InputError
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...weights.fetch import Progress
+from ..backward.encoder import layer_parameters, with_parameters
+from ..optimizers import Parameters, adamw, clip_gradients, copied, no_moments, warmup_linear
+from .contrastive import (
     ContrastiveBatch,
     TrainingTexts,
     batch_loss,
     draw_batch,
     loss_and_gradients,
 )
-from engine.training.search.cross_validation import FoldResult, FoldTrainer, Losses
-from engine.training.search.folds import Fold, inner_folds
-from engine.training.search.frozen_layers import vectors_from_frozen
-from engine.weights.fetch import Progress
+from .cross_validation import FoldResult, FoldTrainer, Losses
+from .folds import Fold, inner_folds
+from .frozen_layers import vectors_from_frozen
 
 INNER_SHARE = 5  # one in five training questions is held out for early stopping
 MAX_NORM = 1.0  # of all gradients together

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
+from ...errors import InputError
+from ...layers.tracing import Array
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.norm import l2_normalize
-from engine.layers.tracing import Array
-from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
-from engine.models.encoder import Encoder, check_bert, check_float32
-from engine.models.parallel import row_spans, run_packs
-from engine.weights.fetch import Progress
+from ...errors import InputError
+from ...layers.norm import l2_normalize
+from ...layers.tracing import Array
+from ...models.bert import EncoderWeights, encoder_forward, encoder_layer
+from ...models.encoder import Encoder, check_bert, check_float32
+from ...models.parallel import row_spans, run_packs
+from ...weights.fetch import Progress
 
 PACK_TOKENS = 1024  # in one pack, which runs on one core
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from engine.layers.tracing import Array
-from engine.models.bert import BERT_NAMES
-from engine.models.encoder import Encoder
-from engine.training.search.adapter import Adapter
-from engine.weights.fetch import model_path
-from engine.weights.tensors import read_safetensors
+from ...layers.tracing import Array
+from ...models.bert import BERT_NAMES
+from ...models.encoder import Encoder
+from ...weights.fetch import model_path
+from ...weights.tensors import read_safetensors
+from .adapter import Adapter
 
 ADAPTER, CARD = "question_adapter", "README.md"
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}

@@ -5,23 +5,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.retrieval.bm25 import Bm25
-from engine.training.search.adapter import N_EPOCHS, Adapter, adapter_trainer, fit_adapter
-from engine.training.search.contrastive import TrainingTexts
-from engine.training.search.cross_validation import (
+from ...errors import InputError
+from ...layers.tracing import Array
+from ...models.encoder import Encoder
+from ...retrieval.bm25 import Bm25
+from ...weights.fetch import Progress
+from .adapter import N_EPOCHS, Adapter, adapter_trainer, fit_adapter
+from .contrastive import TrainingTexts
+from .cross_validation import (
     CrossValidated,
     MetricChange,
     cross_validate,
     metric_changes,
     should_keep,
 )
-from engine.training.search.fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
-from engine.training.search.folds import Fold, LabelledTexts, folds_by_document, folds_by_question
-from engine.training.search.frozen_layers import run_frozen_layers
-from engine.weights.fetch import Progress
+from .fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
+from .folds import Fold, LabelledTexts, folds_by_document, folds_by_question
+from .frozen_layers import run_frozen_layers
 
 HARD_DEPTH = 20  # hard negatives taken from the top of each of two rankings, cosine and BM25
 # Called with the name of the stage, parts done and parts in all.
