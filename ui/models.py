@@ -152,10 +152,15 @@ def chosen_decoder(name: str, _kv_bits: int) -> Decoder:
 
 def read_decoder(name: str, _kv_bits: int) -> Decoder:
     """Read a decoder, downloading it the first time."""
-    with st.spinner("Compiling for this processor, once: half a minute or so…", show_time=True):
-        has_op_tape()
+    compile_decoders()
     with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
         return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
+
+
+@st.cache_resource(show_spinner="Compiling for this processor, once: half a minute or so…", show_time=True)
+def compile_decoders() -> bool:
+    """Return whether the operations of decoders could be compiled, which the first call on a machine does."""
+    return has_op_tape()
 
 
 default_decoder = st.cache_resource(show_spinner=False)(read_decoder)

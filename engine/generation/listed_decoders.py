@@ -6,11 +6,12 @@ the tokens per second of another one: that rate divided by the bytes of its weig
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 
 from ..models.decoders import fit_length, memory_bytes_before, new_cache
 from ..models.fingerprint import arrays_in
-from ..weights.catalog import KNOWN_MODELS, KnownModel
+from ..weights.catalog import KNOWN_MODELS, DecoderSizes, KnownModel
 from ..weights.fetch import is_cached
 from ..weights.memory import available_memory
 from .decoder import Decoder
@@ -20,13 +21,35 @@ PROMPT_TOKENS, TIMED_TOKENS = 32, 8
 
 @dataclass(frozen=True)
 class ListedDecoder:
-    """A decoder of the catalog on this machine."""
+    """A decoder of the catalog on this machine; what depends on its memory is estimated when it is read.
+
+    The first such reading on a machine compiles the operations of decoders, by which weights are held.
+    """
 
     model: KnownModel
-    memory_bytes: int  # of its weights and of the cache of a long prompt, roughly
-    fits: bool | None  # whether so many are free; None if free memory is unknown
-    tokens_per_s: float | None  # estimated speed of writing; None without a measured rate
+    sizes: DecoderSizes
     is_cached: bool  # whether its file is on this machine
+    read_rate: float | None  # the measured `read_rate` of a decoder on this machine
+
+    @cached_property
+    def _weights_and_cache(self) -> tuple[int, int]:
+        return memory_bytes_before(self.sizes, self.model.size)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of its weights and of the cache of a long prompt, roughly."""
+        return sum(self._weights_and_cache)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether so many bytes are free; None if free memory is unknown."""
+        free = available_memory()
+        return None if free is None else self.memory_bytes <= free
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Estimated speed of writing; None without a measured rate."""
+        return None if self.read_rate is None else self.read_rate / self._weights_and_cache[0]
 
 
 def listed_decoders(read_rate: float | None = None) -> list[ListedDecoder]:
@@ -34,23 +57,11 @@ def listed_decoders(read_rate: float | None = None) -> list[ListedDecoder]:
 
     ``read_rate`` is the measured `read_rate` of a decoder on this machine.
     """
-    free = available_memory()
-    found = []
-    for model in KNOWN_MODELS.values():
-        if model.sizes is None:  # an encoder
-            continue
-        n_weights, n_cache = memory_bytes_before(model.sizes, model.size)
-        n_bytes = n_weights + n_cache
-        found.append(
-            ListedDecoder(
-                model,
-                n_bytes,
-                None if free is None else n_bytes <= free,
-                None if read_rate is None else read_rate / n_weights,
-                is_cached(model.name),
-            )
-        )
-    return found
+    return [
+        ListedDecoder(model, model.sizes, is_cached(model.name), read_rate)
+        for model in KNOWN_MODELS.values()
+        if model.sizes is not None  # encoders have none
+    ]
 
 
 def read_rate(decoder: Decoder) -> float:

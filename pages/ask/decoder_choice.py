@@ -13,7 +13,7 @@ from engine.weights.memory import available_memory
 from engine.weights.transfer import Transfer
 from engine.wording import readable_bytes
 from ui.jobs import Job, current_job, follow_progress, start_job
-from ui.models import choose_decoder, decoder_name, model_name, read_rate_here
+from ui.models import choose_decoder, compile_decoders, decoder_name, model_name, read_rate_here
 from ui.server_settings import DECODER, is_public
 from ui.tables import show_table
 from ui.text import escape_markdown, show_error
@@ -90,8 +90,11 @@ def option_words(name: str, listed: Mapping[str, ListedDecoder]) -> str:
 def show_facts(decoder: ListedDecoder) -> None:
     """Say what a decoder takes on this machine, and under which licence it is."""
     licence, model = decoder.model.licence, decoder.model
-    parts = [f"About {readable_bytes(decoder.memory_bytes)} of memory: {fit_words(decoder)}"]
-    if model.name != decoder_name() and model.sizes is not None:
+    if model.name == decoder_name():
+        parts = ["In use"]
+    else:
+        compile_decoders()  # which decides how weights are held
+        parts = [f"About {readable_bytes(decoder.memory_bytes)} of memory: {fit_words(decoder)}"]
         [speed] = [each.tokens_per_s or 0.0 for each in timed_decoders() if each.model is model]
         words = f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}"  # more digits than it is worth
         parts.append(f"about {words} tokens/s here (estimated)")
@@ -102,8 +105,6 @@ def show_facts(decoder: ListedDecoder) -> None:
 def fit_words(decoder: ListedDecoder) -> str:
     """``"fits in the 12.3 GB free"``."""
     free = available_memory()
-    if decoder.model.name == decoder_name():
-        return "in use"
     if free is None:
         return "how much is free is unknown"
     return f"{'fits' if decoder.fits else '**does not fit**'} in the {readable_bytes(free)} free"
