@@ -25,6 +25,9 @@ WORD = re.compile(r"[^\W_]+(?:[-'’.,/&][^\W_]+)*")
 # The least rise of the best cosine by the topic, in units of the scale of unrelated questions' best cosines:
 # with the two rules below it classifies 0.96 of the 48 questions on which settings are chosen correctly.
 LEAST_RISE = 1.5
+# The least best cosine with the topic, in that scale above their location: what the documents do not treat
+# comes closer to them by any topic of theirs, but not close.
+LEAST_CLOSENESS = 3.3
 FRAGMENT, FRAGMENT_WORDS = re.compile(r"\s*(and|or|but|what about|how about)\b", re.IGNORECASE), 4
 # The beginning of a question in English; in other languages capitals may be those of any noun.
 ENGLISH = re.compile(
@@ -32,6 +35,15 @@ ENGLISH = re.compile(
     re.IGNORECASE,
 )
 REFERS_BACK = re.compile(r"\b(it|that|this|them|him|her|there|then)\W*$", re.IGNORECASE)
+REFERRING = re.compile(
+    r"\b(it|its|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|there|then|here|one|ones|"
+    r"same|such|others?|another|else|also|too|instead|next|before|after|the(?!(?: \w+){1,2} of\b))\b",
+    re.IGNORECASE,
+)  # "the speed of a cheetah" refers to nothing
+AUXILIARY = re.compile(
+    r"\b(is|are|was|were|do|does|did|can|could|has|have|had|will|would|shall|should|may|might|must)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -55,18 +67,32 @@ def follow_up(
         return question, ()
     named = f"{question.strip()} ({', '.join(topic)})"
     # A few words that continue another question: "And Canada?".
-    if not FRAGMENT.match(question) or len(question.split()) > FRAGMENT_WORDS:
-        least = LEAST_RISE * null_scores.gumbel[1]
-        if has_new_name(question, turns) or rise(question, named, index, encoder) < least:
-            return question, ()
-    return named, tuple(turns)
+    continues = FRAGMENT.match(question) and len(question.split()) <= FRAGMENT_WORDS
+    if continues or needs_topic(question, named, turns, index, encoder, null_scores):
+        return named, tuple(turns)
+    return question, ()
 
 
-def rise(question: str, named: str, index: Index, encoder: Model) -> float:
-    """Return by how much the best cosine is higher for the question with its topic than without."""
+def needs_topic(
+    question: str, named: str, turns: Sequence[Turn], index: Index, encoder: Model, null_scores: NullScores
+) -> bool:
+    """Whether the best cosine is much higher for an incomplete question with its topic, and high."""
+    if is_complete(question, turns):
+        return False
+    location, scale = null_scores.gumbel
     vectors = encode_by(index.spec, "query", [question, named], index.encoder(encoder))  # (2, d_model)
     [[own], [with_topic]] = index.nearest(vectors, 1)[0]
-    return float(with_topic - own)
+    return bool(with_topic - own >= LEAST_RISE * scale and with_topic - location >= LEAST_CLOSENESS * scale)
+
+
+def is_complete(question: str, turns: Sequence[Turn]) -> bool:
+    """Whether a question in English has a new name, or is a clause without a word that refers to another.
+
+    "How do I bake sourdough bread?" is one, "How big is the budget?" and "How many slots?" are not.
+    """
+    is_clause = bool(ENGLISH.match(question)) and len(question.split()) >= FRAGMENT_WORDS
+    refers = REFERRING.search(question) or not AUXILIARY.search(question)
+    return (is_clause and not refers) or has_new_name(question, turns)
 
 
 def has_new_name(question: str, turns: Sequence[Turn]) -> bool:

@@ -51,7 +51,13 @@ def test_a_follow_up_is_read_with_the_topic_of_the_conversation(searched, questi
 
 @pytest.mark.parametrize(
     "question",
-    ["How is the bread in Sandvik baked?", "When does the harbour of Sandvik freeze?"],
+    [
+        "How is the bread in Sandvik baked?",
+        "When does the harbour of Sandvik freeze?",
+        "How do I mend a flat tyre?",
+        "Can dogs eat grapes?",
+        "What is the speed of a cheetah?",
+    ],
 )
 def test_a_question_of_its_own_opens_a_new_topic(searched, question):
     assert follow_up(question, [BUILT], *searched) == (question, ())
