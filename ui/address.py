@@ -30,6 +30,7 @@ PARTS = {
         "tab": "inside-tab",
     },
 }
+LINK_KEY = "copy-link"  # of the button
 ANSWERING = ("", "answer")  # the addresses of pages that answer the question
 
 
@@ -84,7 +85,7 @@ def address_query(address: str) -> str:
 
 
 def show_address(address: str, link_place: DeltaGenerator) -> None:
-    """Set the address in the browser, and draw the button that shows it as a link to copy.
+    """Set the address in the browser, and draw the button that copies it as a link, and shows it.
 
     The browser's history gets no entry for every change of a setting. The browser may run the script again
     when its Back button has just led to another page, whose address stays then.
@@ -92,15 +93,21 @@ def show_address(address: str, link_place: DeltaGenerator) -> None:
     query = address_query(address)
     said = f"?{query}" if query else ""
     base = (st.context.url or "").partition("?")[0].rstrip("/")
+    link = f"{base}{'' if address else '/'}{said}"
     path, target = json.dumps(urlsplit(base).path), json.dumps(f"{address or '.'}{said}")
+    with link_place.popover("Copy link", icon=":material/link:", type="tertiary", key=LINK_KEY):
+        st.caption(
+            "Copied, if your browser allows it. The link names page, question, settings and documents, and "
+            "holds no text of the documents."
+        )
+        st.code(link, language=None, wrap_lines=True)
     st.html(
         f"<script>if (location.pathname.replace(/\\/+$/, '') === {path}) "
-        f"history.replaceState(history.state, '', {target})</script>",
+        f"history.replaceState(history.state, '', {target});"
+        f"document.querySelector('.st-key-{LINK_KEY} button').onclick = "
+        f"() => navigator.clipboard?.writeText({json.dumps(link)})</script>",
         unsafe_allow_javascript=True,
     )
-    with link_place.popover("Copy link", icon=":material/link:", type="tertiary"):
-        st.caption("Names page, question, settings and documents. It holds no text of the documents.")
-        st.code(f"{base}{'' if address else '/'}{said}", language=None, wrap_lines=True)
 
 
 def text_of(value: Any) -> str:

@@ -28,7 +28,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.evidence import LONGEST_SENTENCE, CandidateSentence, short_sentences
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
-from ui.current import set_passage, set_question
+from ui.current import clear_question, set_passage, set_question
 from ui.jobs import Job, follow
 from ui.models import decoder_name, load_decoder, load_reader, model_name
 from ui.server_settings import limits
@@ -149,12 +149,14 @@ def conversation() -> tuple[Turn, ...]:
     asked, answer = last_asked(), last_answer()
     if asked is None or answer is None or answer.question != asked.question:
         return ()
-    return () if st.session_state.get("topic_ended") else (*asked.turns, Turn(asked.typed, answer.shown_text))
+    return (*asked.turns, Turn(asked.typed, answer.shown_text))
 
 
 def end_topic() -> None:
-    """Have the next question follow on nothing."""
-    st.session_state["topic_ended"] = True
+    """Forget the last question and its answer, so that the next one follows on nothing."""
+    for key in ("asked", "answer", "answer_job"):
+        st.session_state.pop(key, None)
+    clear_question()
 
 
 @contextmanager
@@ -213,7 +215,7 @@ def start_answer(
         finally:
             keep_newest(cache, room)
 
-    state["asked"], state["answer_job"], state["topic_ended"] = asked, Job(work), False
+    state["asked"], state["answer_job"] = asked, Job(work)
     set_question(asked.question)
 
 

@@ -34,6 +34,13 @@ def set_question(question: str) -> None:
         st.session_state[QUESTION] = question
 
 
+def clear_question() -> None:
+    """Forget the question and its passage, and empty the box for the next one."""
+    for key in (QUESTION, PASSAGE):
+        st.session_state.pop(key, None)
+    st.session_state["question"] = ""
+
+
 def set_document(name: str) -> None:
     """Make a document the session's."""
     st.session_state[DOCUMENT] = name

@@ -19,7 +19,6 @@ from pages.ask.evidence import show_found
 from pages.ask.model_choice import model_picker
 from ui.asking import (
     Asked,
-    conversation,
     end_topic,
     has_asked,
     last_asked,
@@ -181,11 +180,8 @@ def show_conversation(earlier: Sequence[Turn]) -> None:
                 st.markdown(f"**{escape_markdown(turn.question)}**")
                 st.caption(escape_markdown(turn.answer) or "Refused.")
     with st.container(horizontal=True, vertical_alignment="center"):
-        if conversation():
-            st.caption("The next question may follow on this one.", help=TOPIC_HELP)
-            st.button("New topic", type="tertiary", icon=":material/restart_alt:", on_click=end_topic)
-        else:
-            st.caption("The next question starts a new topic.")
+        st.caption("The next question may follow on this one.", help=TOPIC_HELP)
+        st.button("New topic", type="tertiary", icon=":material/restart_alt:", on_click=end_topic)
 
 
 def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]) -> None:

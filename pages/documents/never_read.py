@@ -1,6 +1,7 @@
 """The tab of text that the encoder never reads: of the chunks, or of one text without chunks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.column_config import TextColumn
@@ -55,17 +56,14 @@ def show_chunks_under(documents: Sequence[Document], encoder: Encoder, cut: Cut)
     if not chunks:
         st.info("The chosen documents hold no text.")
         return
-    origins = limits_of(encoder)
-    origins.setdefault(cut.max_tokens, "the limit in use")
-    limits = sorted(origins)
-    reports = dict(zip(limits, reports_of(documents, cut, tuple(limits), chunks, encoder), strict=True))
-    chosen = reports[cut.max_tokens]
-    show_headline(chosen, chunks, cut)
-    st.write("The same chunks under each limit:")
-    show_limit_cards(reports, origins, cut.max_tokens)
+    chosen = show_limits(documents, encoder, cut, chunks)
     if chosen.truncated:
         show_remedies(chunks, encoder, cut)
         show_truncated(chosen)
+    elif st.toggle(f"See what is never read of chunks of {LARGE_CHUNK} tokens; your settings stay"):
+        large = replace(cut, chunk_tokens=LARGE_CHUNK)
+        show_truncated(show_limits(documents, encoder, large, all_chunks(documents, large)))
+        return
     st.header("What a question gets")
     changed = follow_question("budget-question", QUESTION)
     question = st.text_input("Question", key="budget-question", on_change=changed)
@@ -77,6 +75,21 @@ def show_chunks_under(documents: Sequence[Document], encoder: Encoder, cut: Cut)
     show_prompt(question, query, index, settings_in_use(encoder))
     if chosen.truncated:
         show_ranks(query, index, encoder)
+
+
+def show_limits(
+    documents: Sequence[Document], encoder: Encoder, cut: Cut, chunks: Sequence[Chunk]
+) -> TruncationReport:
+    """Draw what each limit cuts of chunks; return the report of the limit in use."""
+    origins = limits_of(encoder)
+    origins.setdefault(cut.max_tokens, "the limit in use")
+    limits = sorted(origins)
+    reports = dict(zip(limits, reports_of(documents, cut, tuple(limits), chunks, encoder), strict=True))
+    chosen = reports[cut.max_tokens]
+    show_headline(chosen, chunks, cut)
+    st.write("The same chunks under each limit:")
+    show_limit_cards(reports, origins, cut.max_tokens)
+    return chosen
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting the tokens that are read…", scope="session")
@@ -93,7 +106,7 @@ def reports_of(
 
 
 def show_headline(report: TruncationReport, chunks: Sequence[Chunk], cut: Cut) -> None:
-    """Say how much is never read under the settings in use; where nothing is, offer settings that cut."""
+    """Say how much of the chunks is never read under a limit."""
     if report.truncated:
         st.warning(
             f"Not read to the end: {len(report.truncated):,} of {counted(report.n_chunks, 'chunk')}. They "
@@ -107,12 +120,6 @@ def show_headline(report: TruncationReport, chunks: Sequence[Chunk], cut: Cut) -
         f"Every chunk is read whole: the longest of {counted(len(chunks), 'chunk')} has {longest} tokens, "
         f"within the limit of {cut.max_tokens}.",
         icon=":material/check_circle:",
-    )
-    st.button(
-        f"See what is never read of chunks of {LARGE_CHUNK} tokens",
-        on_click=st.session_state.update,
-        kwargs={"chunk_tokens": LARGE_CHUNK},
-        icon=":material/content_cut:",
     )
 
 

@@ -231,7 +231,8 @@ def show_limit_cards(
 ) -> None:
     """Draw what each limit leaves unread, side by side, with where each limit comes from."""
     for column, (limit, report) in zip(st.columns(len(reports)), reports.items(), strict=True):
-        chunks = f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut, "
+        chunks = f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut"
+        tokens = f"{report.tokens_truncated:,} of {report.n_tokens:,} tokens never read"
         with column.container(border=True, height="stretch"):
             st.markdown(f"**Limit {limit}**" + (" · in use" if limit == in_use else ""))
             st.caption(origins[limit])
@@ -240,7 +241,4 @@ def show_limit_cards(
                 f"{report.share_unread:.1%}" if report.truncated else "none",
                 help="Share of the characters that are in no vector.",
             )
-            st.write(
-                f"{chunks if report.n_chunks > 1 else ''}{report.tokens_truncated:,} of "
-                f"{report.n_tokens:,} tokens never read"
-            )
+            st.write(chunks if report.n_chunks > 1 else tokens)

@@ -44,9 +44,10 @@ def test_the_address_opens_question_settings_and_documents_in_another_session(ta
     expected = {"question": [QUESTION], "k": ["3"], "search": [DOCUMENT]}
     assert named(tab) == expected
     assert tab.evaluate("history.length") == n_entries
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.get_by_role("button", name="Copy link").click()
     link = tab.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
-    assert link == tab.url
+    assert link == tab.url == tab.evaluate("navigator.clipboard.readText()")
     with own_tab(browser) as other:
         other.goto(link)
         expect(other.get_by_role("heading", name=QUESTION)).to_be_visible()

@@ -56,7 +56,9 @@ def test_the_defaults_are_one_line_from_the_table_and_changes_are_named_undone_a
     assert "Undo: passages 6 → 4" in labels(app)
     press(app, "Undo")
     assert app.slider(key="k").value == 4
-    press(app, "Undo: passages 4 → 6")
+    assert not [label for label in labels(app) if label.startswith("Undo")]
+    press(app, "Redo: passages 4 → 6")
+    assert "Undo: passages 6 → 4" in labels(app)
     app.selectbox(key="splitter").select("fixed").run()
     changed = [
         "4 documents · Fixed size, 192 tokens · mean · hybrid (scores weighted) · 6 passages",
@@ -70,6 +72,20 @@ def test_the_defaults_are_one_line_from_the_table_and_changes_are_named_undone_a
     assert card(app) == changed
     app.slider(key="temperature").set_value(0.1 + 0.2).run()
     assert "Undo: temperature 0.3 → 0" in labels(app)
+
+
+def test_changes_of_one_setting_in_a_row_are_one_step_and_steps_are_undone_one_by_one():
+    app = app_of(sidebar).run()
+    for k in (5, 6, 7):
+        app.slider(key="k").set_value(k).run()
+    app.selectbox(key="splitter").select("fixed").run()
+    press(app, "Undo: splitter Fixed size → Sentences")
+    press(app, "Undo: passages 7 → 4")
+    assert card(app) == [DEFAULTS]
+    press(app, "Redo: passages 4 → 7")
+    for k in (3, 7):
+        app.slider(key="k").set_value(k).run()
+    assert [label for label in labels(app) if label.startswith(("Undo", "Redo"))] == ["Undo: passages 7 → 4"]
 
 
 def test_settings_outside_the_line_are_named_and_reset():

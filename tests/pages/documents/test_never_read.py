@@ -7,7 +7,7 @@ import pytest
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
-from tests.apps import app_page, html_of, tables
+from tests.apps import app_page, by_label, html_of, tables
 
 NAME = "inside_the_pipeline.md"
 TAB = {"documents-tab": "Never read", "searched": [NAME]}
@@ -24,9 +24,14 @@ def cut_chunks(encoder):
 def test_chunks_that_are_read_whole_are_cut_and_mended_by_buttons(cut_chunks):
     app = app_page("documents", **TAB).run()
     assert "Every chunk is read whole" in app.success[0].value
-    [example] = [button for button in app.button if "512 tokens" in button.label]
-    app = example.click().run()
+    preview = by_label(app.toggle, "See what is never read of chunks of 512 tokens; your settings stay")
+    app = preview.set_value(True).run()
     assert f"Not read to the end: {cut_chunks[1]} of {cut_chunks[0]} chunks" in app.warning[0].value
+    [truncated] = tables(app)
+    assert len(truncated) == min(50, cut_chunks[1])
+    assert app.session_state["chunk_tokens"] == 192
+    app.session_state["chunk_tokens"] = 512
+    app.run()
     truncated, ranks = tables(app)
     assert len(truncated) == len(ranks) == min(50, cut_chunks[1])
     raised = app.button(key="remedy-1").click().run()
