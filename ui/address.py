@@ -12,6 +12,7 @@ from ui.asking import last_asked, queue_question
 from ui.current import current_question, set_question
 from ui.documents import searched_files, session_files
 from ui.models import load_encoder
+from ui.session_work import keep_only_changes
 from ui.setting_values import FORMER_NAMES, REMOVED, apply_settings, default_settings, kept_settings
 from ui.text import listed
 
@@ -37,7 +38,8 @@ ANSWERING = ("", "answer")  # the addresses of pages that answer the question
 def open_address(address: str) -> None:
     """At the start of a session, take what the address of a page says; unknown names and values are ignored.
 
-    A setting that it does not name has its default, as in the session that made the address.
+    A setting that it does not name has its default, as in the session that made the address. Kept work stays
+    as it is until something is changed.
     """
     state, given = st.session_state, st.query_params
     if "address-opened" in state:
@@ -54,6 +56,7 @@ def open_address(address: str) -> None:
     names, files = given.get_all(DOCUMENTS), session_files()
     state["searched"] = [name for name in names if name in files] or list(files)
     state["address-documents"] = names
+    keep_only_changes()
     question = given.get(QUESTION, "")
     set_question(question)
     if address in ANSWERING and question:

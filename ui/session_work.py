@@ -108,6 +108,12 @@ def open_kept_work() -> None:
             state["keeping-failed"] = f"The kept work could not be opened, and nothing is kept now: {error}."
 
 
+def keep_only_changes() -> None:
+    """Keep what changes from now on alone: what a link has set is not kept."""
+    if st.session_state.get("kept-work") is not None:
+        st.session_state["kept-work"] = session_work()
+
+
 def keep_work() -> None:
     """Keep the session's work if it has changed, with what other sessions kept meanwhile."""
     state, path = st.session_state, session_file()

@@ -127,7 +127,7 @@ def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
     """Return another session's workspace with the changes that this one made since a common state.
 
     Additions, replacements and removals since ``base`` are merged, in a question set that both changed
-    question by question, and ours win conflicts; settings are ours, and no index is kept.
+    question by question, and so are settings; ours win conflicts, and no index is kept.
     """
     documents, runs = (
         three_way(*({key(each): each for each in getattr(one, part)} for one in (base, ours, theirs)))
@@ -142,9 +142,18 @@ def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
                 sets[name] = list(questions.values())
             else:
                 sets.pop(name, None)
-    return Workspace(
-        tuple(documents.values()), ours.settings, None, sets, tuple(runs.values()), theirs.saved_as
-    )
+    settings = merged_settings(base.settings, ours.settings, theirs.settings)
+    return Workspace(tuple(documents.values()), settings, None, sets, tuple(runs.values()), theirs.saved_as)
+
+
+def merged_settings(*tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge settings that were changed independently since the first table; the second wins conflicts.
+
+    Tables within them are merged entry by entry.
+    """
+    within = {key for key in tables[1] if all(isinstance(table.get(key, {}), dict) for table in tables)}
+    inner = {key: [table.get(key, {}) for table in tables] for key in within}
+    return three_way(*tables) | {key: three_way(*each) for key, each in inner.items()}
 
 
 def numbered(questions: Sequence[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
@@ -158,7 +167,7 @@ def numbered(questions: Sequence[dict[str, Any]]) -> dict[tuple[str, int], dict[
     return table
 
 
-def three_way(base: dict[K, T], ours: dict[K, T], theirs: dict[K, T]) -> dict[K, T]:
+def three_way(base: Mapping[K, T], ours: Mapping[K, T], theirs: Mapping[K, T]) -> dict[K, T]:
     """Merge two tables that were changed independently since ``base``; ours win conflicts."""
     unchanged = {key: value for key, value in theirs.items() if ours.get(key) == base.get(key)}
     changed = {key: value for key, value in ours.items() if value != base.get(key)}

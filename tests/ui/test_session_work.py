@@ -8,7 +8,7 @@ from engine.errors import DocumentError
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.evaluation.questions import Question, Reference, question_fields
 from engine.storage.workspace import Workspace
-from tests.apps import app_of, app_page, app_within, by_label, said
+from tests.apps import app_file, app_of, app_page, app_within, by_label, said
 from ui.data_folder import is_local
 from ui.questions.kept import LABELLED
 from ui.server_settings import WORKSPACES
@@ -122,6 +122,19 @@ def test_the_work_of_a_session_is_there_in_the_next(own_machine):
     second = session()
     assert second.session_state["uploads"] == {"tide.md": (TIDE,)}
     assert {key: second.session_state[key] for key in given} == given
+
+
+def test_a_link_changes_nothing_that_is_kept(own_machine):
+    session(uploads={"tide.md": (TIDE,)}, searched=["tide.md"], k=7, splitter="fixed")
+    linked = app_file()
+    linked.query_params["k"] = "3"
+    linked.run()
+    assert linked.session_state["k"] == 3
+    assert set(linked.session_state["searched"]) > {"tide.md"}
+    linked.session_state["splitter"] = "paragraphs"
+    linked.run()
+    state = session().session_state
+    assert (state["k"], state["splitter"], state["searched"]) == (7, "paragraphs", ["tide.md"])
 
 
 @pytest.mark.parametrize("kept", [True, False])
