@@ -25,6 +25,20 @@ class ClassifierNames:
 
 
 @dataclass(frozen=True)
+class WordHeadNames:
+    """The head of a masked language model: names of its tensors.
+
+    ``activation`` is a key of `ACTIVATIONS`, or the name of the setting of config.json that states one.
+    """
+
+    dense: str
+    norm: str
+    words: str  # whose table most models share with the embeddings, and leave out
+    bias: str  # of the words, where it is stored apart from them
+    activation: str = "gelu"
+
+
+@dataclass(frozen=True)
 class EncoderFamily:
     """An encoder family.
 
@@ -34,25 +48,45 @@ class EncoderFamily:
         The module with ``read_config``, ``read_weights``, ``encoder_forward`` and ``trace_shapes``.
     classifier
         Its classifier in transformers' models for sequence classification; None where there are none.
+    words
+        The head of its masked language models; None where there are none.
     is_causal
         Whether tokens attend only to those before them.
     """
 
     forward: ModuleType
     classifier: ClassifierNames | None = None
+    words: WordHeadNames | None = None
     is_causal: bool = False
 
 
+BERT_WORDS = WordHeadNames(
+    "cls.predictions.transform.dense",
+    "cls.predictions.transform.LayerNorm",
+    "cls.predictions.decoder",
+    "cls.predictions.bias",
+    "hidden_act",
+)
+DISTILBERT_WORDS = WordHeadNames(
+    "vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias", "activation"
+)
+MODERNBERT_WORDS = WordHeadNames(
+    "head.dense", "head.norm", "decoder", "decoder.bias", "classifier_activation"
+)
+ROBERTA_WORDS = WordHeadNames("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias")
 ROBERTA_CLASSIFIER = ClassifierNames("classifier.dense", "classifier.out_proj")
 FAMILIES = {
-    "bert": EncoderFamily(bert, ClassifierNames("pooler.dense", "classifier")),
-    "roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER),
-    "xlm-roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER),
-    "mpnet": EncoderFamily(mpnet, ROBERTA_CLASSIFIER),
-    "distilbert": EncoderFamily(distilbert, ClassifierNames("pre_classifier", "classifier", relu)),
+    "bert": EncoderFamily(bert, ClassifierNames("pooler.dense", "classifier"), BERT_WORDS),
+    "roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
+    "xlm-roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
+    "mpnet": EncoderFamily(mpnet, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
+    "distilbert": EncoderFamily(
+        distilbert, ClassifierNames("pre_classifier", "classifier", relu), DISTILBERT_WORDS
+    ),
     "modernbert": EncoderFamily(
         modern_bert,
         ClassifierNames("head.dense", "classifier", ACTIVATIONS["gelu"].forward, "head.norm"),
+        MODERNBERT_WORDS,
     ),
     "nomic_bert": EncoderFamily(nomic_bert),
     "qwen3": EncoderFamily(qwen3, is_causal=True),

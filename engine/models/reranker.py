@@ -19,17 +19,17 @@ from ..layers.linear import Linear, linear
 from ..layers.norm import LayerNorm, layer_norm
 from ..layers.primitives import NUMPY
 from ..layers.tracing import Array, Tracer, no_trace
-from ..tokenizers.encoding import Encoding, check_vocab_size
+from ..tokenizers.encoding import Encoding
 from ..tokenizers.text_tokenizer import TextTokenizer
-from ..tokenizers.tokenizer_file import read_tokenizer
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
-from ..weights.fetch import Progress, model_path
+from ..weights.fetch import Progress
 from ..weights.tensors import TensorReader, damaged_files, read_json
 from .bert import EncoderConfig, EncoderWeights
-from .encoder_families import FAMILIES, read_model_type
+from .encoder_families import FAMILIES
 from .parallel import run_packs
 from .precision import in_precision
-from .sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
+from .sentence_transformer_folder import read_optional
+from .transformer import model_folder, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
@@ -106,20 +106,22 @@ class Reranker:
         compiled = compiled and np.dtype(dtype) == np.float32
         if compiled:
             prepare_compiled()
-        folder = model_path(source, on_progress)
-        if not folder.is_dir():
-            raise ModelFileError(f"{folder} is a file: a cross-encoder is a folder with config.json")
+        folder = model_folder(source, "a cross-encoder", on_progress)
         with damaged_files(folder):
-            model_type, settings = read_model_type(folder), read_json(folder / "config.json")
-            family = FAMILIES[model_type].forward
-            config, tensors = family.read_config(folder), read_tensors(folder)
-            head = read_head(tensors, settings, config, np.dtype(dtype), folder)
-            weights = family.read_weights(tensors, config, np.dtype(dtype))
-            tokenizer = read_tokenizer(folder / "tokenizer.json")
-            check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-            max_tokens = min(read_max_tokens(folder, {}) or config.max_positions, config.max_positions)
+            own, tensors = read_transformer(source, folder, np.dtype(dtype), compiled)
+            head = read_head(tensors, read_json(folder / "config.json"), own.config, np.dtype(dtype), folder)
             segments = has_segments(read_optional(folder / "tokenizer_config.json"))
-        return cls(str(source), config, weights, head, family, tokenizer, max_tokens, segments, compiled)
+        return cls(
+            own.name,
+            own.config,
+            own.weights,
+            head,
+            own.family,
+            own.tokenizer,
+            own.max_tokens,
+            segments,
+            compiled,
+        )
 
     def with_precision(self, precision: str) -> "Reranker":
         """Return this float32 cross-encoder in a precision, as `Encoder.with_precision`; its head stays."""

@@ -19,6 +19,7 @@ from ..weights.catalog import DEFAULT_ENCODER
 from ..weights.fetch import cache_folder
 from ..weights.mapped import map_safetensors
 from ..weights.model_cards import model_card
+from ..weights.sources import MODULES
 from ..weights.tensors import (
     MAX_JSON,
     TensorReader,
@@ -34,6 +35,7 @@ from .prompts import Prompts
 
 LIBRARY = "sentence_transformers."
 WEIGHTS = "model.safetensors"
+SETTINGS_FILE = "config_sentence_transformers.json"
 READ_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 # In the order in which vectors are concatenated; the keys are those of versions before 5.
 POOLING_KEYS = {
@@ -87,7 +89,7 @@ class SentenceTransformerFolder:
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     """Read the files of a model's folder, in the precision ``dtype``."""
-    settings = read_optional(folder / "config_sentence_transformers.json")
+    settings = read_optional(folder / SETTINGS_FILE)
     kind = settings.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         raise ModelFileError(
@@ -123,8 +125,26 @@ def read_optional(path: Path) -> dict[str, Any]:
 
 
 def read_modules(folder: Path) -> list[tuple[str, str]]:
-    """Return kind and relative path of every module of modules.json, [] if there is no such file."""
-    path = folder / "modules.json"
+    """Return kind and relative path of every module of an embedding model, [] without modules.json."""
+    modules = list_modules(folder, READ_MODULES)
+    kinds = [kind for kind, _ in modules]
+    is_read = kinds[:2] == ["Transformer", "Pooling"] and set(kinds[2:]) <= {"Dense", "Normalize"}
+    if (folder / MODULES).is_file() and not is_read:
+        raise ModelFileError(
+            f"{folder / MODULES} has the modules {', '.join(kinds) or 'none'}: only Transformer, Pooling, "
+            "then Dense and Normalize are read"
+        )
+    return modules
+
+
+def list_modules(
+    folder: Path, known: Sequence[str], libraries: tuple[str, ...] = (LIBRARY,)
+) -> list[tuple[str, str]]:
+    """Return kind and relative path of every module of modules.json, [] if there is no such file.
+
+    Kinds that are not ``known``, or of other ``libraries``, raise `ModelFileError`.
+    """
+    path = folder / MODULES
     if not path.is_file():
         return []
     try:
@@ -132,37 +152,32 @@ def read_modules(folder: Path) -> list[tuple[str, str]]:
         entries = [(str(entry["type"]), str(entry["path"])) for entry in content]
     except (LookupError, TypeError) as error:
         raise ModelFileError(f"{path} is no list of modules ({error!r}): download it again") from error
-    modules = [(module_kind(name, path), place) for name, place in entries]
-    kinds = [kind for kind, _ in modules]
-    if kinds[:2] != ["Transformer", "Pooling"] or not set(kinds[2:]) <= {"Dense", "Normalize"}:
-        raise ModelFileError(
-            f"{path} has the modules {', '.join(kinds) or 'none'}: only Transformer, Pooling, then Dense and "
-            f"Normalize are read"
-        )
-    for _, place in modules:
+    for _, place in entries:
         if Path(place).is_absolute() or ".." in Path(place).parts:
             raise ModelFileError(f"{path} has a module in {place!r}, outside the folder: download it again")
-    return modules
+    return [(module_kind(name, path, known, libraries), place) for name, place in entries]
 
 
-def module_kind(name: str, path: Path) -> str:
+def module_kind(name: str, path: Path, known: Sequence[str], libraries: tuple[str, ...]) -> str:
     """Return the class of a module; raise `ModelFileError` for one that is not read."""
     kind = name.rpartition(".")[2]
-    if not name.startswith(LIBRARY):
+    if not name.startswith(libraries):
         raise ModelFileError(
             f"{path} has the module {name!r}, code of its own, which is never run: give a model of the "
-            f"library's modules {', '.join(READ_MODULES)}"
+            f"library's modules {', '.join(known)}"
         )
-    if kind not in READ_MODULES:
-        raise ModelFileError(f"{path} has the module {kind}: only {', '.join(READ_MODULES)} are read")
+    if kind not in known:
+        raise ModelFileError(f"{path} has the module {kind}: only {', '.join(known)} are read")
     return kind
 
 
-def read_transformer_settings(model: Path) -> dict[str, Any]:
-    """Read the settings of the Transformer module, the first file there is."""
+def read_transformer_settings(
+    model: Path, read: Mapping[str, tuple[Any, ...]] = PLAIN_SETTINGS
+) -> dict[str, Any]:
+    """Read the settings of the Transformer module; ``read`` has the values of those that change it."""
     path = next((model / name for name in TRANSFORMER_FILES if (model / name).is_file()), None)
     settings = {} if path is None else read_json(path)
-    for key, values in PLAIN_SETTINGS.items():
+    for key, values in read.items():
         if settings.get(key) not in values:
             raise ModelFileError(
                 f"{path} sets {key} to {settings[key]!r}, which is not read: use a model without it"
@@ -245,16 +260,16 @@ def read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
     return tuple(modes), settings.get("include_prompt", True) is not False
 
 
-def read_dense(folder: Path, dtype: np.dtype) -> Dense:
-    """Read a Dense module."""
+def read_dense(folder: Path, dtype: np.dtype, reads: str = "sentence_embedding") -> Dense:
+    """Read a Dense module that works on a text's vector, or on what else it ``reads``."""
     settings = read_json(folder / "config.json")
     name = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
     activation = str(name).rpartition(".")[2]
     if not str(name).startswith("torch.nn.") or activation not in DENSE_ACTIVATIONS:
         raise ModelFileError(f"{folder}: activation {name!r} is not one of {', '.join(DENSE_ACTIVATIONS)}")
     for key in ("module_input_name", "module_output_name"):
-        if settings.get(key) not in (None, "sentence_embedding"):
-            raise ModelFileError(f"{folder} works on {settings[key]!r}: only sentence_embedding is read")
+        if settings.get(key) not in (None, reads):
+            raise ModelFileError(f"{folder} works on {settings[key]!r}: only {reads} is read")
     if settings.get("use_residual"):
         raise ModelFileError(f"{folder} has a residual connection, which is not read: use another model")
     d_in, d_out = config_size(settings, "in_features"), config_size(settings, "out_features")

@@ -136,6 +136,10 @@ class TextTokenizer(ABC):
         """Return the token that has an id."""
         return self._texts[number]
 
+    def id_of(self, token: str) -> int | None:
+        """Return the id of a token, None for a text that is none."""
+        return self._ids.get(token)
+
     def readable(self, number: int) -> str:
         """Return a token as people read it, or the number of an id without one, which fills up a table."""
         return self._texts.get(number, f"(unused {number})")

