@@ -6,8 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.documents.document import Document, Failure, Loaded
-from engine.documents.limited_reader import parse_limited
-from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_corpus
+from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_corpus, parse_limited
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
 from engine.wording import counted, without_directions

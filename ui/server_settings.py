@@ -6,8 +6,10 @@ of its operator, nothing is kept on disk, and files are smaller.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import streamlit as st
 from streamlit import config
@@ -16,8 +18,11 @@ from streamlit.errors import StreamlitSecretNotFoundError
 from engine.documents.loaders import MAX_BYTES
 from engine.errors import InputError
 from engine.limited_process import Limits as ProcessLimits
+from engine.limited_reader import read_limited
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 from ui.text import joined
+
+T = TypeVar("T")
 
 PUBLIC, SERVERS, WORKSPACES = "GLASSBOX_PUBLIC", "GLASSBOX_SERVERS", "GLASSBOX_WORKSPACES"
 OFF = "off"
@@ -56,7 +61,7 @@ class Limits:
     reading: ProcessLimits
 
 
-OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, ProcessLimits(90, 1000))
+OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, ProcessLimits(90, 2000))
 PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20, ProcessLimits(20, 300))
 
 
@@ -69,6 +74,11 @@ def limits() -> Limits:
     """Return the limits of this server's visitors: of files, no more than Streamlit's server takes."""
     own, taken = PUBLIC_LIMITS if is_public() else OWN_LIMITS, int(st.get_option("server.maxUploadSize"))
     return replace(own, document_mb=min(own.document_mb, taken), workspace_mb=min(own.workspace_mb, taken))
+
+
+def read_upload(read: Callable[[str, bytes], T], name: str, content: bytes) -> T:
+    """Read an uploaded file by a function of the engine, in a child process with this server's limits."""
+    return read_limited(read, name, content, limits=limits().reading)
 
 
 def bound_uploads() -> None:

@@ -161,7 +161,7 @@ def named_model(name: str, api_key: str = "") -> Model:
 
 def read_vectors(name: str, content: bytes, model: Model, pooling: str) -> None:
     """Search a file of vectors in place of documents; one that cannot be read changes nothing."""
-    index, documents = given_documents(read_index(Path(name), model, pooling, content=content))
+    index, documents = given_documents(read_index(Path(name), model, pooling, content, limits().reading))
     vector_files()[name] = UploadedVectors(name, index, model, documents)
     st.session_state["searched"] = [name]
 

@@ -21,7 +21,7 @@ from ui.chunk_settings import cut_in_use
 from ui.corpus import index_documents
 from ui.data_folder import data_folder, is_local, kept_folder
 from ui.models import load_encoder
-from ui.server_settings import limits
+from ui.server_settings import limits, read_upload
 from ui.session_work import apply_workspace, contents, keeping_words, session_work, switch_keeping
 from ui.setting_values import settings_in_use
 from ui.text import escape_markdown, show_error
@@ -136,7 +136,7 @@ def open_upload(key: str) -> None:
     """Open an uploaded workspace."""
     state = st.session_state
     if (file := state[key]) is not None:
-        apply(lambda: (import_workspace(file.name, file.getvalue()), None))
+        apply(lambda: (read_upload(import_workspace, file.name, file.getvalue()), None))
         state["workspace-uploader"] += 1  # a fresh, empty uploader
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from ..errors import DocumentError
 from ..limited_process import Limits
+from ..limited_reader import LIMITS, read_limited
 from ..wording import counted
 from .document import Document, Failure, Loaded
 from .formats.archive import is_hidden, read_members
@@ -16,6 +18,7 @@ from .formats.mail import read_mail
 from .formats.markdown import read_markdown
 from .formats.notebook import read_notebook
 from .formats.opendocument import read_opendocument
+from .formats.outline import MAX_HEADING
 from .formats.pdf import read_pdf
 from .formats.plain import check_characters, marked_encoding, read_plain
 from .formats.rich_text import read_rtf
@@ -24,7 +27,6 @@ from .formats.subtitles import read_subtitles
 from .formats.table import read_csv
 from .formats.webpage import read_html
 from .formats.word import read_docx
-from .limited_reader import parse_limited
 
 CODE = (
     ".py", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs",
@@ -32,7 +34,7 @@ CODE = (
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
 MAX_BYTES = 20 * 1024 * 1024
-LIMITS = Limits(seconds=60, megabytes=1500)  # of reading a file on the command line
+LARGE = 2_000_000  # bytes of a file that can take much memory though it is not packed: lines of JSON
 MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
@@ -211,10 +213,21 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedP
         n_characters += sum(len(text) for text in texts if isinstance(text, str))
         check_characters(name, n_characters, n_bytes)
         if isinstance(part, Document):
-            yield with_encoding_notes(part, n_nulls)
+            yield with_short_headings(with_encoding_notes(part, n_nulls))
             n_nulls = 0  # told once
         else:
             yield part
+
+
+def with_short_headings(document: Document) -> Document:
+    """Return a document whose title and headings, which every chunk has with it, are of bounded length."""
+    if max(map(len, (document.title, *chain(*(each.headings for each in document.sections))))) <= MAX_HEADING:
+        return document
+    sections = (
+        each._replace(headings=tuple(heading[:MAX_HEADING] for heading in each.headings))
+        for each in document.sections
+    )
+    return replace(document, title=document.title[:MAX_HEADING], sections=tuple(sections))
 
 
 def with_encoding_notes(document: Document, n_nulls: int) -> Document:
@@ -298,11 +311,21 @@ def read_file(path: Path, name: str) -> Loaded:
 
 
 def parse_apart(name: str, content: bytes) -> Loaded:
-    """Make documents as `parse_file` does, of a packed file in a child process: PDFium is no Python."""
+    """Make documents as `parse_file` does, of a packed or large file in a child process."""
     found = format_of(name)
-    if found is not None and found.is_packed:
-        return parse_limited(name, content, None, LIMITS)
+    if (found is not None and found.is_packed) or len(content) > LARGE:
+        return parse_limited(name, content)
     return parse_file(name, content)
+
+
+def parse_limited(
+    name: str, content: bytes, csv_column: str | None = None, limits: Limits = LIMITS
+) -> Loaded:
+    """Make documents as `parse_file` does, in a child process; a file that exceeds limits is a failure."""
+    try:
+        return read_limited(parse_file, name, content, csv_column, limits=limits)
+    except DocumentError as error:
+        return Loaded((), (Failure(name, str(error)),))
 
 
 def content_of(path: Path) -> bytes:

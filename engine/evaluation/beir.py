@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..documents.document import Document, Failure, Section
-from ..documents.formats.archive import read_members
+from ..documents.formats.archive import MAX_PATH, read_members
+from ..documents.formats.outline import MAX_HEADING, one_line
 from ..documents.loaders import MAX_BYTES
 from ..errors import DocumentError, InputError
 from ..layers.tracing import Array
+from ..limited_reader import read_limited
 from .questions import Question, Reference, jsonl_rows, stem, utf8_text
 
 MAX_TEXT = MAX_BYTES  # characters of a collection
@@ -59,7 +61,7 @@ def load_beir(path: Path, split: str | None = None) -> BeirSet:
     """
     try:
         if path.suffix.lower() == ".zip":
-            return parse_beir(path.name, path.read_bytes(), split)
+            return read_limited(parse_beir, path.name, path.read_bytes(), split)
         judged = sorted((path / "qrels").glob("*.tsv"))
         every = [path / "corpus.jsonl", path / "queries.jsonl", *judged]
         files = {each.relative_to(path).as_posix(): each.read_bytes() for each in every}
@@ -102,7 +104,7 @@ def to_document(number: str, row: dict[str, Any]) -> Document:
     title, text = (
         (row.get(key) or "").replace("\r\n", "\n").replace("\r", "\n") for key in ("title", "text")
     )
-    return Document(number, f"{title}\n\n{text}" if title else text, title)
+    return Document(number, f"{title}\n\n{text}" if title else text, one_line(title)[:MAX_HEADING])
 
 
 def records(files: Mapping[str, bytes], name: str, where: str) -> dict[str, dict[str, Any]]:
@@ -118,9 +120,10 @@ def records(files: Mapping[str, bytes], name: str, where: str) -> dict[str, dict
         if not isinstance(row.get("title") or "", str):
             raise InputError(f"{place} has a title that is no string: give text, or none")
         number = row["_id"]
-        if not number.strip() or number in found:
+        if not number.strip() or number in found or len(number) > MAX_PATH:
             raise InputError(
-                f"{place} has the _id {number[:80]!r}, which is blank or was there before: change it"
+                f"{place} has the _id {number[:80]!r}, which is blank, was there before or is longer than "
+                f"{MAX_PATH:,} characters: change it"
             )
         found[number] = row
     if not found:

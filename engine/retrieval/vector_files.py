@@ -20,12 +20,16 @@ from ..documents.document import Chunk, Document
 from ..errors import DocumentError, InputError
 from ..layers.norm import l2_normalize
 from ..layers.tracing import Array
+from ..limited_process import Limits
+from ..limited_reader import LIMITS, read_limited
+from ..wording import reason_of
 from .embedding_model import Model, embedding_spec, encode_by
 from .index import Index, index_vectors
 
 LEAST_COSINE = 0.99  # of a chunk's vector with that which the named model makes: float16 stays far above
 MOST_CHARACTERS = 100_000_000  # of a document, and those of all documents that no chunk holds
 MAX_UNPACKED = 2_000_000_000  # bytes
+MOST_APART = 200 * 1024**2  # bytes of a file that is read in a child process: the largest that the app takes
 ROW_BYTES = 200  # of a row of Parquet, whose repeated texts are stored once
 ARRAYS = ("documents", "starts", "ends", "text", "text_starts", "vectors")
 COLUMNS = ("document", "start", "end", "text", "vector")
@@ -63,12 +67,19 @@ def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
     )
 
 
-def read_index(path: Path, model: Model, pooling: str | None = None, content: bytes | None = None) -> Index:
+def read_index(
+    path: Path,
+    model: Model,
+    pooling: str | None = None,
+    content: bytes | None = None,
+    limits: Limits = LIMITS,
+) -> Index:
     """Read chunks and vectors, which are scaled to length 1, into an index.
 
     The file is an .npz that `save_npz` wrote, or a Parquet file with the columns of `COLUMNS`: name of the
     document, its span and text, and a list of numbers. An uploaded file is given by its name and content.
-    ``model`` and ``pooling`` are those that made the vectors, as in `build_index`.
+    ``model`` and ``pooling`` are those that made the vectors, as in `build_index`. The file is read in a
+    child process with ``limits``, unless it is so large that it can only be one's own.
 
     Raises
     ------
@@ -77,8 +88,16 @@ def read_index(path: Path, model: Model, pooling: str | None = None, content: by
     InputError
         The vectors were made by another model, or otherwise.
     """
-    rows = read_rows(path, content)
-    check_rows(rows, path.name)
+    if path.suffix.lower() not in READERS:
+        raise DocumentError(f"{path.name} ends in none of {', '.join(READERS)}: give vectors as one of these")
+    if content is None and not path.is_file():
+        raise DocumentError(f"there is no file {path}: check the path")
+    if content is None:
+        content = path.read_bytes()
+    if len(content) <= MOST_APART:
+        rows = read_limited(read_rows, path.name, content, limits=limits)
+    else:
+        rows = read_rows(path.name, content)
     vectors = l2_normalize(rows.vectors)
     idf = None
     if pooling == "idf" and (encoder := model.as_encoder) is not None:
@@ -122,20 +141,19 @@ def documents_of(chunks: Sequence[Chunk], name: str) -> list[Document]:
     return [Document(document, "".join(pieces)) for document, pieces in texts.items()]
 
 
-def read_rows(path: Path, content: bytes | None) -> Rows:
-    """Read a file, or its content, by its ending; errors of the libraries become `DocumentError`."""
-    if (suffix := path.suffix.lower()) not in READERS:
-        raise DocumentError(f"{path.name} ends in none of {', '.join(READERS)}: give vectors as one of these")
-    if content is None and not path.is_file():
-        raise DocumentError(f"there is no file {path}: check the path")
+def read_rows(name: str, content: bytes) -> Rows:
+    """Read a file's content by its ending, and check it; errors of the libraries become `DocumentError`."""
     try:
-        return READERS[suffix](path, path.read_bytes() if content is None else content)
+        rows = READERS[Path(name).suffix.lower()](name, content)
     except (
-        *(OSError, ValueError, EOFError, RuntimeError, MemoryError),
+        *(OSError, ValueError, EOFError, RuntimeError),
         *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
     ) as error:
-        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
-        raise DocumentError(f"{path.name} cannot be read ({reason}): write it again") from error
+        raise DocumentError(
+            f"{name} cannot be read ({reason_of(error) or type(error).__name__}): write it again"
+        ) from error
+    check_rows(rows, name)
+    return rows
 
 
 def check_unpacked(n_bytes: int) -> None:
@@ -144,17 +162,17 @@ def check_unpacked(n_bytes: int) -> None:
         raise ValueError(f"it unpacks to {n_bytes / 1e9:,.1f} GB, over {MAX_UNPACKED / 1e9:,.0f}")
 
 
-def read_npz(path: Path, content: bytes) -> Rows:
+def read_npz(name: str, content: bytes) -> Rows:
     """Read what `save_npz` wrote; the token ids are not needed."""
     arrays = np.load(BytesIO(content), allow_pickle=False)
     if not isinstance(arrays, np.lib.npyio.NpzFile):
         raise ValueError("it is a single array")
     with arrays as found:
-        check_names(path, [name for name in ARRAYS if name not in found])
+        check_names(name, ARRAYS, found.files)
         with zipfile.ZipFile(BytesIO(content)) as members:
             check_unpacked(sum(member.file_size for member in members.infolist()))
-        documents, starts, ends, text, text_starts, vectors = (found[name] for name in ARRAYS)
-    for name, array, kind in (
+        documents, starts, ends, text, text_starts, vectors = (found[each] for each in ARRAYS)
+    for label, array, kind in (
         ("documents", documents, np.str_),
         ("starts", starts, np.integer),
         ("ends", ends, np.integer),
@@ -163,9 +181,9 @@ def read_npz(path: Path, content: bytes) -> Rows:
         ("vectors", vectors, np.floating),
     ):
         if not isinstance(array, np.ndarray):
-            raise ValueError(f"{name} is no array")
-        if not np.issubdtype(array.dtype, kind) or array.ndim != (2 if name == "vectors" else 1):
-            raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+            raise ValueError(f"{label} is no array")
+        if not np.issubdtype(array.dtype, kind) or array.ndim != (2 if label == "vectors" else 1):
+            raise ValueError(f"{label} is {array.dtype} of shape {array.shape}")
     borders = text_starts.tolist()
     if len(borders) != len(documents) + 1 or [0, *borders, len(text)] != sorted([0, *borders, len(text)]):
         raise ValueError("text_starts does not divide the text into a piece for each chunk")
@@ -173,31 +191,36 @@ def read_npz(path: Path, content: bytes) -> Rows:
     return Rows(documents.tolist(), starts.tolist(), ends.tolist(), texts, single(vectors))
 
 
-def read_parquet(path: Path, content: bytes) -> Rows:
+def read_parquet(name: str, content: bytes) -> Rows:
     """Read the columns of `COLUMNS`."""
     try:
         import pyarrow
         from pyarrow import compute, parquet
     except ImportError as error:
         raise DocumentError(
-            f"{path.name} needs pyarrow, which is not installed: pip install pyarrow, or give an .npz file"
+            f"{name} needs pyarrow, which is not installed: pip install pyarrow, or give an .npz file"
         ) from error
     try:
         names = parquet.read_schema(pyarrow.BufferReader(content)).names
-        check_names(path, [name for name in COLUMNS if name not in names])
+        check_names(name, COLUMNS, names)
         stored = parquet.read_metadata(pyarrow.BufferReader(content))
         groups = [stored.row_group(number) for number in range(stored.num_row_groups)]
         check_unpacked(sum(group.total_byte_size for group in groups) + ROW_BYTES * stored.num_rows)
-        table = parquet.read_table(pyarrow.BufferReader(content), columns=list(COLUMNS))
-        for name in COLUMNS:
-            if table[name].null_count:
-                raise ValueError(f"column {name} has {table[name].null_count} empty cells")
+        # Threads would take memory of the child process.
+        table = parquet.read_table(
+            pyarrow.BufferReader(content), columns=list(COLUMNS), use_threads=False, pre_buffer=False
+        )
+        for column in COLUMNS:
+            if table[column].null_count:
+                raise ValueError(f"column {column} has {table[column].null_count} empty cells")
         lists = table["vector"]
         lengths = compute.unique(compute.list_value_length(lists)).to_pylist()
         if len(lengths) > 1:
             raise ValueError(f"its vectors have {lengths[0]} numbers, and {lengths[1]}")
         flat = single(compute.list_flatten(lists).to_numpy())
-        columns = {name: table[name].to_pylist() for name in COLUMNS[:-1]}
+        columns = {column: table[column].to_pylist() for column in COLUMNS[:-1]}
+    except pyarrow.ArrowMemoryError:
+        raise  # beyond the limits of the child process
     except pyarrow.ArrowException as error:
         raise ValueError(str(error)) from error
     vectors = flat.reshape(table.num_rows, -1) if table.num_rows else flat[None]
@@ -207,18 +230,17 @@ def read_parquet(path: Path, content: bytes) -> Rows:
 def single(vectors: Array) -> Array:
     """Return numbers as float32; those too large for it become infinite, and are refused as such."""
     with np.errstate(over="ignore"):
-        return vectors.astype(np.float32)
+        return vectors.astype(np.float32, copy=False)
 
 
-READERS: dict[str, Callable[[Path, bytes], Rows]] = {".npz": read_npz, ".parquet": read_parquet}
+READERS: dict[str, Callable[[str, bytes], Rows]] = {".npz": read_npz, ".parquet": read_parquet}
 
 
-def check_names(path: Path, missing: Sequence[str]) -> None:
+def check_names(name: str, wanted: Sequence[str], found: Sequence[str]) -> None:
     """Raise `DocumentError` for arrays or columns that a file lacks."""
-    if missing:
-        wanted = ARRAYS if path.suffix.lower() == ".npz" else COLUMNS
+    if missing := [each for each in wanted if each not in found]:
         raise DocumentError(
-            f"{path.name} lacks {', '.join(missing)} of {', '.join(wanted)}: write it with python -m engine "
+            f"{name} lacks {', '.join(missing)} of {', '.join(wanted)}: write it with python -m engine "
             "embed, or add them"
         )
 

@@ -8,7 +8,7 @@ from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.documents.document import Chunk, Document, Failure
 from engine.documents.language import LANGUAGES, document_languages
-from engine.documents.limited_reader import parse_limited
+from engine.documents.loaders import parse_limited
 from engine.errors import DocumentError, InputError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT

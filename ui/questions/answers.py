@@ -18,6 +18,7 @@ from engine.wording import counted, shortened
 from ui.documents import session_documents
 from ui.questions.kept import BUNDLED, answer_sets, keep_answer_set
 from ui.questions.names import show_names
+from ui.server_settings import read_upload
 from ui.text import escape_markdown, show_error
 from ui.widgets import choice
 
@@ -90,7 +91,7 @@ def store_answers(uploader: str) -> None:
     state["answers-uploader"] += 1  # a fresh, empty uploader
     state["answers-upload-error"] = None
     try:
-        questions = parse_answer_questions(file.name, file.getvalue())
+        questions = read_upload(parse_answer_questions, file.name, file.getvalue())
         if len(questions) > MOST_QUESTIONS:
             raise InputError(
                 f"{file.name} holds {len(questions):,} questions: give at most {MOST_QUESTIONS:,}"

@@ -38,7 +38,7 @@ from ui.questions.kept import (
     uploaded_names,
 )
 from ui.questions.names import show_names
-from ui.server_settings import limits
+from ui.server_settings import limits, read_upload
 from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
@@ -360,11 +360,15 @@ def read_queued() -> None:
 def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
     """Add a file's questions to the session; return the name of the set, and whether it has documents."""
     is_collection = PurePath(name).suffix.lower() == ".zip"
-    collection = parse_beir_zip(name, content) if is_collection else None
-    questions = collection.questions if collection else parse_questions(name, content)
+    questions: Sequence[Question]
+    if is_collection:
+        collection = read_upload(parse_beir_zip, name, content)
+        questions = collection.questions
+    else:
+        questions = read_upload(parse_questions, name, content)
     if len(questions) > MAX_QUESTIONS:
         raise InputError(f"{name} holds {len(questions):,} questions: give at most {MAX_QUESTIONS:,}")
-    if collection:
+    if is_collection:
         add_file(name, Loaded((collection.document,)))
     name = name_for(name, questions)
     keep_questions(name, questions)

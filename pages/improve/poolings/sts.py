@@ -31,6 +31,7 @@ from ui.colours import BLUE, GREEN, GREY, ORANGE
 from ui.export import show_figure
 from ui.figures import legend_below, styled
 from ui.progress import counting
+from ui.server_settings import read_upload
 from ui.tables import show_table
 from ui.text import escape_plotly, show_error, show_text
 from ui.widgets import chapters, choice, fragment
@@ -108,7 +109,7 @@ def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
         )
         name, content = BUNDLED_PAIRS.name, BUNDLED_PAIRS.read_bytes()
     try:
-        pairs = parse_pairs(name, content)
+        pairs = read_upload(parse_pairs, name, content)
         if len(pairs) > MAX_PAIRS:
             raise InputError(f"{name} holds {len(pairs):,} pairs: give at most {MAX_PAIRS:,} at a time")
         return correlated(hashlib.sha256(content).hexdigest(), max_tokens, pairs, encoder)

@@ -19,7 +19,7 @@ from engine.inspection.diagnosis.diagnose import diagnose
 from engine.inspection.diagnosis.location import Location
 from engine.models.prompts import Prompts
 from engine.retrieval.index import build_index, index_vectors
-from engine.retrieval.vector_files import COLUMNS, read_index, save_npz
+from engine.retrieval.vector_files import COLUMNS, read_index, read_rows, save_npz
 from tests.embedding_server import embedding_server
 
 TEXT = "The lighthouse was painted grün in 1931. 🐝 Its keeper kept bees. He sold the honey in Vardholm."
@@ -208,7 +208,7 @@ def test_a_single_array_and_other_endings_are_refused(encoder, tmp_path):
             read_index(tmp_path / name, encoder)
 
 
-def test_parquet_without_its_library_says_what_to_do(table, encoder, monkeypatch):
+def test_parquet_without_its_library_says_what_to_do(table, monkeypatch):
     load = builtins.__import__
 
     def without(name, *arguments):
@@ -218,7 +218,7 @@ def test_parquet_without_its_library_says_what_to_do(table, encoder, monkeypatch
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(DocumentError, match=r"pip install pyarrow, or give an \.npz file"):
-        read_index(table, encoder)
+        read_rows(table.name, table.read_bytes())
 
 
 def test_pooling_by_idf_takes_the_words_of_the_file(encoder, index, tmp_path):

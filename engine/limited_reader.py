@@ -1,0 +1,73 @@
+"""Files of strangers, read by a function of the engine in a child process: none stalls or ends the app.
+
+The result comes back as a pickle. Nothing is taken of it but plain values, arrays, and the dataclasses and
+errors of the engine: a file that has taken over a library there cannot have this process run anything.
+"""
+
+import io
+import json
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .errors import DocumentError, GlassboxError
+from .limited_process import Limits, Program, ask
+from .wording import MAX_NAME, shortened
+
+T = TypeVar("T")
+
+READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
+AT_ONCE = threading.BoundedSemaphore(2)  # files, whose memory adds up
+LIMITS = Limits(seconds=60, megabytes=1500)  # of reading a file on the command line
+NUMPY = {
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("numpy._core.multiarray", "_reconstruct"),
+}
+
+
+class Unpickler(pickle.Unpickler):
+    """Reads values, arrays, and the engine's dataclasses and errors; a pickle can name nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class of the engine, which is the package ``engine`` in the child process."""
+        if (module, name) in NUMPY:
+            return super().find_class(module, name)
+        package, _, below = module.partition(".")
+        here = sys.modules.get(f"{__package__}.{below}") if package == "engine" else None
+        found = getattr(here, name, None)
+        if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (GlassboxError, tuple))):
+            return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no value")
+
+
+def read_limited(
+    read: Callable[..., T], name: str, content: bytes, *options: Any, limits: Limits = LIMITS
+) -> T:
+    """Return ``read(name, content, *options)``, a function of the engine, from a child process.
+
+    The result consists of dataclasses, arrays and plain values; the options are those of JSON.
+
+    Raises
+    ------
+    DocumentError
+        It takes more than the limits.
+    GlassboxError
+        The function's own.
+    """
+    below = read.__module__.removeprefix(f"{__package__}.")
+    request = json.dumps([below, read.__name__, name, *options]).encode() + b"\n" + content
+    with AT_ONCE:
+        answer = ask(READER, request, limits)
+    if answer is None:
+        raise DocumentError(f"reading {shortened(name, MAX_NAME)} takes over {limits}: give a smaller file")
+    found = Unpickler(io.BytesIO(answer)).load()
+    if isinstance(found, GlassboxError):
+        raise found
+    result: T = found
+    return result
