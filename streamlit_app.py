@@ -194,6 +194,19 @@ button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
 {DIRECTION_STYLE}{table_style()}</style>"""
 
 
+def mark_section(title: str) -> str:
+    """Return the style that marks the section of a page in the menu, by the title of the page.
+
+    Streamlit marks pages that stand in the menu by themselves, which come before the sections.
+    """
+    alone, *sections = SECTIONS.values()
+    for number, pages in enumerate(sections, start=len(alone) + 1):
+        if title in [each.title for each in pages]:
+            entry = f"[data-testid=stTopNav] > :nth-child({number}) [data-testid=stTopNavSection]"
+            return f"<style>{entry} {{ font-weight: 600; box-shadow: 0 2px {BLUE}; }}</style>"
+    return ""
+
+
 def redirect(address: str) -> None:
     """Open the page that a former address leads to."""
     target, widgets = FORMER[address]
@@ -236,7 +249,7 @@ def main() -> None:
     st.set_page_config(
         page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
     )
-    st.html(STYLE)
+    st.html(STYLE + mark_section(chosen.title))
     open_kept_work()
     open_address(chosen.url_path)
     keep_work()  # also what a run that was interrupted has changed

@@ -9,9 +9,10 @@ from ui.models import load_decoder
 answer = last_answer()
 if answer is None or answer.written is None:
     st.info(
-        "Ask a question on the page “Ask your documents”, and have a language model write the answer in "
-        "sentences: the cache of that text is measured here."
+        "Ask a question, and have a language model write the answer in sentences: the cache of that text is "
+        "measured here."
     )
+    st.page_link("pages/inside/answer/page.py", label="Ask a question", icon=":material/arrow_forward:")
 elif reason := reason_unavailable(answer.written, load_decoder()):
     st.info(reason, icon=":material/lock:")
 else:

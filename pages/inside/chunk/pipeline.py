@@ -22,7 +22,7 @@ from ui.export import show_figure
 from ui.figures import probability_bars
 from ui.models import load_decoder, load_encoder
 from ui.tables import show_table
-from ui.text import show_text
+from ui.text import escape_markdown, show_text
 from ui.tokens import token_labels, visible_blanks
 from ui.widgets import chapters, choice
 
@@ -131,6 +131,12 @@ def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, fl
         shown, title = array[own], "dimension of the head"
         if tensor.label in ("weights", "scores"):
             title, columns = "key (token attended to)", labels
+        if tensor.label == "weights" and (pair := strongest_pair(shown, seen.special)):
+            query, key = (escape_markdown(visible_blanks(seen.tokens[token])) for token in pair)
+            st.write(
+                "Each row is a token, and says how much it attends to the token of each column. Of the "
+                f"words, **{query}** attends most to another, to **{key}**, with {shown[pair]:.0%} of its attention."
+            )
     else:
         shown, title = np.atleast_2d(array), "dimension"
     rows = labels if len(shown) == len(labels) else ["vector"]
@@ -140,6 +146,18 @@ def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, fl
         arrays={name: array},
         alt=f"Heat map of {tensor.label}, {shape}",
     )
+
+
+def strongest_pair(weights: Array, special: Array) -> tuple[int, int] | None:
+    """Return the query and the key of the largest weight between two different tokens, none of them special.
+
+    ``weights`` is ``(n_query, n_key)``, ``special`` ``(n_tokens,)``; None where there are no such tokens.
+    """
+    left_out = special[:, None] | special | np.eye(len(special), dtype=bool)
+    if left_out.all():
+        return None
+    query, key = np.unravel_index(np.where(left_out, -1, weights).argmax(), weights.shape)
+    return int(query), int(key)
 
 
 def show_next_tokens(seen: ModelView) -> None:

@@ -12,6 +12,7 @@ from pages.inside.chunk.figures import (
     largest_of_blocks,
     tensor_map,
 )
+from pages.inside.chunk.pipeline import strongest_pair
 from pages.inside.verify.comparison import LAYER_STAGES, difference_figure
 from ui.figures import weights_map
 
@@ -54,6 +55,13 @@ def test_attention_has_the_words_on_both_axes_those_that_are_drawn_and_another_t
     small = head_grid(np.zeros((12, 96, 96), np.float32), 0, labels[:96]).data[0]
     assert list(small.x) == list(small.y) == labels[:96:2]
     assert "to %{x}" in small.hovertemplate
+
+
+def test_the_strongest_pair_is_of_two_words():
+    weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], np.float32)
+    assert strongest_pair(weights, np.array([False, False, False])) == (1, 2)
+    assert strongest_pair(weights, np.array([False, False, True])) == (1, 0)
+    assert strongest_pair(weights, np.array([True, False, True])) is None
 
 
 def test_the_longest_text_makes_small_figures():
