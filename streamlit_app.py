@@ -11,6 +11,7 @@ from engine.errors import GlassboxError
 from ui.address import open_address, show_address, show_missing_documents
 from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
+from ui.embedding import NotEmbeddedError, show_embedding
 from ui.jobs import show_page_works
 from ui.memory import bound_freed_memory, give_back_soon
 from ui.server_settings import bound_uploads, is_public
@@ -20,15 +21,18 @@ from ui.text import DIRECTION_STYLE, escape_markdown, show_error
 from ui.work_dialog import show_keeping, show_work_dialog
 
 FRONT_PAGE = "ask"  # whose address is empty
+FOLDERS: dict[str, str] = {}  # of the pages, by their addresses
 
 
 def page(folder: str, title: str, icon: str, intro: str, default: bool = False) -> st.Page:
     """Return the page of a folder; its address is the folder's name."""
+    address = folder.split("/")[-1]
+    FOLDERS[address] = folder
     return st.Page(
         f"pages/{folder}/page.py",
         title=title,
         icon=f":material/{icon}:",
-        url_path=folder.split("/")[-1],
+        url_path=address,
         help=intro,
         default=default,
     )
@@ -264,6 +268,8 @@ def main() -> None:
         chosen.run()
     except NoDocumentError as error:
         st.info(escape_markdown(str(error)))
+    except NotEmbeddedError as error:
+        show_embedding(error.wanted, FOLDERS[chosen.url_path or FRONT_PAGE])
     except GlassboxError as error:
         show_error(error)
     keep_work()

@@ -50,7 +50,7 @@ class Asked:
 
     ``typed`` is the question as it was typed, ``question`` as it was answered, ``turns`` are those that it
     follows on; ``documents`` are those searched, by their names, ``encoder`` is the name of the model that
-    searched them, and ``time`` when that was.
+    searched them, ``time`` when that was, and ``share`` the part of their chunks that had vectors then.
     """
 
     typed: str
@@ -60,6 +60,7 @@ class Asked:
     documents: Mapping[str, Document]
     encoder: str
     time: datetime
+    share: float = 1.0
 
     def changed(self, settings: Settings, documents: Iterable[str]) -> list[str]:
         """Name what is different from now."""
@@ -177,10 +178,11 @@ def start_answer(
     settings: Settings,
     model: Model,
     server: Server | None = None,
+    share: float = 1.0,
 ) -> None:
     """Start to answer a question; stop the answer that is being written, if any.
 
-    ``model`` made the vectors of the index.
+    ``model`` made the vectors of the index, which a ``share`` of its chunks have.
     """
     state = st.session_state
     if "answer_job" in state:
@@ -194,7 +196,7 @@ def start_answer(
     if state.get("queued_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, model, null_scores)
     now = datetime.now().astimezone()
-    asked = Asked(question, own, turns, settings, index.documents, model.name, now)
+    asked = Asked(question, own, turns, settings, index.documents, model.name, now, share)
 
     def work(job: Job[Answer]) -> Answer:
         try:
@@ -215,7 +217,7 @@ def start_answer(
         finally:
             keep_newest(cache, room)
 
-    state["asked"], state["answer_job"] = asked, Job(work)
+    state["asked"], state["answer_job"] = asked, Job(work, urgent=True)
     set_question(asked.question)
 
 

@@ -16,9 +16,10 @@ from engine.documents.splitters import Splitting, split
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import DocumentError
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model, embed_query
+from engine.retrieval.bm25 import Postings
+from engine.retrieval.embedding_model import Model, embed_query, embedding_spec
 from engine.retrieval.embedding_spec import Query
-from engine.retrieval.index import Index, build_index, join_indexes
+from engine.retrieval.index import Index, index_vectors, join_indexes
 from engine.retrieval.index_choice import Choice, by_size, choose_index
 from engine.retrieval.index_kinds import AUTO, FLAT
 from engine.retrieval.relevance import NullScores, null_scores_of
@@ -29,10 +30,12 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
+from ui.embedding import NotEmbeddedError, Wanted, vectors_now, wanted_vectors
 from ui.models import load_encoder
-from ui.progress import counting
 from ui.text import escape_markdown
 from ui.uploaded_vectors import uploaded_vectors
+
+BY_WORDS = 32  # chunks that are embedded for a question while vectors are missing
 
 
 def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
@@ -109,7 +112,8 @@ def index_documents(
 ) -> Index:
     """Index documents by a pooling, None for the model's own; no chunk is embedded twice.
 
-    The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low.
+    The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low. Raises
+    `NotEmbeddedError` where much is to be embedded first.
 
     Sessions share only the index of bundled documents, and their vectors; those of a user's own documents
     stay in the session. Uploaded vectors are indexed as they are.
@@ -127,26 +131,37 @@ def index_documents(
 
 
 def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:
-    """Cut and embed documents under progress bars; return their index."""
+    """Cut documents, embed a short rest of their chunks, and return their index.
+
+    Raises `NotEmbeddedError` where the rest is long, with the index of what has vectors.
+    """
     encoder, bundled = cut.encoder(_model), bundled_names()
     shared = [document for document in documents if document.name in bundled]
     own = [document for document in documents if document.name not in bundled]
-    parts = []
     with st.spinner("Cutting the documents…"):
         pieces = [all_chunks(part, cut) for part in (shared, own)]
         if pooling == "idf":  # the weights of words depend on all documents
             encoder = encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
-    caches = shared_vectors(), session_vectors()
-    for cache, chunks, part in zip(caches, pieces, (shared, own), strict=True):
+    spec = embedding_spec(encoder, pooling, cut.max_tokens)
+    idf = encoder.idf if spec.pooling == "idf" else None
+    parts, late = [], None
+    for cache, chunks, part in zip((shared_vectors(), session_vectors()), pieces, (shared, own), strict=True):
         if not chunks:
             continue
-        with counting("Embedding", "chunks") as show:
-            parts.append(build_index(chunks, encoder, pooling, cut.max_tokens, show, cache, part))
+        wanted = wanted_vectors(chunks, encoder, [spec.pooling], cut.max_tokens, cache)
+        try:
+            vectors = vectors_now(wanted)
+        except NotEmbeddedError as error:
+            vectors, late = wanted.vectors, late or error.wanted
+        parts.append(index_vectors(chunks, vectors[spec.pooling], spec, idf, part))
     if notice := session_vectors().notice:
         st.warning(escape_markdown(notice), icon=":material/database_off:")
     if not parts:
         raise DocumentError("the chosen documents have no text to search: choose others")
-    return join_indexes(parts)
+    index = join_indexes(parts)
+    if late is not None:
+        raise NotEmbeddedError(late, index)
+    return index
 
 
 shared_index = st.cache_resource(max_entries=3, show_spinner=False)(index_of)
@@ -160,6 +175,32 @@ def chosen_index(
     """Return the kind of index that documents get, and their index with it."""
     choice, ann = choose_index(_index.vectors, kind)
     return choice, _index if ann is None else replace(_index, ann=ann)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Indexing the words…", scope="session")
+def words_of(documents: Sequence[Document], cut: Cut, _index: Index) -> Postings:
+    """Return BM25's index of the chunks of documents."""
+    return _index.words.postings
+
+
+def index_so_far(
+    question: str, documents: Sequence[Document], partial: Index, wanted: Wanted, cut: Cut, model: Model
+) -> tuple[Index, NullScores]:
+    """Return an index to answer one question while vectors are missing, and its scores by chance.
+
+    The best chunks by words get their vectors now; those of others that have none are 0.
+    """
+    index = replace(partial, postings=words_of(documents, cut, partial))
+    [scores] = index.words.scores([question])  # (n_chunks,)
+    vectors = index.vectors.copy()
+    best = [row for row in np.argsort(-scores, kind="stable")[:BY_WORDS].tolist() if not vectors[row].any()]
+    if best:
+        texts = [index.chunks[row].text for row in best]
+        spec = index.spec
+        vectors[best] = cached_encode(texts, wanted.encoder, spec.pooling, spec.max_tokens, wanted.cache)
+    index = replace(index, source=vectors)
+    known = np.flatnonzero(vectors.any(axis=1)).tolist()
+    return index, null_scores_of(index.subset(known), model)
 
 
 def query_of(question: str, index: Index, model: Model) -> Query:

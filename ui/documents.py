@@ -10,6 +10,7 @@ from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_co
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
 from engine.wording import counted, without_directions
+from ui.embedding import AT_ONCE
 from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
 from ui.uploaded_vectors import searched_together, uploaded_vectors, vector_files
@@ -194,6 +195,7 @@ def add_file(name: str, loaded: Loaded) -> None:
         state["searched"] = [*others, name]
         state["new_files"] = (*state.get("new_files", ()), name)
         uploads()[name] = loaded.documents
+        state[AT_ONCE] = True  # whoever adds documents wants to search them
 
 
 def check_own(name: str) -> None:

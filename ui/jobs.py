@@ -39,7 +39,8 @@ class Job(Generic[T]):
     ``work`` is called with the job at its session's turn: it writes with `write`, calls `take_turn` often,
     ends once that returns false, and returns the result. It must not draw, as only the page's own thread may.
     It is wanted as long as ``is_wanted`` says so, by default while the browser session that started it is
-    connected. A download, which needs no processor, ``computes`` nothing and takes no turn of others.
+    connected, and ``gone_s`` longer, `GONE_S` for None. A download, which needs no processor, ``computes``
+    nothing and takes no turn of others; ``urgent`` work, the answer to a question, goes before all other.
     ``request`` is what the work is for, ``page`` the folder of the page that draws it, to which other pages
     show a link, and ``rows`` are results of an earlier job that this one continues.
     """
@@ -49,6 +50,8 @@ class Job(Generic[T]):
         work: Callable[["Job[T]"], T],
         is_wanted: Callable[[], bool] | None = None,
         computes: bool = True,
+        urgent: bool = False,
+        gone_s: float | None = None,
         request: Any = None,
         page: str = "",
         rows: Iterable[Any] = (),
@@ -58,8 +61,9 @@ class Job(Generic[T]):
         self.share, self.words = 0.0, "Starting…"  # how much of the work is done, as `report` said
         self.is_seen = False  # whether its page was drawn after its end
         self._time_left = TimeLeft()
-        self._computes = computes
-        self._is_wanted = session_is_open() if is_wanted is None else is_wanted
+        self._computes, self._urgent = computes, urgent
+        self._gone_s = GONE_S if gone_s is None else gone_s
+        self._wanted_by = [session_is_open() if is_wanted is None else is_wanted]
         self._session = session_name()
         self._wanted_at = monotonic()
         self._changed = threading.Condition()
@@ -70,27 +74,31 @@ class Job(Generic[T]):
         self._result: T
         self._error: GlassboxError | None = None
         if computes:
-            TURNS.join(self._session)
+            TURNS.join(self._session, urgent)
         threading.Thread(target=self._run, args=(work,), daemon=True).start()
 
     @property
     def stopped(self) -> bool:
-        """Whether the work should end: `stop` was called, or its session is gone for `GONE_S`."""
-        if self._is_wanted():
+        """Whether the work should end: `stop` was called, or nobody wants it any more."""
+        if any(is_wanted() for is_wanted in self._wanted_by):
             self._wanted_at = monotonic()
-        elif monotonic() - self._wanted_at > GONE_S:
+        elif monotonic() - self._wanted_at > self._gone_s:
             self.stop()
         return self._stop.is_set()
+
+    def want(self) -> None:
+        """Have the work go on as long as this page's session is connected, too."""
+        self._wanted_by.append(session_is_open())
 
     @property
     def n_before(self) -> int:
         """How many other sessions work before this job begins or continues."""
-        return TURNS.n_before(self._session) if self._computes and not self.done else 0
+        return TURNS.n_before(self._session, self._urgent) if self._computes and not self.done else 0
 
     def take_turn(self) -> bool:
         """Wait for the session's turn at the processor; return whether the work should go on."""
         if self._computes:
-            TURNS.wait(self._session, lambda: not self.stopped)
+            TURNS.wait(self._session, lambda: not self.stopped, self._urgent)
         return not self.stopped
 
     def stop(self) -> None:
@@ -149,7 +157,7 @@ class Job(Generic[T]):
             )
         finally:
             if self._computes:
-                TURNS.leave(self._session)
+                TURNS.leave(self._session, self._urgent)
             with self._changed:
                 self.done = True
                 self._changed.notify_all()
@@ -205,6 +213,12 @@ def session_jobs() -> dict[str, Job[Any]]:
     """Return the session's jobs by their names, running or ended."""
     jobs: dict[str, Job[Any]] = st.session_state.setdefault("jobs", {})
     return jobs
+
+
+def adopt_job(name: str, job: Job[Any]) -> None:
+    """Make a job that another session started the session's of a name: it is wanted by both."""
+    job.want()
+    session_jobs()[name] = job
 
 
 def start_job(name: str, work: Callable[[Job[T]], T], **options: Any) -> Job[T]:

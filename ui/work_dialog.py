@@ -20,6 +20,7 @@ from engine.storage.workspace import (
 from ui.chunk_settings import cut_in_use
 from ui.corpus import index_documents
 from ui.data_folder import data_folder, is_local, kept_folder
+from ui.embedding import NotEmbeddedError
 from ui.models import load_encoder
 from ui.server_settings import limits, read_upload
 from ui.session_work import apply_workspace, contents, keeping_words, session_work, switch_keeping
@@ -71,10 +72,12 @@ def show_work() -> None:
         show_switch()
     work = session_work()
     if work.documents:
-        index = index_documents(
-            work.documents, encoder, cut_in_use(encoder), settings_in_use(encoder)["pooling"]
-        )
-        work = replace(work, index=index)
+        pooling = settings_in_use(encoder)["pooling"]
+        try:
+            index = index_documents(work.documents, encoder, cut_in_use(encoder), pooling)
+            work = replace(work, index=index)
+        except NotEmbeddedError:
+            st.caption("The vectors are not all computed yet: a workspace that is saved now has none.")
     with st.container(border=True):
         name = f"{datetime.now():%Y-%m-%d}{SUFFIX}"
         download("Download the workspace", lambda: export_workspace(work), name)

@@ -30,7 +30,7 @@ from ui.asking import (
     store_answer,
     waiting_until_done,
 )
-from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.corpus import index_documents, index_so_far, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
 from ui.documents import (
     NoDocumentError,
@@ -40,6 +40,7 @@ from ui.documents import (
     has_own_files,
     queue_sample_files,
 )
+from ui.embedding import AT_ONCE, NotEmbeddedError, show_embedding
 from ui.jobs import Job, current_job
 from ui.models import load_encoder, load_reader
 from ui.report import Report
@@ -193,6 +194,15 @@ def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]
                 icon=":material/history:",
             )
             st.button("Ask again", on_click=queue_question, args=(asked.question, asked.turns))
+    elif asked.share < 1:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                f"Searched by words, and by meaning where chunks had vectors: {asked.share:.0%} of them, and "
+                "the best by words."
+            )
+            st.button(
+                "Ask again", type="tertiary", on_click=queue_question, args=(asked.question, asked.turns)
+            )
 
 
 def show_last_job(documents: Sequence[Document], settings: Settings, server: Server | None) -> None:
@@ -208,7 +218,13 @@ def ask_area(
     if not documents:
         raise NoDocumentError
     model = search_model(documents)
-    index = index_documents(documents, model, settings.cut, settings.pooling, settings.index_kind)
+    wanted = None
+    try:
+        index = index_documents(documents, model, settings.cut, settings.pooling, settings.index_kind)
+    except NotEmbeddedError as error:
+        if error.partial is None:
+            raise
+        index, wanted = error.partial, error.wanted
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
         f"{counted(len(documents), 'document')} · {counted(len(index.chunks), 'chunk')} · "
@@ -219,11 +235,20 @@ def ask_area(
         st.warning(escape_markdown(warning), icon=":material/content_cut:")
     if reason := load_reader()[1]:  # loaded before the first question
         st.warning(f"No reader: {escape_markdown(reason)}; quotes only.", icon=":material/visibility_off:")
+    if wanted is None:
+        st.session_state.pop(AT_ONCE, None)
+    else:
+        st.caption("Questions are answered already: by words, and by meaning as far as chunks have vectors.")
+        show_embedding(wanted, "ask")
     if question:
         with waiting_until_done():
-            null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
+            if wanted is not None:
+                index, null_scores = index_so_far(question, documents, index, wanted, settings.cut, model)
+            else:
+                null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
             warm_bm25(index, settings.answer.search.retriever)
-            start_answer(question, index, null_scores, settings, model, server)
+            share = 1.0 if wanted is None else float(wanted.known.mean())
+            start_answer(question, index, null_scores, settings, model, server, share)
 
 
 def main() -> None:

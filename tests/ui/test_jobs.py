@@ -191,6 +191,20 @@ def test_sessions_stand_in_line_in_the_order_of_their_first_job():
     assert [turns.n_before(session) for session in ("b", "c")] == [0, 1]
 
 
+def test_a_question_goes_before_other_work_also_that_of_its_own_session():
+    turns = Turns()
+    turns.join("a")
+    turns.join("b")
+    for session in ("c", "a"):
+        turns.join(session, urgent=True)
+    before = [turns.n_before("c", True), turns.n_before("a", True), turns.n_before("a"), turns.n_before("b")]
+    assert before == [0, 1, 1, 2]
+    turns.wait("c", lambda: False, urgent=True)
+    for session in ("c", "a"):
+        turns.leave(session, urgent=True)
+    assert [turns.n_before(session) for session in ("a", "b")] == [0, 1]
+
+
 def test_a_turn_that_is_over_goes_to_the_next_and_comes_back():
     turns, order = Turns(slice_s=0.02), []
     for session in ("a", "b"):

@@ -14,8 +14,8 @@ from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index, index_vectors
 from ui.chunk_settings import Cut
-from ui.corpus import all_chunks, content_hash
-from ui.progress import counting
+from ui.corpus import all_chunks, content_hash, session_vectors
+from ui.embedding import vectors_now, wanted_vectors
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,9 @@ def chunks_and_encoder(
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")
 def pooled_chunks(documents: Sequence[Document], _encoder: Encoder, cut: Cut) -> PooledChunks:
-    """Embed documents' chunks under every strategy, with a progress bar."""
+    """Embed documents' chunks under every strategy, as `vectors_now` does."""
     chunks, encoder = chunks_and_encoder(documents, _encoder, cut)
     if not chunks:
         raise DocumentError("the chosen documents hold no text to search: choose others")
-    texts = [chunk.text for chunk in chunks]
-    with counting("Embedding under every strategy", "chunks") as show:
-        strategies = list(encoder.poolings)
-        vectors = encoder.encode_as(
-            "document", texts, strategies, max_tokens=cut.max_tokens, on_progress=show
-        )
-    return PooledChunks(tuple(documents), chunks, encoder, vectors, cut.max_tokens)
+    wanted = wanted_vectors(chunks, encoder, encoder.poolings, cut.max_tokens, session_vectors())
+    return PooledChunks(tuple(documents), chunks, encoder, dict(vectors_now(wanted)), cut.max_tokens)

@@ -1,0 +1,209 @@
+"""Vectors of chunks: few that are missing are embedded at once, many in the background, on request.
+
+Each batch is kept in the cache as it is done, so that the work can be stopped and resumed anywhere. Sessions
+that want the same vectors, as one does after a reload, share one job.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from engine import Encoder
+from engine.documents.document import Chunk
+from engine.layers.tracing import Array
+from engine.models.precision import is_slower
+from engine.retrieval.embedding_model import embedding_spec
+from engine.retrieval.index import Index
+from engine.retrieval.vector_cache import VectorCache, cached_encode_all
+from engine.wording import counted, readable_time
+from ui.jobs import Job, adopt_job, current_job, follow_progress, start_job
+from ui.models import token_seconds_here
+from ui.progress import counting
+from ui.text import show_error
+
+# What is embedded unasked: tokens by layers by squares of the width. It is that of 100,000 tokens by
+# all-MiniLM-L6-v2, which two cores embed in five seconds.
+SHORT_WORK = 100_000 * 6 * 384**2
+OFFER_S = 20.0  # of embedding, above which 8 bits are offered
+JOB = "embedding"  # the name of the session's job, and the key of its box
+AT_ONCE = "embed-at-once"  # in the session's state: the page "ask" begins by itself, as after an upload
+RELOAD_S = 60.0  # for which the work goes on without a page that wants it: a reload reads all documents first
+_running: WeakValueDictionary[str, Job[Any]] = WeakValueDictionary()  # of all sessions, by `Wanted.key`
+_running_lock = Lock()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Chunks whose vectors by some poolings are wanted, ``known`` being those that have them all."""
+
+    chunks: Sequence[Chunk] = field(repr=False)
+    encoder: Encoder
+    poolings: tuple[str, ...]
+    max_tokens: int
+    cache: VectorCache
+    vectors: Mapping[str, Array] = field(repr=False)  # by pooling ``(n_chunks, d_model)``, 0 where unknown
+    known: NDArray[np.bool_] = field(repr=False)  # (n_chunks,)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the chunks."""
+        return [chunk.text for chunk in self.chunks]
+
+    @property
+    def missing(self) -> list[Chunk]:
+        """The chunks without vectors, each text once."""
+        return list(
+            {chunk.text: chunk for row, chunk in enumerate(self.chunks) if not self.known[row]}.values()
+        )
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens that are read to embed the missing ones."""
+        return sum(min(chunk.n_tokens, self.max_tokens) for chunk in self.missing)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the rest may be embedded unasked."""
+        config = self.encoder.config
+        return self.n_tokens * config.n_layers * config.d_model**2 <= SHORT_WORK
+
+    @property
+    def key(self) -> str:
+        """What the vectors depend on."""
+        digest = sha256()
+        for pooling in self.poolings:
+            digest.update(repr(embedding_spec(self.encoder, pooling, self.max_tokens)).encode())
+        for chunk in self.chunks:
+            digest.update(sha256(chunk.text.encode("utf-8", "surrogatepass")).digest())
+        return digest.hexdigest()
+
+    def embed(self, on_progress: Callable[[int, int], None] | None = None) -> dict[str, Array]:
+        """Embed what is missing, batch by batch; return all vectors, by pooling."""
+        return cached_encode_all(
+            self.texts, self.encoder, self.poolings, self.max_tokens, self.cache, on_progress
+        )
+
+
+class NotEmbeddedError(Exception):
+    """A page needs vectors that take long to compute: what is wanted, and the index of what is known."""
+
+    def __init__(self, wanted: Wanted, partial: Index | None = None) -> None:
+        super().__init__(f"{counted(len(wanted.missing), 'chunk')} have no vector yet")
+        self.wanted, self.partial = wanted, partial
+
+
+class _StoppedError(Exception):
+    """The job was stopped between two batches."""
+
+
+def wanted_vectors(
+    chunks: Sequence[Chunk], encoder: Encoder, poolings: Sequence[str], max_tokens: int, cache: VectorCache
+) -> Wanted:
+    """Look up the vectors of chunks that the cache has."""
+    texts = encoder.prompts.before("document", [chunk.text for chunk in chunks])
+    specs = {pooling: embedding_spec(encoder, pooling, max_tokens) for pooling in poolings}
+    found = {pooling: cache.get_many(texts, spec) for pooling, spec in specs.items()}
+    known = np.all([known for _, known in found.values()], axis=0)
+    vectors = {pooling: own for pooling, (own, _) in found.items()}
+    return Wanted(chunks, encoder, tuple(poolings), max_tokens, cache, vectors, known)
+
+
+def vectors_now(wanted: Wanted) -> Mapping[str, Array]:
+    """Return the vectors by pooling, a short rest embedded under a progress bar.
+
+    Raises
+    ------
+    NotEmbeddedError
+        The rest is long: `show_embedding` draws the button that begins it, and how far it is.
+    """
+    if wanted.known.all():
+        return wanted.vectors
+    if not wanted.is_short:
+        raise NotEmbeddedError(wanted)
+    with counting("Embedding", "chunks") as show:
+        return wanted.embed(show)
+
+
+def show_embedding(wanted: Wanted, page: str) -> None:
+    """Draw the work on vectors: how far it is, or the button that begins it with what it costs.
+
+    ``page`` is the folder of the page that draws it, to which others show a link meanwhile.
+    """
+    key = wanted.key
+    job = current_job(JOB, key) or adopted(key)
+    if job is None and page == "ask" and st.session_state.pop(AT_ONCE, False):
+        start_embedding(wanted, page)
+        job = current_job(JOB, key)
+    if job is not None and not job.done:
+        stop_help = "Ends it within a second or two. What is done is kept, and it goes on from there."
+        follow_progress(job, key=JOB, stop_help=stop_help)
+        return
+    if job is not None and job.error:
+        show_error(f"{job.error}.")
+    missing = wanted.missing
+    seconds = wanted.n_tokens * token_seconds_here(wanted.encoder, missing)
+    n_known = int(wanted.known.sum())
+    st.info(
+        f"{n_known:,} of {counted(len(wanted.chunks), 'chunk')} have vectors. The others take about "
+        f"{readable_time(seconds)} on this machine, in the background; you can go on meanwhile.",
+        icon=":material/hourglass_empty:",
+    )
+    with st.container(horizontal=True):
+        st.button(
+            f"{'Go on' if n_known else 'Embed them'} · about {readable_time(seconds)}",
+            key="embed",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=start_embedding,
+            args=(wanted, page),
+        )
+        rounded = wanted.encoder.precision == "float32" and seconds > OFFER_S and not is_slower("int8")
+        if rounded:
+            faster = wanted.encoder.with_precision("int8")
+            all_tokens = sum(min(chunk.n_tokens, wanted.max_tokens) for chunk in wanted.chunks)
+            eighth = all_tokens * token_seconds_here(faster, missing)
+            if eighth < seconds:
+                st.button(
+                    f"In 8 bits · about {readable_time(eighth)}",
+                    key="embed-int8",
+                    icon=":material/bolt:",
+                    on_click=st.session_state.update,
+                    args=({"precision": "int8", AT_ONCE: True},),
+                    help="Sets the precision of the model, under “Chunks”, to 8 bits: slightly other vectors "
+                    "of all chunks.",
+                )
+
+
+def start_embedding(wanted: Wanted, page: str) -> None:
+    """Begin to embed what is missing in the background."""
+
+    def work(job: Job[None]) -> None:
+        def show(done: int, total: int) -> None:
+            job.report(done, total, f"{done:,} of {total:,} chunks have vectors")
+            if not job.take_turn():
+                raise _StoppedError
+
+        with suppress(_StoppedError):  # what is done is kept
+            wanted.embed(show)
+
+    job = start_job(JOB, work, request=wanted.key, page=page, gone_s=RELOAD_S)
+    with _running_lock:
+        _running[wanted.key] = job
+
+
+def adopted(key: str) -> Job[Any] | None:
+    """Make a running job of another session that computes the same vectors this one's; None without one."""
+    with _running_lock:
+        job = _running.get(key)
+    if job is None or job.done or job.stopped:
+        return None
+    adopt_job(JOB, job)
+    return job
