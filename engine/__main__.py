@@ -1,6 +1,15 @@
-"""Entry point of ``python -m engine``."""
+"""Entry point of ``python -m engine``, and of the command `glassbox` of the installed package."""
 
-from .cli import decoders, evaluation, export, index, reader, serve  # noqa: F401 (all add their commands)
+# All add their commands to the app.
+from .cli import decoders, evaluation, export, index, reader, serve, web  # noqa: F401
 from .cli.main import app
+from .installed import PROGRAM
 
-app(prog_name="python -m engine")
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    app(prog_name=PROGRAM)
+
+
+if __name__ == "__main__":
+    main()

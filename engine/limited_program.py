@@ -77,7 +77,7 @@ def answer_apart(
 def function_of(path: Path) -> Answer:
     """Return the function ``answer`` of a Python file, which may import the engine."""
     root = Path(__file__).parent.parent
-    sys.path.append(str(root))
+    sys.path.insert(0, str(root))  # before another package of the name `engine`
     place = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
     # Its own imports are relative to the package that the name has it in.
     spec = importlib.util.spec_from_file_location(".".join(place.with_suffix("").parts), path)

@@ -9,13 +9,20 @@ The table stands above the packages whose tables it names; those do not import i
 """
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from .documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
-from .generation.sampling import RULES, Rule
-from .generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
+from .errors import InputError
+from .generation.sampling import RULES, Rule, Sampling
+from .generation.settings import (
+    CONTEXTS,
+    DEFAULT_ANSWER,
+    DEFAULT_SEARCH,
+    AnswerSettings,
+    SearchSettings,
+)
 from .generation.thinking import MAX_THOUGHT_TOKENS
 from .layers.pooling import POOLINGS
 from .models.embedding_head import OWN
@@ -25,6 +32,7 @@ from .retrieval.index_choice import EXACT_CHUNKS, TRUSTED, share
 from .retrieval.index_kinds import AUTO, INDEX_KINDS
 from .retrieval.retrievers import RETRIEVERS
 from .weights.catalog import DEFAULT_ENCODER
+from .wording import did_you_mean
 
 Stage = Literal["cut", "embedding", "search", "answer"]
 OWN_LABEL = "the model's own"
@@ -327,6 +335,64 @@ SETTINGS: dict[str, Setting] = {
 def default(key: str) -> Any:
     """Return the default of a setting."""
     return SETTINGS[key].default
+
+
+def check_value(key: str, value: object) -> None:
+    """Raise `InputError` for a value of another kind than a setting's, or that is none of its choices."""
+    setting = SETTINGS[key]
+    if setting.choices and not setting.allows(value):
+        names = [*setting.choices, *filter(None, [setting.own])]
+        raise InputError(
+            f"there is no {key} {value!r}: choose of {', '.join(names)}{did_you_mean(str(value), names)}"
+        )
+    kind = type(setting.default)
+    if isinstance(setting.default, int | float) and not (
+        type(value) is kind or (kind is not bool and type(value) in (int, float))
+    ):
+        raise InputError(f"{key} is {value!r}: give {'True or False' if kind is bool else 'a number'}")
+
+
+def named_settings(values: Mapping[str, Any], stages: Collection[Stage]) -> dict[str, Any]:
+    """Return settings by their keys, from names that are keys or labels: ``chunk_tokens``, ``chunk_size``.
+
+    Raises
+    ------
+    InputError
+        No setting of these stages has that name, or the value is none of the setting's.
+    """
+    keys = {
+        name: key
+        for key, setting in SETTINGS.items()
+        if setting.stage in stages
+        for name in (setting.name.lower().replace(" ", "_"), key)
+    }
+    found = {}
+    for name, value in values.items():
+        if name not in keys:
+            known = [key for key, setting in SETTINGS.items() if setting.stage in stages]
+            raise InputError(
+                f"there is no setting {name!r} here: choose of {', '.join(known)}{did_you_mean(name, keys)}"
+            )
+        check_value(keys[name], value)
+        found[keys[name]] = value
+    return found
+
+
+def answer_settings(
+    values: Mapping[str, Any], sampling: Sampling = DEFAULT_ANSWER.sampling
+) -> AnswerSettings:
+    """Return the settings of a search and an answer from values by key, of which none is missing."""
+    return AnswerSettings(
+        SearchSettings(values["k"], values["min_relevance"], values["retriever"]),
+        values["max_prompt_tokens"],
+        values["max_new_tokens"],
+        sampling,
+        values["context"],
+        values["answer_threshold"] / 100,  # the table has percent
+        values["refuse_threshold"] / 100,
+        values["write"],
+        think=values["think"],
+    )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .installed import install_command
 from .kernels.primitives import prepare_compiled
 from .layers.tracing import Array
 from .library_process import LIBRARY_BYTES, Arrays, LibraryProcess, require_library
@@ -180,7 +181,7 @@ def official_model(encoder: Encoder) -> Iterator[OfficialTrace]:
     with ONE:
         weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
         n_bytes = LIBRARY_BYTES + weights * (2 if dtype == "float64" else 1)  # at most twice the file
-        require_library(WHAT, "pip install -r requirements.txt", n_bytes)
+        require_library(WHAT, install_command("official"), n_bytes)
         process = LibraryProcess.of(PROGRAM, WHAT, SECONDS, IDLE_S)
         try:
             process.ask(**model)  # loads it

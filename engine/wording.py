@@ -1,7 +1,8 @@
 """Numbers, times and sizes in sentences; texts of files in messages and in tables."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic_core import ValidationError
@@ -26,6 +27,12 @@ def some_of(names: Sequence[str], most: int) -> str:
     """``["a", "b", "c", "d"], 3 -> "a, b, c and 1 more"``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """``" (did you mean 'sentences'?)"``, or nothing where no name is similar."""
+    close = get_close_matches(name, list(names), 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def shortened(text: str, characters: int) -> str:

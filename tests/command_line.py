@@ -8,13 +8,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-import engine.cli.decoders
-import engine.cli.evaluation
-import engine.cli.export
-import engine.cli.index
-import engine.cli.reader
-import engine.cli.serve  # noqa: F401 (all six add their commands to the app)
-from engine.cli.main import app
+from engine.__main__ import app
 
 ROOT = Path(__file__).parent.parent
 LIGHTHOUSE = (

@@ -9,13 +9,14 @@ from engine.documents.document import Document, Failure, Loaded
 from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_corpus, parse_limited
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
+from engine.installed import bundled
 from engine.wording import counted, without_directions
 from ui.embedding import AT_ONCE
 from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
 from ui.uploaded_vectors import searched_together, uploaded_vectors, vector_files
 
-SAMPLE_FILES = BUNDLED_CORPUS.parent / "samples"  # a table, numbered steps, a PDF with a scanned page
+SAMPLE_FILES = bundled("samples")  # a table, numbered steps, a PDF with a scanned page
 
 
 class NoDocumentError(Exception):

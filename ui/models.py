@@ -220,8 +220,8 @@ def model_words(encoder: Encoder) -> str:
         before = joined([{"query": "questions", "document": "documents"}[role] for role in prompts], "and")
         parts.append(f"{'a prompt' if len(prompts) == 1 else 'prompts'} before {before}")
     parts += [f"{encoder.max_tokens:,} tokens", f"{encoder.width():,} dimensions"]
-    if encoder.similarity != "cosine":
-        parts.append(f"made for the {SIMILARITIES[encoder.similarity]}, searched by the cosine")
+    if encoder.similarity_fn_name != "cosine":
+        parts.append(f"made for the {SIMILARITIES[encoder.similarity_fn_name].label}, searched by the cosine")
     return f"{model_name(encoder.name)}: {', '.join(parts)}"
 
 

@@ -1,6 +1,6 @@
 """The sidebars of settings, and the settings of a search and an answer from their values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +9,13 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.generation.sampling import RULES, Sampling, sampling_of
-from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings, SearchSettings
+from engine.generation.settings import AnswerSettings
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index_kinds import AUTO
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
-from engine.settings import SETTINGS
+from engine.settings import SETTINGS, answer_settings
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
 from ui.reranker import reranker_picker, show_reranking_time
@@ -65,23 +65,6 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         sampling = sampling_settings(on_server)
     answer = answer_settings(settings_in_use(encoder), sampling)
     return Settings(cut, pooling, answer, follow_ups, index_kind)
-
-
-def answer_settings(
-    values: Mapping[str, Any], sampling: Sampling = DEFAULT_ANSWER.sampling
-) -> AnswerSettings:
-    """Return the settings of a search and an answer from the values of the widgets, by their keys."""
-    return AnswerSettings(
-        SearchSettings(values["k"], values["min_relevance"], values["retriever"]),
-        values["max_prompt_tokens"],
-        values["max_new_tokens"],
-        sampling,
-        values["context"],
-        values["answer_threshold"] / 100,  # the widgets are in percent
-        values["refuse_threshold"] / 100,
-        values["write"],
-        think=values["think"],
-    )
 
 
 def settings_values(settings: Settings) -> dict[str, Any]:

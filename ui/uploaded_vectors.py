@@ -16,6 +16,7 @@ from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM
 from engine.evaluation.given_chunks import GivenDocument, given_documents
 from engine.evaluation.library_model import load_model
+from engine.installed import PROGRAM
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.models.embedding_head import OWN
 from engine.models.prompts import PROMPT_USES
@@ -107,8 +108,8 @@ def show_upload() -> None:
         type=[suffix.lstrip(".") for suffix in READERS],
         key="vectors-file",
         max_upload_size=limits().workspace_mb,
-        help=f"Parquet with the columns {', '.join(COLUMNS)}, a row a chunk; or .npz as `python -m engine "
-        f"embed` writes it, with {', '.join(ARRAYS)}. Starts and ends count characters of the document.",
+        help=f"Parquet with the columns {', '.join(COLUMNS)}, a row a chunk; or .npz as `{PROGRAM} embed` "
+        f"writes it, with {', '.join(ARRAYS)}. Starts and ends count characters of the document.",
     )
     name = st.text_input(
         "Model that made them",

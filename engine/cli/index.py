@@ -36,7 +36,6 @@ def index_command(
     out: Annotated[Path, typer.Option(help="The folder of the index, outside of the corpus.")],
     embedding: EmbeddingOptions,
     parent_tokens: int = default("parent_tokens"),
-    max_tokens: int | None = default("max_tokens"),
     index_kind: str = default("index_kind"),
     store: Annotated[
         str | None,
@@ -79,7 +78,7 @@ def index_command(
         embedding.pooling,
         embedding.prompts,
         chosen_precision(embedding.precision),
-        max_tokens,
+        embedding.max_tokens,
         index_kind,
         store,
     )
@@ -90,7 +89,7 @@ def index_command(
     update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
     chunks = update.stored.index.chunks
     warn_of(update.stored.documents, update.failures)
-    if warning := limit_warning(chunks, model.text_limit(max_tokens)):
+    if warning := limit_warning(chunks, model.text_limit(embedding.max_tokens)):
         say(f"warning: {warning}")
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")

@@ -71,7 +71,7 @@ def load_embedding_model(name: str) -> Model:
         say(f"{name} is run by sentence-transformers, its chunks are cut by the default encoder's tokenizer")
     else:
         say(f"{name} is on a server, and its chunks are cut by the default encoder's tokenizer")
-    if note := similarity_note(Path(name).name, model.similarity):
+    if note := similarity_note(Path(name).name, model.similarity_fn_name):
         say(f"note: {note}")
     return model
 
@@ -221,7 +221,8 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loade
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
     cutting = [key for key, setting in SETTINGS.items() if setting.stage == "cut"]
     for each in fields(SearchedOptions):
-        if each.name in ("corpus", *cutting) and (value := getattr(options, each.name)) != each.default:
+        value = getattr(options, each.name)
+        if each.name in ("corpus", "max_tokens", *cutting) and value != each.default:
             option = f"--{each.name.replace('_', '-')}"
             raise InputError(
                 f"{option} {value} is given, and the chunks with vectors are as they are: leave out "
@@ -307,12 +308,13 @@ def index_documents(
     say(f"Splitting {counted(len(documents), 'document')}")
     pieces = cut_documents(documents, encoder, options.splitting, parent_tokens)
     chunks = [chunk for cut in pieces for chunk in cut]
-    if warning := limit_warning(chunks, encoder.text_limit()):
+    if warning := limit_warning(chunks, encoder.text_limit(options.max_tokens)):
         say(f"warning: {warning}")
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)
     cache = None if options.cache is None else VectorCache(options.cache)
-    index = build_index(chunks, encoder, options.pooling, None, progress(label), cache, documents)
+    limit, show = options.max_tokens, progress(label)
+    index = build_index(chunks, encoder, options.pooling, limit, show, cache, documents)
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")
     return index

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from .. import __version__
 from ..errors import GlassboxError
 from ..generation.answer import NOTHING_FOUND, Answer
 from ..generation.answer_json import answer_json, found_json
@@ -53,13 +54,28 @@ WRITING = ("decoder", "max_prompt_tokens", "max_new_tokens", "context", "think",
 
 app = typer.Typer(
     cls=CommandGroup,
-    no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Ask your documents, with every step open to view. "
     "Progress goes to standard error; exit codes: 0 done, 1 a check failed, 2 bad usage or input, "
     "141 the reader of the output left.",
 )
+
+
+def print_version(is_wanted: bool) -> None:
+    """Print the version, and end."""
+    if is_wanted:
+        print(f"Glassbox {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(no_args_is_help=True)
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Take the options before the command."""
 
 
 def answer_settings(
@@ -257,7 +273,7 @@ def embed(
     index = index_documents(read_documents(path), encoder, embedding)
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
     if (with_tokens := encoder.as_encoder) is not None:
-        ids = [with_tokens.truncate(sequence) for sequence in ids]
+        ids = [with_tokens.truncate(sequence, embedding.max_tokens) for sequence in ids]
     with write_errors(out):
         save_npz(out, index, ids)
     if as_json:

@@ -63,6 +63,7 @@ class EmbeddingOptions:
     splitter: str = default("splitter")
     chunk_tokens: int = default("chunk_tokens")
     overlap: int = default("overlap")
+    max_tokens: int | None = default("max_tokens")
     pooling: str = OWN
     prompts: str = default("prompts")
     precision: str = default("precision")

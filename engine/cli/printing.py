@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..documents.document import Chunk
@@ -17,9 +18,25 @@ REDRAW_S = 0.2  # between two states of a line in a terminal
 LINE_S = 5.0  # between two lines elsewhere, such as in a log file
 
 
+KEPT = "warning: "  # the beginning of lines that are printed also where none about progress are
+_is_quiet = False
+
+
+@contextmanager
+def quiet(is_wanted: bool = True) -> Iterator[None]:
+    """Print no lines about the work in progress within the block, if that is wanted; warnings are printed."""
+    global _is_quiet
+    before, _is_quiet = _is_quiet, is_wanted
+    try:
+        yield
+    finally:
+        _is_quiet = before
+
+
 def say(line: str) -> None:
     """Print a line on standard error."""
-    print(with_short_names(line), file=sys.stderr, flush=True)
+    if not _is_quiet or line.startswith(KEPT):
+        print(with_short_names(line), file=sys.stderr, flush=True)
 
 
 class StatusLine:
@@ -30,6 +47,8 @@ class StatusLine:
 
     def show(self, line: str, is_last: bool = False) -> None:
         """Show a state, unless one was shown just now; a terminal always shows the last one."""
+        if _is_quiet:
+            return
         in_terminal, now = sys.stderr.isatty(), time.monotonic()
         if now - self._last < (REDRAW_S if in_terminal else LINE_S) and not (in_terminal and is_last):
             return

@@ -10,6 +10,7 @@ import typer
 from ..documents.loaders import BUNDLED_CORPUS
 from ..errors import InputError
 from ..generation.sampling import GREEDY, Sampling
+from ..installed import install_command
 from ..kernels.primitives import prepare_compiled
 from ..models.encoder import Encoder
 from ..retrieval.embedding_model import Model
@@ -120,7 +121,7 @@ def serve_command(
         if error.name not in PACKAGES:
             raise
         raise InputError(
-            f"serve needs {error.name}, which is not installed: pip install -r requirements-serve.txt"
+            f"serve needs {error.name}, which is not installed: {install_command('serve')}"
         ) from error
     if corpus is not None and index is not None:
         raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import regex
 
+from ..installed import bundled
 from .document import Document
 
-TABLE = Path(__file__).parents[2] / "data" / "languages.csv"
+TABLE = bundled("languages.csv")
 SAMPLE = 2_000  # characters from the middle of a text, which tell its language
 CLEARLY = 0.25  # of the words: a share that common words of English have in no other language
 FEWEST = 2  # different words that tell a language

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from ..errors import DocumentError
+from ..installed import bundled
 from ..limited_process import Limits
 from ..limited_reader import LIMITS, read_limited
 from ..wording import counted
@@ -38,7 +39,7 @@ LARGE = 2_000_000  # bytes of a file that can take much memory though it is not 
 MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
-BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
+BUNDLED_CORPUS = bundled("corpus")
 BUNDLED_INDEX = BUNDLED_CORPUS.with_suffix(".glassbox")  # a workspace with its chunks and vectors by default
 
 ParsedPart = Document | Failure | str  # a str is the name of a member that is not read

@@ -4,6 +4,7 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+from ..installed import install_command
 from ..limited_process import Limits, Program, ask
 
 # It keeps the model from one page to the next.
@@ -24,7 +25,7 @@ def way_out() -> str:
     """Return what to do about text that is only seen."""
     if is_installed():
         return "text recognition (OCR) took too long or found none: split the file"
-    return "text recognition (OCR) is an extra: pip install -r requirements-ocr.txt"
+    return f"text recognition (OCR) is an extra: {install_command('ocr')}"
 
 
 def recognised(pixels: bytes, width: int, height: int) -> list[PlacedText]:

@@ -15,17 +15,17 @@ from time import perf_counter
 import numpy as np
 
 from ..documents.document import Chunk, Document
-from ..documents.loaders import BUNDLED_CORPUS
 from ..errors import InputError
 from ..generation.answer import Answer
 from ..generation.confidence import AnswerStatus
+from ..installed import bundled
 from ..retrieval.index import Hit
 from ..weights.fetch import Progress
 from .bootstrap import Interval, mean_interval
 from .document_names import did_you_mean
 from .questions import csv_rows, file_content, names_for, stem, utf8_text
 
-BUNDLED_ANSWERS = BUNDLED_CORPUS.parent / "answers.csv"
+BUNDLED_ANSWERS = bundled("answers.csv")
 COLUMNS = ("question", "answer")
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 

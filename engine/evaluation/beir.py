@@ -16,12 +16,13 @@ from ..documents.formats.archive import MAX_PATH, read_members
 from ..documents.formats.outline import MAX_HEADING, one_line
 from ..documents.loaders import MAX_BYTES
 from ..errors import DocumentError, InputError
+from ..installed import PROGRAM
 from ..layers.tracing import Array
 from ..limited_reader import read_limited
 from .questions import Question, Reference, jsonl_rows, stem, utf8_text
 
 MAX_TEXT = MAX_BYTES  # characters of a collection
-COMMAND = "measure it with python -m engine evaluate FOLDER"
+COMMAND = f"measure it with {PROGRAM} evaluate FOLDER"
 FILES = "corpus.jsonl, queries.jsonl and qrels/*.tsv"
 QRELS_HEADER = ("query-id", "corpus-id", "score")
 

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..models.embedding_head import OWN
 from ..retrieval.embedding_model import Model, embedding_spec
 from ..retrieval.retrievers import reason_unavailable
-from ..settings import SETTINGS, SWEPT, Configuration
+from ..settings import SWEPT, Configuration, check_value
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
 
@@ -53,10 +53,8 @@ def check_values(key: str, values: Sequence[Any]) -> None:
         raise InputError(f"no sweep varies {key!r}: choose of {', '.join(SWEPT)}")
     if isinstance(values, str) or not values:
         raise InputError(f"no {key} is given: give one or more, as a list")
-    setting = SETTINGS[key]
     for value in values:
-        if setting.choices and not setting.allows(value):
-            raise InputError(f"there is no {key} {value!r}: choose of {', '.join(setting.choices)}")
+        check_value(key, value)
     if key == "k" and min(values) < 1:
         raise InputError(f"k is {min(values)}: retrieve 1 chunk or more")
 

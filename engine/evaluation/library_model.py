@@ -51,7 +51,7 @@ class LibraryModel(BlackBoxModel):
     fingerprint: str
     most_tokens: int | None
     prompts: Prompts = field(default_factory=Prompts)
-    similarity: str = "cosine"
+    similarity_fn_name: str = "cosine"
     reason: str = ""
     in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 

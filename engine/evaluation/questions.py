@@ -15,11 +15,12 @@ import numpy as np
 
 from ..documents.document import Chunk, Document
 from ..documents.formats.table import SEPARATOR_LINE
-from ..documents.loaders import BUNDLED_CORPUS, suffixes
+from ..documents.loaders import suffixes
 from ..errors import InputError
+from ..installed import bundled
 from ..layers.tracing import Array
 
-BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
+BUNDLED_QUESTIONS = bundled("questions.csv")
 DELIMITERS = ",;\t|"
 LAST_PLACE = 2**31  # in a document; all files are far smaller
 UNLOCATED = -1  # start and end of a passage whose file does not say where it stands

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..documents.formats.plain import decode
 from ..documents.formats.table import delimiter_of, numbered_rows
-from ..documents.loaders import BUNDLED_CORPUS
 from ..errors import InputError
+from ..installed import bundled
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from ..weights.fetch import Progress
 from .bootstrap import Interval, Statistics, resampled
 
-BUNDLED_PAIRS = BUNDLED_CORPUS.parent / "sts_pairs.csv"
+BUNDLED_PAIRS = bundled("sts_pairs.csv")
 COLUMNS = ("sentence1", "sentence2", "score")
 # Files of the STS benchmark's archive have no header; sometimes sources follow these columns.
 ARCHIVE_COLUMNS = ("genre", "file", "year", "number", "score", "sentence1", "sentence2")

@@ -3,7 +3,7 @@
 import ast
 import sys
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from ..errors import InputError
 
@@ -128,9 +128,17 @@ def is_standard(line: str) -> bool:
 
 
 def packages(imports: str, library: Library) -> list[str]:
-    """Return the packages that a script needs, with their versions here."""
+    """Return the packages that a script needs, with the versions of those that are here."""
     modules = {line.split()[1].partition(".")[0] for line in imports.splitlines() if line}
     others = modules - sys.stdlib_module_names - {"numpy", "torch"}  # which others bring along
     names = {PACKAGES.get(module, module) for module in others}
-    tested = {library.package: library.tested}
-    return [f"{name}=={tested.get(name) or version(name).partition('+')[0]}" for name in sorted(names)]
+    versions = {name: library.tested if name == library.package else version_here(name) for name in names}
+    return [f"{name}=={versions[name]}" if versions[name] else name for name in sorted(names)]
+
+
+def version_here(name: str) -> str:
+    """Return the version of a package, empty if it is not installed."""
+    try:
+        return version(name).partition("+")[0]
+    except PackageNotFoundError:
+        return ""

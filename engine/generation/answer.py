@@ -163,6 +163,12 @@ class Answer:
     # what reading left out of the files that the passages are from, by their names; none without a note
     file_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """Return the words found, or else the sentences quoted, or that nothing is close enough."""
+        if self.reading:
+            return " ".join(self.reading.text.split())
+        return " ".join(quote.text for quote in self.quotes) or NOTHING_FOUND
+
     @property
     def is_english(self) -> bool:
         """Whether question and passages are in the language that the reader was trained on."""

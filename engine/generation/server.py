@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from ..errors import UNREADABLE, InputError, ModelUnavailableError
+from ..installed import install_command
 from .bounded_response import bounded_client, has_end_mark
 from .chat import Message
 from .generated_token import FinishReason
@@ -171,8 +172,12 @@ class Server:
                 yield delta
 
     def _client(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI, Timeout
-
+        try:
+            from openai import AsyncOpenAI, Timeout
+        except ModuleNotFoundError as error:
+            raise InputError(
+                f"models on servers need {error.name}, which is not installed: {install_command('servers')}"
+            ) from error
         if not is_web_address(self.url):
             raise InputError(
                 f"{self.url!r} is no address of a server: give one that begins with http:// or https://, "

@@ -5,6 +5,7 @@ These are the modules behind the Transformer in sentence-transformers (Reimers &
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +30,25 @@ DENSE_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-# The measures by which files of sentence-transformers compare vectors, in words.
+@dataclass(frozen=True)
+class Measure:
+    """A measure of vectors, ``(n, d), (m, d) -> (n, m)``, higher for closer ones; its name for people."""
+
+    label: str
+    function: Callable[[Array, Array], Array]
+
+
+def negative_distances(first: Array, second: Array, order: int) -> Array:
+    """Return the distances of two sets of vectors by the norm of an order, below 0."""
+    return np.stack([-np.linalg.norm(second - vector, order, axis=1) for vector in first])
+
+
+# The measures by which files of sentence-transformers compare vectors.
 SIMILARITIES = {
-    "cosine": "cosine",
-    "dot": "dot product",
-    "euclidean": "Euclidean distance",
-    "manhattan": "Manhattan distance",
+    "cosine": Measure("cosine", lambda first, second: l2_normalize(first) @ l2_normalize(second).T),
+    "dot": Measure("dot product", lambda first, second: first @ second.T),
+    "euclidean": Measure("Euclidean distance", partial(negative_distances, order=2)),
+    "manhattan": Measure("Manhattan distance", partial(negative_distances, order=1)),
 }
 
 
@@ -110,8 +124,8 @@ def similarity_note(name: str, similarity: str) -> str:
     if similarity == "cosine":
         return ""
     return (
-        f"{name} was made for the {SIMILARITIES[similarity]}, and searches compare by the cosine: the order "
-        "of passages may differ from its maker's"
+        f"{name} was made for the {SIMILARITIES[similarity].label}, and searches compare by the cosine: the "
+        "order of passages may differ from its maker's"
     )
 
 

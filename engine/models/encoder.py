@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, overload
+from warnings import warn
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..weights.catalog import DEFAULT_ENCODER
 from ..weights.fetch import Progress, model_path
 from ..weights.tensors import damaged_files
 from .bert import EncoderConfig, EncoderWeights
-from .embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
+from .embedding_head import OWN, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
 from .encoder_families import FAMILIES, read_model_type
 from .fingerprint import parts_digest
 from .parallel import run_packs
@@ -186,9 +187,13 @@ class Encoder(TokenReader):
         return self.head.pooling
 
     @property
-    def similarity(self) -> str:
+    def similarity_fn_name(self) -> str:
         """The measure that the model was made for, a key of `SIMILARITIES`."""
         return self.head.similarity
+
+    def similarity(self, first: Array, second: Array) -> Array:
+        """Compare vectors ``(n, d)`` and ``(m, d)``, or single ones, by the model's measure: ``(n, m)``."""
+        return SIMILARITIES[self.similarity_fn_name].function(np.atleast_2d(first), np.atleast_2d(second))
 
     def width(self, pooling: str | None = None, dimensions: int | None = None) -> int:
         """Length of the vectors of a pooling, or of those cut to ``dimensions``."""
@@ -211,77 +216,86 @@ class Encoder(TokenReader):
     @overload
     def encode(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         pooling: str | None = ...,
-        normalize: bool | None = ...,
+        normalize_embeddings: bool | None = ...,
         max_tokens: int | None = ...,
         on_progress: Progress | None = ...,
         *,
-        prompt: str | None = ...,
+        prompt_name: str | None = ...,
         dimensions: int | None = ...,
+        batch_size: int | None = ...,
     ) -> Array: ...
 
     @overload
     def encode(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         pooling: list[str],
-        normalize: bool | None = ...,
+        normalize_embeddings: bool | None = ...,
         max_tokens: int | None = ...,
         on_progress: Progress | None = ...,
         *,
-        prompt: str | None = ...,
+        prompt_name: str | None = ...,
         dimensions: int | None = ...,
+        batch_size: int | None = ...,
     ) -> dict[str, Array]: ...
 
     def encode(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         pooling: str | list[str] | None = None,
-        normalize: bool | None = None,
+        normalize_embeddings: bool | None = None,
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
         *,
-        prompt: str | None = None,
+        prompt_name: str | None = None,
         dimensions: int | None = None,
+        batch_size: int | None = None,
     ) -> Array | dict[str, Array]:
-        """Embed texts.
+        """Embed texts, or one.
 
-        Without options, the vectors are those of ``SentenceTransformer(source).encode(texts)``.
+        Without options, the vectors are those of ``SentenceTransformer(source).encode(texts)``; options that
+        both have are named as there.
 
         Parameters
         ----------
         texts
-            The texts, each cut at ``max_tokens``.
+            The texts, each cut at ``max_tokens``; or one text.
         pooling
             None for the model's own head: its pooling and the modules behind it. Else a key of `POOLINGS` or
             ``"own"``, or a list of them, for a single pass through the layers.
-        normalize
+        normalize_embeddings
             Scale each vector to length 1, so that inner products are cosines. None for the model's own way
             where ``pooling`` is None, and else for True.
         max_tokens
             Tokens read of each text, special tokens and prompt included; None for the model's own limit.
         on_progress
             Called with texts done and texts in all.
-        prompt
+        prompt_name
             Name of the model's prompt to put before each text, "" for none; None for its default, if any.
         dimensions
             Cut each vector to its first dimensions, then scale it to length 1 again, for models trained for
             it (Kusupati et al. 2022).
+        batch_size
+            Taken, with a warning that it has no effect.
 
         Returns
         -------
         Array or dict
-            ``(n_texts, d)``, or one such array per strategy where several were asked for; ``d`` is `width`.
+            ``(n_texts, d)``, or ``(d,)`` of one text, or one such array per strategy where several were asked
+            for; ``d`` is `width`.
 
         Raises
         ------
         InputError
-            A bare string, something else among the texts, an unknown strategy or prompt, or a number out of
+            Something else among the texts, an unknown strategy or prompt, or a number out of
             its range.
         """
-        check_several(texts)
-        texts = list(texts)
+        if batch_size is not None:
+            warn("batch_size has no effect: a core reads as many texts at once as fit", stacklevel=2)
+        one = isinstance(texts, str)
+        texts = [texts] if isinstance(texts, str) else list(texts)
 
         def report(done: int, total: int) -> None:
             if on_progress is not None:
@@ -289,12 +303,19 @@ class Encoder(TokenReader):
 
         blocks = list(
             self.encode_stream(
-                texts, pooling, normalize, max_tokens, report, prompt=prompt, dimensions=dimensions
+                texts,
+                pooling,
+                normalize_embeddings,
+                max_tokens,
+                report,
+                prompt_name=prompt_name,
+                dimensions=dimensions,
             )
         )
 
         def joined(parts: list[Array], strategy: str | None) -> Array:
-            return np.concatenate([np.empty((0, self.width(strategy, dimensions)), self.dtype), *parts])
+            rows = np.concatenate([np.empty((0, self.width(strategy, dimensions)), self.dtype), *parts])
+            return rows[0] if one else rows
 
         if not isinstance(pooling, list):
             return joined(blocks, pooling)
@@ -321,17 +342,17 @@ class Encoder(TokenReader):
             return encoder
         return replace(encoder, reranker=self.reranker.with_precision(precision))
 
-    def encode_as(self, role: Role, texts: Sequence[str], *args: Any, **options: Any) -> Any:
+    def encode_as(self, role: Role, texts: str | Sequence[str], *args: Any, **options: Any) -> Any:
         """Embed the questions or the documents of a search; the rest is as in `encode`."""
         name = self.prompts.query if role == "query" else self.prompts.document
-        return self.encode(texts, *args, **{"prompt": name, **options})
+        return self.encode(texts, *args, **{"prompt_name": name, **options})
 
-    def encode_query(self, texts: Sequence[str], **options: Any) -> Array:
+    def encode_query(self, texts: str | Sequence[str], **options: Any) -> Array:
         """Embed questions: `encode` with the model's prompt for questions, or none if it has none."""
         vectors: Array = self.encode_as("query", texts, **options)
         return vectors
 
-    def encode_document(self, texts: Sequence[str], **options: Any) -> Array:
+    def encode_document(self, texts: str | Sequence[str], **options: Any) -> Array:
         """Embed documents: `encode` with the model's prompt for documents, or none if it has none."""
         vectors: Array = self.encode_as("document", texts, **options)
         return vectors
@@ -340,11 +361,11 @@ class Encoder(TokenReader):
         self,
         texts: Iterable[str],
         pooling: str | list[str] | None = None,
-        normalize: bool | None = None,
+        normalize_embeddings: bool | None = None,
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
         *,
-        prompt: str | None = None,
+        prompt_name: str | None = None,
         dimensions: int | None = None,
     ) -> Iterator[Any]:
         """Embed very many texts block by block, in order.
@@ -355,7 +376,7 @@ class Encoder(TokenReader):
 
         Parameters
         ----------
-        texts, pooling, normalize, max_tokens, prompt, dimensions
+        texts, pooling, normalize_embeddings, max_tokens, prompt_name, dimensions
             As in `encode`; ``texts`` may be a generator.
         on_progress
             Called with texts done and 0, since their total is unknown.
@@ -368,9 +389,9 @@ class Encoder(TokenReader):
         check_several(texts)
         strategies = self.check_poolings(pooling)
         limit = self.token_limit(max_tokens)
-        before = self.prompts.text(prompt)
+        before = self.prompts.text(prompt_name)
         n_prompt = self.prompt_length(before, limit)
-        length_1 = True if normalize is None and pooling is not None else normalize
+        length_1 = True if normalize_embeddings is None and pooling is not None else normalize_embeddings
         for strategy in strategies:
             check_dimensions(dimensions, self._full_width(strategy))
 

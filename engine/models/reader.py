@@ -19,6 +19,7 @@ from safetensors.numpy import load, save
 
 from ..atomic_write import write_atomically
 from ..errors import UNREADABLE, InputError, ModelFileError, check_several
+from ..installed import bundled
 from ..kernels.primitives import best_primitives
 from ..layers.activation import softmax
 from ..layers.linear import Linear, linear
@@ -37,7 +38,7 @@ from .parallel import run_packs
 from .precision import in_precision
 
 READER_SHA256 = "2a7c72e1e5b3db60b96364f527e8e88df7ca1bfd4b4d71311bffcff7244615ef"  # of the file below
-READER_FILE = Path(__file__).parents[2] / "data" / "reader" / "reader.safetensors"
+READER_FILE = bundled("reader/reader.safetensors")
 HEAD = "qa_outputs"  # as transformers names the two rows of scores
 LONGEST_ANSWER = 24  # tokens
 QUESTION_TOKENS = 40  # read of a question

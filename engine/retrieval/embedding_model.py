@@ -59,7 +59,7 @@ class Model(Protocol):
         """The texts put before questions and documents."""
 
     @property
-    def similarity(self) -> str:
+    def similarity_fn_name(self) -> str:
         """The measure that the model was made for, a key of `SIMILARITIES`; searches use the cosine."""
 
     @property
@@ -114,7 +114,7 @@ class BlackBoxModel(ABC):
     precision: ClassVar[str] = "float32"
     reranker: ClassVar[None] = None
     as_encoder: ClassVar[None] = None
-    similarity: str = "cosine"
+    similarity_fn_name: str = "cosine"
 
     @abstractmethod
     def token_limit(self, max_tokens: int | None) -> int:

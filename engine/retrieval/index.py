@@ -38,6 +38,16 @@ class Hit:
     chunk: Chunk
     score: float
 
+    @property
+    def document(self) -> str:
+        """The name of its document."""
+        return self.chunk.document
+
+    @property
+    def text(self) -> str:
+        """Its text: the span from ``chunk.start`` to ``chunk.end`` of the document."""
+        return self.chunk.text
+
 
 class VectorStore(Protocol):
     """Vectors that are kept elsewhere, and searched there exactly."""

@@ -14,13 +14,13 @@ from math import ceil, exp, floor, inf, log
 
 import numpy as np
 
-from ..documents.loaders import BUNDLED_CORPUS
 from ..errors import InputError
+from ..installed import bundled
 from ..layers.tracing import Array
 from .embedding_model import Model, encode_by
 from .index import Index
 
-EVERYDAY_QUESTIONS = BUNDLED_CORPUS.parent / "everyday.csv"
+EVERYDAY_QUESTIONS = bundled("everyday.csv")
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
 LOW = 0.1  # the quantile that the spread is fitted to, beside the median
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..documents.document import Chunk, Document
 from ..errors import DocumentError, InputError
+from ..installed import PROGRAM
 from ..layers.norm import l2_normalize
 from ..layers.tracing import Array
 from ..limited_process import Limits
@@ -240,7 +241,7 @@ def check_names(name: str, wanted: Sequence[str], found: Sequence[str]) -> None:
     """Raise `DocumentError` for arrays or columns that a file lacks."""
     if missing := [each for each in wanted if each not in found]:
         raise DocumentError(
-            f"{name} lacks {', '.join(missing)} of {', '.join(wanted)}: write it with python -m engine "
+            f"{name} lacks {', '.join(missing)} of {', '.join(wanted)}: write it with {PROGRAM} "
             "embed, or add them"
         )
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.errors import GlassboxError, InputError
+from engine.installed import PROGRAM
 from engine.models.embedding_head import OWN
 from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
 from engine.retrieval.stored.index_update import update_index
@@ -38,7 +39,7 @@ def show_index_folder() -> None:
     state = st.session_state
     with st.expander("An index on this computer", icon=":material/database:"):
         st.write(
-            "A folder that keeps documents, chunks and vectors; `python -m engine index` writes the same. An "
+            f"A folder that keeps documents, chunks and vectors; `{PROGRAM} index` writes the same. An "
             "opened one brings its documents and settings, and nothing is embedded again."
         )
         folder = st.text_input(
@@ -121,7 +122,7 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     if n_bytes > MAX_BYTES:
         raise InputError(
             f"{folder} has {n_bytes / 1024**2:,.0f} MB of vectors, and the app keeps "
-            f"{MAX_BYTES // 1024**2}: search it with python -m engine ask --index"
+            f"{MAX_BYTES // 1024**2}: search it with {PROGRAM} ask --index"
         )
     values = settings.options | {
         "pooling": encoder.pooling if settings.pooling == OWN else settings.pooling,
@@ -137,7 +138,7 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
         if high is not None and not low <= value <= high:
             raise InputError(
                 f"{folder} was made with {setting.name} {value}, the app has {low} to {high}: "
-                "search it with python -m engine ask --index"
+                f"search it with {PROGRAM} ask --index"
             )
     files = {file.name: file.documents for file in stored.files}
     for document in stored.documents:

@@ -5,10 +5,11 @@ from importlib.util import resolve_name
 from tests.command_line import ROOT, run_python
 
 HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers", "pymilvus", "ray"}
-SHARED = "atomic_write cores errors trace wording"
+SHARED = "atomic_write cores errors installed trace wording"
 # What each part of the engine may import of the others, in functions, too; a part of a part has its own row.
 ARROWS = {
     "errors": "",
+    "installed": "",
     "wording": "",
     "cores": "",
     "atomic_write": "",
@@ -29,7 +30,7 @@ ARROWS = {
     "retrieval": f"documents layers limited_process limited_reader models tokenizers weights {SHARED}",
     "retrieval/stored": f"documents kernels layers models weights {SHARED}",
     "generation": f"documents layers limited_process models retrieval tokenizers weights {SHARED}",
-    "settings": "documents generation layers models retrieval weights",
+    "settings": "documents errors generation layers models retrieval weights wording",
     "evaluation": "documents generation kernels layers library_process limited_reader models "
     f"retrieval settings tokenizers weights {SHARED}",
     "training": f"documents evaluation layers models retrieval tokenizers weights {SHARED}",
@@ -42,8 +43,9 @@ ARROWS = {
     "storage": f"documents retrieval {SHARED}",
     "cli": "documents evaluation export generation kernels layers models retrieval "
     f"serving settings storage training verify weights {SHARED}",
-    "__init__": "generation models",
-    "__main__": "cli",
+    "api": f"cli documents generation layers models retrieval settings weights {SHARED}",
+    "__init__": "api documents errors generation models retrieval",
+    "__main__": "cli installed",
 }
 PATHS = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

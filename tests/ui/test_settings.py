@@ -5,11 +5,11 @@ import pytest
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.retrievers import RETRIEVERS
-from engine.settings import SETTINGS, rule_setting
+from engine.settings import SETTINGS, answer_settings, rule_setting
 from tests.apps import app_of
 from ui.chunk_settings import Cut, cut_of
 from ui.setting_values import settings_words, widget_keys
-from ui.settings import Settings, answer_settings, settings_values
+from ui.settings import Settings, settings_values
 
 EVERYTHING = {"top_k": 5, "top_p": 0.5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7}
 

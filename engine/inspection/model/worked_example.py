@@ -8,19 +8,19 @@ Source: ``data/random_transformer.json``, described in ``data/README.md``.
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from ...errors import InputError
+from ...installed import bundled
 from ...layers.activation import relu, softmax
 from ...layers.attention import causal_mask
 from ...layers.norm import layer_norm
 from ...layers.positions import sinusoidal
 from ...layers.tracing import Array, Tracer, no_trace, scoped
 
-FILE = Path(__file__).parents[3] / "data" / "random_transformer.json"
+FILE = bundled("random_transformer.json")
 Matrices = dict[str, Array]  # by name: tokens (n_tokens, d_model), heads.0.query (d_model, d_head), …
 
 WORDS = ("Hello", "World")

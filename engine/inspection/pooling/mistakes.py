@@ -88,7 +88,11 @@ def mistaken_vectors(
         case "stop_words_deleted":
             texts = [without_stop_words(text) for text in texts]
     return encoder.encode(
-        texts, "mean", normalize=mistake != "not_normalized", max_tokens=limit, on_progress=on_progress
+        texts,
+        "mean",
+        normalize_embeddings=mistake != "not_normalized",
+        max_tokens=limit,
+        on_progress=on_progress,
     )
 
 

@@ -26,6 +26,7 @@ from ...documents.document import Chunk, Document
 from ...documents.language import ENGLISH
 from ...documents.splitters import Splitting
 from ...errors import UNREADABLE, DocumentError, GlassboxError, InputError
+from ...installed import PROGRAM
 from ...layers.tracing import Array
 from ...weights.download import file_sha256
 from ...weights.fetch import Progress
@@ -247,9 +248,7 @@ def open_index(folder: Path) -> StoredIndex:
         There is none, or it is damaged, or of another version.
     """
     if not (folder / MANIFEST).is_file():
-        raise DocumentError(
-            f"{folder} holds no index: write one with python -m engine index CORPUS --out {folder}"
-        )
+        raise DocumentError(f"{folder} holds no index: write one with {PROGRAM} index CORPUS --out {folder}")
     with folder_errors(folder):
         for _ in range(READS):
             manifest = read_manifest(folder)

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ...errors import DocumentError, InputError
+from ...installed import install_command
 from ...layers.tracing import Array
 from ...wording import counted, printable
 from ..index_kinds import exact_nearest
@@ -239,7 +240,7 @@ def import_pymilvus() -> None:
         import pymilvus  # noqa: F401
     except ImportError as error:
         raise InputError(
-            "vectors in Milvus need packages that are not installed: pip install -r requirements-cluster.txt"
+            f"vectors in Milvus need packages that are not installed: {install_command('cluster')}"
         ) from error
     for name in ("pymilvus", "milvus_lite", "grpc"):  # which print each failure before they raise it
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

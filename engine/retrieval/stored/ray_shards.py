@@ -27,6 +27,7 @@ from ...atomic_write import atomic_file
 from ...cores import limit_cores
 from ...documents.loaders import all_documents, content_of, parse_file
 from ...errors import DocumentError, GlassboxError, InputError
+from ...installed import install_command
 from ...kernels.primitives import prepare_compiled
 from ...layers.tracing import Array
 from ...wording import counted, reason_of
@@ -256,8 +257,7 @@ def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
         import ray.data
     except ImportError as error:
         raise InputError(
-            "embedding on a cluster needs packages that are not installed: pip install -r "
-            "requirements-cluster.txt"
+            f"embedding on a cluster needs packages that are not installed: {install_command('cluster')}"
         ) from error
     address, is_ours = cluster.address, not ray.is_initialized()
     try:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem, to_jsonl
+from engine.installed import PROGRAM
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from engine.wording import counted, shortened
@@ -229,7 +230,7 @@ def show_set(name: str) -> None:
         "Download as JSONL",
         lambda: to_jsonl(questions),
         "questions.jsonl",
-        "The format of uploads, which python -m engine sweep reads, too.",
+        f"The format of uploads, which {PROGRAM} sweep reads, too.",
     )
     with st.expander("Delete questions", icon=":material/delete:"):
         chosen = st.multiselect(

@@ -23,6 +23,7 @@ from engine.generation.answering import ask
 from engine.generation.sampling import RULES
 from engine.generation.settings import AnswerSettings
 from engine.generation.writer import Writer
+from engine.settings import answer_settings
 from engine.storage.workspace import SavedRun
 from engine.wording import counted, readable_time
 from pages.improve.settings.experiments import running_job, session_runs
@@ -33,7 +34,6 @@ from ui.models import decoder_name, load_decoder, load_reader
 from ui.questions.answers import answer_set_picker
 from ui.questions.kept import workspace
 from ui.setting_values import FORMER_NAMES, settings_in_use, settings_words
-from ui.settings import answer_settings
 from ui.text import show_error
 
 ABOUT = (

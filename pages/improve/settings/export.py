@@ -14,6 +14,7 @@ from engine.evaluation.grid import grid
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import question_fields, questions_about, to_jsonl
 from engine.evaluation.sweep_store import to_csv, to_json
+from engine.installed import PROGRAM
 from engine.settings import SWEPT, Configuration
 from pages.improve.settings.experiments import Experiment, models_named
 from ui.configurations import configuration_words
@@ -114,7 +115,7 @@ def sweep_command(experiment: Experiment, configurations: Sequence[Configuration
     for key, values in values_of(configurations).items():
         if values != defaults.get(key):  # the model's own limit is written as 0
             options += [f"--{key.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
-    return shlex.join(["python", "-m", "engine", "sweep", *options])
+    return f"{PROGRAM} {shlex.join(['sweep', *options])}"
 
 
 def source_options(experiment: Experiment) -> list[str]:

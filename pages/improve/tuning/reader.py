@@ -12,6 +12,7 @@ from engine.documents.document import Document
 from engine.evaluation.answers import AnswerQuestion
 from engine.generation.answering import ask
 from engine.models.reader import Reader
+from engine.settings import answer_settings
 from engine.training.reading.loop import ReadingSettings
 from engine.training.reading.own_questions import MIN_QUESTIONS, TunedReader, own_question, tune_reader
 from engine.training.search.cross_validation import is_better, is_worse
@@ -25,7 +26,6 @@ from ui.jobs import Job, current_job, follow_progress, start_job
 from ui.models import load_reader, shared_encoder, shared_reader, use_reader
 from ui.questions.answers import answer_set_picker
 from ui.setting_values import settings_in_use
-from ui.settings import answer_settings
 from ui.text import escape_markdown
 from ui.widgets import download, slider
 

@@ -151,7 +151,7 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
     if not check_typed(question, MOST_QUESTION).strip():
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
         return
-    found = rank_changes(encoder.encode([question], "mean", prompt="")[0], ordinary, late)
+    found = rank_changes(encoder.encode([question], "mean", prompt_name="")[0], ordinary, late)
     best = found[:MAX_ROWS_SHOWN]
     chunk_table(
         [chunks[move.row] for move in best],

@@ -57,7 +57,7 @@ def test_the_poolings_of_layers_and_of_attention_equal_those_made_of_the_officia
         "first_last": (hidden[1] + hidden[-1]).mean(axis=0) / 2,
         "attention": received @ hidden[-1],
     }
-    ours = encoder.encode([text], list(expected), normalize=False)
+    ours = encoder.encode([text], list(expected), normalize_embeddings=False)
     for strategy, vector in expected.items():
         np.testing.assert_allclose(ours[strategy][0], vector, rtol=0, atol=5e-6)
 
@@ -79,9 +79,11 @@ def test_words_that_all_texts_have_leave_the_plain_mean(encoder):
 
 def test_one_pass_gives_what_each_strategy_gives_alone_and_what_a_trace_shows(weighted):
     assert weighted.poolings == tuple(POOLINGS)
-    together = weighted.encode(TEXTS, list(POOLINGS), normalize=False)
+    together = weighted.encode(TEXTS, list(POOLINGS), normalize_embeddings=False)
     for strategy in POOLINGS:
-        np.testing.assert_array_equal(together[strategy], weighted.encode(TEXTS, strategy, normalize=False))
+        np.testing.assert_array_equal(
+            together[strategy], weighted.encode(TEXTS, strategy, normalize_embeddings=False)
+        )
     trace = weighted.trace(TEXTS[1])
     for strategy in POOLINGS:
         np.testing.assert_allclose(trace[f"pooled.{strategy}"], together[strategy][1], atol=1e-5)

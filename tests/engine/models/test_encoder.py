@@ -37,9 +37,16 @@ def test_vectors_equal_sentence_transformers(vectors, official):
     np.testing.assert_allclose(vectors, official.encode(texts(), show_progress_bar=False), rtol=0, atol=1e-6)
 
 
-def test_no_texts_and_an_iterator_are_read(encoder):
+def test_no_texts_one_text_and_an_iterator_are_read(encoder):
     assert encoder.encode([]).shape == (0, 384)
+    np.testing.assert_array_equal(encoder.encode("one text"), encoder.encode(["one text"])[0])
+    assert encoder.encode("one text", ["mean", "cls"])["cls"].shape == (384,)
     assert encoder.encode(iter(["an", "iterator"])).shape == (2, 384)
+
+
+def test_a_batch_size_is_taken_and_said_to_have_no_effect(encoder):
+    with pytest.warns(UserWarning, match="batch_size has no effect"):
+        np.testing.assert_array_equal(encoder.encode("a", batch_size=8), encoder.encode("a"))
 
 
 def test_work_stops_where_the_listener_raises_and_a_listener_may_embed_texts_itself(encoder):
@@ -57,7 +64,6 @@ def test_work_stops_where_the_listener_raises_and_a_listener_may_embed_texts_its
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"texts": "one text"}, "list of texts"),
         ({"texts": ["fine", None]}, "text 1 is NoneType"),
         ({"texts": ["x"], "pooling": []}, "no pooling"),
         ({"texts": ["\ud800"]}, "surrogate"),
@@ -113,5 +119,5 @@ def test_a_trace_of_a_long_text_holds_the_tokens_that_are_read(encoder):
     assert len(trace["tokens"]) == len(trace["ids"]) == 16
     assert (trace["tokens"][0], trace["tokens"][-1]) == ("[CLS]", "[SEP]")
     for strategy in ("mean", "cls", "pooler"):
-        expected = encoder.encode(["word " * 40], strategy, normalize=False, max_tokens=16)[0]
+        expected = encoder.encode(["word " * 40], strategy, normalize_embeddings=False, max_tokens=16)[0]
         np.testing.assert_allclose(trace[f"pooled.{strategy}"], expected, atol=1e-6)

@@ -163,7 +163,7 @@ def test_compiled_kernels_equal_numpy(tmp_path, name):
     with torch.inference_mode():
         ids = torch.tensor(by_numpy.tokenizer.ids_batch(LONG[1:2]))
         theirs = model(ids).last_hidden_state[0, 0].numpy()
-    [found] = compiled.encode(LONG[1:2], "cls", normalize=False)
+    [found] = compiled.encode(LONG[1:2], "cls", normalize_embeddings=False)
     np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-5 * scale)
 
 
@@ -177,7 +177,7 @@ def test_every_layer_and_the_attention_received_equal_transformers(folders, name
         for number in range(encoder.config.n_layers - 1):  # the last one is after a final norm, if any
             theirs = output.hidden_states[number + 1][0].numpy()
             np.testing.assert_allclose(trace[f"layers.{number}.output"], theirs, atol=1e-9)
-        vectors = encoder.encode([text], ["cls", "attention"], normalize=False)
+        vectors = encoder.encode([text], ["cls", "attention"], normalize_embeddings=False)
         np.testing.assert_allclose(vectors["cls"][0], output.last_hidden_state[0, 0].numpy(), atol=1e-9)
         weights = trace[f"layers.{encoder.config.n_layers - 1}.attention.weights"].mean(axis=(0, 1))
         [states] = encoder.token_states([trace["ids"].tolist()])

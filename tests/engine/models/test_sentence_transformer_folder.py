@@ -114,13 +114,19 @@ def test_norms_by_their_first_names_are_read_as_by_the_library(bert, tmp_path):
         ("manhattan", True, "manhattan"),
     ],
 )
-def test_a_model_names_the_measure_that_it_was_made_for(bert, tmp_path, measure, normalized, similarity):
+def test_vectors_are_compared_by_the_measure_of_the_model(bert, tmp_path, measure, normalized, similarity):
     behind = [modules.Normalize()] if normalized else []
     save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind)
     edit_json(tmp_path / "config_sentence_transformers.json", similarity_fn_name=measure)
     encoder = Encoder.load(tmp_path)
-    assert encoder.similarity == similarity
-    assert bool(similarity_note("m", encoder.similarity)) == (similarity != "cosine")
+    assert encoder.similarity_fn_name == similarity
+    assert bool(similarity_note("m", encoder.similarity_fn_name)) == (similarity != "cosine")
+    vectors = encoder.encode(TEXTS)
+    theirs = library(tmp_path)
+    theirs.similarity_fn_name = similarity
+    for second in (vectors, vectors[0]):
+        expected = theirs.similarity(vectors, second).numpy()
+        np.testing.assert_allclose(encoder.similarity(vectors, second), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_model_may_lie_in_a_subfolder(bert, tmp_path):
@@ -161,11 +167,11 @@ def test_prompts_equal_the_library(bert, tmp_path, mode, include_prompt):
     encoder, official = Encoder.load(tmp_path), library(tmp_path)
     for prompt in PROMPTS:
         theirs = library_vectors(official, prompt_name=prompt)
-        np.testing.assert_allclose(encoder.encode(TEXTS, prompt=prompt), theirs, atol=1e-5)
+        np.testing.assert_allclose(encoder.encode(TEXTS, prompt_name=prompt), theirs, atol=1e-5)
     query, document = official.encode_query(TEXTS), official.encode_document(TEXTS)
     np.testing.assert_allclose(encoder.encode_query(TEXTS), query, atol=1e-5)
     np.testing.assert_allclose(encoder.encode_document(TEXTS), document, atol=1e-5)
-    np.testing.assert_allclose(encoder.encode(TEXTS, prompt=""), library_vectors(official), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS, prompt_name=""), library_vectors(official), atol=1e-5)
 
 
 def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert, tmp_path):
@@ -175,22 +181,22 @@ def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert
     encoder, official = Encoder.load(tmp_path), library(tmp_path)
     np.testing.assert_allclose(encoder.encode(TEXTS), library_vectors(official), atol=1e-5)
     np.testing.assert_allclose(encoder.encode_query(TEXTS), official.encode_query(TEXTS), atol=1e-5)
-    assert not np.allclose(encoder.encode(TEXTS), encoder.encode(TEXTS, prompt=""))
+    assert not np.allclose(encoder.encode(TEXTS), encoder.encode(TEXTS, prompt_name=""))
 
 
 def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
     save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts=PROMPTS)
     with pytest.raises(InputError, match="no prompt 'passage': the model has 'document', 'other', 'query'"):
-        Encoder.load(tmp_path).encode(["a"], prompt="passage")
+        Encoder.load(tmp_path).encode(["a"], prompt_name="passage")
     with pytest.raises(InputError, match="no prompt 'query': the model has no prompts at all"):
-        Encoder.load(bert).encode(["a"], prompt="query")
+        Encoder.load(bert).encode(["a"], prompt_name="query")
     np.testing.assert_array_equal(Encoder.load(bert).encode_query(["a"]), Encoder.load(bert).encode(["a"]))
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(bert, tmp_path):
     save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts={"query": "a b c d e f g "})
     with pytest.raises(InputError, match=r"the prompt has 9 tokens, .* limit of 9: raise max_tokens"):
-        Encoder.load(tmp_path).encode(["a"], prompt="query", max_tokens=9)
+        Encoder.load(tmp_path).encode(["a"], prompt_name="query", max_tokens=9)
 
 
 def test_vectors_are_cut_and_scaled_again(bert, tmp_path):
@@ -219,7 +225,7 @@ def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     own = encoder.encode(TEXTS)
     np.testing.assert_allclose(own / np.linalg.norm(own, axis=1)[:, None], several["own"], atol=1e-6)
-    raw = encoder.encode(TEXTS, "cls", normalize=False)
+    raw = encoder.encode(TEXTS, "cls", normalize_embeddings=False)
     theirs = library_vectors(library(bert), output_value="token_embeddings")
     np.testing.assert_allclose(raw, [tokens[0] for tokens in theirs], atol=1e-5)
     trace = encoder.trace(TEXTS[1])

@@ -1,0 +1,21 @@
+"""Where the engine stands, in its repository or in the installed package, and what depends on that."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent  # of the repository, or of the package `glassbox`
+DISTRIBUTION = "glassbox-playground"  # the package's name for pip
+IS_PACKAGE = (ROOT / "__init__.py").exists()
+PROGRAM = "glassbox" if IS_PACKAGE else "python -m engine"
+
+
+def bundled(name: str) -> Path:
+    """Return the path of a file or folder that comes with the engine, by its name below ``data/``."""
+    return ROOT / "data" / name
+
+
+def install_command(extra: str) -> str:
+    """Return how to install what one of the extras of pyproject.toml needs."""
+    if IS_PACKAGE:
+        return f"pip install '{DISTRIBUTION}[{extra}]'"
+    own = f"requirements-{extra}.txt"
+    return f"pip install -r {own if (ROOT / own).exists() else 'requirements.txt'}"
