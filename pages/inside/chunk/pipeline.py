@@ -135,7 +135,8 @@ def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, fl
             query, key = (escape_markdown(visible_blanks(seen.tokens[token])) for token in pair)
             st.write(
                 "Each row is a token, and says how much it attends to the token of each column. Of the "
-                f"words, **{query}** attends most to another, to **{key}**, with {shown[pair]:.0%} of its attention."
+                f"words, **{query}** attends most to another, to **{key}**, with {shown[pair]:.0%} of its "
+                "attention."
             )
     else:
         shown, title = np.atleast_2d(array), "dimension"
