@@ -24,7 +24,7 @@ from ..evaluation.answers import (
     measure_answers,
 )
 from ..evaluation.beir import BeirSet, load_beir
-from ..evaluation.bootstrap import mean_interval
+from ..evaluation.bootstrap import level_interval
 from ..evaluation.given_chunks import given_configurations, measure_given
 from ..evaluation.grid import Grid, fitting, grid
 from ..evaluation.metrics import METRICS, Retrieved, at_depth
@@ -345,7 +345,7 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
         scores = retriever_scores(retriever, inputs)
         retrieved = Retrieved.of(scores, relevant, EVALUATED_K)
         found = {
-            at_depth(name, EVALUATED_K): mean_interval(METRICS[name].function(retrieved))
+            at_depth(name, EVALUATED_K): level_interval(METRICS[name].function(retrieved))
             for name in EVALUATED_METRICS
         }
         figures = {name: each.estimate for name, each in found.items()}

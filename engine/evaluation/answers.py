@@ -21,7 +21,7 @@ from ..generation.confidence import AnswerStatus
 from ..installed import bundled
 from ..retrieval.index import Hit
 from ..weights.fetch import Progress
-from .bootstrap import Interval, mean_interval
+from .bootstrap import Interval, level_interval
 from .document_names import did_you_mean
 from .questions import csv_rows, file_content, names_for, stem, utf8_text
 
@@ -322,7 +322,7 @@ def answer_metrics(rows: Sequence[AnswerRow]) -> dict[str, Interval]:
     for name, metric in ANSWER_METRICS.items():
         values = [float(metric.value(row)) for row in rows if metric.counts(row.question)]
         if values:
-            found[name] = mean_interval(np.array(values))
+            found[name] = level_interval(np.array(values))
     return found
 
 

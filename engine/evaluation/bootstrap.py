@@ -1,5 +1,7 @@
 """Confidence intervals of metrics by the percentile bootstrap (Efron and Tibshirani 1993, chapter 13).
 
+Shares, whose items are 0 or 1, have exact intervals: no resample of 19 successes in 19 holds a failure.
+
 All items (questions, pairs of sentences) are resampled with replacement, and the metric is computed on every
 resample; its interval holds the middle 95 % of these values. Systems are compared on the same resamples, so
 that the difficulty of an item, the same for all, cancels in a difference.
@@ -19,6 +21,7 @@ Statistics = Callable[[Array], Array]
 N_RESAMPLES = 2000
 CONFIDENCE = 0.95
 BLOCK = 2**20  # counts in memory at a time
+BISECTIONS = 40  # to 1e-12
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,42 @@ def mean_interval(
     """
     columns = np.asarray(values, np.float64)[:, None]
     return resampled(means(columns), len(columns), n_resamples, seed).interval(0, confidence)
+
+
+def level_interval(values: Array) -> Interval:
+    """Return the mean of values ``(n_items,)`` with its interval: exact where each is 0 or 1."""
+    if np.isin(values, (0, 1)).all():
+        return share_interval(int(np.sum(values)), len(values))
+    return mean_interval(values)
+
+
+def share_interval(n_successes: int, n_items: int, confidence: float = CONFIDENCE) -> Interval:
+    """Return a share of items with its exact interval (Clopper and Pearson 1934).
+
+    Its ends are the probabilities at which as many successes or more, and as many or fewer, are just too
+    rare.
+    """
+    counts = np.arange(n_items + 1)
+    log_factorials = np.cumsum(np.log(np.maximum(counts, 1)))
+    log_ways = log_factorials[-1] - log_factorials - log_factorials[::-1]  # (n_items + 1,), of each count
+
+    def at_least(n: int, probability: float) -> float:
+        """Return the probability of ``n`` successes or more."""
+        log_shares = counts * np.log(probability) + (n_items - counts) * np.log1p(-probability)
+        return float(np.exp(log_ways + log_shares)[n:].sum())
+
+    def solve(n: int, wanted: float) -> float:
+        """Return the probability of a success at which `at_least` is as wanted, by bisection."""
+        low, high = 0.0, 1.0
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if at_least(n, middle) < wanted else (low, middle)
+        return low
+
+    outside = (1 - confidence) / 2
+    low = solve(n_successes, outside) if n_successes else 0.0
+    high = solve(n_successes + 1, 1 - outside) if n_successes < n_items else 1.0
+    return Interval(n_successes / n_items, low, high)
 
 
 @dataclass(frozen=True)

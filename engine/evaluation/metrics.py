@@ -16,6 +16,8 @@ from ..errors import InputError
 from ..layers.tracing import Array
 from .spans import SpanMetrics
 
+READ_TOKENS = 1024  # of the passages that a language model may read
+
 
 def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
     """Relevance of the ``k`` best chunks in the order of their scores: ``(n_questions, k)``."""
@@ -24,22 +26,39 @@ def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
     return np.take_along_axis(relevant & (scores > -np.inf), order, axis=1)
 
 
-def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:
-    """1 over the rank of the first relevant chunk, 0 where none is among the first ``k``.
+def first_relevant(scores: Array, relevant: Array) -> tuple[Array, Array, Array]:
+    """Return for each question which chunks come before its first relevant one, that one, and whether found.
 
-    Instead of sorting, it counts the chunks before that one: those with a better score, and equals further
-    left.
+    Instead of sorting, it compares: before it are the chunks with a better score, and equals further left.
+    ``(n_questions, n_chunks)``, ``(n_questions, 1)``, ``(n_questions,)``; there must be a chunk.
     """
+    own = np.where(relevant & (scores > -np.inf), scores, -np.inf)
+    column = own.argmax(axis=1)[:, None]
+    score = np.take_along_axis(own, column, axis=1)
+    is_before = (scores > score) | ((scores == score) & (np.arange(scores.shape[1]) < column))
+    return is_before, column, score[:, 0] > -np.inf
+
+
+def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:
+    """1 over the rank of the first relevant chunk, 0 where none is among the first ``k``."""
     check_places(k)
     if not scores.shape[1]:
         return np.zeros(len(scores))
-    own = np.where(relevant & (scores > -np.inf), scores, -np.inf)
-    column = own.argmax(axis=1)[:, None]  # (n_questions, 1), of the first relevant chunk
-    score = np.take_along_axis(own, column, axis=1)
-    is_before = (scores > score) | ((scores == score) & (np.arange(scores.shape[1]) < column))
+    is_before, _, is_found = first_relevant(scores, relevant)
     rank = 1 + is_before.sum(axis=1)
-    is_found = (score[:, 0] > -np.inf) & (rank <= (scores.shape[1] if k is None else k))
-    return np.where(is_found, 1 / rank, 0.0)
+    return np.where(is_found & (rank <= (scores.shape[1] if k is None else k)), 1 / rank, 0.0)
+
+
+def tokens_to_first(scores: Array, relevant: Array, n_tokens: Array) -> Array:
+    """Tokens of all chunks up to the first relevant one, with it; infinity where none is found.
+
+    ``n_tokens`` are those of the chunks, ``(n_chunks,)``; the result is ``(n_questions,)``.
+    """
+    if not scores.shape[1]:
+        return np.full(len(scores), np.inf)
+    is_before, column, is_found = first_relevant(scores, relevant)
+    before = np.array([n_tokens[row].sum() for row in is_before])
+    return np.where(is_found, before + n_tokens[column[:, 0]], np.inf)
 
 
 def hit_rate(scores: Array, relevant: Array, k: int) -> Array:
@@ -81,6 +100,7 @@ class Retrieved:
     reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``
     # for each question the shares of characters found, where chunks and answers are spans of text
     spans: Sequence[SpanMetrics] = ()
+    tokens_to_first: Sequence[float] = ()  # `tokens_to_first`, where the chunks' tokens are counted
 
     @classmethod
     def of(cls, scores: Array, relevant: Array, k: int) -> "Retrieved":
@@ -125,6 +145,14 @@ METRICS: dict[str, Metric] = {
         "Hit@k",
         "Share of the questions with a relevant chunk among the first k.",
         unit="questions",
+    ),
+    "found_at_equal_reading": Metric(
+        lambda found: (np.asarray(found.tokens_to_first) <= READ_TOKENS).astype(float),
+        f"Found in {READ_TOKENS:,} tokens",
+        f"Share of the questions with a relevant chunk within the first {READ_TOKENS:,} tokens, read in the "
+        "order of the search: at equal reading, whatever the chunk size and k.",
+        unit="questions",
+        at_k=False,
     ),
     "recall@k": Metric(
         lambda found: recall(found.scores, found.relevant, found.k),

@@ -205,6 +205,11 @@ class LabelledChunks:
         """The chunks' texts."""
         return [chunk.text for chunk in self.chunks]
 
+    @cached_property
+    def n_tokens(self) -> Array:
+        """The chunks' tokens, ``(n_chunks,)``."""
+        return np.array([chunk.n_tokens for chunk in self.chunks])
+
 
 def measure_configurations(
     configurations: Sequence[Configuration],
@@ -228,7 +233,8 @@ def measure_configurations(
         spent.pop("dense", None)
         for retriever, of_retriever in grouped(of_pooling, lambda one: one.retriever).items():
             scores, seconds = timed_scores(retriever, inputs, progress, spent)
-            ranked = Ranked.of(scores, labelled.relevant, max(one.k for one in of_retriever))
+            depth = max(one.k for one in of_retriever)
+            ranked = Ranked.of(scores, labelled.relevant, depth, labelled.n_tokens)
             n_bytes = index_bytes(retriever, inputs)
             for k, of_k in grouped(of_retriever, lambda one: one.k).items():
                 values = values_at(ranked, labelled.chunks, labelled.questions, k)

@@ -9,8 +9,8 @@ from ..documents.document import Chunk
 from ..layers.tracing import Array
 from ..retrieval.bm25 import Postings
 from ..settings import Configuration
-from .bootstrap import N_RESAMPLES, draws, means, percentile_interval
-from .metrics import METRICS, Retrieved, reciprocal_rank
+from .bootstrap import N_RESAMPLES, draws, level_interval, means, percentile_interval
+from .metrics import METRICS, Retrieved, reciprocal_rank, tokens_to_first
 from .questions import Question
 from .spans import SpanMetrics, best_chunks, span_metrics
 
@@ -82,11 +82,13 @@ class Ranked:
     best: Sequence[Array]  # numbers of the best chunks of each question, best first, up to the largest k
     relevant: Array  # relevance of all chunks, bool ``(n_questions, n_chunks)``
     reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``
+    tokens_read: Array  # tokens of the chunks up to that one, ``(n_questions,)``
 
     @classmethod
-    def of(cls, scores: Array, relevant: Array, depth: int) -> "Ranked":
-        """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``."""
-        return cls(best_chunks(scores, depth), relevant, reciprocal_rank(scores, relevant))
+    def of(cls, scores: Array, relevant: Array, depth: int, n_tokens: Array) -> "Ranked":
+        """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``; see `tokens_to_first`."""
+        read = tokens_to_first(scores, relevant, n_tokens)
+        return cls(best_chunks(scores, depth), relevant, reciprocal_rank(scores, relevant), read)
 
     def first(self, k: int, spans: Sequence[SpanMetrics] = ()) -> Retrieved:
         """Return the first ``k`` chunks of every question, in a matrix as small as metrics at ``k`` allow.
@@ -101,7 +103,7 @@ class Ranked:
         missed = np.arange(n_missed.max()) < n_missed[:, None]
         relevant = np.hstack([found, missed])
         scores = np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape)
-        return Retrieved(scores, relevant, k, self.reciprocal_ranks, spans)
+        return Retrieved(scores, relevant, k, self.reciprocal_ranks, spans, self.tokens_read.tolist())
 
     def spans(self, k: int, chunks: Sequence[Chunk], questions: Sequence[Question]) -> list[SpanMetrics]:
         """Compare the first ``k`` chunks of every question with its answers, character by character."""
@@ -131,13 +133,17 @@ def resamples(n_questions: int) -> Array:
 
 
 def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]:
-    """Return the bootstrap interval of every metric's mean, equal to that of `mean_interval`.
+    """Return the interval of every metric's mean, equal to that of `level_interval`.
 
     ``values`` are ``(n_questions, n_metrics)``, ``counts`` is the result of `resamples`, one for all.
     """
     replicates = means(values)(counts)  # (n_resamples, n_metrics)
-    found = [percentile_interval(*both) for both in zip(values.mean(axis=0), replicates.T, strict=True)]
-    return {name: (one.low, one.high) for name, one in zip(METRICS, found, strict=True)}
+    found = {}
+    for name, column, drawn in zip(METRICS, values.T, replicates.T, strict=True):
+        is_share = np.isin(column, (0, 1)).all()
+        one = level_interval(column) if is_share else percentile_interval(column.mean(), drawn)
+        found[name] = one.low, one.high
+    return found
 
 
 def bm25_bytes(postings: Postings) -> int:

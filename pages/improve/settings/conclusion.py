@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.evaluation.metrics import METRICS
+from engine.evaluation.metrics import METRICS, READ_TOKENS
 from engine.evaluation.significance import Comparison, compare_all, critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
@@ -19,7 +19,8 @@ from ui.report import Report
 from ui.server_settings import ENCODER
 from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_interval
 
-HITS = "hit_rate@k"
+HITS, EQUAL_READING = "hit_rate@k", "found_at_equal_reading"
+SHARES = (HITS, EQUAL_READING)  # of questions, told as numbers of them
 MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # the shortest time of a search that is shown
@@ -122,8 +123,8 @@ def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str])
         }
         | {
             METRICS[name].label: row.metrics[name]
-            for name in ("mrr", "hit_rate@k", "ndcg@k")
-            if name != metric
+            for name in (EQUAL_READING, HITS, "mrr", "ndcg@k")
+            if name != metric and name in row.metrics
         }
         | {"Chunks": row.n_chunks, "Index": readable_bytes(row.index_bytes), "Seconds": row.seconds}
     )
@@ -204,8 +205,8 @@ def sentence(
 
 def level(row: SweepRow, metric: str) -> str:
     """``"find the passage among the first 4 for 31 of 41 questions"``, of settings."""
-    if metric == HITS:
-        return f"find the passage {among(row.configuration.k)} for {n_hits(row):,} of {questions(row)}"
+    if metric in SHARES:
+        return f"find the passage {among(row, metric)} for {n_found(row, metric):,} of {questions(row)}"
     label = METRICS[metric].label
     return f"have a mean {label} of {row.metrics[metric]:.3f} over {questions(row)}"
 
@@ -220,11 +221,11 @@ def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> 
         base += ", which is in use" if in_use else ", which was in use"
     else:
         base += ", which are in use" if in_use else ", which were in use"
-    if metric == HITS:
-        more = n_hits(after) - n_hits(before)
+    if metric in SHARES:
+        was, now = n_found(before, metric), n_found(after, metric)
         return (
-            f"finds the passage {among(after.configuration.k)} for {more:,} more of {questions(after)} "
-            f"than {base} ({n_hits(after):,} instead of {n_hits(before):,})"
+            f"finds the passage {among(after, metric)} for {now - was:,} more of {questions(after)} "
+            f"than {base} ({now:,} instead of {was:,})"
         )
     counts = won_and_lost(before.values[metric], after.values[metric], metric)
     label = METRICS[metric].label
@@ -235,13 +236,16 @@ def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> 
     )
 
 
-def n_hits(row: SweepRow) -> int:
-    """Return how many questions find an answer among the first k."""
-    return round(sum(row.values[HITS]))
+def n_found(row: SweepRow, metric: str) -> int:
+    """Return how many questions find an answer, by one of `SHARES`."""
+    return round(sum(row.values[metric]))
 
 
-def among(k: int) -> str:
+def among(row: SweepRow, metric: str) -> str:
     """``"among the first 4"``."""
+    if metric == EQUAL_READING:
+        return f"within {READ_TOKENS:,} tokens"
+    k = row.configuration.k
     return f"among the first {k:,}" if k > 1 else "at rank 1"
 
 

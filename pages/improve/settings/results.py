@@ -18,7 +18,7 @@ from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
 from pages.improve.settings.conclusion import (
     ACROSS_K,
     ALPHA,
-    HITS,
+    EQUAL_READING,
     OTHER_K,
     Conclusion,
     Verdict,
@@ -51,7 +51,6 @@ from ui.widgets import choice
 
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # configurations; a larger running experiment is redrawn less often
-MRR = "mrr"
 REFERENCE = "compared with this"
 
 
@@ -92,8 +91,7 @@ def show_growing(current: Configuration) -> None:
 def show_experiment(experiment: Experiment, is_growing: bool, current: Configuration) -> None:
     """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
     rows, report, top = experiment.rows, Report(), st.container()
-    is_at_one_k = len({row.configuration.k for row in rows}) == 1
-    metric = metric_choice(rows, "experiment-measure", HITS if is_at_one_k else MRR)
+    metric = metric_choice(rows, "experiment-measure", EQUAL_READING)
     judged, found = judged_of(experiment.key, len(rows), metric, rows)
     with top:
         show_conclusion(report, experiment, judged, metric, found, current)
@@ -142,10 +140,10 @@ def show_notes(report: Report, experiment: Experiment, judged: Sequence[Verdict]
     if any(one.word == OTHER_K for one in judged):
         report.caption(ACROSS_K)
     sizes = varied(row.configuration for row in experiment.rows)
-    if METRICS[metric].unit != "characters" and "chunk_tokens" in sizes:
+    if METRICS[metric].unit != "characters" and metric != EQUAL_READING and "chunk_tokens" in sizes:
         report.caption(
             "Sizes differ: a larger chunk contains more, so any search hits a right one more easily, and "
-            "it fills more of a prompt. Span IoU@k compares the text found with the text needed."
+            f"it fills more of a prompt. “{METRICS[EQUAL_READING].label}” compares settings at equal reading."
         )
     if found := [row for row in experiment.rows if retrieves_every_chunk(row)]:
         fewest = min(row.n_chunks for row in found)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
+from scipy.stats import binomtest, bootstrap
 
 from engine.errors import InputError
 from engine.evaluation.bootstrap import (
     draws,
+    level_interval,
     main_effects,
     mean_interval,
     means,
@@ -28,6 +29,13 @@ def test_the_interval_of_a_mean_is_that_of_scipy():
     tolerance = 0.1 * values.std() / np.sqrt(len(values))
     assert ours.low == pytest.approx(theirs.low, abs=tolerance)
     assert ours.high == pytest.approx(theirs.high, abs=tolerance)
+
+
+@pytest.mark.parametrize(("n_right", "n"), [(19, 19), (0, 19), (1, 1), (31, 41), (1700, 2093)])
+def test_the_interval_of_a_share_is_exact_as_scipys(n_right, n):
+    ours = level_interval(np.repeat([1.0, 0.0], [n_right, n - n_right]))
+    theirs = binomtest(n_right, n).proportion_ci(method="exact")
+    assert astuple(ours) == pytest.approx((n_right / n, theirs.low, theirs.high), abs=1e-9)
 
 
 @pytest.mark.parametrize(("confidence", "wanted"), [(0.95, 0.95), (0.5, 0.5)])

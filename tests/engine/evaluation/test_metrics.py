@@ -17,6 +17,7 @@ from engine.evaluation.metrics import (
     ranked,
     recall,
     reciprocal_rank,
+    tokens_to_first,
 )
 
 # Scores of four values, so that many are equal.
@@ -71,6 +72,16 @@ def test_the_first_relevant_chunk_is_counted_to_as_sorting_finds_it(search, is_c
     assert reciprocal_rank(scores, relevant, k if is_cut else None).tolist() == expected.tolist()
 
 
+@given(searches(SCORE | st.sampled_from([-np.inf, np.nan])), st.randoms())
+def test_tokens_are_read_in_the_order_of_the_search_up_to_the_first_relevant_chunk(search, randoms):
+    scores, relevant, _ = search
+    n_tokens = np.array([randoms.randrange(1, 99) for _ in scores[0]])
+    for found, row, marks in zip(tokens_to_first(scores, relevant, n_tokens), scores, relevant, strict=True):
+        order = sorted(np.flatnonzero(row > -np.inf), key=lambda place: (-row[place], place))
+        first = next((rank for rank, place in enumerate(order) if marks[place]), None)
+        assert found == (np.inf if first is None else n_tokens[order[: first + 1]].sum())
+
+
 def test_of_equal_scores_the_first_comes_first_and_nan_comes_last():
     relevant = np.array([[False, False, True]])
     assert reciprocal_rank(np.zeros((1, 3)), relevant) == pytest.approx([1 / 3])
@@ -96,14 +107,16 @@ def test_what_was_not_found_does_not_count():
 
 def test_the_table_gives_names_labels_and_values():
     scores, relevant = np.array([[0.1, 0.9, 0.5]]), np.array([[True, False, False]])
-    found = Retrieved.of(scores, relevant, 2)
+    found = replace(Retrieved.of(scores, relevant, 2), tokens_to_first=[1024.0, 1025.0, np.inf])
+    assert METRICS["found_at_equal_reading"].function(found).tolist() == [1, 0, 0]
     assert METRICS["mrr"].function(found) == [0]
     assert METRICS["hit_rate@k"].function(Retrieved.of(scores, relevant, 3)) == [1]
     assert [at_depth(name, 10) for name in ("ndcg@k", "mrr")] == ["ndcg@10", "mrr@10"]
     for name, metric in METRICS.items():
         assert metric.at_k == name.endswith("@k") == metric.label.endswith("@k")
         assert metric.help.endswith(".")
-    assert all("token" not in metric.help for metric in METRICS.values())  # spans are counted in characters
+    spans = [metric.help for metric in METRICS.values() if metric.unit == "characters"]
+    assert all("token" not in help for help in spans)
 
 
 def test_a_metric_where_less_is_better_has_the_other_sign():

@@ -15,10 +15,19 @@ from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation import sweep_cost
-from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.bootstrap import level_interval
 from engine.evaluation.grid import grid
 from engine.evaluation.library_model import LibraryModel, load_model
-from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
+from engine.evaluation.metrics import (
+    METRICS,
+    Metric,
+    hit_rate,
+    ndcg,
+    precision,
+    recall,
+    reciprocal_rank,
+    tokens_to_first,
+)
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
 from engine.evaluation.sweep import Progress, SweepInputs, computing_seconds, sweep, timed_scores
@@ -117,11 +126,13 @@ def by_hand(documents, questions, configuration, encoder):
             best_chunks(scores, configuration.k), judged[1], questions, strict=True
         )
     ]
+    n_tokens = np.array([chunk.n_tokens for chunk in chunks])
     return len(chunks), {
         "mrr": reciprocal_rank(*judged),
         "hit_rate@k": hit_rate(*judged, configuration.k),
         "recall@k": recall(*judged, configuration.k),
         "precision@k": precision(*judged, configuration.k),
+        "found_at_equal_reading": (tokens_to_first(*judged, n_tokens) <= 1024).astype(float),
         "ndcg@k": ndcg(*judged, configuration.k),
         "span_recall@k": np.array([span.recall for span in spans]),
         "span_precision@k": np.array([span.precision for span in spans]),
@@ -138,7 +149,7 @@ def test_a_row_is_what_the_plain_way_gives(documents, questions, configurations,
         for name, values in expected.items():
             assert row.values[name] == pytest.approx(values)
             assert row.metrics[name] == pytest.approx(values.mean())
-            interval = mean_interval(values)
+            interval = level_interval(values)
             assert row.intervals[name] == pytest.approx((interval.low, interval.high))
 
 
@@ -149,7 +160,7 @@ def test_metrics_of_the_best_alone_are_those_of_all(seed, n_questions, n_chunks,
     generator = np.random.default_rng(seed)
     scores = generator.integers(n_scores, size=(n_questions, n_chunks)).astype(np.float32)  # with many ties
     relevant = generator.random((n_questions, n_chunks)) < generator.random()
-    ranked = Ranked.of(scores, relevant, depth=15)
+    ranked = Ranked.of(scores, relevant, 15, np.ones(n_chunks, int))
     assert ranked.reciprocal_ranks == pytest.approx(reciprocal_rank(scores, relevant))
     first = ranked.first(k)
     for metric in (hit_rate, recall, precision, ndcg):
