@@ -134,12 +134,15 @@ def upload_box() -> None:
     )
     if state.get("unread"):
         read_uploads()
-    show_failures(state.get("upload_failures", []))
-    if skipped := state.get("upload_skipped", []):
+    failures, skipped = state.get("upload_failures", []), state.get("upload_skipped", [])
+    show_failures(failures)
+    if skipped:
         st.info(
             f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}. "
             f"These are read: {format_names()}."
         )
+    if failures or skipped:
+        st.button("Close", icon=":material/close:", type="tertiary", on_click=clear_messages)
 
 
 def queue_uploads(key: str) -> None:
@@ -147,6 +150,11 @@ def queue_uploads(key: str) -> None:
     state = st.session_state
     queue_files([(without_directions(file.name), file.getvalue()) for file in state[key]])
     state["uploader"] += 1  # a fresh, empty uploader
+
+
+def clear_messages() -> None:
+    """Forget which files of the last upload were not read."""
+    st.session_state["upload_failures"], st.session_state["upload_skipped"] = [], []
 
 
 def queue_sample_files() -> None:
@@ -158,7 +166,7 @@ def queue_files(files: Sequence[tuple[str, bytes]]) -> None:
     """Queue files, each with its name and content; those of other formats are skipped."""
     state = st.session_state
     state["unread"] = [*state.get("unread", ()), *(file for file in files if format_of(file[0]))]
-    state["upload_failures"] = []
+    clear_messages()
     state["upload_skipped"] = [name for name, _ in files if not format_of(name)]
 
 
