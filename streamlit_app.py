@@ -8,12 +8,12 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
+from engine.memory import bound_freed_memory, give_back_soon
 from ui.address import open_address, show_address, show_missing_documents
 from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.embedding import NotEmbeddedError, show_embedding
 from ui.jobs import show_page_works
-from ui.memory import bound_freed_memory, give_back_soon
 from ui.server_settings import bound_uploads, is_public
 from ui.session_work import keep_work, open_kept_work
 from ui.tables import table_style

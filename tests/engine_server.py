@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import httpx
-import uvicorn
 from openai import OpenAI
 
 from engine.serving.app import LOCAL_HOSTS, create_app
-from engine.serving.server import listening
+from engine.serving.server import listening, server_of
 
 MODEL = "all-MiniLM-L6-v2"
 
@@ -50,10 +49,7 @@ def engine_server(served, limits=None, hosts=LOCAL_HOSTS, key=""):
     listener = listening("127.0.0.1", 0)
     served = replace(served, limits=limits or served.limits)
     app = create_app(served, hosts, key)
-    config = uvicorn.Config(
-        app, log_level="critical", timeout_graceful_shutdown=served.limits.drain_s, ws="none"
-    )
-    server = uvicorn.Server(config)
+    server = server_of(app, served.limits.drain_s)
 
     def stop():
         server.should_exit = True

@@ -17,8 +17,8 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
+from engine.memory import give_back_soon
 from engine.wording import counted
-from ui.memory import give_back_soon
 from ui.progress import TimeLeft
 from ui.text import text_html
 from ui.turns import TURNS

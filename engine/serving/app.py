@@ -9,7 +9,7 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -34,14 +34,12 @@ from .bodies import (
 )
 from .guard import FAILED, Guard
 from .metrics import Metrics
-from .reading import Reading, check_texts, read_ids, read_pairs, read_texts
+from .reading import Reading, check_texts, in_thread, read_ids, read_pairs, read_texts
 from .served import QUEUED_REQUESTS, Served
 
-T = TypeVar("T")
 Compute = Callable[[Any, Sequence[Any], Sequence[int]], Awaitable[list[Any]]]
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-INLINE_CHARACTERS = 4_000  # texts of more are tokenized in a thread, so that others are answered meanwhile
 
 
 def create_app(served: Served, hosts: Collection[str] = LOCAL_HOSTS, api_key: str = "") -> Guard:
@@ -167,7 +165,7 @@ async def reranked(body: RerankBody, served: Served, compute: Compute) -> dict[s
         pairs = (body.query, texts, reranker, served, body.truncate)
         read = await in_thread(n_characters, read_pairs, *pairs)
     else:
-        query = read_texts([body.query], served, body.truncate, "query")
+        query = await in_thread(len(body.query), read_texts, [body.query], served, body.truncate, "query")
         read = await in_thread(n_characters, read_texts, texts, served, body.truncate, "documents")
         key = ("maxsim", tuple(query.items[0]))
         n_query, query_truncation = sum(query.sizes), query.truncation("truncated_query")
@@ -193,26 +191,21 @@ async def reranked(body: RerankBody, served: Served, compute: Compute) -> dict[s
 async def read_input(body: EmbeddingBody, served: Served) -> tuple[Reading, int]:
     """Return the token ids of a request's texts, and how many tokens of a prompt are not pooled."""
     encoder, given = served.encoder, body.input
-    several: list[Any] = [given] if isinstance(given, str) else given
-    if several and isinstance(several[0], int):
+    several: list[Any] = given if isinstance(given, list) else [given]
+    if several and type(several[0]) is int:
         several = [several]
     check_texts(len(several), served.limits, "input")
     if not isinstance(several[0], str):
         if body.prompt_name:
             raise RequestError(400, "prompt_name: token ids are read as they are: send texts", "prompt_name")
-        return read_ids(several, served, body.truncate, "input"), 0
+        return await asyncio.to_thread(read_ids, several, served, body.truncate, "input"), 0
+    if not all(isinstance(text, str) for text in several):
+        raise RequestError(400, f"input: {FORMS['input']}", "input")
     prompt = encoder.prompts.text(body.prompt_name)
     n_prompt = encoder.prompt_length(prompt, encoder.max_tokens)
     n_characters = sum(map(len, several))
     reading = await in_thread(n_characters, read_texts, several, served, body.truncate, "input", prompt)
     return reading, n_prompt
-
-
-async def in_thread(n_characters: int, read: Callable[..., T], *arguments: Any) -> T:
-    """Read texts in a thread, or at once where they are so few that a thread would take longer."""
-    if n_characters <= INLINE_CHARACTERS:
-        return read(*arguments)
-    return await asyncio.to_thread(read, *arguments)
 
 
 def check_model(name: str, names: Sequence[str]) -> None:

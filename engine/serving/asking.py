@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -24,12 +24,13 @@ from .bodies import (
     AskBody,
     RequestError,
     SearchBody,
+    TurnBody,
     error_content,
     json_response,
     overloaded,
 )
 from .guard import FAILED, log_failure
-from .reading import read_texts
+from .reading import in_thread, read_texts
 from .served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
 
 Event = tuple[str, dict[str, Any]]  # its name, and its content
@@ -46,14 +47,16 @@ class AnswerStream:
 
     def __init__(
         self,
-        body: AskBody,
+        question: str,
+        after: Sequence[TurnBody],
         settings: AnswerSettings,
         served: Served,
         searched: Searched,
         searching: Executor,
         writing: Executor,
     ) -> None:
-        self._body, self._settings, self._served, self._searched = body, settings, served, searched
+        self._question, self._after = question, after
+        self._settings, self._served, self._searched = settings, served, searched
         self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + served.limits.seconds
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._cancelled = threading.Event()
@@ -85,8 +88,8 @@ class AnswerStream:
 
     def _find(self) -> Answer:
         searched, encoder = self._searched, self._served.encoder
-        turns = [Turn(turn.question, turn.answer) for turn in self._body.after]
-        follows = follow_up(self._body.question, turns, searched.index, encoder, searched.null_scores)
+        turns = [Turn(turn.question, turn.answer) for turn in self._after]
+        follows = follow_up(self._question, turns, searched.index, encoder, searched.null_scores)
         question, self._turns = follows
         return find_answer(
             question, searched.index, encoder, self._settings, searched.null_scores, searched.reader
@@ -123,6 +126,15 @@ async def server_sent_events(first: Event, answer: AnswerStream) -> AsyncIterato
         answer.cancel()
 
 
+async def read_question(
+    question: str, served: Served, truncate: bool | None, field: str
+) -> tuple[str, dict[str, Any]]:
+    """Return the characters of a question that are read, and the field of the response that says so."""
+    reading = await in_thread(len(question), read_texts, [question], served, truncate, field)
+    cut = reading.cut.get(0)
+    return question if cut is None else question[: cut.n_tokenized], reading.truncation()
+
+
 def asking_routes(served: Served, searched: Searched) -> APIRouter:
     """Return the routes of a corpus. Searches and the reader run on every core, texts one after the other."""
     router = APIRouter()
@@ -145,20 +157,20 @@ def asking_routes(served: Served, searched: Searched) -> APIRouter:
     @router.post("/search")
     async def search(body: SearchBody) -> Response:
         """Find the best passages for a question."""
-        truncation = read_texts([body.query], served, body.truncate, "query").truncation()
+        query, truncation = await read_question(body.query, served, body.truncate, "query")
         settings = search_settings(body.k, body.retriever)
-        search_of = (body.query, searched.index, served.encoder, settings, searched.null_scores)
+        search_of = (query, searched.index, served.encoder, settings, searched.null_scores)
         found = await asyncio.get_running_loop().run_in_executor(searching, retrieve, *search_of)
-        return json_response({**found_json(body.query, found), "retriever": settings.retriever, **truncation})
+        return json_response({**found_json(query, found), "retriever": settings.retriever, **truncation})
 
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
-        truncation = read_texts([body.question], served, body.truncate, "question").truncation()
+        question, truncation = await read_question(body.question, served, body.truncate, "question")
         settings = answer_settings(body)
         if settings.write and len(waiting) >= QUEUED_ANSWERS:
             raise overloaded(f"{len(waiting)} questions wait for the language model", ANSWER_S * len(waiting))
-        stream = AnswerStream(body, settings, served, searched, searching, writing)
+        stream = AnswerStream(question, body.after, settings, served, searched, searching, writing)
         if settings.write:
             waiting.add(stream.task)
             stream.task.add_done_callback(waiting.discard)

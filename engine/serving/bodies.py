@@ -4,18 +4,34 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from ..wording import error_words
 
-Ids = list[Annotated[StrictInt, Field(ge=0)]]
+Name = Annotated[str, Field(max_length=80)]  # messages may repeat it
+# Checked as it is read, in a thread: pydantic would try every type on every token id.
+TEXT, IDS = {"type": "string"}, {"type": "array", "items": {"type": "integer"}}
+TEXTS, LISTS = ({"type": "array", "items": items} for items in (TEXT, IDS))
+Input = Annotated[StrictStr | list[Any], WithJsonSchema({"anyOf": [TEXT, TEXTS, IDS, LISTS]})]
 # Messages for fields of several types, where pydantic would report an error for each type.
 FORMS = {
     "input": "give a text, a list of texts, a list of token ids, or a list of such lists",
     "documents": "give a list of texts, or of objects with the field text",
 }
+
+
+MOST_TURNS, TURN_CHARACTERS = 100, 100_000  # of a conversation, and of a question or an answer in it
 
 
 class Body(BaseModel):
@@ -35,13 +51,13 @@ class Body(BaseModel):
 class EmbeddingBody(Body):
     """``POST /v1/embeddings``; ``user`` is ignored, ``truncate`` and ``prompt_name`` are not OpenAI's."""
 
-    input: StrictStr | list[StrictStr] | Ids | list[Ids]
+    input: Input
     model: str
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: StrictInt | None = None
     user: str | None = None
     truncate: bool | None = None
-    prompt_name: str | None = None
+    prompt_name: Name | None = None
 
 
 class DocumentBody(BaseModel):
@@ -54,7 +70,7 @@ class RerankBody(Body):
     """``POST /rerank``."""
 
     query: str
-    documents: list[StrictStr | DocumentBody]
+    documents: Annotated[list[StrictStr | DocumentBody], FailFast()]
     model: str | None = None
     top_n: Annotated[StrictInt, Field(ge=1)] | None = None
     return_documents: bool = False
@@ -66,15 +82,15 @@ class SearchBody(Body):
 
     query: str
     k: Annotated[StrictInt, Field(ge=1)] = 5
-    retriever: str | None = None
+    retriever: Name | None = None
     truncate: bool | None = None
 
 
 class TurnBody(Body):
     """An earlier turn of a conversation."""
 
-    question: str
-    answer: str = ""
+    question: Annotated[str, Field(max_length=TURN_CHARACTERS)]
+    answer: Annotated[str, Field(max_length=TURN_CHARACTERS)] = ""
 
 
 class AskBody(Body):
@@ -82,8 +98,8 @@ class AskBody(Body):
 
     question: str
     k: Annotated[StrictInt, Field(ge=1)] | None = None
-    retriever: str | None = None
-    after: list[TurnBody] = []
+    retriever: Name | None = None
+    after: Annotated[list[TurnBody], FailFast(), Field(max_length=MOST_TURNS)] = []
     write: bool | None = None
     stream: bool = True
     truncate: bool | None = None

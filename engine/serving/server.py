@@ -8,17 +8,19 @@ import uvicorn
 
 from ..errors import InputError
 from .app import LOCAL_HOSTS, create_app
+from .connections import IDLE_S, Connection
+from .guard import Guard
 from .served import Served
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
-KEPT_ALIVE_S = 30  # that a connection without a request stays open
+RUSH = 200  # connections that are accepted at once: their files are open before any is closed for another
 
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 is any free one. Early connections wait until the server runs."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=RUSH)
         # Its connections send the body of an answer at once, not when the client has confirmed the headers.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
@@ -45,21 +47,28 @@ def run(
     not answered within ``served.limits.drain_s``.
     """
     app = create_app(served, hosts, api_key)
-    config = uvicorn.Config(
-        app,
-        log_level="critical",  # `Guard` reports what fails
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEPT_ALIVE_S,
-        timeout_graceful_shutdown=served.limits.drain_s,
-        lifespan="on",
-        ws="none",
-    )
     # uvicorn raises these signals again once it has drained; by then they have been handled.
     before = {each: signal.signal(each, signal.SIG_IGN) for each in ENDING}
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        server_of(app, served.limits.drain_s).run(sockets=[listener])
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
     return app.n_left
+
+
+def server_of(app: Guard, drain_s: int) -> uvicorn.Server:
+    """Return the server of an application; it ends ``drain_s`` after it is asked to, at the latest."""
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        backlog=RUSH,
+        log_level="critical",  # `Guard` reports what fails
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=drain_s,
+        lifespan="on",
+        ws="none",
+    )
+    return uvicorn.Server(config)

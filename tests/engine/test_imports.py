@@ -13,6 +13,7 @@ ARROWS = {
     "wording": "",
     "cores": "",
     "atomic_write": "",
+    "memory": "weights",
     "layers": "",
     "trace": "errors layers",
     "limited_program": "",
@@ -37,7 +38,7 @@ ARROWS = {
     "training/language": f"documents kernels layers models tokenizers weights {SHARED}",
     "training/reading": f"documents evaluation kernels layers models retrieval tokenizers weights {SHARED}",
     "export": f"documents evaluation layers models retrieval settings weights {SHARED}",
-    "serving": f"generation kernels layers models retrieval {SHARED}",
+    "serving": f"generation kernels layers memory models retrieval {SHARED}",
     "inspection": "documents evaluation generation layers models retrieval "
     f"settings tokenizers weights {SHARED}",
     "storage": f"documents retrieval {SHARED}",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engine.generation.prefix_cache import PrefixCache
+from engine.memory import give_back, glibc
 from ui.asking import keep_newest
-from ui.memory import give_back, glibc
 
 
 @pytest.mark.skipif(glibc("malloc_trim") is None, reason="not the GNU C library")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from threading import Timer
 
-from engine.weights.mapped import release_pages
+from .weights.mapped import release_pages
 
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # from glibc's malloc.h
 LARGE_ARRAY = 4 * 1024**2  # bytes of an array that a small server gives back as soon as it is freed
