@@ -13,7 +13,7 @@ STALLED_S, READ_BYTES_PER_S = (
     30,
     100_000,
 )  # a client may leave an answer of n bytes unread for 30 + n / 100,000 s
-CONNECTIONS, OTHER_FILES = 1000, 300  # at most, and files left to the rest of the process and to a rush
+CONNECTIONS, OTHER_FILES = 1000, 500  # at most, and files left to the rest of the process and to a rush
 
 
 class Connection(H11Protocol):
@@ -40,7 +40,9 @@ class Connection(H11Protocol):
         self.timeout_keep_alive_task = self.loop.call_later(IDLE_S, self.timeout_keep_alive_handler)
         if len(self.connections) > most_connections():
             idle = [each for each in self.connections if isinstance(each, Connection) and each.is_idle]
-            min(idle, key=lambda each: each._since).transport.abort()
+            longest = min(idle, key=lambda each: each._since)
+            longest.transport.abort()
+            self.connections.discard(longest)  # before it is lost: others may come in this turn of the loop
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the waiting."""

@@ -13,7 +13,7 @@ from .guard import Guard
 from .served import Served
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
-RUSH = 200  # connections that are accepted at once: their files are open before any is closed for another
+RUSH = 100  # connections that are accepted at once: their files are open before any is closed for another
 
 
 def listening(host: str, port: int) -> socket.socket:
