@@ -15,7 +15,7 @@ from .bpe_vocabulary import (
     sentencepiece,
     word_patterns,
 )
-from .normalized import compose, prepend, replace
+from .normalized import normal_form, prepend, replace
 from .patterns import BLANK, DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
 
 # The word patterns behind the names that `tokenizer.ggml.pre` may have.
@@ -70,7 +70,7 @@ def read_byte_level(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> B
         added=added,
         alphabet=BYTE_LEVEL,
         rank=learnt_order(file.texts("tokenizer.ggml.merges"), tokens, added, file.path),
-        normalization=[compose] if patterns == [QWEN2] else [],
+        normalization=[partial(normal_form, form="NFC")] if patterns == [QWEN2] else [],
         patterns=patterns,
         ignore_merges=patterns in WHOLE_WORDS,
         start_ids=start_ids(file, by_default=patterns in WHOLE_WORDS, bos=None),

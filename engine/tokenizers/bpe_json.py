@@ -15,39 +15,33 @@ from .bpe_vocabulary import (
     sentencepiece,
     word_patterns,
 )
-from .normalized import (
-    Change,
-    compose,
-    prepend,
-    prepend_missing,
-    prepend_missing_at_start,
-    replace,
-)
+from .normalized import Change, prepend_missing, prepend_missing_at_start, replace
+from .normalizers import parts_of, read_normalizer
 from .patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK
 from .templates import read_start_ids
 
 # Changes that put a prefix before a text, by `prepend_scheme`.
-PREFIX_CHANGES: dict[str, list[Change]] = {
+PREFIXES: dict[str, list[Change]] = {
     "always": [partial(prepend_missing, prefix=BLANK)],
     "first": [partial(prepend_missing_at_start, prefix=BLANK)],
     "never": [],
 }
 
 
-def read_bpe_json(path: Path, shares_span: bool = False) -> BPEVocabulary:
-    """Read a tokenizer.json file.
+def read_bpe_json(path: Path) -> BPEVocabulary:
+    """Read a tokenizer.json file."""
+    return read_bpe(read_json(path), path)
 
-    With ``shares_span``, a blank that is put before a text has the span of the first character, as in the
-    `tokenizers` library, and else an empty one.
-    """
-    content = read_json(path)
+
+def read_bpe(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
+    """Read the content of tokenizer.json."""
     try:
-        return read_vocabulary(content, path, shares_span)
+        return read_vocabulary(content, path)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a complete tokenizer ({error!r}): download it again") from error
 
 
-def read_vocabulary(content: Mapping[str, Any], path: Path, shares_span: bool = False) -> BPEVocabulary:
+def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
     """Read the vocabulary from the content of tokenizer.json."""
     model = content["model"]
     check_kind(content, path)
@@ -56,7 +50,7 @@ def read_vocabulary(content: Mapping[str, Any], path: Path, shares_span: bool = 
         raise TypeError("the ids of the vocabulary are not all whole numbers from 0 on")
     added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
     unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
-    preparation, patterns = read_pre_tokenizer(content, path, shares_span)
+    preparation, patterns = read_pre_tokenizer(content, path)
     fallback = bool(model.get("byte_fallback"))
     return BPEVocabulary(
         tokens=tokens,
@@ -96,39 +90,14 @@ def as_line(pair: str | Sequence[str]) -> str:
     return pair if isinstance(pair, str) else " ".join(pair)
 
 
-def parts_of(part: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the members of a section of tokenizer.json: none, one, or those of a Sequence."""
-    if part is None:
-        return []
-    return part[name] if part["type"] == "Sequence" else [part]
-
-
-def read_normalizer(content: Mapping[str, Any], path: Path) -> list[Change]:
-    """Read the changes made to a text first."""
-    changes: list[Change] = []
-    for part in parts_of(content.get("normalizer"), "normalizers"):
-        match part:
-            case {"type": "NFC"}:
-                changes.append(compose)
-            case {"type": "Prepend", "prepend": str(prefix)} if len(prefix) == 1:
-                changes.append(partial(prepend, prefix=prefix))
-            case {"type": "Replace", "pattern": {"String": " "}, "content": str(new)} if len(new) == 1:
-                changes.append(partial(replace, old=" ", new=new))
-            case _:
-                raise ModelFileError(f"{path}: normalizer {part!r} cannot be read")
-    return changes
-
-
-def read_pre_tokenizer(
-    content: Mapping[str, Any], path: Path, shares_span: bool = False
-) -> tuple[list[Change], list[str]]:
+def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Change], list[str]]:
     """Read the changes made before a text is split, and the regular expressions that split it into words."""
     changes: list[Change] = []
     patterns: list[str] = []
     for part in parts_of(content.get("pre_tokenizer"), "pretokenizers"):
         match part:
             case {"type": "ByteLevel", "add_prefix_space": bool(prefix)} if not (prefix and patterns):
-                changes += [partial(prepend_missing, prefix=" ", shares_span=shares_span)] if prefix else []
+                changes += [partial(prepend_missing, prefix=" ")] if prefix else []
                 patterns += [GPT2] if part.get("use_regex", True) else []
             case {"type": "Digits", "individual_digits": True}:
                 patterns.append(DIGIT)
@@ -137,7 +106,7 @@ def read_pre_tokenizer(
             case {"type": "Metaspace", "replacement": "▁"} if not patterns:
                 prefixed = part.get("add_prefix_space", True)
                 scheme = part.get("prepend_scheme", "always") if prefixed else "never"
-                changes += [partial(replace, old=" ", new=BLANK), *PREFIX_CHANGES[scheme]]
+                changes += [partial(replace, old=" ", new=BLANK), *PREFIXES[scheme]]
                 patterns += [WORD_WITH_BLANK] if part.get("split", True) else []
             case {"type": "Split", "pattern": {"String": " "}} if replaces_blanks(content):
                 pass  # no space is left to split at (Gemma)

@@ -13,7 +13,7 @@ import numpy as np
 import regex
 
 from ..errors import ModelFileError
-from .normalized import Normalized
+from .normalized import Normalized, Piece, transform
 
 LONGEST_GRAPHEME = 5  # bytes of a grapheme that is looked up as a whole
 
@@ -76,28 +76,12 @@ def child_base(node: int, unit: int) -> int:
 
 
 def replace_parts(text: Normalized, parts: list[tuple[str, str | None]]) -> Normalized:
-    """Replace consecutive parts of a text; None keeps a part.
-
-    Spans are those of the `tokenizers` library: a replacement's characters have the spans of the original's,
-    one by one; additional ones have the span of the last, and the rest of a longer original has none. Where
-    the beginning of a text is removed, the library counts the spans from the wrong character, and so does
-    this.
-    """
-    characters: list[str] = []
-    changes: list[int] = []  # 1: an additional character; -n: n more characters of the original are gone
+    """Replace consecutive parts of a text; None keeps a part."""
+    pieces: list[Piece] = []
     for old, new in parts:
         new = old if new is None else new
         more = len(new) - len(old)
-        characters += new
-        changes += [0] * len(new)
-        if more > 0:
-            changes[-more:] = [1] * more
-        elif more < 0 and changes:
-            changes[-1] += more
-    starts, ends, place = [], [], 0
-    for change in changes:
-        source = max(place - 1, 0) if change > 0 else place
-        starts.append(text.starts[source])
-        ends.append(text.ends[source])
-        place += 0 if change > 0 else 1 - change
-    return Normalized("".join(characters), starts, ends)
+        pieces += [(character, int(len(new) - place <= more)) for place, character in enumerate(new)]
+        if more < 0 and pieces:  # what a text begins with is not counted where it is left out
+            pieces[-1] = pieces[-1][0], pieces[-1][1] + more
+    return transform(text, pieces)

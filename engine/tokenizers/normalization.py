@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
 
-from .normalized import Normalized
+from .normalized import Normalized, decomposition, transform
 from .unicode import (
     DECOMPOSED_TO_COMBINING,
     OTHER_COMBINING,
@@ -12,7 +11,6 @@ from .unicode import (
     WHITE_SPACE,
     any_of,
     character_class,
-    combining_class,
     decompose,
     is_chinese,
     is_control,
@@ -67,19 +65,12 @@ class BertNormalizer:
         self._lowercase = lowercase
         self._forms = Memo(self._form)
 
-    def __call__(self, text: str, shift: int = 0) -> Normalized:
-        """Normalise a text that begins at ``shift`` in the original.
-
-        Characters are replaced independently, except for the order of the marks on a letter.
-        """
-        places: Sequence[int] = range(shift, shift + len(text))
-        if self._strip_accents and LASTING_MARK.search(text):
-            text, places = self._in_canonical_order(text, places)
-        forms = [self._forms[character] for character in text]
-        normalized = "".join(forms)
-        if not text.isascii() or len(normalized) != len(text):  # mostly each character becomes one
-            places = [place for place, form in zip(places, forms, strict=True) for _ in form]
-        return Normalized(normalized, places, [place + 1 for place in places])
+    def __call__(self, text: Normalized) -> Normalized:
+        """Normalise a text: character by character, but for the order of the marks on a letter."""
+        if self._strip_accents and LASTING_MARK.search(text.text):
+            text = by_character(text, [self._clean(character) for character in text.text])
+            text = transform(text, decomposition(text.text, "NFD"))
+        return by_character(text, [self._forms[character] for character in text.text])
 
     def _form(self, character: str) -> str:
         """Return the normalised form of a character."""
@@ -99,18 +90,10 @@ class BertNormalizer:
             return ""
         return " " if is_white_space(character) else character
 
-    def _in_canonical_order(self, text: str, places: Sequence[int]) -> tuple[str, list[int]]:
-        """Decompose a text and sort the marks of each letter by their class.
 
-        As in the `tokenizers` library, the place of a mark is counted, not carried along: the n-th
-        character that begins a decomposition has the n-th place, wherever sorting put it.
-        """
-        decomposed = [decompose(self._clean(character)) for character in text]
-        sources = [place for place, form in zip(places, decomposed, strict=True) if form]
-        characters = [c for form in decomposed for c in form]
-        begins = [n == 0 for form in decomposed for n in range(len(form))]
-        classes = [combining_class(c) for c in characters]
-        letters = list(accumulate(c == 0 for c in classes))
-        order = sorted(range(len(characters)), key=lambda i: (letters[i], classes[i]))
-        counts = accumulate(begins[i] for i in order)
-        return "".join(characters[i] for i in order), [sources[count - 1] for count in counts]
+def by_character(text: Normalized, forms: Sequence[str]) -> Normalized:
+    """Replace each character of a text by its form."""
+    normalized = "".join(forms)
+    if text.text.isascii() and len(normalized) == len(text.text):  # mostly each character becomes one
+        return Normalized(normalized, text.starts, text.ends)
+    return text.at(normalized, [place for place, form in enumerate(forms) for _ in form])

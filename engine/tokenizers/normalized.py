@@ -1,20 +1,24 @@
 """Normalised texts that keep the original span of each character."""
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import regex
 
 from .patterns import matches
-from .unicode import is_white_space, lower_case
+from .unicode import combining_class, composed, decompose, is_mark, is_white_space, lower_case
+
+# A character, and how it came about: 0 if it stands for the next one of the text, 1 if it is an additional
+# one, -n if it stands for the next one and n more.
+Piece = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Normalized:
     """A text after normalisation: ``text[i]`` was made of ``original[starts[i]:ends[i]]``.
 
-    A character without an original, such as a space put before the first word, has an empty span.
+    Spans are those of the `tokenizers` library: see `transform`.
     """
 
     text: str
@@ -28,6 +32,10 @@ class Normalized:
     def part(self, start: int, end: int) -> "Normalized":
         """Return ``text[start:end]`` as a text of its own, with the same original."""
         return Normalized(self.text[start:end], self.starts[start:end], self.ends[start:end])
+
+    def at(self, text: str, places: Sequence[int]) -> "Normalized":
+        """Return another text, whose characters have the spans of those at ``places``."""
+        return Normalized(text, [self.starts[i] for i in places], [self.ends[i] for i in places])
 
 
 # One change of a normalisation.
@@ -46,58 +54,97 @@ def apply(changes: Sequence[Change], text: Normalized) -> Normalized:
     return text
 
 
-def compose(text: Normalized) -> Normalized:
-    """Return Unicode's normalisation form C: a letter and its accents as one character where there is one.
+def transform(text: Normalized, pieces: Iterable[Piece]) -> Normalized:
+    """Replace a text by pieces, with spans counted as by the `tokenizers` library.
 
-    Composition never crosses grapheme clusters, so each cluster is composed alone; the characters of a
-    changed cluster have the span of the whole cluster.
+    A piece has the span of the character that it stands for, the first of several; an additional one that of
+    the character before. What is left out at the beginning is not counted: all spans are then too far left.
     """
-    if unicodedata.is_normalized("NFC", text.text):
-        return text
-    forms, spans = [], []
-    for cluster in regex.finditer(r"\X", text.text):
-        whole = [text.span(*cluster.span())]
-        form = unicodedata.normalize("NFC", cluster.group())
-        same = form == cluster.group()
-        forms.append(form)
-        spans += [text.span(i, i + 1) for i in range(*cluster.span())] if same else whole * len(form)
-    starts, ends = zip(*spans, strict=True)
-    return Normalized("".join(forms), starts, ends)
+    characters, places, place = [], [], 0
+    for character, change in pieces:
+        characters.append(character)
+        places.append(place - 1 if change > 0 else place)
+        place += 0 if change > 0 else 1 - change
+    return text.at("".join(characters), places)
 
 
-def replace(text: Normalized, old: str, new: str) -> Normalized:
-    """Replace the character ``old`` by ``new``."""
-    return Normalized(text.text.replace(old, new), text.starts, text.ends)
+def normal_form(text: Normalized, form: str) -> Normalized:
+    """Return one of Unicode's normalisation forms (UAX 15): NFC, NFD, NFKC or NFKD.
 
-
-def prepend(text: Normalized, prefix: str, shares_span: bool = False) -> Normalized:
-    """Put a character before a text, unless the text is empty.
-
-    Its span is empty; with ``shares_span`` that of the character behind it, as in the `tokenizers` library.
+    C composes a letter and its accents to one character where there is one, D does the opposite; K replaces
+    variants of letters, too.
     """
-    if not text.text:
+    if unicodedata.is_normalized(form, text.text):
         return text
-    start, end = text.starts[0], text.ends[0] if shares_span else text.starts[0]
-    return Normalized(prefix + text.text, [start, *text.starts], [end, *text.ends])
+    pieces = decomposition(text.text, f"{form[:-1]}D")
+    return transform(text, composition(pieces) if form.endswith("C") else pieces)
 
 
-def prepend_missing(text: Normalized, prefix: str, shares_span: bool = False) -> Normalized:
+def decomposition(text: str, form: str) -> list[Piece]:
+    """Decompose characters, and sort the marks behind each letter by their combining classes."""
+    pieces = [(c, int(n > 0)) for character in text for n, c in enumerate(decompose(character, form))]
+    classes = [combining_class(character) for character, _ in pieces]
+    letters, letter = [], 0
+    for number in classes:
+        letter += number == 0
+        letters.append(letter)
+    order = sorted(range(len(pieces)), key=lambda i: (letters[i], classes[i]))
+    return [pieces[i] for i in order]
+
+
+def composition(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Compose each letter with the marks behind it, but for those behind one of their own class."""
+    letter: Piece | None = None
+    marks: list[Piece] = []  # those behind the letter that are not composed with it
+    last = 0  # the class of the last of them
+    for character, change in pieces:
+        number = combining_class(character)
+        if letter is not None and (not marks or last < number):
+            whole = composed(letter[0], character)
+            if whole is not None:
+                letter = whole, letter[1] + change - 1
+                continue
+        if letter is not None and number:
+            marks.append((character, change))
+            last = number
+        elif number:
+            yield character, change
+        else:
+            yield from [letter, *marks] if letter is not None else []
+            letter, marks = (character, change), []
+    yield from [letter, *marks] if letter is not None else []
+
+
+def strip_accents(text: Normalized) -> Normalized:
+    """Leave out all marks."""
+    places = [place for place, character in enumerate(text.text) if not is_mark(character)]
+    return text.at("".join(text.text[place] for place in places), places)
+
+
+def prepend(text: Normalized, prefix: str) -> Normalized:
+    """Put characters before a text, with the span of its first one, unless the text is empty."""
+    return text.at(prefix + text.text, [0] * len(prefix) + [*range(len(text.text))]) if text.text else text
+
+
+def prepend_missing(text: Normalized, prefix: str) -> Normalized:
     """Put a character before a text that does not begin with it."""
-    return text if text.text.startswith(prefix) else prepend(text, prefix, shares_span)
+    return text if text.text.startswith(prefix) else prepend(text, prefix)
 
 
-def prepend_missing_at_start(text: Normalized, prefix: str, shares_span: bool = False) -> Normalized:
+def prepend_missing_at_start(text: Normalized, prefix: str) -> Normalized:
     """Apply `prepend_missing` only at the start of the original, not after a special token."""
-    return prepend_missing(text, prefix, shares_span) if text.text and text.starts[0] == 0 else text
+    return prepend_missing(text, prefix) if text.text and text.starts[0] == 0 else text
 
 
 def lower(text: Normalized) -> Normalized:
     """Put every character into lower case, on its own: a final sigma is one like any other."""
     forms = [lower_case(character) for character in text.text]
-    places = [place for place, form in enumerate(forms) for _ in form]
-    return Normalized(
-        "".join(forms), [text.starts[place] for place in places], [text.ends[place] for place in places]
-    )
+    return text.at("".join(forms), [place for place, form in enumerate(forms) for _ in form])
+
+
+def replace(text: Normalized, old: str, new: str) -> Normalized:
+    """Replace the character ``old`` by the character ``new``."""
+    return Normalized(text.text.replace(old, new), text.starts, text.ends)
 
 
 def replace_matches(text: Normalized, pattern: regex.Pattern[str], new: str) -> Normalized:
@@ -111,11 +158,7 @@ def replace_matches(text: Normalized, pattern: regex.Pattern[str], new: str) -> 
         done = match.end()
     if not done:
         return text
-    characters += text.text[done:]
-    places += range(done, len(text.text))
-    return Normalized(
-        "".join(characters), [text.starts[place] for place in places], [text.ends[place] for place in places]
-    )
+    return text.at("".join([*characters, text.text[done:]]), [*places, *range(done, len(text.text))])
 
 
 def strip(text: Normalized, left: bool, right: bool) -> Normalized:

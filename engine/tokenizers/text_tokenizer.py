@@ -4,6 +4,7 @@
 the same results for many texts through the compiled `tokenizers` library.
 """
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ModelFileError
+from ..weights.tensors import read_json
 from ..wording import reason_of
 from .added_tokens import AddedToken, read_added_token
 from .encoding import Encoding, check_text
+from .normalizers import patterns_are_known
 from .templates import (
     TemplatePart,
     assemble,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NO_CHANGES: Mapping[str, Any] = {}
 PADDING = re.compile(r"[\[<|]*(PAD|pad|padding)[\]>|]*")
 # The byte of a blank in byte-level BPE, and white space.
 BLANKS = "Ġ" + "".join(character for character in map(chr, range(0x3001)) if character.isspace())
@@ -52,6 +56,8 @@ class SharedSettings:
         The padding token.
     trim
         Changes the offsets of a text's tokens: see `trimmed_offsets`. None leaves them.
+    known_patterns
+        Whether the regular expressions of its normalizer take time linear in the text.
     """
 
     tokens: Mapping[str, int]
@@ -60,6 +66,14 @@ class SharedSettings:
     pair: Sequence[TemplatePart]
     padding: str
     trim: Callable[[Encoding], Encoding] | None = None
+    known_patterns: bool = True
+
+
+def read_content(path: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tokenizer.json with other sections in place of its own, of ``model`` only some keys."""
+    content = read_json(path)
+    model = {**content["model"], **changes["model"]} if "model" in changes else content.get("model")
+    return {**content, **changes, "model": model}
 
 
 def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Path) -> SharedSettings:
@@ -78,6 +92,7 @@ def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Pat
         pair=pair,
         padding=checked((content.get("padding") or {}).get("pad_token", default_padding(content)), str),
         trim=None if prefixed is None else partial(trimmed_offsets, prefixed=prefixed),
+        known_patterns=patterns_are_known(content),
     )
 
 
@@ -105,11 +120,11 @@ class TextTokenizer(ABC):
     """
 
     continuation = ""
-    # Whether the library may run the patterns of the file: it has no limit of time.
-    in_library = True
 
-    def __init__(self, path: Path, settings: SharedSettings, lower_case: bool) -> None:
-        self._path, self._lower_case, self._trim = path, lower_case, settings.trim
+    def __init__(self, path: Path, settings: SharedSettings, changes: Mapping[str, Any]) -> None:
+        self._path, self._changes, self._trim = path, changes, settings.trim
+        # Whether the library may run the patterns of the file: it has no limit of time.
+        self.in_library = settings.known_patterns
         self._single, self._pair = settings.single, settings.pair
         self._ids = {**settings.tokens, **{token.content: token.id for token in settings.added}}
         self._texts = {number: token for token, number in self._ids.items()}
@@ -192,19 +207,19 @@ class TextTokenizer(ABC):
     def _library(self) -> "tokenizers.Tokenizer":
         """The same tokenizer in the `tokenizers` library."""
         import tokenizers
-        from tokenizers import normalizers
 
         try:
-            library = tokenizers.Tokenizer.from_file(str(self._path))
+            if self._changes:
+                content = json.dumps(read_content(self._path, self._changes))
+                library = tokenizers.Tokenizer.from_str(content)
+            else:
+                library = tokenizers.Tokenizer.from_file(str(self._path))
         except BaseException as error:  # the library raises bare Exception, and PanicException beside it
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise ModelFileError(
                 f"{self._path} is not a readable tokenizer ({reason_of(error)}): download it again"
             ) from error
-        if self._lower_case:
-            steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]
-            library.normalizer = normalizers.Sequence(steps)
         library.no_truncation()
         library.no_padding()
         return library

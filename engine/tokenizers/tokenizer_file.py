@@ -1,20 +1,19 @@
 """The tokenizer of an encoder from its tokenizer.json, of any kind."""
 
-import unicodedata
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import regex
 
 from ..errors import ModelFileError
 from ..weights.tensors import read_json
 from .bpe import BPEStages, BPETokenizer
-from .bpe_json import read_bpe_json
+from .bpe_json import read_bpe
+from .configured import changes_of
 from .encoding import Encoding
-from .normalized import compose, lower
 from .patterns import KNOWN
-from .text_tokenizer import TextTokenizer, checked_texts, read_shared
+from .text_tokenizer import NO_CHANGES, TextTokenizer, read_content, read_shared
 from .unigram import UnigramTokenizer
 from .wordpiece import WordPieceTokenizer
 
@@ -25,35 +24,18 @@ class BytePairEncoderTokenizer(TextTokenizer):
     Special tokens stand around texts; it never truncates and never pads.
     """
 
-    def __init__(self, path: Path, lower_case: bool = False) -> None:
-        vocabulary = read_bpe_json(path, shares_span=True)
+    def __init__(self, path: Path, changes: Mapping[str, Any] = NO_CHANGES) -> None:
+        content = read_content(path, changes)
+        vocabulary = read_bpe(content, path)
         try:
-            shared = read_shared(read_json(path), vocabulary.tokens, path)
-            if lower_case:
-                vocabulary = replace(vocabulary, normalization=[lower, *vocabulary.normalization])
+            shared = read_shared(content, vocabulary.tokens, path)
             self._bpe = BPETokenizer(vocabulary)
         except (LookupError, TypeError, ValueError, AttributeError, regex.error) as error:
             raise ModelFileError(
                 f"{path} is not a readable tokenizer ({error!r}): download it again"
             ) from error
-        super().__init__(path, shared, lower_case)
-        self.in_library = KNOWN.issuperset(vocabulary.patterns)
-        self._composes = compose in vocabulary.normalization
-
-    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """Tokenize many texts at once; the rest is as in `TextTokenizer.encode_batch`.
-
-        Where letters and their accents are composed (NFC), the library's offsets leave out the accents, and
-        the engine's do not: such texts are tokenized here.
-        """
-        texts = checked_texts(texts)
-        encodings = super().encode_batch(texts)
-        if not self._composes:
-            return encodings
-        return [
-            encoding if unicodedata.is_normalized("NFC", text) else self.encode(text)
-            for text, encoding in zip(texts, encodings, strict=True)
-        ]
+        super().__init__(path, shared, changes)
+        self.in_library &= KNOWN.issuperset(vocabulary.patterns)
 
     def readable(self, number: int) -> str:
         """Return the text of a token, with parts of a character as numbers; special tokens as written."""
@@ -74,7 +56,7 @@ class BytePairEncoderTokenizer(TextTokenizer):
 
 
 # By the type of the model in tokenizer.json.
-TOKENIZERS: dict[str, Callable[[Path, bool], TextTokenizer]] = {
+TOKENIZERS: dict[str, Callable[[Path, Mapping[str, Any]], TextTokenizer]] = {
     "WordPiece": WordPieceTokenizer,
     "BPE": BytePairEncoderTokenizer,
     "Unigram": UnigramTokenizer,
@@ -82,11 +64,23 @@ TOKENIZERS: dict[str, Callable[[Path, bool], TextTokenizer]] = {
 
 
 def read_tokenizer(path: Path, lower_case: bool = False) -> TextTokenizer:
-    """Read a tokenizer.json file; ``lower_case`` lower-cases texts even if the file does not ask for it."""
-    model = read_json(path).get("model")
-    kind = model.get("type") if isinstance(model, dict) else None
-    if kind is None:  # early files name no type
-        kind = "BPE" if isinstance(model, dict) and "merges" in model else "WordPiece"
+    """Read a tokenizer.json file, with the settings of other files in its folder.
+
+    ``lower_case`` lower-cases texts before anything else: ``do_lower_case`` of sentence-transformers.
+    """
+    content = read_json(path)
+    model = content.get("model")
+    if not isinstance(model, dict):
+        raise ModelFileError(f"{path} is not a readable tokenizer, it has no model: download it again")
+    kind = model.get("type") or ("BPE" if "merges" in model else "WordPiece")  # early files name no type
     if kind not in TOKENIZERS:
         raise ModelFileError(f"{path} is a {kind} tokenizer: only {', '.join(TOKENIZERS)} are read")
-    return TOKENIZERS[kind](path, lower_case)
+    try:
+        changes = changes_of(content, path.parent)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
+    if lower_case:
+        own = {**content, **changes}["normalizer"]
+        steps = [{"type": "Lowercase"}, *([own] if own else [])]
+        changes["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    return TOKENIZERS[kind](path, changes)

@@ -76,8 +76,25 @@ OTHER_COMBINING = """
 # Their decompositions contain such a character: musical notes with their stems.
 DECOMPOSED_TO_COMBINING = "1D15E-1D164 1D1BB-1D1C0"
 
-# Characters that only later versions decompose.
+# Characters that only later versions decompose, and those that they decompose only for compatibility.
 NOT_DECOMPOSED = "105C9 105E4 11383-113C8 11938 16121-16128 16D68-16D6A"
+NOT_COMPATIBLE = """
+    558 58B-58C 209D-209F 32FF A7F1-A7F4 AB69 10781-107BF 1B123-1B126 1CCD6-1CCF9 1D6A6 1DF95 1DFCD-1DFFF
+    1E030-1E06D 1F16C 1FBF0-1FBF9
+"""
+
+# Marks of later versions, and those that are letters since.
+NEW_MARKS = """
+    5C8-5C9 7FD 897-89F 8CA-8D3 9FE AFA-AFF B53-B55 C04 C3C CF3 D00 D3B-D3C D81 EBA ECE 1715 180F 1ABF-1AF0
+    1CF7 1DF6-1DFA A82C A8FF 10D24-10D27 10D69-10D6D 10EAB-10EAC 10ECB-10ECF 10EF0-10EFF 10F46-10F50
+    10F82-10F85 11070 11073-11074 110C2 11145-11146 111C9 111CE-111CF 11241 1133B 113B8-113C0 113C2 113C5
+    113C7-113CA 113CC-113D0 113D2 113E1-113E2 1145E 1182C-1183A 11930-11943 119D1-119E4 11A01-11A0A
+    11A33-11A39 11A3B-11A3E 11A47 11A51-11A5B 11A8A-11A99 11B60-11B67 11D31-11D47 11D8A-11D97 11DF0
+    11EF3-11EF6 11F00-11F03 11F34-11F42 11F5A 13440 13447-13455 1611E-1612F 16F4F 16F7F-16F87 16FE4
+    16FF0-16FF1 1CF00-1CF46 1D127-1D128 1D250-1D281 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF
+    1E5EE-1E5EF 1E6E3-1E6F5
+"""
+OLD_MARKS = "1CF2-1CF3"
 
 # Capitals added after Unicode 15, and the distance to their small letters: Python 3.11 to 3.14 have only
 # some of them, or none.
@@ -112,6 +129,9 @@ is_control = any_of(CONTROL).match
 is_nonspacing_mark = any_of(NONSPACING_MARK).match
 is_combining = any_of(NONSPACING_MARK, OTHER_COMBINING).match
 is_not_decomposed = any_of(NOT_DECOMPOSED).match
+is_not_compatible = any_of(NOT_COMPATIBLE).match
+is_new_mark = any_of(NEW_MARKS).match
+is_old_mark = any_of(OLD_MARKS).match
 
 SMALL_LETTERS = {
     chr(capital): chr(capital + distance)
@@ -121,9 +141,22 @@ SMALL_LETTERS = {
 }
 
 
-def decompose(character: str) -> str:
-    """Return the canonical decomposition: a letter, then its accents."""
-    return character if is_not_decomposed(character) else unicodedata.normalize("NFD", character)
+def decompose(character: str, form: str = "NFD") -> str:
+    """Return the canonical decomposition: a letter, then its accents; NFKD replaces variants too."""
+    later = is_not_decomposed(character) or (form == "NFKD" and is_not_compatible(character))
+    return character if later else unicodedata.normalize(form, character)
+
+
+def composed(first: str, second: str) -> str | None:
+    """Return the one character that a letter and a mark are together, None if there is none."""
+    both = unicodedata.normalize("NFC", first + second)
+    return both if len(both) == 1 and not is_not_decomposed(both) else None
+
+
+def is_mark(character: str) -> bool:
+    """Whether a character is an accent or another mark."""
+    is_one = unicodedata.category(character).startswith("M") and not is_new_mark(character)
+    return is_one or is_old_mark(character) is not None
 
 
 def combining_class(character: str) -> int:

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from .added_tokens import AddedVocabulary, Segment, encode_words
 from .bpe_vocabulary import byte_token
 from .encoding import Encoding, TokenSpan, cached_words, check_text
 from .normalized import Normalized, apply
-from .text_tokenizer import TextTokenizer
+from .text_tokenizer import NO_CHANGES, TextTokenizer, read_content
 from .unigram_file import read_unigram
 
 UNKNOWN_PENALTY = 10.0  # below the least probable piece
@@ -59,15 +60,14 @@ class UnigramStages:
 class UnigramTokenizer(TextTokenizer):
     """A tokenizer.json of SentencePiece Unigram; never truncates and never pads."""
 
-    def __init__(self, path: Path, lower_case: bool = False) -> None:
-        settings = read_unigram(path, lower_case)
-        super().__init__(path, settings.shared, lower_case)
+    def __init__(self, path: Path, changes: Mapping[str, Any] = NO_CHANGES) -> None:
+        settings = read_unigram(read_content(path, changes), path)
+        super().__init__(path, settings.shared, changes)
         self._pieces, self._scores = settings.shared.tokens, settings.scores
         self._longest = max(map(len, self._pieces))
         self._unknown, self._falls_back = settings.unknown, settings.byte_fallback
         self._unknown_score = min(settings.scores.values()) - UNKNOWN_PENALTY
         self._split = settings.split
-        self.in_library = settings.known_patterns
         self._added = AddedVocabulary(settings.shared.added, partial(apply, settings.normalization))
         self._cached_tokens = cached_words(self._tokens)
 

@@ -9,22 +9,10 @@ from typing import Any
 import regex
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_json
-from .bpe_json import parts_of
-from .charsmap import CharsMap
-from .normalized import (
-    Change,
-    Normalized,
-    apply,
-    compose,
-    lower,
-    prepend_missing,
-    prepend_missing_at_start,
-    replace,
-    replace_matches,
-    strip,
-)
-from .patterns import BLANK, BLANK_RUN, KNOWN, WORD_WITH_BLANK, compiled, cut
+from .bpe_json import PREFIXES
+from .normalized import Change, Normalized, apply, replace
+from .normalizers import parts_of, read_normalizer
+from .patterns import BLANK, WORD_WITH_BLANK, cut
 from .templates import checked
 from .text_tokenizer import SharedSettings, read_shared
 from .unicode import WHITE_SPACE, character_class
@@ -32,11 +20,6 @@ from .unicode import WHITE_SPACE, character_class
 # One step of splitting a text into words.
 Split = Callable[[Normalized], list[Normalized]]
 
-PREFIXES: dict[str, list[Change]] = {
-    "always": [partial(prepend_missing, prefix=BLANK, shares_span=True)],
-    "first": [partial(prepend_missing_at_start, prefix=BLANK, shares_span=True)],
-    "never": [],
-}
 NO_BLANKS = regex.compile(f"[^{character_class(WHITE_SPACE)}]+")
 BLANK_WORDS = regex.compile(WORD_WITH_BLANK)
 
@@ -47,8 +30,7 @@ class UnigramSettings:
 
     ``scores`` are the log-probabilities of the pieces, ``unknown`` is the id of text without a piece; with
     ``byte_fallback`` such text becomes the pieces of its bytes. A text goes through ``normalization``, and
-    each step of ``split`` cuts the parts of the one before. ``known_patterns`` tells whether its regular
-    expressions are in `KNOWN`.
+    each step of ``split`` cuts the parts of the one before.
     """
 
     shared: SharedSettings
@@ -57,56 +39,26 @@ class UnigramSettings:
     byte_fallback: bool
     normalization: Sequence[Change]
     split: Sequence[Split]
-    known_patterns: bool
 
 
-def read_unigram(path: Path, lower_case: bool = False) -> UnigramSettings:
-    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not."""
-    content = read_json(path)
+def read_unigram(content: Mapping[str, Any], path: Path) -> UnigramSettings:
+    """Read the content of tokenizer.json."""
     try:
         model = content["model"]
         pieces = [(checked(piece, str), float(score)) for piece, score in model["vocab"]]
         tokens = {piece: number for number, (piece, _) in enumerate(pieces)}
         unknown = checked(model.get("unk_id"), int)
         pieces[unknown]  # an IndexError here is better than one in the middle of a text
-        normalization = read_normalization(content, path)
         return UnigramSettings(
             shared=read_shared(content, tokens, path),
             scores={piece: pieces[number][1] for piece, number in tokens.items()},
             unknown=unknown,
             byte_fallback=bool(model.get("byte_fallback")),
-            normalization=[lower, *normalization] if lower_case else normalization,
+            normalization=read_normalizer(content, path),
             split=read_split(content, path),
-            known_patterns=all(
-                part["pattern"].get("Regex", BLANK_RUN) in KNOWN
-                for part in parts_of(content.get("normalizer"), "normalizers")
-                if part["type"] == "Replace"
-            ),
         )
     except (LookupError, TypeError, ValueError, AttributeError, regex.error) as error:
         raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
-
-
-def read_normalization(content: Mapping[str, Any], path: Path) -> list[Change]:
-    """Read the changes made to a text first."""
-    changes: list[Change] = []
-    for part in parts_of(content.get("normalizer"), "normalizers"):
-        match part:
-            case {"type": "Precompiled", "precompiled_charsmap": str(encoded)}:
-                changes.append(CharsMap(encoded))
-            case {"type": "Replace", "pattern": {"Regex": str(pattern)}, "content": str(new)}:
-                changes.append(partial(replace_matches, pattern=compiled(pattern), new=new))
-            case {"type": "Replace", "pattern": {"String": str(old)}, "content": str(new)}:
-                changes.append(partial(replace_matches, pattern=regex.compile(regex.escape(old)), new=new))
-            case {"type": "Strip", "strip_left": bool(left), "strip_right": bool(right)}:
-                changes.append(partial(strip, left=left, right=right))
-            case {"type": "NFC"}:
-                changes.append(compose)
-            case {"type": "Lowercase"}:
-                changes.append(lower)
-            case _:
-                raise ModelFileError(f"{path}: normalizer {part!r} cannot be read: use another model")
-    return changes
 
 
 def read_split(content: Mapping[str, Any], path: Path) -> list[Split]:

@@ -4,19 +4,20 @@ A text is normalised and split into words and punctuation, and each word, from l
 longest pieces in the vocabulary.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_json
 from .added_tokens import AddedVocabulary, Segment, encode_words
 from .encoding import Encoding, TokenSpan, cached_words, check_text
-from .normalization import BertNormalizer, words
-from .normalized import Normalized
+from .normalization import words
+from .normalized import Change, apply
+from .normalizers import read_normalizer
 from .templates import checked
-from .text_tokenizer import SharedSettings, TextTokenizer, read_shared
+from .text_tokenizer import NO_CHANGES, SharedSettings, TextTokenizer, read_content, read_shared
 
 # Most characters of a word for which the library is used: its time grows with their cube.
 MOST_IN_LIBRARY = 1000
@@ -56,23 +57,18 @@ class WordPieceStages:
 
 
 class WordPieceTokenizer(TextTokenizer):
-    """The tokenizer.json of a BERT-family model; never truncates and never pads.
+    """The tokenizer.json of a BERT-family model; never truncates and never pads."""
 
-    With ``lower_case``, texts are lower-cased even if the file does not ask for it: ``do_lower_case`` of
-    sentence-transformers.
-    """
-
-    def __init__(self, path: Path, lower_case: bool = False) -> None:
-        settings = read_wordpiece(path, lower_case)
-        super().__init__(path, settings.shared, lower_case)
-        self._normalizer = settings.normalizer
+    def __init__(self, path: Path, changes: Mapping[str, Any] = NO_CHANGES) -> None:
+        settings = read_wordpiece(read_content(path, changes), path)
+        super().__init__(path, settings.shared, changes)
         self._vocabulary = settings.shared.tokens
         self._longest = max(map(len, self._vocabulary))
         self._unknown = settings.unknown
         self._max_characters = settings.max_characters
-        self.in_library = settings.max_characters <= MOST_IN_LIBRARY
+        self.in_library &= settings.max_characters <= MOST_IN_LIBRARY
         self.continuation = settings.continuation
-        self._added = AddedVocabulary(settings.shared.added, self._normalized)
+        self._added = AddedVocabulary(settings.shared.added, partial(apply, settings.normalization))
         self._cached_tokens = cached_words(self._spans)
 
     def stages(self, text: str) -> list[WordPieceStages]:
@@ -104,10 +100,6 @@ class WordPieceTokenizer(TextTokenizer):
             else:
                 for start, end in words(segment.normalized.text, segment.start, segment.end):
                     yield Segment(segment.normalized, start, end)
-
-    def _normalized(self, text: Normalized) -> Normalized:
-        """Normalise a part of the original text."""
-        return self._normalizer(text.text, text.starts[0])
 
     def _spans(self, word: str) -> tuple[TokenSpan, ...]:
         """Return the pieces of a word as `encode` needs them."""
@@ -150,32 +142,23 @@ class WordPieceSettings:
     """
 
     shared: SharedSettings
-    normalizer: BertNormalizer
+    normalization: Sequence[Change]
     unknown: str
     continuation: str
     max_characters: int
 
 
-def read_wordpiece(path: Path, lower_case: bool = False) -> WordPieceSettings:
-    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not."""
-    content = read_json(path)
-    normalizer = section(content, "normalizer", "BertNormalizer", path)
+def read_wordpiece(content: Mapping[str, Any], path: Path) -> WordPieceSettings:
+    """Read the content of tokenizer.json."""
     section(content, "pre_tokenizer", "BertPreTokenizer", path)
     model = section(content, "model", "WordPiece", path)
     try:
         vocabulary = {checked(token, str): checked(number, int) for token, number in model["vocab"].items()}
         unknown = checked(model["unk_token"], str)
         vocabulary[unknown]  # a KeyError here is better than one in the middle of a text
-        lowercase = checked(normalizer["lowercase"], bool)
-        strip_accents = checked(normalizer.get("strip_accents"), bool | None)
         return WordPieceSettings(
             shared=read_shared(content, vocabulary, path),
-            normalizer=BertNormalizer(
-                clean_text=checked(normalizer["clean_text"], bool),
-                handle_chinese_chars=checked(normalizer["handle_chinese_chars"], bool),
-                strip_accents=lowercase if strip_accents is None else strip_accents,
-                lowercase=lowercase or lower_case,
-            ),
+            normalization=read_normalizer(content, path),
             unknown=unknown,
             continuation=checked(model["continuing_subword_prefix"], str),
             max_characters=checked(model["max_input_chars_per_word"], int),

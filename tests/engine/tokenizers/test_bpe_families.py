@@ -55,7 +55,7 @@ def test_a_letter_and_its_accent_are_one_token_of_both(tmp_path):
     path = save(library, tmp_path / "tokenizer.json")
     encoding = BPETokenizer.from_json(path).encode("cafe\u0301s")
     assert encoding.ids == library.encode("cafés").ids
-    assert [span for span in encoding.offsets if 4 in range(*span)] == [(3, 5)] * 2  # é is two bytes
+    assert encoding.offsets == library.encode("cafe\u0301s").offsets
 
 
 def test_the_template_tells_what_goes_before_a_text(tmp_path):
@@ -144,7 +144,7 @@ def test_a_blank_may_be_put_before_a_text(prefixed, text):
     library, ours = prefixed
     expected, encoding = library.encode(text), ours.encode(text)
     assert (encoding.ids, encoding.tokens) == (expected.ids, expected.tokens)
-    assert "".join(word.original for word in ours.stages(text)) == text
+    assert encoding.offsets == expected.offsets
 
 
 @pytest.fixture(scope="module", params=["smollm", "gpt-2"])
@@ -211,7 +211,7 @@ def sequence(*steps):
         ({"type": "Unigram"}, "Unigram tokenizer"),
         ({"end_of_word_suffix": "</w>"}, "end_of_word_suffix"),
         ({"unk_token": "a", "fuse_unk": True}, "fuse_unk"),
-        ({"normalizer": {"type": "Lowercase"}}, "normalizer .*Lowercase.* cannot be read"),
+        ({"normalizer": {"type": "Nmt"}}, "normalizer .*Nmt.* cannot be read"),
         ({"post_processor": {"type": "BertProcessing"}}, "post_processor BertProcessing"),
         ({"added_tokens": [{"content": "<s>", "id": 3}]}, "single_word"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "only byte-level BPE, and SentencePiece"),

@@ -1,5 +1,6 @@
 import json
 from itertools import accumulate
+from pathlib import Path
 
 import pytest
 import tokenizers
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError, ModelFileError
+from engine.tokenizers.normalized import apply, unchanged
+from engine.tokenizers.normalizers import read_normalizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
@@ -77,7 +80,8 @@ CHARACTERS += [chr(number) for number in (*range(0x20000, 0x110000, 61), *range(
 
 def test_every_character_is_normalised_as_by_the_library(tokenizer, library):
     theirs = library.normalizer.normalize_str
-    assert [c for c in CHARACTERS if tokenizer._normalizer(c).text != theirs(c)] == []
+    changes = read_normalizer(json.loads(library.to_str()), Path())
+    assert [c for c in CHARACTERS if apply(changes, unchanged(c)).text != theirs(c)] == []
 
 
 def test_every_character_within_a_word_is_what_the_library_makes_of_it(tokenizer, library):
@@ -224,7 +228,7 @@ def test_what_the_tokenizer_says_of_itself(tokenizer, library):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"normalizer": None}, "normalizer is missing, only BertNormalizer"),
+        ({"normalizer": {"type": "Nmt"}}, "cannot be read: use another"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer is Whitespace"),
         ({"model": {"type": "WordPiece"}}, "vocab"),
         ({"model__unk_token": "[?]"}, r"\[\?\]"),
@@ -253,7 +257,7 @@ def test_a_tokenizer_that_cannot_be_read_is_refused_with_the_reason(path, tmp_pa
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, r"has no tokenizer\.json"), ("", "JSON"), ("[]", "JSON"), ("{}", "normalizer is missing")],
+    [(None, r"has no tokenizer\.json"), ("", "JSON"), ("[]", "JSON"), ("{}", "pre_tokenizer is missing")],
 )
 def test_a_missing_or_damaged_file_is_refused(tmp_path, content, reason):
     if content is not None:

@@ -1,0 +1,194 @@
+"""The settings beside tokenizer.json that change it, as transformers reads them.
+
+transformers makes the tokenizers of some classes anew, of the vocabulary in tokenizer.json and the settings
+in tokenizer_config.json, whatever else tokenizer.json says; tokens may be added by either file.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..weights.tensors import read_json
+from .normalizers import parts_of
+from .patterns import BLANK, QWEN2
+
+Section = dict[str, Any]
+
+# The class of a model's tokenizer where no file names one.
+CLASSES = {
+    "bert": "BertTokenizer",
+    "distilbert": "BertTokenizer",
+    "nomic_bert": "BertTokenizer",
+    "mpnet": "MPNetTokenizer",
+    "roberta": "RobertaTokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+    "qwen3": "Qwen2Tokenizer",
+    "gemma3_text": "GemmaTokenizer",
+}
+# Of these tokenizer.json holds, whatever class is named.
+AS_FILED = ("modernbert", "mistral", "qwen2")
+# The special tokens that tokenizer_config.json may name, with the names they have in classes made anew.
+BERT_TOKENS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+ROBERTA_TOKENS = {"bos": "<s>", "eos": "</s>", "sep": "</s>", "cls": "<s>", "unk": "<unk>", "pad": "<pad>"}
+ROBERTA_TOKENS |= {"mask": "<mask>"}
+GEMMA_TOKENS = {"unk": "<unk>", "bos": "<bos>", "eos": "<eos>", "pad": "<pad>", "mask": "<mask>"}
+NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
+    """Return the sections of tokenizer.json that other files of its folder take the place of."""
+    config, model = (optional(folder / name) for name in ("tokenizer_config.json", "config.json"))
+    kind = model.get("model_type")
+    stated = config.get("tokenizer_class") or model.get("tokenizer_class") or CLASSES.get(str(kind), "")
+    name = "" if kind in AS_FILED else str(stated).removesuffix("Fast")
+    defaults, made_of = REBUILT.get(name, ({}, None))
+    tokens = {key: text_of(config.get(f"{key}_token")) or defaults.get(key) for key in NAMED}
+    added = added_tokens(content, config, tokens, made_of is not None)
+    changes = {} if added == content.get("added_tokens", []) else {"added_tokens": added}
+    if made_of is None:
+        return changes
+    ids = {entry["content"]: entry["id"] for entry in added}
+    return changes | made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
+
+
+def optional(path: Path) -> Section:
+    """Read a JSON file, {} if it is missing."""
+    return read_json(path) if path.is_file() else {}
+
+
+def text_of(token: Any) -> Any:
+    """Return the text of a token, which may be written with its flags."""
+    return token.get("content") if isinstance(token, dict) else token
+
+
+def added_tokens(
+    content: Mapping[str, Any], config: Section, tokens: Mapping[str, str | None], rebuilt: bool
+) -> list[Section]:
+    """Return the added tokens of both files, then special ones that neither lists; new ones get new ids."""
+    listed, stated = content.get("added_tokens", []), config.get("added_tokens_decoder")
+    added = {entry["content"]: entry for entry in (listed if stated is None or not rebuilt else [])}
+    vocabulary = content["model"]["vocab"]
+    if not isinstance(vocabulary, dict):  # of pieces with scores
+        vocabulary = {text: number for number, (text, _) in enumerate(vocabulary)}
+    known = {entry["content"]: entry["id"] for entry in listed} | vocabulary
+    free = max([*known.values(), -1]) + 1
+
+    def add(text: str, entry: Mapping[str, Any]) -> None:
+        nonlocal free
+        number = known.get(text, free)
+        free += number == free
+        default = {flag: flag == "normalized" for flag in FLAGS}
+        known[text] = number
+        added[text] = {"id": number, "content": text, **{f: entry.get(f, default[f]) for f in FLAGS}}
+
+    for _, entry in sorted((stated or {}).items(), key=lambda pair: int(pair[0])):
+        add(entry["content"], entry)
+    more = config.get("extra_special_tokens") or config.get("additional_special_tokens") or []
+    more = more.values() if isinstance(more, dict) else more
+    usual = [text for text in tokens.values() if text in known]
+    for token in [*(config.get(f"{key}_token") for key in NAMED), *usual, *more]:
+        text = text_of(token)
+        if text is not None and text not in added:
+            add(text, {"normalized": False, "special": True} | (token if isinstance(token, dict) else {}))
+    return list(added.values())
+
+
+def bert(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of BERT's tokenizer."""
+    normalizer = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": config.get("tokenize_chinese_chars", True),
+        "strip_accents": config.get("strip_accents"),
+        "lowercase": config.get("do_lower_case", True),
+    }
+    own = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+    return {
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {"type": "WordPiece", "unk_token": tokens["unk"][0], **own},
+        "post_processor": {"type": "BertProcessing", "cls": tokens["cls"], "sep": tokens["sep"]},
+    }
+
+
+def mpnet(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of MPNet's tokenizer: BERT's in RoBERTa's special tokens."""
+    return {**bert(content, config, tokens), "post_processor": roberta_processing(tokens, True, False)}
+
+
+def roberta_processing(tokens: Section, trim: bool, prefix: bool) -> Section:
+    """Return the special tokens of RoBERTa around texts."""
+    ends = {"cls": tokens["cls"], "sep": tokens["sep"]}
+    return {"type": "RobertaProcessing", **ends, "trim_offsets": trim, "add_prefix_space": prefix}
+
+
+def roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of RoBERTa's tokenizer."""
+    prefix, trim = config.get("add_prefix_space", False), config.get("trim_offsets", True)
+    spaces = {"add_prefix_space": prefix, "trim_offsets": True, "use_regex": True}
+    return {
+        "normalizer": None,
+        "pre_tokenizer": {"type": "ByteLevel", **spaces},
+        "model": {"unk_token": None, **dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False)},
+        "post_processor": roberta_processing(tokens, trim, prefix),
+    }
+
+
+def xlm_roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of XLM-R's tokenizer."""
+    parts = parts_of(content.get("normalizer"), "normalizers")
+    scheme = "always" if config.get("add_prefix_space", True) else "never"
+    blanks = {"type": "Metaspace", "replacement": BLANK, "prepend_scheme": scheme, "split": True}
+    ends = {"bos": tokens["bos"], "eos": tokens["eos"]}
+    bos, eos = ({"SpecialToken": {"id": text, "type_id": 0}} for text, _ in ends.values())
+    first, second = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
+    return {
+        "normalizer": next((part for part in parts if part.get("type") == "Precompiled"), None),
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, blanks]},
+        "model": {"unk_id": 3, "byte_fallback": False},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [bos, first, eos],
+            "pair": [bos, first, eos, eos, second, eos],
+            "special_tokens": {text: {"id": text, "ids": [n], "tokens": [text]} for text, n in ends.values()},
+        },
+    }
+
+
+def gemma(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of Gemma's tokenizer."""
+    blank = {"pattern": {"String": " "}}
+    return {
+        "normalizer": {"type": "Replace", **blank, "content": BLANK},
+        "pre_tokenizer": {"type": "Split", **blank, "behavior": "MergedWithPrevious", "invert": False},
+        "model": {"unk_token": tokens["unk"][0], "fuse_unk": True, "byte_fallback": True},
+    }
+
+
+def qwen2(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of Qwen2's tokenizer."""
+    words = {"type": "Split", "pattern": {"Regex": QWEN2}, "behavior": "Isolated", "invert": False}
+    prefix = bool(config.get("add_prefix_space"))
+    parts = [
+        words,
+        {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": False},
+    ]
+    return {
+        "normalizer": {"type": "NFC"},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": parts},
+        "model": {"unk_token": None, "fuse_unk": False, "byte_fallback": False},
+    }
+
+
+Sections = Callable[[Mapping[str, Any], Section, Section], Section]
+# The classes that are made anew: their special tokens, and their sections.
+REBUILT: dict[str, tuple[Mapping[str, str], Sections]] = {
+    "BertTokenizer": (BERT_TOKENS, bert),
+    "DistilBertTokenizer": (BERT_TOKENS, bert),
+    "MPNetTokenizer": (ROBERTA_TOKENS | {"unk": "[UNK]"}, mpnet),
+    "RobertaTokenizer": (ROBERTA_TOKENS, roberta),
+    "XLMRobertaTokenizer": (ROBERTA_TOKENS, xlm_roberta),
+    "GemmaTokenizer": (GEMMA_TOKENS, gemma),
+    "Qwen2Tokenizer": (dict.fromkeys(("unk", "eos", "pad"), "<|endoftext|>"), qwen2),
+}
