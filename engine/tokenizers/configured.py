@@ -49,7 +49,9 @@ def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     if made_of is None:
         return changes
     ids = {entry["content"]: entry["id"] for entry in added}
-    return changes | made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
+    changes |= made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
+    same = content | {"model": {key: content["model"].get(key) for key in changes["model"]}}
+    return {name: section for name, section in changes.items() if section != same.get(name)}
 
 
 def optional(path: Path) -> Section:
@@ -94,6 +96,26 @@ def added_tokens(
     return list(added.values())
 
 
+def template(single: str, pair: str, tokens: Section) -> Section:
+    """Return the special tokens around texts, of keys of tokens and A and B, with segments that are not 0."""
+
+    def part(key: str, segment: str) -> Section:
+        kind, name = ("Sequence", key) if key in ("A", "B") else ("SpecialToken", tokens[key][0])
+        return {kind: {"id": name, "type_id": int(segment or 0)}}
+
+    def parts(words: str) -> list[Section]:
+        return [part(*word.partition(":")[::2]) for word in words.split()]
+
+    special = {part["SpecialToken"]["id"] for part in parts(single) if "SpecialToken" in part}
+    known = {text: number for text, number in tokens.values() if text in special}
+    return {
+        "type": "TemplateProcessing",
+        "single": parts(single),
+        "pair": parts(pair),
+        "special_tokens": {text: {"id": text, "ids": [n], "tokens": [text]} for text, n in known.items()},
+    }
+
+
 def bert(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
     """Return the sections of BERT's tokenizer."""
     normalizer = {
@@ -108,7 +130,7 @@ def bert(content: Mapping[str, Any], config: Section, tokens: Section) -> Sectio
         "normalizer": normalizer,
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "model": {"type": "WordPiece", "unk_token": tokens["unk"][0], **own},
-        "post_processor": {"type": "BertProcessing", "cls": tokens["cls"], "sep": tokens["sep"]},
+        "post_processor": template("cls A sep", "cls A sep B:1 sep:1", tokens),
     }
 
 
@@ -140,19 +162,11 @@ def xlm_roberta(content: Mapping[str, Any], config: Section, tokens: Section) ->
     parts = parts_of(content.get("normalizer"), "normalizers")
     scheme = "always" if config.get("add_prefix_space", True) else "never"
     blanks = {"type": "Metaspace", "replacement": BLANK, "prepend_scheme": scheme, "split": True}
-    ends = {"bos": tokens["bos"], "eos": tokens["eos"]}
-    bos, eos = ({"SpecialToken": {"id": text, "type_id": 0}} for text, _ in ends.values())
-    first, second = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
     return {
         "normalizer": next((part for part in parts if part.get("type") == "Precompiled"), None),
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, blanks]},
         "model": {"unk_id": 3, "byte_fallback": False},
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [bos, first, eos],
-            "pair": [bos, first, eos, eos, second, eos],
-            "special_tokens": {text: {"id": text, "ids": [n], "tokens": [text]} for text, n in ends.values()},
-        },
+        "post_processor": template("bos A eos", "bos A eos eos B eos", tokens),
     }
 
 

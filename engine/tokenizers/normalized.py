@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import regex
 
 from .patterns import matches
-from .unicode import combining_class, composed, decompose, is_mark, is_white_space, lower_case
+from .unicode import Form, combining_class, composed, decompose, is_mark, is_white_space, lower_case
 
 # A character, and how it came about: 0 if it stands for the next one of the text, 1 if it is an additional
 # one, -n if it stands for the next one and n more.
@@ -68,7 +68,7 @@ def transform(text: Normalized, pieces: Iterable[Piece]) -> Normalized:
     return text.at("".join(characters), places)
 
 
-def normal_form(text: Normalized, form: str) -> Normalized:
+def normal_form(text: Normalized, form: Form) -> Normalized:
     """Return one of Unicode's normalisation forms (UAX 15): NFC, NFD, NFKC or NFKD.
 
     C composes a letter and its accents to one character where there is one, D does the opposite; K replaces
@@ -76,11 +76,11 @@ def normal_form(text: Normalized, form: str) -> Normalized:
     """
     if unicodedata.is_normalized(form, text.text):
         return text
-    pieces = decomposition(text.text, f"{form[:-1]}D")
+    pieces = decomposition(text.text, "NFKD" if "K" in form else "NFD")
     return transform(text, composition(pieces) if form.endswith("C") else pieces)
 
 
-def decomposition(text: str, form: str) -> list[Piece]:
+def decomposition(text: str, form: Form) -> list[Piece]:
     """Decompose characters, and sort the marks behind each letter by their combining classes."""
     pieces = [(c, int(n > 0)) for character in text for n, c in enumerate(decompose(character, form))]
     classes = [combining_class(character) for character, _ in pieces]

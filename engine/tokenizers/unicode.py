@@ -8,6 +8,10 @@ Decompositions and combining classes of existing characters never change, and ar
 
 import re
 import unicodedata
+from typing import Literal
+
+# Unicode's normalisation forms (UAX 15).
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 # Ranges of code points, in hexadecimal.
 WHITE_SPACE = "9-D 20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
@@ -141,7 +145,7 @@ SMALL_LETTERS = {
 }
 
 
-def decompose(character: str, form: str = "NFD") -> str:
+def decompose(character: str, form: Form = "NFD") -> str:
     """Return the canonical decomposition: a letter, then its accents; NFKD replaces variants too."""
     later = is_not_decomposed(character) or (form == "NFKD" and is_not_compatible(character))
     return character if later else unicodedata.normalize(form, character)

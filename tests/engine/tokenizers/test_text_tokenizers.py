@@ -1,5 +1,6 @@
 """The tokenizers of encoders against the `tokenizers` library, on texts of many scripts."""
 
+import json
 import unicodedata
 from itertools import chain
 
@@ -12,6 +13,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 from engine.errors import InputError, ModelFileError
 from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.tokenizers.wordpiece import WordPieceStages
+from tests.pytorch import transformers
 from tests.sentence_transformer_folders import (
     WORDPIECES,
     WORDS,
@@ -22,6 +24,7 @@ from tests.sentence_transformer_folders import (
     roberta_processing,
     roberta_tokenizer,
     unigram_tokenizer,
+    wordpiece,
 )
 from tests.tokenizer_files import ASSIGNED, sentencepiece
 
@@ -182,6 +185,40 @@ def test_lower_case_comes_before_everything_else(tokenizers, name, text):
     expected = library.encode(text)
     assert_same(lowered.encode(text), expected)
     assert lowered.ids_batch([text]) == [expected.ids]
+
+
+BESIDE = {"content": "zq", "normalized": True, **dict.fromkeys(("lstrip", "rstrip", "single_word"), False)}
+
+
+@pytest.mark.parametrize(
+    ("make", "model_type", "settings"),
+    [
+        (wordpiece, "bert", {}),  # lower case, whatever tokenizer.json says
+        (wordpiece, "bert", {"do_lower_case": False, "tokenize_chinese_chars": False}),
+        (wordpiece, "nomic_bert", {"strip_accents": False, "tokenizer_class": "BertTokenizerFast"}),
+        (wordpiece, "bert", {"do_lower_case": False, "tokenizer_class": "PreTrainedTokenizerFast"}),
+        (wordpiece, "distilbert", {"added_tokens_decoder": {"24": {**BESIDE, "special": False}}}),
+        (roberta_like_wordpiece, "mpnet", {"do_lower_case": False}),
+        (roberta_tokenizer, "roberta", {"add_prefix_space": True}),
+        (lambda: unigram_tokenizer(split=False), "xlm-roberta", {"mask_token": "<mask>"}),
+        (unigram_tokenizer, "xlm-roberta", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        (modern_bert_tokenizer, "modernbert", {"tokenizer_class": "BertTokenizer"}),
+        (qwen3_tokenizer, "qwen3", {"additional_special_tokens": ["<|new|>", "the"]}),
+        (lambda: sentencepiece("first"), "gemma3_text", {"unk_token": "<unk>"}),
+        (lambda: sentencepiece("gemma"), "mistral", {"tokenizer_class": "LlamaTokenizer"}),
+    ],
+)
+def test_settings_of_other_files_are_those_of_transformers(tmp_path, make, model_type, settings):
+    tokenizer = make()
+    if make is wordpiece:
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    ours, theirs = read_tokenizer(path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in ["The Cat", "Ábc zq naïve 日本 abc", "the <|new|> é  <tool>", *WORDS.split(";")]:
+        assert ours.encode(text).ids == theirs(text)["input_ids"] == ours.ids_batch([text])[0]
 
 
 @pytest.mark.parametrize(
