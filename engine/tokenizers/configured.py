@@ -50,7 +50,7 @@ def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
         return changes
     ids = {entry["content"]: entry["id"] for entry in added}
     changes |= made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
-    same = content | {"model": {key: content["model"].get(key) for key in changes["model"]}}
+    same = {**content, "model": {key: content["model"].get(key) for key in changes["model"]}}
     return {name: section for name, section in changes.items() if section != same.get(name)}
 
 

@@ -252,7 +252,7 @@ def test_a_tokenizer_that_cannot_be_read_is_refused_with_the_reason(path, tmp_pa
     with pytest.raises(ModelFileError, match=reason) as error:
         WordPieceTokenizer(target)
     assert str(target) in str(error.value)
-    assert any(advice in str(error.value) for advice in ("download it again", "use a model with"))
+    assert any(advice in str(error.value) for advice in ("download it again", "use a"))
 
 
 @pytest.mark.parametrize(
