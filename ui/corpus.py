@@ -32,6 +32,7 @@ from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
 from ui.embedding import NotEmbeddedError, Wanted, vectors_now, wanted_vectors
 from ui.models import load_encoder
+from ui.progress import counting
 from ui.text import escape_markdown
 from ui.uploaded_vectors import uploaded_vectors
 
@@ -208,9 +209,16 @@ def query_of(question: str, index: Index, model: Model) -> Query:
     return embed_query(question, index.encoder(model), index.spec.pooling, index.spec.max_tokens)
 
 
-def warm_bm25(index: Index, retriever: str) -> None:
-    """Build BM25's index of all chunks, if the retriever uses it, before the first question."""
-    if RETRIEVERS[retriever].uses_bm25:
+def warm(index: Index, retriever: str, model: Model) -> None:
+    """Compute what a retriever needs of all chunks, beside their vectors, before the first question."""
+    one, encoder = RETRIEVERS[retriever], model.as_encoder
+    if encoder is not None and encoder.sparse is not None and one.uses_sparse:
+        with counting("Expanding", "chunks") as show:
+            index.words_of(encoder.sparse, show)
+    if encoder is not None and encoder.multi_vector is not None and one.reads_all:
+        with counting("Reading tokens", "chunks") as show:
+            index.late_tokens(encoder.multi_vector).of(range(len(index.chunks)), None, show)
+    if one.uses_bm25:
         with st.spinner(f"Indexing the words of {counted(len(index.chunks), 'chunk')}…", show_time=True):
             _ = index.words  # built on the first access, and kept by the index
 
@@ -229,7 +237,7 @@ def index_to_ask(
     """Return the index of documents, ready for a retriever, and what unrelated questions score in it."""
     index = index_documents(documents, model, cut, pooling)
     null_scores = null_scores_of_documents(documents, model, cut, pooling)
-    warm_bm25(index, retriever)
+    warm(index, retriever, model)
     return index, null_scores
 
 

@@ -1,7 +1,7 @@
 """The models, loaded once for all sessions, with the progress of downloads.
 
 The settings of the server name the default models (`ui.server_settings`). Each session may choose another
-decoder and another cross-encoder, which sessions that chose the same share.
+decoder and other models beside the encoder, which sessions that chose the same share.
 """
 
 import gc
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -25,13 +25,13 @@ from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import SIMILARITIES, Dense
 from engine.models.kv_cache import KV_BITS
 from engine.models.reader import Reader, shipped_reader
-from engine.models.reranker import Reranker
+from engine.models.second_models import SECOND_MODELS, SecondModel
 from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached, model_path
 from engine.weights.transfer import Transfer
 from engine.wording import counted
-from ui.server_settings import DECODER, ENCODER, RERANKER, check_source
+from ui.server_settings import DECODER, ENCODER, SECOND, check_source
 from ui.text import escape_markdown, joined
 
 T = TypeVar("T")
@@ -40,34 +40,43 @@ REDRAW_S = 0.5  # between two states of a download's bar
 RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
 _decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
-_rerankers: WeakValueDictionary[str, Reranker] = WeakValueDictionary()
+_second: dict[str, WeakValueDictionary[str, SecondModel]] = {
+    kind: WeakValueDictionary() for kind in SECOND_MODELS
+}
 _loading = Lock()
 
 
 def load_encoder() -> Encoder:
-    """Load the encoder, with the session's reranker if it has one."""
-    name = reranker_name()
-    return replace(shared_encoder(), reranker=reranker_named(name)) if name else shared_encoder()
+    """Load the encoder, with the session's models beside it if it has any."""
+    names = zip(SECOND_MODELS, second_names(), strict=True)
+    beside: dict[str, Any] = {kind: second_named(kind, name) for kind, name in names if name}
+    return replace(shared_encoder(), **beside) if beside else shared_encoder()
 
 
-def reranker_name() -> str:
-    """Return the path or Hugging Face id of the session's cross-encoder, empty if it has none."""
-    return st.session_state.get("reranker", RERANKER)
+def second_name(kind: str) -> str:
+    """Return the name, path or Hugging Face id of the session's model of a kind, empty if it has none."""
+    return st.session_state.get(kind, SECOND[kind])
 
 
-def choose_reranker(name: str) -> None:
-    """Load a cross-encoder and make it the session's; where that fails, the previous one stays."""
+def second_names() -> tuple[str, ...]:
+    """Return the names of the session's models beside the encoder, in the order of `SECOND_MODELS`."""
+    return tuple(map(second_name, SECOND_MODELS))
+
+
+def choose_second(kind: str, name: str) -> None:
+    """Load a model and make it the session's of its kind; where that fails, the previous one stays."""
     if name:
         check_source(name)
-        reranker_named(name)
-    st.session_state["reranker"] = name
+        second_named(kind, name)
+    st.session_state[kind] = name
 
 
-@st.cache_resource(max_entries=1, show_spinner=False, scope="session")
-def reranker_named(name: str) -> Reranker:
-    """Load a cross-encoder, which replaces the session's previous one."""
-    with st.spinner(f"Loading the cross-encoder {escape_markdown(name)}…"):
-        return shared(_rerankers, name, lambda: Reranker.load(name))
+@st.cache_resource(max_entries=len(SECOND_MODELS), show_spinner=False, scope="session")
+def second_named(kind: str, name: str) -> SecondModel:
+    """Load a model beside the encoder, downloading it the first time."""
+    each = SECOND_MODELS[kind]
+    with st.spinner(f"Loading the {each.label} {escape_markdown(name)}…"):
+        return shared(_second[kind], name, lambda: each.load(name, on_progress=download_progress(name)))
 
 
 def shared(models: WeakValueDictionary[str, T], name: str, load: Callable[[], T]) -> T:

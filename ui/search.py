@@ -8,8 +8,8 @@ from engine.documents.document import Document
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from ui.chunk_settings import Cut, cut_values
-from ui.corpus import index_documents, warm_bm25
-from ui.models import reranker_name
+from ui.corpus import index_documents, warm
+from ui.models import second_names
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Search:
     def index(self) -> Index:
         """The index of the documents, with that of their words if the retriever uses it."""
         index = index_documents(self.documents, self.model, self.cut, self.pooling)
-        warm_bm25(index, self.retriever)
+        warm(index, self.retriever, self.model)
         return index
 
     @property
@@ -43,8 +43,8 @@ class Search:
 
     @property
     def ranked(self) -> tuple[object, ...]:
-        """What the ranks depend on, as a key of caches; each cross-encoder ranks in its own way."""
-        return *self.embedded, self.retriever, reranker_name()
+        """What the ranks depend on, as a key of caches; each second model ranks in its own way."""
+        return *self.embedded, self.retriever, *second_names()
 
     def document(self, name: str) -> Document:
         """Return the document of a name."""

@@ -19,6 +19,7 @@ from engine.documents.loaders import MAX_BYTES
 from engine.errors import InputError
 from engine.limited_process import Limits as ProcessLimits
 from engine.limited_reader import read_limited
+from engine.models.second_models import SECOND_MODELS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 from ui.text import joined
 
@@ -42,7 +43,7 @@ def server_setting(name: str, default: str = "") -> str:
 
 ENCODER = server_setting("GLASSBOX_ENCODER", DEFAULT_ENCODER)
 DECODER = server_setting("GLASSBOX_DECODER", DEFAULT_DECODER)
-RERANKER = server_setting("GLASSBOX_RERANKER")
+SECOND = {kind: server_setting(f"GLASSBOX_{kind.upper()}") for kind in SECOND_MODELS}
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def check_source(source: str) -> None:
 
     The message is the same for every path, whether there is such a file or not.
     """
-    models, servers = [name for name in (ENCODER, DECODER, RERANKER) if name], operators_servers()
+    models, servers = [name for name in (ENCODER, DECODER, *SECOND.values()) if name], operators_servers()
     is_named = source in models or base_address(source) in map(base_address, servers)
     if is_public() and not is_named:
         named = joined([*(Path(model).name for model in models), *servers], "and")

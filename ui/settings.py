@@ -18,8 +18,8 @@ from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from engine.settings import SETTINGS, answer_settings
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
-from ui.reranker import reranker_picker, show_reranking_time
 from ui.search import Search
+from ui.second_models import second_model_picker, show_reranking_time
 from ui.setting_values import setting_widget, settings_in_use, widget_keys
 from ui.settings_card import show_settings_card
 from ui.text import joined
@@ -135,13 +135,13 @@ def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
 
 
 def retriever_setting(model: Model) -> str:
-    """Draw the choice of retriever, and of a cross-encoder for one of them."""
+    """Draw the choice of retriever, and of the models that some of them need."""
     names, state = usable_retrievers(model), st.session_state
-    if state.get("retriever", names[0]) not in names:  # its cross-encoder or model is gone
+    if state.get("retriever", names[0]) not in names:  # its model is gone
         state["retriever"] = SETTINGS["retriever"].default
     chosen = setting_widget("retriever", names=names)
-    reranker_picker()
-    if RETRIEVERS[chosen].needs_reranker:
+    second_model_picker()
+    if RETRIEVERS[chosen].needs == "reranker":
         show_reranking_time()
     return chosen
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ from engine.installed import PROGRAM
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.models.embedding_head import OWN
 from engine.models.prompts import PROMPT_USES
+from engine.models.second_models import SECOND_MODELS
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.vector_files import ARRAYS, COLUMNS, READERS, read_index
@@ -74,7 +76,8 @@ def search_model(documents: Sequence[Document]) -> Model:
     if uploaded is None:
         return encoder
     if (theirs := uploaded.model.as_encoder) is not None:
-        return replace(theirs, reranker=encoder.reranker)
+        beside: dict[str, Any] = {kind: getattr(encoder, kind) for kind in SECOND_MODELS}
+        return replace(theirs, **beside)
     return uploaded.model
 
 

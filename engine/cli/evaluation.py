@@ -53,17 +53,18 @@ from ..settings import SWEPT, default
 from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import counted, readable_time
 from .loading import (
-    check_reranker,
+    check_second_models,
     index_documents,
     load_embedding_model,
     load_encoder,
     load_reader,
-    load_reranker,
     load_search_model,
+    load_second_model,
     load_writer,
     null_scores_in,
     read_documents,
     say_if_slower,
+    second_models,
 )
 from .main import answer_settings, app
 from .options import (
@@ -72,8 +73,8 @@ from .options import (
     DocumentOption,
     EncoderOption,
     JsonOption,
-    RerankerOption,
     RetrievalOptions,
+    SecondModelOptions,
     SweptValues,
     check_folder_of,
     grouped,
@@ -94,6 +95,7 @@ SORTED_BY = "mrr"
 @grouped
 def sweep_command(
     values: SweptValues,
+    beside: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Option(
@@ -124,7 +126,6 @@ def sweep_command(
             "writes it, or .parquet. One of --model, --pooling and --prompts made them."
         ),
     ] = None,
-    reranker: RerankerOption = "",
     resume_file: Annotated[
         Path | None,
         typer.Option(
@@ -145,12 +146,11 @@ def sweep_command(
     if csv is not None:
         check_folder_of(csv, "--csv")
     values["precision"] = [chosen_precision(name) for name in values["precision"]]
-    if reranker:  # without one, configurations that need it are left out
-        check_reranker(values["retriever"], reranker)
+    check_second_models(values["retriever"], beside, required=False)  # what lacks its model is left out
     configurations = grid(**values)
     say_if_slower(*values["precision"])
     documents, asked = sources(corpus, beir or (), document or (), questions)
-    models = load_models(values["model"], reranker)
+    models = load_models(values["model"], second_models(values["retriever"], beside))
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
         configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
@@ -184,12 +184,12 @@ def sweep_command(
         print_best(rows)
 
 
-def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
-    """Load the models by their names, each with the reranker if one is named and it can have one."""
+def load_models(names: Sequence[str], beside: Mapping[str, str]) -> dict[str, Model]:
+    """Load the models by their names, each with those ``beside`` it, by kind, if it can have any."""
     models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
-    second = load_reranker(reranker) if reranker else None
+    second: dict[str, Any] = {kind: load_second_model(kind, source) for kind, source in beside.items()}
     return {
-        name: replace(encoder, reranker=second) if (encoder := model.as_encoder) else model
+        name: replace(encoder, **second) if (encoder := model.as_encoder) else model
         for name, model in models.items()
     }
 
@@ -379,13 +379,13 @@ def answers(
     if not asked:
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
-    check_reranker([retrieval.retriever], corpus.reranker)
+    check_second_models([retrieval.retriever], corpus)
     writer = load_writer(answering, settings)
     documents = read_documents(corpus.corpus)
     asked = with_matched_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
-    encoder = load_search_model(corpus, corpus.reranker)
+    encoder = load_search_model(corpus, second_models([retrieval.retriever], corpus))
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     null_scores, reader = null_scores_in(index, encoder), load_reader(encoder)
     label = f"Answering {counted(len(asked), 'question')}"

@@ -14,12 +14,13 @@ from ..errors import InputError
 from ..models.precision import chosen_precision
 from ..retrieval.index_choice import Measured
 from ..retrieval.index_kinds import INDEX_KINDS
-from ..retrieval.stored.index_folder import IndexSettings
+from ..retrieval.stored.index_folder import IndexSettings, kept_settings
 from ..retrieval.stored.index_update import update_index
 from ..retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
 from ..retrieval.stored.ray_shards import LOCAL, Cluster
 from ..retrieval.vector_cache import VectorCache
 from ..settings import default
+from ..weights.catalog import DEFAULT_SPARSE
 from ..wording import beginning, counted
 from .loading import load_search_model, reading_json, warn_of
 from .main import SHOWN, app
@@ -45,6 +46,14 @@ def index_command(
             show_default="where they are; in the folder at first",
         ),
     ] = None,
+    sparse: Annotated[
+        str,
+        typer.Option(
+            help="A learned sparse model whose inverted index is kept too, such as "
+            f"{DEFAULT_SPARSE}: a known name, a folder or a Hugging Face id.",
+            show_default="the one of the folder, none at first",
+        ),
+    ] = "",
     ray: Annotated[
         str | None,
         typer.Option(
@@ -71,6 +80,7 @@ def index_command(
         raise InputError(f"--ray-workers {ray_workers} is given without --ray: add --ray {LOCAL}")
     if ray is not None and embedding.cache is not None:
         raise InputError("workers of Ray do not use a cache: leave out --cache, or --ray")
+    sparse = sparse or ((kept := kept_settings(out)) and kept.sparse) or ""
     settings = IndexSettings(
         embedding.model,
         embedding.splitting,
@@ -81,8 +91,9 @@ def index_command(
         embedding.max_tokens,
         index_kind,
         store,
+        sparse,
     )
-    model = load_search_model(embedding)
+    model = load_search_model(embedding, {"sparse": sparse} if sparse else {})
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
     show = progress("Embedding chunks" if cluster is None else "Embedding files")

@@ -1,7 +1,7 @@
 """Models, documents and indexes of the commands, with a line for each step that takes long."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,12 @@ from ..models.fingerprint import arrays_in
 from ..models.kv_cache import KV_BITS
 from ..models.precision import AUTO, chosen_precision, is_slower
 from ..models.reader import Reader, shipped_reader
-from ..models.reranker import Reranker
+from ..models.second_models import SECOND_MODELS, SecondModel
 from ..retrieval.embedding_model import Model, cut_documents
 from ..retrieval.index import Index, build_index
 from ..retrieval.language_fit import language_note
 from ..retrieval.relevance import NullScores, null_scores_by, null_scores_of
-from ..retrieval.retrievers import RETRIEVERS, check_retriever
+from ..retrieval.retrievers import RETRIEVERS, check_retriever, option_of
 from ..retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
 from ..retrieval.vector_cache import VectorCache
 from ..retrieval.vector_files import read_index
@@ -39,7 +39,7 @@ from ..settings import SETTINGS
 from ..weights.catalog import KNOWN_MODELS
 from ..weights.fetch import is_cached
 from ..wording import counted, readable_bytes, readable_number, some_of
-from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions
+from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions, SecondModelOptions
 from .printing import download_progress, progress, say
 
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -102,16 +102,17 @@ def say_if_slower(*precisions: str) -> None:
             say(f"{name} takes longer than float32 on this processor, which has no fast products of it")
 
 
-def load_reranker(source: str) -> Reranker:
-    """Load a cross-encoder by its folder or Hub id."""
+def load_second_model(kind: str, source: str) -> SecondModel:
+    """Load a model of `SECOND_MODELS` by its known name, folder or Hub id."""
     say(f"Loading {source}")
-    reranker = Reranker.load(source)
-    n_parameters = sum(each.size for each in arrays_in(reranker.weights))
+    each = SECOND_MODELS[kind]
+    model: SecondModel = each.load(source, on_progress=download_progress(source))
+    n_parameters = sum(array.size for array in arrays_in(model.weights))
     say(
-        f"{Path(source).name}: cross-encoder, {readable_number(n_parameters)} parameters, "
-        f"{reranker.max_tokens:,} tokens"
+        f"{Path(source).name}: {each.label}, {readable_number(n_parameters)} parameters, "
+        f"{model.max_tokens:,} tokens"
     )
-    return reranker
+    return model
 
 
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
@@ -154,49 +155,63 @@ def load_reader(encoder: Model) -> Reader | None:
         return None
 
 
-def check_reranker(retrievers: Sequence[str], reranker: str) -> None:
-    """Raise `InputError` for an unknown retriever, one without its reranker, or a reranker that none uses."""
+def check_second_models(
+    retrievers: Sequence[str], options: SecondModelOptions, required: bool = True
+) -> None:
+    """Raise `InputError` for an unknown retriever, one without its model, or a model that none uses."""
     for name in retrievers:
         check_retriever(name)
-    using = [name for name in retrievers if RETRIEVERS[name].needs_reranker]
-    if using and not reranker:
-        raise InputError(
-            f"retriever {using[0]} needs a cross-encoder: give its folder or Hugging Face id by --reranker"
-        )
-    if reranker and not using:
-        wanted = ", ".join(name for name, each in RETRIEVERS.items() if each.needs_reranker)
-        raise InputError(
-            f"--reranker {reranker} is given, and retriever {', '.join(retrievers)} does not use it: add "
-            f"--retriever {wanted}, or leave it out"
-        )
+    for kind, each in SECOND_MODELS.items():
+        source, users = options.named.get(kind), [one for one in retrievers if RETRIEVERS[one].needs == kind]
+        if users and required and not (source or each.default):
+            raise InputError(
+                f"retriever {users[0]} needs a {each.label}: give its folder or Hugging Face id by "
+                f"{option_of(kind)}"
+            )
+        if source and not users:
+            wanted = ", ".join(name for name, one in RETRIEVERS.items() if one.needs == kind)
+            raise InputError(
+                f"{option_of(kind)} {source} is given, and retriever {', '.join(retrievers)} does not use "
+                f"it: add --retriever {wanted}, or leave it out"
+            )
 
 
-def load_search_model(options: EmbeddingOptions, reranker: str = "") -> Model:
-    """Load the model of a search, with the reranker that is named, its prompts and the precision of both."""
+def second_models(retrievers: Sequence[str], options: SecondModelOptions) -> dict[str, str]:
+    """Return the models that are named, and the default ones that retrievers need, by kind."""
+    kinds = {RETRIEVERS[name].needs for name in retrievers if name in RETRIEVERS}
+    defaults = {kind: each.default for kind, each in SECOND_MODELS.items() if kind in kinds and each.default}
+    return defaults | options.named
+
+
+def load_search_model(options: EmbeddingOptions, beside: Mapping[str, str] | None = None) -> Model:
+    """Load the model of a search with those ``beside`` it, by kind, its prompts, and the precision of all."""
     say_if_slower(options.precision)
     model = load_embedding_model(options.model)
-    if reranker:
+    for kind, source in (beside or {}).items():
         if (encoder := model.as_encoder) is None:
             raise InputError(
-                f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
+                f"{options.model} cannot be used with a {SECOND_MODELS[kind].label}: give an encoder of the "
+                "engine's families"
             )
-        model = replace(encoder, reranker=load_reranker(reranker))
+        model = replace(encoder, **{kind: load_second_model(kind, source)})  # type: ignore[arg-type]
     return model.with_prompts(options.prompts).with_precision(options.precision)
 
 
-def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None, dict[str, Any]]:
-    """Load the model that embeds; index the corpus, or read the index or the vectors that are given.
+def load_searched(
+    options: SearchedOptions, retriever: str
+) -> tuple[Model, Index, Array | None, dict[str, Any]]:
+    """Load the models of a search; index the corpus, or read the index or the vectors that are given.
 
     A stored index comes with the vectors of unrelated questions, else None; last is `reading_json`.
     """
     wanted = options.filter
     unrelated: Array | None
     if options.index is not None:
-        model, stored = open_searched(options, options.index)
+        model, stored = open_searched(options, options.index, retriever)
         index, loaded, unrelated = stored.index, Loaded(stored.documents), stored.unrelated
         warn_of(loaded.documents, ())
     else:
-        model, unrelated = load_search_model(options, options.reranker), None
+        model, unrelated = load_search_model(options, second_models([retriever], options)), None
         index, loaded = index_searched(options, model)
     documents, about = loaded.documents, reading_json(loaded.documents, loaded.failures)
     if options.document:
@@ -232,15 +247,16 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loade
     return read_index(options.vectors, model, options.pooling), Loaded()
 
 
-def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, StoredIndex]:
-    """Read the index of a folder, and load the model that made it."""
+def open_searched(options: SearchedOptions, folder: Path, retriever: str) -> tuple[Model, StoredIndex]:
+    """Read the index of a folder, and load the models that made it."""
     say(f"Reading {folder}")
     stored = open_index(folder)
     check_agrees(options, stored)
     settings = stored.settings
+    sparse = options.sparse or (settings.sparse if RETRIEVERS[retriever].uses_sparse else "")
     model = load_search_model(
         replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision),
-        options.reranker,
+        second_models([retriever], replace(options, sparse=sparse)),
     )
     return as_indexed(stored, model, folder), stored
 
@@ -250,7 +266,10 @@ def check_agrees(options: SearchedOptions, stored: StoredIndex) -> None:
     known = stored.settings.options
     for each in fields(SearchedOptions):
         value = getattr(options, each.name)
-        if each.name in ("index", "document", "tag", "since", "until", "reranker") or value == each.default:
+        if (
+            each.name in ("index", "document", "tag", "since", "until", *SECOND_MODELS)
+            or value == each.default
+        ):
             continue
         if (chosen_precision(value) if each.name == "precision" else value) != known.get(each.name):
             option = f"--{each.name.replace('_', '-')}"

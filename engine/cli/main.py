@@ -24,7 +24,7 @@ from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import beginning
 from .command_group import CommandGroup
 from .loading import (
-    check_reranker,
+    check_second_models,
     index_documents,
     load_encoder,
     load_reader,
@@ -164,8 +164,8 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever)
-    check_reranker([retrieval.retriever], corpus.reranker)
-    encoder, index, unrelated, about = load_searched(corpus)
+    check_second_models([retrieval.retriever], corpus)
+    encoder, index, unrelated, about = load_searched(corpus, retrieval.retriever)
     note = say_languages(question, index, encoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     say("Searching")
@@ -197,9 +197,9 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: words that answer, quotes, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
-    check_reranker([retrieval.retriever], corpus.reranker)
+    check_second_models([retrieval.retriever], corpus)
     writer = load_writer(answering, settings)  # before anything is embedded
-    encoder, index, unrelated, about = load_searched(corpus)
+    encoder, index, unrelated, about = load_searched(corpus, retrieval.retriever)
     note = say_languages(question, index, encoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     reader, turns = load_reader(encoder), tuple[Turn, ...]()

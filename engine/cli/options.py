@@ -17,7 +17,9 @@ from ..generation.settings import DEFAULT_ANSWER
 from ..models.embedding_head import OWN
 from ..models.kv_cache import KV_BITS
 from ..models.precision import AUTO
+from ..models.second_models import SECOND_MODELS
 from ..retrieval.filters import DocumentFilter
+from ..retrieval.retrievers import RETRIEVERS
 from ..settings import OWN_LABEL, SETTINGS, Configuration, default
 from ..weights.catalog import DEFAULT_DECODER
 
@@ -31,13 +33,17 @@ DocumentOption = Annotated[
         metavar="NAME", help="A document to search; may be given several times.", show_default="all"
     ),
 ]
-RerankerOption = Annotated[
-    str,
-    typer.Option(
-        help="A cross-encoder for the retriever 'cross-encoder': a folder or a Hugging Face id.",
-        show_default=False,
-    ),
-]
+
+
+def second_help(kind: str) -> str:
+    """Return the help of the option that names a model of `SECOND_MODELS`."""
+    each = SECOND_MODELS[kind]
+    users = " and ".join(repr(name) for name, one in RETRIEVERS.items() if one.needs == kind)
+    known = f"a known name, a folder or a Hugging Face id; {each.default} by default"
+    source = known if each.default else "a folder or a Hugging Face id"
+    return f"A {each.label} for the retriever{'s' if ' and ' in users else ''} {users}: {source}."
+
+
 # What the command line adds to the help of a setting.
 ADDED_HELP = {
     "model": " The key of a server is in GLASSBOX_SERVER_KEY.",
@@ -78,7 +84,21 @@ class EmbeddingOptions:
 
 
 @dataclass(frozen=True)
-class CorpusOptions(EmbeddingOptions):
+class SecondModelOptions:
+    """The models beside the one that embeds, by the keys of `SECOND_MODELS`."""
+
+    reranker: Annotated[str, typer.Option(help=second_help("reranker"), show_default=False)] = ""
+    sparse: Annotated[str, typer.Option(help=second_help("sparse"), show_default=False)] = ""
+    multi_vector: Annotated[str, typer.Option(help=second_help("multi_vector"), show_default=False)] = ""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The models that are named."""
+        return {kind: source for kind in SECOND_MODELS if (source := getattr(self, kind))}
+
+
+@dataclass(frozen=True)
+class CorpusOptions(SecondModelOptions, EmbeddingOptions):
     """What is searched."""
 
     corpus: Annotated[
@@ -86,7 +106,6 @@ class CorpusOptions(EmbeddingOptions):
         typer.Option(help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus"),
     ] = BUNDLED_CORPUS
     parent_tokens: int = default("parent_tokens")
-    reranker: RerankerOption = ""
 
 
 @dataclass(frozen=True)

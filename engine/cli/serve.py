@@ -22,9 +22,9 @@ from .main import answer_settings, app
 from .options import (
     AnsweringOptions,
     EmbeddingOptions,
-    RerankerOption,
     RetrievalOptions,
     SearchedOptions,
+    SecondModelOptions,
     grouped,
 )
 from .printing import say
@@ -97,6 +97,7 @@ def serve_command(
     embedding: EmbeddingOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,
+    beside: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Argument(help="A file or a folder to search and ask.", show_default="none: embeddings alone"),
@@ -106,7 +107,6 @@ def serve_command(
         typer.Option(help="A folder that the command `index` wrote, to search and ask in place of a corpus."),
     ] = None,
     parent_tokens: int = default("parent_tokens"),
-    reranker: RerankerOption = "",
     sampling: Sampling = GREEDY,
 ) -> None:
     """Serve the engine over HTTP: embeddings in OpenAI's format, reranking, search and answers.
@@ -129,19 +129,19 @@ def serve_command(
     with listening(server.host, server.port) as listener:  # first, since models take a while to load
         searched = None
         if corpus is None and index is None:
-            encoder, pooling = own_encoder(load_search_model(embedding, reranker)), embedding.pooling
+            encoder, pooling = own_encoder(load_search_model(embedding, beside.named)), embedding.pooling
             encoder.check_poolings(pooling)
         else:
             settings = answer_settings(retrieval, answering, sampling)
             writer = load_writer(answering, settings)
             options = SearchedOptions(
                 **asdict(embedding),
+                **asdict(beside),
                 corpus=BUNDLED_CORPUS if corpus is None else corpus,
                 index=index,
                 parent_tokens=parent_tokens,
-                reranker=reranker,
             )
-            model, chunks, unrelated, _ = load_searched(options)
+            model, chunks, unrelated, _ = load_searched(options, settings.search.retriever)
             encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
             searched = Searched(
                 chunks,

@@ -23,14 +23,14 @@ from ..models.embedding_head import OWN
 from ..models.prompts import Role
 from ..retrieval.embedding_model import Model
 from ..retrieval.index import bm25_of
-from ..retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
+from ..retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores, second_model
+from ..retrieval.sparse_index import SparseIndex
 from ..retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
 from ..settings import Configuration
 from .grid import reason_left_out
 from .metrics import METRICS
 from .questions import Question, relevance
 from .sweep_row import (
-    BM25,
     FLOAT_BYTES,
     QuestionValues,
     Ranked,
@@ -220,14 +220,17 @@ def measure_configurations(
 ) -> Iterator[SweepRow]:
     """Measure configurations that differ in pooling, retriever and k: pooling by pooling, then retrievers."""
     asked, max_tokens = tuple(question.text for question in labelled.questions), configurations[0].max_tokens
-    poolings = list(dict.fromkeys(one.pooling for one in configurations if one.retriever != BM25))
+    poolings = list(dict.fromkeys(one.pooling for one in configurations if reads_vectors(one)))
     progress.start(len(configurations), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, progress.advance)
     uses_words = any(RETRIEVERS[one.retriever].uses_bm25 for one in configurations)
     words = bm25_of(labelled.chunks) if uses_words else None  # before any search, whose time is measured
-    texts = SearchTexts(asked, tuple(labelled.texts), model.as_encoder, max_tokens, words)
+    encoder, expanded = model.as_encoder, None
+    if any(RETRIEVERS[one.retriever].uses_sparse for one in configurations):
+        expanded = SparseIndex.of(labelled.texts, second_model("sparse", encoder))
+    texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words, expanded=expanded)
     spent: dict[str, float] = {}
-    by_pooling = grouped(configurations, lambda one: "" if one.retriever == BM25 else one.pooling)
+    by_pooling = grouped(configurations, lambda one: one.pooling if reads_vectors(one) else "")
     for pooling, of_pooling in by_pooling.items():
         inputs = SearchInputs(texts, *np.split(vectors[pooling], [len(asked)]))
         spent.pop("dense", None)
@@ -305,9 +308,10 @@ def timed_scores(
 ) -> tuple[Array, float]:
     """Return the scores of a retriever, and the seconds that they take where nothing is computed before.
 
-    Cosines and BM25's scores are computed once for all retrievers; ``spent`` keeps the seconds of each.
+    Cosines and scores by words are computed once for all retrievers; ``spent`` keeps the seconds of each.
     """
-    parts = {"dense": retriever != BM25, "bm25": RETRIEVERS[retriever].uses_bm25}
+    one = RETRIEVERS[retriever]
+    parts = {"dense": one.uses_vectors, "bm25": one.uses_bm25, "sparse": one.uses_sparse}
     needed = [name for name, is_needed in parts.items() if is_needed]
     for name in needed:
         if name not in spent:
@@ -322,7 +326,7 @@ def timed_scores(
 
 
 def computing_seconds(name: str, inputs: SearchInputs) -> float:
-    """Compute the cosines, or BM25's scores; return the seconds, the least of several where it is brief.
+    """Compute cosines, or scores by words; return the seconds, the least of several where it is brief.
 
     The threads of the pass through the model before may still hold the cores, for longer than a search takes.
     """
@@ -330,16 +334,24 @@ def computing_seconds(name: str, inputs: SearchInputs) -> float:
     while not seconds or (len(seconds) < RUNS and sum(seconds) < BRIEF_SECONDS):
         anew = replace(inputs, texts=replace(inputs.texts)) if seconds else inputs
         begin = time.perf_counter()
-        _ = anew.dense if name == "dense" else anew.texts.bm25
+        _ = getattr(anew if name == "dense" else anew.texts, name)
         seconds.append(time.perf_counter() - begin)
     return min(seconds)
 
 
 def index_bytes(retriever: str, inputs: SearchInputs) -> int:
     """Return the bytes of the index of a retriever: vectors, words, or both."""
-    words = inputs.texts.words if RETRIEVERS[retriever].uses_bm25 else None
-    of_words = bm25_bytes(words.postings) if words else 0
-    return of_words + (0 if retriever == BM25 else FLOAT_BYTES * inputs.chunk_vectors.size)
+    one, texts = RETRIEVERS[retriever], inputs.texts
+    n_bytes = bm25_bytes(texts.words.postings) if texts.words and one.uses_bm25 else 0
+    if one.uses_sparse and texts.expanded:
+        weights = texts.expanded.weights
+        n_bytes += weights.data.nbytes + weights.indices.nbytes + weights.indptr.nbytes
+    return n_bytes + (FLOAT_BYTES * inputs.chunk_vectors.size if one.uses_vectors else 0)
+
+
+def reads_vectors(configuration: Configuration) -> bool:
+    """Whether the retriever of a configuration reads the vectors of chunks."""
+    return RETRIEVERS[configuration.retriever].uses_vectors
 
 
 def grouped(

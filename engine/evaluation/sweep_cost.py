@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from ..kernels.primitives import prepare_compiled
 from ..models.embedding_head import OWN
 from ..models.reader import Reader
 from ..models.reranker import Reranker
+from ..models.second_models import SECOND_MODELS
 from ..retrieval.embedding_model import Model
-from ..retrieval.retrievers import RETRIEVERS, pair_model
+from ..retrieval.retrievers import RETRIEVERS, pair_model, second_model
 from ..retrieval.vector_cache import VectorCache, cached_encode
 from ..settings import Configuration
 from .questions import Question, relevance
@@ -26,6 +28,7 @@ from .sweep import (
     grouped,
     measure_configurations,
     n_passes,
+    reads_vectors,
     split_documents,
 )
 from .sweep_row import BM25, resamples
@@ -52,14 +55,14 @@ def sweep_seconds(inputs: SweepInputs) -> float:
         chunks = split_documents(sample, tokens, model, splitting, VectorCache())
         if name not in row_rates:
             row_rates[name] = row_seconds(of_cut[0], chunks, inputs.questions, model)
-        seconds += row_rates[name] * len(of_cut)
+        seconds += row_rates[name] * len(of_cut) + beside_seconds(of_cut, chunks, model) / share
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
             if key not in token_rates:
                 token_rates[key] = token_seconds(embedder, chunks, limit)
             most = model.token_limit(limit)
             n_tokens = sum(min(chunk.n_tokens, most) for chunk in chunks) / share
-            poolings = [one.pooling for one in same_embedding if one.retriever != BM25]
+            poolings = [one.pooling for one in same_embedding if reads_vectors(one)]
             n_reads = n_passes(poolings) + any(
                 RETRIEVERS[one.retriever].needs_tokens for one in same_embedding
             )
@@ -91,6 +94,16 @@ def row_seconds(
     by_words = replace(configuration, retriever=BM25)
     rows = measure_configurations([by_words], labelled, model, VectorCache(), Progress())
     return next(rows).seconds * len(questions) / len(asked)
+
+
+def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chunk], model: Model) -> float:
+    """Return the seconds that the models beside the encoder take to read chunks by themselves, once."""
+    texts, seconds = [chunk.text for chunk in chunks[:SAMPLE_PAIRS]], 0.0
+    for kind in {RETRIEVERS[one.retriever].needs for one in configurations} - {""}:
+        if (method := SECOND_MODELS[kind].reads) and (encoder := model.as_encoder) is not None:
+            read = getattr(second_model(kind, encoder), method)
+            seconds += quickest(partial(read, texts)) * len(chunks) / max(1, len(texts))
+    return seconds
 
 
 def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from ..documents.document import Chunk
 from ..layers.tracing import Array
 from ..retrieval.bm25 import Postings
+from ..retrieval.retrievers import RETRIEVERS
 from ..settings import Configuration
 from .bootstrap import N_RESAMPLES, draws, level_interval, means, percentile_interval
 from .metrics import METRICS, Retrieved, reciprocal_rank, tokens_to_first
@@ -117,8 +118,9 @@ class Ranked:
 
 
 def retrieves_every_chunk(row: SweepRow) -> bool:
-    """Whether all chunks are retrieved, so that the recall is 1; BM25 needs a common word to find one."""
-    return row.configuration.k >= row.n_chunks and row.configuration.retriever != BM25
+    """Whether all chunks are retrieved, so that the recall is 1; by words alone, one in common is needed."""
+    retriever = RETRIEVERS[row.configuration.retriever]
+    return row.configuration.k >= row.n_chunks and (retriever.uses_vectors or retriever.reads_all)
 
 
 def values_at(ranked: Ranked, chunks: Sequence[Chunk], questions: Sequence[Question], k: int) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from ..errors import UNREADABLE, InputError
+from ..models.second_models import SECOND_MODELS
 from ..retrieval.embedding_spec import prompted_digest
 from ..settings import SWEPT
 from ..wording import csv_cell
@@ -37,8 +38,8 @@ def stamp_of(inputs: SweepInputs) -> str:
     digest = sha256(repr((by_name(inputs.documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(inputs.models.items()):
         digest.update(f"{name} {prompted_digest(model.fingerprint, model.prompts)}\n".encode())
-        if model.reranker:
-            digest.update(f"{model.reranker.name}\n".encode())
+        beside = (getattr(model.as_encoder, kind, None) for kind in SECOND_MODELS)
+        digest.update("".join(f"{each.name}\n" for each in beside if each is not None).encode())
     return digest.hexdigest()
 
 

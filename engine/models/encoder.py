@@ -26,11 +26,13 @@ from .bert import EncoderConfig, EncoderWeights
 from .embedding_head import OWN, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
 from .encoder_families import FAMILIES, read_model_type
 from .fingerprint import parts_digest
+from .multi_vector import MultiVectorEncoder
 from .parallel import run_packs
 from .precision import in_precision
 from .prompts import Prompts, Role
 from .reranker import Reranker
 from .sentence_transformer_folder import read_folder, read_tensors
+from .sparse_encoder import SparseEncoder
 from .streaming import VectorSpool, each_once
 from .token_reader import TokenReader
 from .token_states import pooled, token_states
@@ -61,6 +63,8 @@ class Encoder(TokenReader):
         Its family, a key of `FAMILIES`.
     reranker
         The cross-encoder that reorders what a search with this encoder finds, if one is loaded.
+    sparse, multi_vector
+        The other models that a search may use beside this one, as in `SECOND_MODELS`, if they are loaded.
     precision
         Of the layers, a key of `PRECISIONS`: see `with_precision`.
     """
@@ -79,6 +83,8 @@ class Encoder(TokenReader):
     prompts: Prompts = field(default_factory=Prompts, repr=False)
     model_type: str = "bert"
     reranker: Reranker | None = field(default=None, repr=False)
+    sparse: SparseEncoder | None = field(default=None, repr=False)
+    multi_vector: MultiVectorEncoder | None = field(default=None, repr=False)
     precision: str = "float32"
 
     @classmethod

@@ -14,14 +14,17 @@ from ..documents.language import document_languages
 from ..errors import InputError
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
+from ..models.multi_vector import MultiVectorEncoder
 from ..models.precision import PRECISIONS
+from ..models.sparse_encoder import SparseEncoder
 from ..weights.fetch import Progress
 from .bm25 import Bm25, Postings
 from .embedding_model import Model, embedding_spec, encode_by
 from .embedding_spec import EmbeddingSpec, Query
 from .index_choice import EXACT_CHUNKS
 from .index_kinds import AnnIndex, exact_nearest
-from .rerank import TokenVectors
+from .rerank import LateVectors, TokenVectors
+from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
 
 Place = tuple[str, int, int]  # of a passage: its document, start and end
@@ -82,6 +85,8 @@ class Index:
         What finds the nearest vectors without reading all of them; None for exact search.
     postings
         BM25's inverted index of the chunks, if it is known.
+    expanded
+        The inverted index of the chunks by a learned sparse model, if it is known.
     allowed
         Rows of the chunks that may be found, ascending ``(n_allowed,)``; None for all. Only an index with
         ``ann`` leaves out rows so.
@@ -95,6 +100,7 @@ class Index:
     idf: Array | None = field(default=None, repr=False)
     ann: AnnIndex | None = field(default=None, repr=False)
     postings: Postings | None = field(default=None, repr=False, compare=False)
+    expanded: SparseIndex | None = field(default=None, repr=False, compare=False)
     allowed: Array | None = field(default=None, repr=False)
     documents: Mapping[str, Document] = field(default_factory=dict, repr=False, compare=False)
 
@@ -136,6 +142,28 @@ class Index:
     def tokens(self) -> TokenVectors:
         """Vectors of the chunks' tokens, computed on demand."""
         return TokenVectors(self.texts, self.spec.max_tokens)
+
+    def words_of(self, model: SparseEncoder, on_progress: Progress | None = None) -> SparseIndex:
+        """Return the inverted index of the chunks by a learned sparse model, which is kept."""
+        if self.expanded is not None and self.expanded.fingerprint == model.fingerprint:
+            return self.expanded
+        if model.fingerprint not in self._expanded:
+            self._expanded[model.fingerprint] = SparseIndex.of(self.texts, model, on_progress)
+        return self._expanded[model.fingerprint]
+
+    def late_tokens(self, model: MultiVectorEncoder) -> LateVectors:
+        """Return the vectors of the chunks' tokens by a late-interaction model, computed on demand."""
+        if id(model) not in self._late:
+            self._late[id(model)] = LateVectors(self.texts, model)  # which holds the model
+        return self._late[id(model)]
+
+    @cached_property
+    def _expanded(self) -> dict[str, SparseIndex]:
+        return {}
+
+    @cached_property
+    def _late(self) -> dict[int, LateVectors]:
+        return {}
 
     @cached_property
     def _rows(self) -> dict[str, list[int]]:
@@ -210,9 +238,10 @@ class Index:
     def subset(self, rows: Sequence[int]) -> "Index":
         """Return some rows of the index, in their order, as an index."""
         chunks = [self.chunks[row] for row in rows]
-        return index_vectors(
+        index = index_vectors(
             chunks, self.vectors_of(list(rows)), self.spec, self.idf, self.documents.values()
         )
+        return index if self.expanded is None else replace(index, expanded=self.expanded.subset(rows))
 
     def check(self, query: Query) -> None:
         """Raise `InputError` for a question that cannot be compared with the index."""

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import InputError, check_several
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
+from ..models.multi_vector import MultiVectorEncoder, late_scores
 from ..models.parallel import row_spans
 from ..models.reader import Reader
 from ..models.reranker import Reranker
@@ -22,42 +23,65 @@ from .ranking import best_first, ordered_scores, top
 # Chunks that are reordered. By the reader, the best of 16 are no better than those of 8.
 RERANK_DEPTH, READER_DEPTH = 50, 8
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
+# Of a late-interaction model, whose vectors are shorter and are to be kept for a whole corpus: 300 MB of 128
+# float32.
+KEPT_LATE_TOKENS = 600_000
 
 
 class TokenVectors:
     """Vectors of chunks' tokens, computed on demand and cached.
 
-    Up to `KEPT_TOKENS` vectors are cached; the least recently used chunks are dropped first. ``max_tokens``
+    Up to ``most`` vectors are cached; the least recently used chunks are dropped first. ``max_tokens``
     are read of each text, [CLS] and [SEP] included; None is the model's own limit.
     """
 
     def __init__(self, texts: Sequence[str], max_tokens: int | None = None) -> None:
         check_several(texts)
-        self.texts, self.max_tokens = tuple(texts), max_tokens
+        self.texts, self.max_tokens, self.most = tuple(texts), max_tokens, KEPT_TOKENS
         self._kept: dict[int, Array] = {}  # by chunk, (n_tokens, d_model) each; the last used is last
         self._lock = Lock()
 
-    def of(self, chunks: Sequence[int], encoder: Encoder) -> list[Array]:
+    def of(
+        self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None = None
+    ) -> list[Array]:
         """Return the unit token vectors of chunks, given by their places: ``(n_tokens, d_model)`` each.
 
-        The encoder must be the same in every call.
+        The encoder must be the same in every call. ``on_progress`` is called with chunks read and to read.
         """
         with self._lock:
             found = {chunk: self._kept.pop(chunk) for chunk in dict.fromkeys(chunks) if chunk in self._kept}
-            found |= self._read([chunk for chunk in dict.fromkeys(chunks) if chunk not in found], encoder)
+            missing = [chunk for chunk in dict.fromkeys(chunks) if chunk not in found]
+            found |= self._read(missing, encoder, on_progress)
             self._kept |= found
             n_tokens = sum(map(len, self._kept.values()))
-            while n_tokens > KEPT_TOKENS:
+            while n_tokens > self.most:
                 n_tokens -= len(self._kept.pop(next(iter(self._kept))))
         return [found[chunk] for chunk in chunks]
 
-    def _read(self, chunks: Sequence[int], encoder: Encoder) -> dict[int, Array]:
+    def _read(
+        self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None
+    ) -> dict[int, Array]:
+        assert encoder is not None, "given by all who ask for its vectors"
         ids = encoder.tokenizer.ids_batch([self.texts[chunk] for chunk in chunks])
         read = [encoder.truncate(each, self.max_tokens) for each in ids]
         vectors = unit_vectors(read, encoder)  # (tokens of all chunks, d_model)
         # Copies: a view would keep the vectors of all chunks in memory.
         spans = row_spans([len(each) for each in read])
         return {chunk: vectors[span].copy() for chunk, span in zip(chunks, spans, strict=True)}
+
+
+class LateVectors(TokenVectors):
+    """Vectors of chunks' tokens by a late-interaction model, as many as a corpus of medium size has."""
+
+    def __init__(self, texts: Sequence[str], model: MultiVectorEncoder) -> None:
+        super().__init__(texts)
+        self.model, self.most = model, KEPT_LATE_TOKENS
+
+    def _read(
+        self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None
+    ) -> dict[int, Array]:
+        texts = [self.texts[chunk] for chunk in chunks]
+        return dict(zip(chunks, self.model.vectors(texts, "document", on_progress), strict=True))
 
 
 class MaxSim:
@@ -97,6 +121,21 @@ class MaxSim:
         asked = TokenVectors(self.questions, self.max_tokens).of(range(len(self.questions)), self.encoder)
         read = self.tokens.of(chunks, self.encoder)
         return np.array([[max_sim(question, each) for each in read] for question in asked], np.float32)
+
+
+class LateMaxSim(MaxSim):
+    """The score of a late-interaction model, for questions and the chunks whose vectors are in ``tokens``."""
+
+    def __init__(self, questions: Sequence[str], tokens: LateVectors) -> None:
+        check_several(questions)
+        self.questions, self.texts, self.late = tuple(questions), tokens.texts, tokens
+        self._columns = {}
+
+    def _read(self, chunks: Sequence[int], on_progress: Progress | None) -> Array:
+        asked = self.late.model.vectors(self.questions, "query")
+        read = self.late.of(chunks, None, on_progress)
+        scores = np.array([late_scores(question, read) for question in asked], np.float32)
+        return scores.reshape(len(asked), len(read))
 
 
 def rerank(

@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
+from ..models.multi_vector import MultiVectorEncoder
 from ..models.reader import Reader, shipped_reader
 from ..models.reranker import Reranker
+from ..models.second_models import SECOND_MODELS
+from ..models.sparse_encoder import SparseEncoder
 from ..weights.fetch import Progress
 from .bm25 import Bm25
 from .embedding_model import Model, needs_encoder_message
@@ -19,7 +23,17 @@ from .fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from .index import Index
 from .mmr import MMR_DIVERSITY, mmr_scores
 from .ranking import top
-from .rerank import READER_DEPTH, RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
+from .rerank import (
+    READER_DEPTH,
+    RERANK_DEPTH,
+    LateMaxSim,
+    LateVectors,
+    MaxSim,
+    TokenVectors,
+    cross_rerank,
+    rerank,
+)
+from .sparse_index import SparseIndex
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
 # reciprocal rank fusion has 0.409.
@@ -31,6 +45,7 @@ ORDERED = 10_000  # chunks that a search orders, of which several may be parts o
 # their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has
 # a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
 CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 8, 4
+READ_WHOLE = 3000  # chunks at most whose tokens are all compared: 1 MB for each ten
 
 
 def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
@@ -50,17 +65,21 @@ def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
 class SearchTexts:
     """Texts of questions and chunks, and the scores that depend only on texts, each computed on demand.
 
-    BM25's index of the chunks (``words``) and their token vectors are given if they were computed before, and
-    so is BM25 of every question with every chunk, as for some chunks of many.
+    BM25's index of the chunks (``words``), their token vectors, and what the other models computed of them
+    (``expanded``, ``late``) are given if they are known, and so are the scores by words of every question
+    with every chunk, as for some chunks of many.
     """
 
     questions: tuple[str, ...] = field(repr=False)
     chunks: tuple[str, ...] = field(repr=False)
-    encoder: Encoder | None = None  # for MaxSim, and its reranker; other retrievers do not need it
+    encoder: Encoder | None = None  # for MaxSim, and the models beside it; other retrievers do not need it
     max_tokens: int | None = None  # of each text; None for the encoder's own limit
     words: Bm25 | None = field(default=None, repr=False, compare=False)
     tokens: TokenVectors | None = field(default=None, repr=False, compare=False)
+    expanded: SparseIndex | None = field(default=None, repr=False, compare=False)
+    late: LateVectors | None = field(default=None, repr=False, compare=False)
     known_bm25: Array | None = field(default=None, repr=False, compare=False)
+    known_sparse: Array | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def bm25(self) -> Array:
@@ -81,6 +100,38 @@ class SearchTexts:
         if self.encoder is None:
             raise InputError("retriever 'maxsim' reads the chunks' tokens: give the encoder with the texts")
         return MaxSim(self.questions, self.chunks, self.encoder, self.max_tokens, self.tokens)
+
+    @cached_property
+    def sparse(self) -> Array:
+        """Inner products of the weights of words by the sparse model: ``(n_questions, n_chunks)``."""
+        if self.known_sparse is not None:
+            return self.known_sparse
+        model: SparseEncoder = second_model("sparse", self.encoder)
+        index = SparseIndex.of(self.chunks, model) if self.expanded is None else self.expanded
+        return index.scores(self.questions, model)
+
+    @cached_property
+    def late_maxsim(self) -> LateMaxSim:
+        """Scores by the late-interaction model, computed chunk by chunk on demand."""
+        model: MultiVectorEncoder = second_model("multi_vector", self.encoder)
+        return LateMaxSim(self.questions, LateVectors(self.chunks, model) if self.late is None else self.late)
+
+
+def second_model(kind: str, encoder: Encoder | None) -> Any:
+    """Return a model of `SECOND_MODELS` beside an encoder; raise `InputError` where none is loaded."""
+    model = None if encoder is None else getattr(encoder, kind)
+    if model is None:
+        each = SECOND_MODELS[kind]
+        raise InputError(
+            f"this retriever needs a {each.label}: load one, such as {each.example}, into the field {kind} "
+            f"of the encoder ({option_of(kind)} on the command line)"
+        )
+    return model
+
+
+def option_of(kind: str) -> str:
+    """Return the option of the command line that names a model of `SECOND_MODELS`."""
+    return f"--{kind.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -151,14 +202,9 @@ def maxsim(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progres
 
 def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
     """Reorder the best of the weighted hybrid by a cross-encoder."""
-    texts, encoder = inputs.texts, inputs.texts.encoder
-    if encoder is None or encoder.reranker is None:
-        raise InputError(
-            "retriever 'cross-encoder' needs a cross-encoder: load one with Reranker.load into the encoder's "
-            "field reranker (--reranker on the command line)"
-        )
+    texts, model = inputs.texts, second_model("reranker", inputs.texts.encoder)
     first = weighted(inputs, options, None)
-    return cross_rerank(first, texts.questions, texts.chunks, encoder.reranker, options.depth, on_progress)
+    return cross_rerank(first, texts.questions, texts.chunks, model, options.depth, on_progress)
 
 
 def reader(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
@@ -170,6 +216,32 @@ def reader(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progres
     )
 
 
+def sparse(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Score by the words that a model weighs and adds."""
+    scores = inputs.texts.sparse
+    return np.where(scores > 0, scores, np.float32(-np.inf))
+
+
+def sparse_weighted(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Fuse the scores of dense and learned sparse."""
+    return weighted_fusion([inputs.dense, inputs.texts.sparse], [options.weight, 1 - options.weight])
+
+
+def late_reordered(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Reorder the best of the weighted hybrid by late interaction."""
+    return rerank(weighted(inputs, options, None), inputs.texts.late_maxsim, options.depth, on_progress)
+
+
+def late(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Score every chunk of a small corpus by late interaction."""
+    if (n_chunks := len(inputs.texts.chunks)) > READ_WHOLE:
+        raise InputError(
+            f"retriever 'late' compares the tokens of every chunk, of {READ_WHOLE:,} at most, and there are "
+            f"{n_chunks:,}: take 'late-reordered', which reads the best of a hybrid search"
+        )
+    return inputs.texts.late_maxsim.scores(range(n_chunks), on_progress)
+
+
 @dataclass(frozen=True)
 class Retriever:
     """One way to score chunks, its name and description for people, and what it needs."""
@@ -178,8 +250,10 @@ class Retriever:
     label: str
     help: str
     uses_bm25: bool = False  # BM25's index of the chunks
+    uses_sparse: bool = False  # the inverted index of the chunks by the learned sparse model
     uses_vectors: bool = True  # of the chunks
-    needs_reranker: bool = False  # a cross-encoder
+    reads_all: bool = False  # every chunk, also where an approximate index finds the nearest
+    needs: str = ""  # a model beside the encoder, a key of `SECOND_MODELS`
     pairs: int = 0  # chunks that a model reads together with each question
     needs_tokens: bool = False  # the vectors of tokens, which some models do not give
 
@@ -221,7 +295,7 @@ RETRIEVERS = {
         "The best 50 of hybrid (scores weighted), reordered by a model that reads question and chunk "
         "together.",
         uses_bm25=True,
-        needs_reranker=True,
+        needs="reranker",
         pairs=RERANK_DEPTH,
     ),
     "reader": Retriever(
@@ -231,6 +305,38 @@ RETRIEVERS = {
         "answer the question.",
         uses_bm25=True,
         pairs=READER_DEPTH,
+    ),
+    "sparse": Retriever(
+        sparse,
+        "learned sparse (SPLADE)",
+        "Words that a model weighs, and others that it adds to question and chunk. Reads no vectors, and "
+        "finds no chunk that shares none.",
+        uses_sparse=True,
+        uses_vectors=False,
+        needs="sparse",
+    ),
+    "sparse-weighted": Retriever(
+        sparse_weighted,
+        "dense and learned sparse (scores weighted)",
+        "Dense and learned sparse, by a weighted mean of their scores.",
+        uses_sparse=True,
+        needs="sparse",
+    ),
+    "late-reordered": Retriever(
+        late_reordered,
+        "hybrid, reordered by late interaction (ColBERT)",
+        "The best 50 of hybrid (scores weighted), reordered by a model that compares each token of the "
+        "question with those of the chunk.",
+        uses_bm25=True,
+        needs="multi_vector",
+    ),
+    "late": Retriever(
+        late,
+        "late interaction (ColBERT)",
+        f"Every chunk, of up to {READ_WHOLE:,}, by its tokens that match those of the question best.",
+        uses_vectors=False,
+        reads_all=True,
+        needs="multi_vector",
     ),
 }
 
@@ -249,8 +355,10 @@ def reason_unavailable(name: str, model: Model) -> str:
     """Return why a model cannot be searched by one of `RETRIEVERS`, empty if it can."""
     if RETRIEVERS[name].needs_tokens and model.as_encoder is None:
         return f"{needs_encoder_message(f'retriever {name}', model)}: choose another"
-    if RETRIEVERS[name].needs_reranker and model.reranker is None:
-        return f"retriever {name!r} needs a cross-encoder beside {model.name}: load one (--reranker)"
+    needs = RETRIEVERS[name].needs
+    if needs and getattr(model.as_encoder, needs, None) is None:
+        label = SECOND_MODELS[needs].label
+        return f"retriever {name!r} needs a {label} beside {model.name}: load one ({option_of(needs)})"
     return ""
 
 
@@ -293,37 +401,46 @@ def found_rows(
     Returns ``(n_found,)``: at least ``ORDERED`` rows of all chunks, and about ``CANDIDATES`` of an
     approximate index; more for ``k`` passages, of which several chunks may be parts.
     """
-    if index.ann is None:
-        return top(index_scores(name, question, query, index, encoder), max(k, ORDERED))
     check_retriever(name)
+    retriever = RETRIEVERS[name]
+    if index.ann is None or retriever.reads_all:
+        rows = top(index_scores(name, question, query, index, encoder), max(k, ORDERED))
+        return rows if index.allowed is None else rows[np.isin(rows, index.allowed)]
     index.check(query)
-    retriever, vector = RETRIEVERS[name], query.vector[None].astype(np.float32)  # (1, d_model)
+    vector = query.vector[None].astype(np.float32)  # (1, d_model)
     bm25 = index.words.scores([question]) if retriever.uses_bm25 else None  # (1, n_chunks)
-    rows = candidate_rows(vector, bm25, retriever.uses_vectors, index, max(CANDIDATES, CANDIDATES_PER * k))
+    sparse = None
+    if retriever.uses_sparse:
+        model = second_model("sparse", encoder)
+        sparse = index.words_of(model).scores([question], model)  # (1, n_chunks)
+    by_words = bm25 if sparse is None else sparse
+    n = max(CANDIDATES, CANDIDATES_PER * k)
+    rows = candidate_rows(vector, by_words, retriever.uses_vectors, index, n)
     texts = SearchTexts(
         (question,),
         tuple(index.chunks[row].text for row in rows),
         encoder,
         index.spec.max_tokens,
         known_bm25=None if bm25 is None else bm25[:, rows],
+        known_sparse=None if sparse is None else sparse[:, rows],
     )
     inputs = SearchInputs(texts, vector, index.vectors_of(rows))
     [scores] = retriever_scores(name, inputs)  # (n_candidates,)
     return rows[top(scores, len(rows))]
 
 
-def candidate_rows(vector: Array, bm25: Array | None, uses_vectors: bool, index: Index, n: int) -> Array:
+def candidate_rows(vector: Array, by_words: Array | None, uses_vectors: bool, index: Index, n: int) -> Array:
     """Return the rows of the chunks that are worth scoring for one question, ascending.
 
-    They are the ``n`` nearest to its vector ``(1, d_model)``, the ``n`` best by ``bm25`` ``(1, n_chunks)``,
+    They are the ``n`` nearest to its vector ``(1, d_model)``, the ``n`` best ``by_words`` ``(1, n_chunks)``,
     and the last by each, since a fusion scales scores by the highest and the lowest.
     """
     found = []
     if uses_vectors and index.ann is not None:
         thorough = replace(index, ann=replace(index.ann, effort=THOROUGHLY * index.ann.effort))
         found = [thorough.nearest(vector, min(n, index.n_searched))[1][0], index.nearest(-vector, 1)[1][0]]
-    if bm25 is not None:
-        scores = bm25[0] if index.allowed is None else bm25[0, index.allowed]
+    if by_words is not None:
+        scores = by_words[0] if index.allowed is None else by_words[0, index.allowed]
         places = np.append(top(np.where(scores > 0, scores, np.float32(-np.inf)), n), scores.argmin())
         found.append(places if index.allowed is None else index.allowed[places])
     return np.unique(np.concatenate(found))
@@ -355,7 +472,14 @@ def all_index_scores(
     ``vectors`` of the questions ``(n_questions, d_model)`` are embedded as the index was.
     """
     check_retriever(name)
-    words = index.words if RETRIEVERS[name].uses_bm25 else None
-    texts = SearchTexts(questions, index.texts, encoder, index.spec.max_tokens, words, tokens)
+    retriever = RETRIEVERS[name]
+    words = index.words if retriever.uses_bm25 else None
+    expanded = index.words_of(second_model("sparse", encoder)) if retriever.uses_sparse else None
+    late = (
+        index.late_tokens(second_model("multi_vector", encoder))
+        if retriever.needs == "multi_vector"
+        else None
+    )
+    texts = SearchTexts(questions, index.texts, encoder, index.spec.max_tokens, words, tokens, expanded, late)
     inputs = SearchInputs(texts, vectors, index.vectors)
     return retriever_scores(name, inputs, on_progress=on_progress)

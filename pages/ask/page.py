@@ -30,7 +30,7 @@ from ui.asking import (
     store_answer,
     waiting_until_done,
 )
-from ui.corpus import index_documents, index_so_far, null_scores_of_documents, warm_bm25
+from ui.corpus import index_documents, index_so_far, null_scores_of_documents, warm
 from ui.current import current_question, follow_question
 from ui.documents import (
     NoDocumentError,
@@ -246,7 +246,7 @@ def ask_area(
                 index, null_scores = index_so_far(question, documents, index, wanted, settings.cut, model)
             else:
                 null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
-            warm_bm25(index, settings.answer.search.retriever)
+            warm(index, settings.answer.search.retriever, model)
             share = 1.0 if wanted is None else float(wanted.known.mean())
             start_answer(question, index, null_scores, settings, model, server, share)
 

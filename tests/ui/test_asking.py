@@ -27,7 +27,7 @@ def test_a_question_outlives_an_interruption_while_the_page_gets_ready(monkeypat
         if len(begun) == 1:
             st.rerun()  # as where something is touched meanwhile: no button counts as pressed any more
 
-    monkeypatch.setattr("ui.corpus.warm_bm25", ready)
+    monkeypatch.setattr("ui.corpus.warm", ready)
     app = ask_on(page)
     assert len(begun) == 2
     assert app.session_state["asked"].question == QUESTION
@@ -40,7 +40,7 @@ def test_a_question_for_which_a_page_cannot_get_ready_is_not_asked_again(monkeyp
     def ready(*arguments):
         raise InputError("nothing to search in: add a document")
 
-    monkeypatch.setattr("ui.corpus.warm_bm25", ready)
+    monkeypatch.setattr("ui.corpus.warm", ready)
     app = ask_on(page)
     assert "nothing to search in" in app.error[0].value
     app.run()

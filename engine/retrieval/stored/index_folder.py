@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 from pydantic import TypeAdapter
+from scipy.sparse import csc_matrix
 
 from ...atomic_write import sync_folder, write_atomically
 from ...documents.document import Chunk, Document
@@ -37,6 +38,7 @@ from ..embedding_spec import EmbeddingSpec
 from ..index import Index
 from ..index_choice import Choice
 from ..index_kinds import AUTO, AnnIndex
+from ..sparse_index import SparseIndex
 from .index_rows import IndexedFile, file_line, line_of, to_file
 from .milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 
@@ -60,7 +62,8 @@ class IndexSettings:
 
     ``model`` is what `--model` takes, ``precision`` one of `PRECISIONS`, and ``max_tokens`` None for the
     model's own limit. ``store`` is where the vectors are: `IN_FOLDER`, ``"milvus:URI"``, or None for where
-    they are already, which is the folder at first.
+    they are already, which is the folder at first. ``sparse`` is the learned sparse model whose inverted
+    index is kept too, if any.
     """
 
     model: str
@@ -72,6 +75,7 @@ class IndexSettings:
     max_tokens: int | None = None
     index_kind: str = AUTO
     store: str | None = None
+    sparse: str = ""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -86,7 +90,7 @@ class IndexSettings:
         return "" if self.store in (None, IN_FOLDER) else milvus_uri(self.store)
 
 
-SEARCHED_BY = ("index_kind", "store")  # which may change while the vectors stay
+SEARCHED_BY = ("index_kind", "store", "sparse")  # which may change while the vectors stay
 SETTINGS, CHOICE = TypeAdapter(IndexSettings), TypeAdapter(Choice)
 
 
@@ -170,6 +174,9 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
     index, postings, uri = stored.index, stored.index.words.postings, stored.settings.uri
     arrays = {"unrelated": stored.unrelated, "starts": postings.starts, "rows": postings.rows}
     arrays["impacts"] = postings.impacts
+    if (expanded := index.expanded) is not None:
+        weights = expanded.weights
+        arrays |= {"sparse_starts": weights.indptr, "sparse_rows": weights.indices, "sparse": weights.data}
     if not uri:
         arrays["vectors"] = index.vectors
     if index.idf is not None:
@@ -202,6 +209,7 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 "effort": 0 if index.ann is None else index.ann.effort,
                 "corpus": stored.corpus,
                 "languages": postings.languages,
+                "sparse": None if expanded is None else [expanded.fingerprint, expanded.weights.shape[1]],
                 "state": state.name,
                 "files": {path.name: file_sha256(path) for path in sorted(state.iterdir())},
             }
@@ -271,12 +279,12 @@ def as_indexed(stored: StoredIndex, model: Model, folder: Path) -> Model:
     return model
 
 
-def store_of(folder: Path) -> str:
-    """Return where the vectors of a folder's index are: in the folder where that is not known."""
+def kept_settings(folder: Path) -> IndexSettings | None:
+    """Return the settings of a folder's index, None where there is none that can be read."""
     try:
-        return SETTINGS.validate_python(read_manifest(folder)["settings"]).store or IN_FOLDER
+        return SETTINGS.validate_python(read_manifest(folder)["settings"])
     except (OSError, GlassboxError, *UNREADABLE):
-        return IN_FOLDER
+        return None
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -330,6 +338,10 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))
         postings = Postings(vocabulary, starts, rows, impacts, len(chunks), tuple(languages))
         index = replace(index, postings=postings)
+    if manifest.get("sparse"):
+        fingerprint, n_words = manifest["sparse"]
+        parts = (arrays["sparse"], arrays["sparse_rows"], arrays["sparse_starts"])
+        index = replace(index, expanded=SparseIndex(csc_matrix(parts, (len(chunks), n_words)), fingerprint))
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
         # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no

@@ -10,8 +10,10 @@ from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_matrix, csr_matrix, vstack
 
 from ...documents.document import Chunk, Failure
 from ...documents.formats.archive import is_hidden
@@ -25,6 +27,7 @@ from ..index import Index, embed_chunks, index_vectors
 from ..index_choice import Choice, choose_index
 from ..index_kinds import AUTO, FLAT, check_index_kind
 from ..relevance import embed_unrelated
+from ..sparse_index import SparseIndex
 from ..vector_cache import VectorCache
 from .index_folder import (
     CACHE,
@@ -35,13 +38,13 @@ from .index_folder import (
     StoredIndex,
     as_indexed,
     folder_errors,
+    kept_settings,
     locked,
     open_index,
     save_index,
-    store_of,
 )
 from .index_rows import IndexedFile
-from .milvus_store import CALL_S, client_of, is_file, release
+from .milvus_store import CALL_S, IN_FOLDER, client_of, is_file, release
 from .ray_shards import Cluster, embed_on_cluster, shard_vectors
 
 Key = tuple[str, str]  # of a file: its name, whose ending says how it is read, and the SHA-256 of its content
@@ -111,7 +114,8 @@ def update_index(
     paths, others = corpus_files(corpus)
     check_outside(corpus, folder)
     with ExitStack() as stack:
-        settings = replace(settings, store=settings.store or store_of(folder))
+        kept = kept_settings(folder)
+        settings = replace(settings, store=settings.store or (kept and kept.store) or IN_FOLDER)
         stack.callback(release, settings.uri)
         stack.enter_context(locked(folder))
         check_milvus(settings, corpus)
@@ -137,6 +141,7 @@ def update_index(
             unrelated = embed_unrelated(index, model)
         if old is None or not is_same or settings != old.settings:
             index, choice = with_search(index, settings, say)
+            index = with_words(index, files, old, model, say)
         stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice)
         if old is None or not is_same or (settings, stored.corpus) != (old.settings, old.corpus):
             say(f"Writing {folder}" + (f" and Milvus at {settings.uri}" if settings.uri else ""))
@@ -153,6 +158,31 @@ def with_search(index: Index, settings: IndexSettings, say: Callable[[str], None
         return replace(index, ann=None), Choice(settings.index_kind, FLAT, "exact search, by Milvus", ())
     choice, ann = choose_index(index.vectors, settings.index_kind, say)
     return replace(index, source=index.vectors, ann=ann), choice
+
+
+def with_words(
+    index: Index,
+    files: Sequence[IndexedFile],
+    old: StoredIndex | None,
+    model: Model,
+    say: Callable[[str], None],
+) -> Index:
+    """Return an index with the inverted one of the learned sparse model beside the encoder, if there is one.
+
+    Chunks of files that an old index has alike are not read again.
+    """
+    encoder = model.as_encoder
+    if encoder is None or (sparse := encoder.sparse) is None:
+        return replace(index, expanded=None)
+    known: dict[Key, Any] = {}
+    if old is not None and old.index.expanded and old.index.expanded.fingerprint == sparse.fingerprint:
+        known = vectors_of_files(old.files, csr_matrix(old.index.expanded.weights))
+    missing = [file for file in files if key_of(file) not in known]
+    if texts := [chunk.text for file in missing for chunk in file.chunks]:
+        say(f"Expanding {counted(len(texts), 'chunk')}")
+        known |= vectors_of_files(missing, sparse.encode(texts))
+    weights = csc_matrix(vstack([known[key_of(file)] for file in files]))
+    return replace(index, expanded=SparseIndex(weights, sparse.fingerprint))
 
 
 def check_milvus(settings: IndexSettings, corpus: Path) -> None:
@@ -317,8 +347,8 @@ def chunks_of(files: Sequence[IndexedFile]) -> list[Chunk]:
     return chunks
 
 
-def vectors_of_files(files: Sequence[IndexedFile], vectors: Array) -> dict[Key, Array]:
-    """Divide the vectors of all chunks among their files."""
+def vectors_of_files(files: Sequence[IndexedFile], vectors: Any) -> dict[Key, Any]:
+    """Divide the rows of a matrix, dense or sparse, with one for each chunk, among their files."""
     ends = np.cumsum([len(file.chunks) for file in files])
     return {
         key_of(file): vectors[end - len(file.chunks) : end] for file, end in zip(files, ends, strict=True)

@@ -37,7 +37,7 @@ from pages.improve.settings.experiments import (
 )
 from ui.chunk_settings import Cut, cut_values
 from ui.configurations import choose_values, configuration_words
-from ui.models import load_encoder, reranker_name
+from ui.models import load_encoder, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown
@@ -229,7 +229,7 @@ def seconds_of(wanted: str, _inputs: SweepInputs) -> float:
 def show_start(inputs: SweepInputs) -> None:
     """Draw what a grid costs, and the button that runs it; a large one has to be confirmed."""
     configurations, questions = inputs.configurations, inputs.questions
-    key = sha256(repr((configurations, questions, reranker_name())).encode()).hexdigest()
+    key = sha256(repr((configurations, questions, second_names())).encode()).hexdigest()
     seconds = seconds_of(key + digest(inputs.documents), inputs)
     shown = {
         "Configurations": (f"{len(configurations):,}", None, "Combinations to measure, with the baseline."),

@@ -17,10 +17,10 @@ from ui.current import current_passage, follow, follow_question
 from ui.documents import chosen_documents
 from ui.export import show_figure
 from ui.figures import token_map
-from ui.models import load_encoder, reranker_name
+from ui.models import load_encoder, second_name
 from ui.progress import counting
 from ui.reading import reader_or_reason, show_scores, windows_of
-from ui.reranker import reranker_picker
+from ui.second_models import second_model_picker
 from ui.similarity.figures import painted_parts
 from ui.tables import show_table
 from ui.text import Strong, escape_markdown, sentence_markdown, show_text
@@ -179,7 +179,7 @@ def scores_of(question: str, passages: tuple[str, ...], _reader: Reader) -> list
 def main() -> None:
     """Draw the page."""
     with st.sidebar:
-        reranker_picker()
+        second_model_picker("reranker")
     reranker = load_encoder().reranker
     if reranker is None:
         show_reader()
@@ -196,8 +196,8 @@ def main() -> None:
             f"Only {len(pair.encoding):,} of {n_whole:,} tokens are read, the limit of the model.",
             icon=":material/content_cut:",
         )
-    effects = effects_of(reranker_name(), question, passage, reranker)
-    result.markdown(finding(reranker_name(), pair, effects))
+    effects = effects_of(second_name("reranker"), question, passage, reranker)
+    result.markdown(finding(second_name("reranker"), pair, effects))
     if chapters((WORDS, ATTENTION), "reranker-chapter") == WORDS:
         show_words(question, passage, effects)
     else:

@@ -3,7 +3,9 @@ import json
 import pytest
 
 from engine.retrieval.retrievers import RETRIEVERS
-from tests.command_line import refusal, run, run_python
+from tests.command_line import printed, refusal, run, run_python
+from tests.engine.models.test_multi_vector import save_stanford
+from tests.engine.models.test_sparse_encoder import save_masked_lm
 from tests.text_files import write_files
 
 WORDS = "Vardholm bread: when it is finished, and finished it is when brown, take it out."
@@ -33,6 +35,30 @@ def test_reranker_and_retriever_have_to_fit_before_anything_is_loaded(corpus, co
     if command != ("sweep",):  # which leaves those configurations out
         result = run(*search, "cross-encoder")
         assert result.stderr.startswith("error: retriever cross-encoder needs a cross-encoder: give")
+
+
+def test_models_beside_the_encoder_are_loaded_by_their_options(corpus, tmp_path):
+    words, tokens = save_masked_lm(tmp_path / "words"), save_stanford(tmp_path / "tokens")
+    search = ("search", QUESTION, "--corpus", corpus, "--retriever")
+    loaded = run(*search, "sparse-weighted", "--sparse", words).stderr
+    assert "words: learned sparse model, 1" in loaded
+    for retriever in ("late", "late-reordered"):
+        found = printed(*search, retriever, "--multi-vector", tokens)
+        assert {hit["document"] for hit in found["hits"]} == {"bread.md", "tower.md"}
+    index = ("index", corpus, "--out", tmp_path / "index", "--sparse", words)
+    assert "Expanding 2 chunks" in run(*index).stderr
+    assert run(*index[:4]).exit_code == 0  # which keeps it
+    again = run("search", QUESTION, "--index", tmp_path / "index", "--retriever", "sparse")
+    assert "words: learned sparse model" in again.stderr
+    asked = ("sweep", "--corpus", corpus, "--questions", questions(tmp_path), "--sparse", words)
+    rows = printed(*asked, "--retriever", "sparse,late,dense")["rows"]
+    assert [row["retriever"] for row in rows] == ["sparse", "dense"]
+    assert rows[0]["index_bytes"] > 0
+
+
+def questions(folder):
+    (folder / "own.csv").write_text(f"question,passage\n{QUESTION},came to its end\n")
+    return folder / "own.csv"
 
 
 RULE = """

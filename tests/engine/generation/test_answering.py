@@ -279,7 +279,7 @@ def traps(encoder):
     return index_of_texts(TRAPS, encoder)
 
 
-@pytest.mark.parametrize("retriever", [name for name, one in RETRIEVERS.items() if not one.needs_reranker])
+@pytest.mark.parametrize("retriever", [name for name, one in RETRIEVERS.items() if not one.needs])
 def test_passages_come_in_the_order_of_the_retriever_and_are_scored_by_cosine(traps, encoder, retriever):
     vectors = encoder.encode([QUESTION, *TRAPS])
     searched = SearchInputs(SearchTexts((QUESTION,), TRAPS, encoder), vectors[:1], vectors[1:])

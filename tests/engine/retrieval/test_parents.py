@@ -74,7 +74,7 @@ def test_in_any_order_a_passage_comes_with_its_first_child_and_has_the_score_of_
         assert hit.score == pytest.approx(max(own), abs=1e-5)
 
 
-@pytest.mark.parametrize("retriever", [name for name, one in RETRIEVERS.items() if not one.needs_reranker])
+@pytest.mark.parametrize("retriever", [name for name, one in RETRIEVERS.items() if not one.needs])
 def test_small_to_big_works_with_every_retriever(index, encoder, retriever):
     found = retrieve(QUESTION, index, encoder, SearchSettings(2, 0, retriever))
     scores = index_scores(retriever, QUESTION, embed_query(QUESTION, encoder), index, encoder)

@@ -3,10 +3,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.evaluation.metrics import recall
+from engine.layers.norm import l2_normalize
 from engine.retrieval import index as searching
 from engine.retrieval import rerank as reranking
 from engine.retrieval import retrievers
@@ -44,12 +46,28 @@ QUESTIONS = ("When was the Forth bridge opened?", "what do cats do", "of the")
 
 @pytest.fixture(scope="module")
 def encoder(encoder):
-    """The encoder with a reranker, which scores by the cosine."""
+    """The encoder with a reranker, which scores by the cosine, and two more models that know its tokens."""
 
     def score(question, texts):
         return encoder.encode(texts) @ encoder.encode([question])[0]
 
-    return replace(encoder, reranker=SimpleNamespace(score=score))
+    def expand(texts, role="document", on_progress=None):
+        ids = encoder.tokenizer.ids_batch(list(texts))
+        rows = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
+        words = np.concatenate([np.empty(0, int), *ids]).astype(int)
+        weights = (words > 2000).astype(np.float32)  # of words of content, and no special tokens
+        return csr_matrix((weights, (rows, words)), (len(ids), encoder.config.vocab_size))
+
+    def vectors(texts, role="document", on_progress=None):
+        ids = encoder.tokenizer.ids_batch(list(texts))
+        return [l2_normalize(each.vectors) for each in encoder.token_states(ids)] if ids else []
+
+    return replace(
+        encoder,
+        reranker=SimpleNamespace(score=score),
+        sparse=SimpleNamespace(encode=expand, fingerprint="tokens"),
+        multi_vector=SimpleNamespace(vectors=vectors),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +82,7 @@ def test_every_retriever_scores_every_chunk(inputs, name):
     scores = retriever_scores(name, inputs)
     assert scores.dtype == np.float32
     assert scores.shape == (len(QUESTIONS), len(CHUNKS))
-    assert np.isfinite(scores).all() or name == "bm25"
+    assert np.isfinite(scores).all() or name in ("bm25", "sparse")
     assert not np.isnan(scores).any()
     best = scores.argmax(axis=1)
     assert best[0] == 0
@@ -81,6 +99,8 @@ def test_each_is_what_its_module_makes_of_the_same_scores(inputs):
         "weighted": weighted_fusion([dense, bm25], [0.2, 0.8]),
         "mmr": mmr_scores(dense, inputs.chunk_vectors, 0.9, 3),
         "maxsim": rerank(dense, inputs.texts.maxsim, 3),
+        "sparse-weighted": weighted_fusion([dense, inputs.texts.sparse], [0.2, 0.8]),
+        "late-reordered": rerank(weighted_fusion([dense, bm25], [0.2, 0.8]), inputs.texts.late_maxsim, 3),
     }
     for name, scores in expected.items():
         found = retriever_scores(name, inputs, RetrieverOptions(0.2, 5, 0.9, 3))
@@ -199,7 +219,7 @@ def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate
         all_rows = found_rows(name, question, query, exact, encoder, 5)
         np.testing.assert_array_equal(all_rows, top(scores, len(scores)))
         rows = found_rows(name, question, query, index, encoder, 5)
-        assert 5 < len(rows) < 600 or not len(all_rows)
+        assert 5 < len(rows) < 600 or not len(all_rows) or RETRIEVERS[name].reads_all
         assert len({*rows}) == len(rows)
         assert len({*rows[:10]} & {*all_rows[:10]}) >= 0.9 * len(all_rows[:10])
         if name != "hybrid":  # its ranks are among the candidates, and so a little higher
@@ -213,7 +233,21 @@ def test_documents_that_a_filter_leaves_out_are_no_candidates(approximate, encod
     for question in QUESTIONS:
         rows = found_rows(name, question, embed_query(question, encoder), index, encoder, 5)
         assert (rows % 3 != 0).all()
-        assert len(rows) or (name, question) == ("bm25", QUESTIONS[2])
+        assert len(rows) or (name in ("bm25", "sparse") and question == QUESTIONS[2])
+
+
+def test_every_token_is_compared_in_small_corpora_alone(inputs, monkeypatch):
+    monkeypatch.setattr(retrievers, "READ_WHOLE", 5)
+    with pytest.raises(InputError, match="of 5 at most, and there are 6: take 'late-reordered'"):
+        retriever_scores("late", inputs)
+
+
+def test_an_index_of_some_documents_keeps_the_words_of_their_chunks(index, encoder):
+    whole = replace(index, expanded=index.words_of(encoder.sparse))
+    part = whole.subset([3, 0])
+    assert whole.words_of(encoder.sparse) is whole.expanded
+    expected = encoder.sparse.encode(["cats"]) @ encoder.sparse.encode([CHUNKS[3], CHUNKS[0]]).T
+    np.testing.assert_allclose(part.expanded.scores(["cats"], encoder.sparse), expected.toarray())
 
 
 def test_vectors_of_tokens_not_asked_for_the_longest_go_first(encoder, monkeypatch):

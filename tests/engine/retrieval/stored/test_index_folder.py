@@ -11,10 +11,12 @@ from engine.errors import DocumentError, InputError
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.models.encoder import Encoder
+from engine.models.sparse_encoder import SparseEncoder
 from engine.retrieval import bm25, index_choice
 from engine.retrieval.embedding_model import cut_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
+from engine.retrieval.sparse_index import SparseIndex
 from engine.retrieval.stored import index_update
 from engine.retrieval.stored.index_folder import (
     LOCK,
@@ -27,6 +29,7 @@ from engine.retrieval.stored.index_folder import (
 )
 from engine.retrieval.stored.index_rows import line_of
 from engine.retrieval.stored.index_update import update_index
+from tests.engine.models.test_sparse_encoder import save_masked_lm
 from tests.text_files import write_files
 
 TEXTS = {
@@ -263,3 +266,30 @@ def test_words_of_an_index_from_before_languages_were_told_are_read_anew(corpus,
     stored = open_index(folder)
     assert stored.index.postings is None
     assert stored.index.words.postings.vocabulary == made.index.words.postings.vocabulary
+
+
+def test_the_words_of_a_learned_sparse_model_are_kept_and_only_new_chunks_expanded(
+    corpus, encoder, tmp_path, monkeypatch
+):
+    expanded, encode = [], SparseEncoder.encode
+
+    def noted(model, texts, *rest):
+        expanded.extend(texts)
+        return encode(model, texts, *rest)
+
+    sparse = SparseEncoder.load(save_masked_lm(tmp_path))
+    monkeypatch.setattr(SparseEncoder, "encode", noted)
+    both, folder = replace(encoder, sparse=sparse), tmp_path / "index"
+    settings = settings_of(sparse="the sparse model")
+    update_index(corpus, folder, encoder, settings_of())
+    assert open_index(folder).index.expanded is None
+    stored = update_index(corpus, folder, both, settings).stored  # vectors stay
+    assert len(expanded) == len(stored.index.chunks)
+    expanded.clear()
+    write_files(corpus, {"new.md": "A dead bee."})
+    update_index(corpus, folder, both, settings)
+    assert expanded == ["A dead bee."]
+    opened = open_index(folder).index
+    assert opened.words_of(sparse) is opened.expanded
+    anew = SparseIndex.of(opened.texts, sparse)
+    np.testing.assert_allclose(opened.expanded.weights.toarray(), anew.weights.toarray(), atol=1e-6)

@@ -1,0 +1,37 @@
+"""The inverted index of a learned sparse model: of each word the texts that have it, and its weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import csc_matrix, csr_matrix
+
+from ..layers.tracing import Array
+from ..models.sparse_encoder import SparseEncoder
+from ..weights.fetch import Progress
+
+
+@dataclass(frozen=True)
+class SparseIndex:
+    """Weights of the words of texts ``(n_texts, vocab_size)``, stored by word, and their model."""
+
+    weights: csc_matrix = field(repr=False)
+    fingerprint: str
+
+    @classmethod
+    def of(
+        cls, texts: Sequence[str], model: SparseEncoder, on_progress: Progress | None = None
+    ) -> "SparseIndex":
+        """Index texts; ``on_progress`` is called with texts done and in all."""
+        return cls(csc_matrix(model.encode(texts, "document", on_progress)), model.fingerprint)
+
+    def scores(self, questions: Sequence[str], model: SparseEncoder) -> Array:
+        """Score every text for every question by their inner product: float32 ``(n_questions, n_texts)``."""
+        asked = csr_matrix(model.encode(questions, "query"))
+        # As of words: each of a question adds its weight to the texts of its list.
+        found: Array = (asked @ self.weights.T).toarray()
+        return found.astype(np.float32, copy=False)
+
+    def subset(self, rows: Sequence[int]) -> "SparseIndex":
+        """Return the index of some texts, in their order."""
+        return SparseIndex(self.weights[list(rows)], self.fingerprint)
