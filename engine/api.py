@@ -5,7 +5,7 @@ It loads, reads and embeds by the functions of the command line, and says so on 
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -76,6 +76,8 @@ class Index:
         *,
         show_progress: bool = True,
         reranker: str = "",
+        sparse: str = "",
+        multi_vector: str = "",
         cache: str | Path | None = None,
         **settings: Any,
     ) -> "Index":
@@ -87,8 +89,9 @@ class Index:
             The folder, whose subfolders are read, too; or a file.
         show_progress
             Whether standard error shows what is done; warnings are shown in any case.
-        reranker
-            A cross-encoder for the retriever ``"cross-encoder"``: a folder or a Hugging Face id.
+        reranker, sparse, multi_vector
+            A cross-encoder, a learned sparse model and a late-interaction model for the retrievers that need
+            one: a known name, a folder or a Hugging Face id.
         cache
             A file that keeps embeddings from run to run (SQLite).
         settings
@@ -108,12 +111,20 @@ class Index:
         given = named_settings(settings, (*INDEXED, *ASKED))
         made_by = {key: value for key, value in given.items() if SETTINGS[key].stage in INDEXED}
         kept = None if cache is None else Path(cache)
-        options = SearchedOptions(corpus=Path(folder), reranker=reranker, cache=kept, **made_by)
+        options = SearchedOptions(corpus=Path(folder), cache=kept, **made_by)
+        options = replace(options, reranker=reranker, sparse=sparse, multi_vector=multi_vector)
         return cls._of(options, given, show_progress)
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, show_progress: bool = True, reranker: str = "", **settings: Any
+        cls,
+        folder: str | Path,
+        *,
+        show_progress: bool = True,
+        reranker: str = "",
+        sparse: str = "",
+        multi_vector: str = "",
+        **settings: Any,
     ) -> "Index":
         """Read an index that `save`, or the command `index`, wrote; only the model is loaded.
 
@@ -121,7 +132,7 @@ class Index:
         ----------
         folder
             The folder of the index, which knows how its chunks were made.
-        show_progress, reranker
+        show_progress, reranker, sparse, multi_vector
             As in `from_folder`.
         settings
             Those of searches and answers.
@@ -134,14 +145,17 @@ class Index:
             There is no such setting, or the model of that name is another one now.
         """
         given = named_settings(settings, ASKED)
-        return cls._of(SearchedOptions(index=Path(folder), reranker=reranker), given, show_progress)
+        options = SearchedOptions(
+            index=Path(folder), reranker=reranker, sparse=sparse, multi_vector=multi_vector
+        )
+        return cls._of(options, given, show_progress)
 
     @classmethod
     def _of(cls, options: SearchedOptions, given: dict[str, Any], show_progress: bool) -> "Index":
         values = {key: given.get(key, each.default) for key, each in SETTINGS.items() if each.stage in ASKED}
         answer_settings(values)  # which raises for thresholds and the like
         with quiet(not show_progress):
-            model, chunks, unrelated, about = load_searched(options)
+            model, chunks, unrelated, about = load_searched(options, values["retriever"])
         return cls(model, chunks, options, values, about["failures"], show_progress, unrelated)
 
     def save(self, folder: str | Path) -> None:

@@ -1,7 +1,8 @@
 """The commands that write for other libraries: ``python -m engine export`` and ``export-reader``."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,12 +12,13 @@ from ..export.script import export
 from ..models.precision import chosen_precision
 from ..models.reader import Reader
 from ..settings import SWEPT, Configuration, default
-from .loading import load_encoder
+from .loading import check_second_models, load_encoder, load_second_model, second_models
 from .main import app
 from .options import (
     EmbeddingOptions,
     JsonOption,
     RetrievalOptions,
+    SecondModelOptions,
     check_folder_of,
     grouped,
     write_errors,
@@ -29,6 +31,7 @@ from .printing import print_json, say
 def export_command(
     embedding: EmbeddingOptions,
     retrieval: RetrievalOptions,
+    beside: SecondModelOptions,
     to: Annotated[str, typer.Option(help=f"The library: {', '.join(LIBRARIES)}.")],
     parent_tokens: int = default("parent_tokens"),
     k: int = Configuration.k,
@@ -47,7 +50,11 @@ def export_command(
     values = {key: getattr(embedding, key) for key in SWEPT if hasattr(embedding, key)}
     values |= {"retriever": retrieval.retriever, "k": k, "precision": chosen_precision(embedding.precision)}
     configuration = Configuration(**values)
-    exported = export(configuration, load_encoder(embedding.model), to, parent_tokens)
+    check_second_models([retrieval.retriever], beside)
+    named = second_models([retrieval.retriever], beside)
+    second: dict[str, Any] = {kind: load_second_model(kind, source) for kind, source in named.items()}
+    encoder = replace(load_encoder(embedding.model), **second)
+    exported = export(configuration, encoder, to, parent_tokens)
     if out is not None:
         with write_errors(out):
             out.write_text(exported.script, encoding="utf-8")

@@ -19,7 +19,7 @@ NAMES = {
     "pathlib": ("Path",),
     "typing": ("Any",),
     "unicodedata": ("normalize",),
-    "sentence_transformers": ("SentenceTransformer",),
+    "sentence_transformers": ("MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"),
     "sentence_transformers.sentence_transformer.modules": ("Pooling",),
     "Stemmer": ("Stemmer",),
     "transformers": ("AutoModel", "AutoTokenizer"),

@@ -30,9 +30,10 @@ from ..retrieval.embedding_model import Model
 from ..retrieval.fusion import RRF_CONSTANT
 from ..retrieval.mmr import MMR_DIVERSITY, mmr_order
 from ..retrieval.rerank import RERANK_DEPTH
-from ..retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
+from ..retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, Retriever, check_retriever, second_model
 from ..settings import Configuration
 from ..weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
+from ..weights.fetch import cache_folder
 from .libraries import LIBRARIES, check_library, import_lines, packages
 
 if TYPE_CHECKING:
@@ -155,7 +156,13 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
         "diversity": MMR_DIVERSITY,
         "mmr_order": inspect.getsource(mmr_order).replace(": Array", ": np.ndarray").rstrip(),
         "rerank_depth": RERANK_DEPTH,
+        **{f"{kind}_model": beside_name(kind, retriever, model) for kind in ("sparse", "multi_vector")},
     }
+
+
+def beside_name(kind: str, retriever: Retriever, model: Model) -> str:
+    """Return as Python the name of a model beside the encoder, empty where the retriever needs none."""
+    return repr_of(public_name(second_model(kind, model.as_encoder).name)) if retriever.needs == kind else ""
 
 
 def facts_of(model: Model) -> tuple[str, int | None, bool]:
@@ -170,7 +177,7 @@ def facts_of(model: Model) -> tuple[str, int | None, bool]:
 def public_name(model: str) -> str:
     """Return how other libraries find a model: by its id on the Hub, or the full path of its folder."""
     if model in KNOWN_MODELS:
-        return KNOWN_MODELS[model].hub_id
+        return KNOWN_MODELS[model].hub_id or str(cache_folder() / model)
     folder = Path(model).expanduser()
     return str(folder.resolve()) if folder.is_dir() else model
 

@@ -1,6 +1,7 @@
 """Each script is run as it is written: it cuts documents and finds passages as the engine does."""
 
 import runpy
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,9 @@ from engine.evaluation.library_model import LibraryModel
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
 from engine.layers.pooling import POOLINGS
+from engine.models.multi_vector import MultiVectorEncoder
 from engine.models.prompts import Prompts
+from engine.models.sparse_encoder import SparseEncoder
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.index import build_index
 from engine.retrieval.parents import search_parents
@@ -30,13 +34,15 @@ from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import index_scores
 from engine.settings import Configuration
 from engine.weights.fetch import model_path
-from tests.pytorch import modules
-from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
+from tests.model_files import edit_config, edit_tensors
+from tests.pytorch import modules, transformers
+from tests.sentence_transformer_folders import SIZES, random_model, save_bert, save_modules
 
 ROOT = Path(__file__).parent.parent.parent.parent
 QUESTION = "What is done with a text that is longer than the model's limit?"
 HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
 PARENTS = 96
+MODEL_SIZES = SIZES | {"max_position_embeddings": 128}
 EVERY = {
     "defaults": (Configuration(), 0),
     "fixed with overlap": (Configuration("fixed", 64, 16), 0),
@@ -46,9 +52,13 @@ EVERY = {
     "cls": (Configuration(chunk_tokens=64, pooling="cls", retriever="dense"), 0),
     "mmr": (Configuration(chunk_tokens=64, retriever="mmr"), 0),
     "maxsim": (Configuration(chunk_tokens=64, retriever="maxsim"), 0),
+    "sparse": (Configuration(chunk_tokens=64, retriever="sparse"), 0),
+    "sparse-weighted": (Configuration(chunk_tokens=64, retriever="sparse-weighted"), 0),
+    "late": (Configuration(chunk_tokens=64, retriever="late"), 0),
+    "late-reordered": (Configuration(chunk_tokens=64, retriever="late-reordered"), 0),
     "small to big": (Configuration("recursive", 32, retriever="dense", k=3), PARENTS),
 }
-PLACES_ALONE = ("mmr", "maxsim", "small to big")  # their scores are of other kinds
+PLACES_ALONE = ("mmr", "maxsim", "late-reordered", "small to big")  # their scores are of other kinds
 # What the templates of the other libraries do differently; what else there is, they include.
 OTHERS = ("defaults", "dense", "small to big")
 PAIRS = [
@@ -56,6 +66,23 @@ PAIRS = [
     *product([to for to in LIBRARIES if to != "sentence-transformers"], OTHERS),
     ("langchain", "mmr"),
 ]
+
+
+@pytest.fixture(scope="module")
+def encoder(encoder, tmp_path_factory):
+    """The encoder with random models of its vocabulary beside it."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("words", "tokens")]
+    config = transformers.BertConfig(vocab_size=encoder.config.vocab_size, **MODEL_SIZES)
+    random_model(transformers.BertForMaskedLM, config).save_pretrained(folders[0])
+    random_model(transformers.BertModel, config).save_pretrained(folders[1])
+    matrix = np.random.default_rng(0).normal(size=(6, config.hidden_size)).astype(np.float32)
+    edit_tensors(folders[1], lambda tensors: tensors.update({"linear.weight": matrix}))
+    edit_config(folders[1], architectures=["HF_ColBERT"])
+    for folder in folders:
+        shutil.copy(model_path("all-MiniLM-L6-v2") / "tokenizer.json", folder)
+    return replace(
+        encoder, sparse=SparseEncoder.load(folders[0]), multi_vector=MultiVectorEncoder.load(folders[1])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +158,7 @@ def test_every_library_finds_the_same_passages(to, name, folder, ours, encoder, 
     places, scores = ours(configuration, parent_tokens)
     assert [place for _, place, _ in lines] == places
     if name not in PLACES_ALONE:
-        assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
+        assert [float(score) for score, _, _ in lines] == pytest.approx(scores, rel=1e-5, abs=1e-4)
 
 
 @pytest.mark.parametrize("pooling", [name for name, each in POOLINGS.items() if each.needs])
