@@ -21,6 +21,7 @@ from scipy.sparse import csc_matrix
 from ..documents.language import ENGLISH
 from ..errors import InputError, check_several
 from ..layers.tracing import Array
+from .index_kinds import require_whole
 from .words import words
 
 BATCH, POSTINGS = 10_000, 1_000_000  # texts whose words are counted, and impacts that are computed, at a time
@@ -39,6 +40,8 @@ class Postings:
 
     def of(self, stem: str) -> slice:
         """Return where the postings of a word are, which are none of a word that no text holds."""
+        for array in (self.starts, self.rows, self.impacts):
+            require_whole(array)
         number = self.vocabulary.get(stem)
         return slice(0, 0) if number is None else slice(*self.starts[number : number + 2].tolist())
 

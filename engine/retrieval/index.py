@@ -22,7 +22,7 @@ from .bm25 import Bm25, Postings
 from .embedding_model import Model, embedding_spec, encode_by
 from .embedding_spec import EmbeddingSpec, Query
 from .index_choice import EXACT_CHUNKS
-from .index_kinds import AnnIndex, exact_nearest
+from .index_kinds import AnnIndex, exact_nearest, require_whole
 from .rerank import LateVectors, TokenVectors
 from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
@@ -109,15 +109,21 @@ class Index:
         """Number of the chunks that may be found."""
         return len(self.chunks) if self.allowed is None else len(self.allowed)
 
-    @cached_property
+    @property
     def vectors(self) -> Array:
         """The chunks' vectors; those of a store are fetched at the first access, and kept."""
-        return self.source if isinstance(self.source, np.ndarray) else self.source.fetch_all()
+        return require_whole(self.source) if isinstance(self.source, np.ndarray) else self._fetched
+
+    @cached_property
+    def _fetched(self) -> Array:
+        """All vectors of a store."""
+        assert not isinstance(self.source, np.ndarray)
+        return self.source.fetch_all()
 
     @property
     def _store(self) -> VectorStore | None:
         """The store to ask for vectors, None where they are here."""
-        if isinstance(self.source, np.ndarray) or "vectors" in vars(self):
+        if isinstance(self.source, np.ndarray) or "_fetched" in vars(self):
             return None
         return self.source
 

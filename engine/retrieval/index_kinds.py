@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import DocumentError, InputError
 from ..layers.tracing import Array
 
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ class AnnIndex:
         if EXACT_SHARE * n_candidates > n_allowed:
             return exact_nearest(vectors, questions, k, allowed)
         _, found = self._faiss.search(questions, n_candidates, params=self._parameters(allowed))
+        if found.max() >= len(vectors):
+            raise DocumentError(
+                "the index's search structure is damaged: index the corpus again with --rebuild"
+            )
         scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
         release(vectors)
         scores = np.where(found >= 0, scores, np.float32(-np.inf))
@@ -147,9 +151,14 @@ class AnnIndex:
             index = faiss.deserialize_index(np.array(content))
         except RuntimeError as error:
             raise ValueError("its search structure cannot be read") from error
-        if (index.ntotal, index.d) != shape:
+        if (index.ntotal, index.d) != shape or index.metric_type != faiss.METRIC_INNER_PRODUCT:
             raise ValueError(f"its search structure is of {index.ntotal} vectors of {index.d} numbers")
-        return cls(kind, effort, index)
+        found = cls(kind, effort, index)
+        try:  # of another kind it takes no parameters of this one
+            index.search(np.zeros((1, index.d), np.float32), 1, params=found._parameters(None))
+        except RuntimeError as error:
+            raise ValueError("its search structure is of another kind") from error
+        return found
 
 
 def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
@@ -170,6 +179,16 @@ def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
     index.train(vectors)
     index.add(vectors)
     return AnnIndex(kind, effort, index)
+
+
+def require_whole(array: Array) -> Array:
+    """Return an array; raise where the file that it is mapped from was cut, as its bytes are no longer there.
+
+    To read them would end the process, so it is asked before each search, in a microsecond.
+    """
+    if isinstance(array.base, mmap.mmap) and array.base.size() < len(array.base):
+        raise DocumentError("a file of the index was cut while it is searched: open a whole index")
+    return array
 
 
 def release(vectors: Array) -> None:

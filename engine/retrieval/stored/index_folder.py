@@ -24,21 +24,30 @@ from scipy.sparse import csc_matrix
 
 from ...atomic_write import sync_folder, write_atomically
 from ...documents.document import Chunk, Document
-from ...documents.language import ENGLISH
+from ...documents.language import ENGLISH, LANGUAGES
+from ...documents.loaders import unique
 from ...documents.splitters import Splitting
 from ...errors import UNREADABLE, DocumentError, GlassboxError, InputError
 from ...installed import PROGRAM
 from ...layers.tracing import Array
 from ...weights.download import file_sha256
 from ...weights.fetch import Progress
+from ...weights.memory import available_memory
 from ...wording import reason_of
 from ..bm25 import Postings
 from ..embedding_model import Model, cut_documents, embedding_spec
 from ..embedding_spec import EmbeddingSpec
 from ..index import Index
 from ..index_choice import Choice
-from ..index_kinds import AUTO, AnnIndex
+from ..index_kinds import AUTO, INDEX_KINDS, AnnIndex
 from ..sparse_index import SparseIndex
+from .checked_files import (
+    MOST_OF_MANIFEST,
+    check_arrays,
+    ordinary,
+    read_array,
+    require,
+)
 from .index_rows import IndexedFile, file_line, line_of, to_file
 from .milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 
@@ -91,7 +100,8 @@ class IndexSettings:
 
 
 SEARCHED_BY = ("index_kind", "store", "sparse")  # which may change while the vectors stay
-SETTINGS, CHOICE = TypeAdapter(IndexSettings), TypeAdapter(Choice)
+SETTINGS, CHOICE, SPEC = TypeAdapter(IndexSettings), TypeAdapter(Choice), TypeAdapter(EmbeddingSpec)
+VOCABULARY, IN_MILVUS = TypeAdapter(dict[str, int]), TypeAdapter(MilvusVectors)
 
 
 @dataclass(frozen=True)
@@ -230,7 +240,7 @@ def synced_file(path: Path) -> Iterator[IO[bytes]]:
 def remove_unused(folder: Path) -> None:
     """Remove the states that the manifest does not name, and their collections of Milvus."""
     try:
-        used = json.loads((folder / MANIFEST).read_bytes())["state"]
+        used = manifest_of(folder)["state"]
     except (OSError, *UNREADABLE):
         used = ""
     for path in folder.iterdir():
@@ -240,7 +250,7 @@ def remove_unused(folder: Path) -> None:
                 continue
             store = path / STORE if is_state else path
             if store.name.startswith("store") and store.exists():
-                MilvusVectors(**json.loads(store.read_bytes())).drop()
+                MilvusVectors(**json.loads(ordinary(store, MOST_OF_MANIFEST).read_bytes())).drop()
             if is_state:
                 shutil.rmtree(path)
             else:
@@ -287,9 +297,14 @@ def kept_settings(folder: Path) -> IndexSettings | None:
         return None
 
 
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the JSON of a folder's manifest, unchecked."""
+    return json.loads(ordinary(folder / MANIFEST, MOST_OF_MANIFEST).read_bytes())
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest; errors as in `open_index`, of other kinds where it is damaged."""
-    manifest = json.loads((folder / MANIFEST).read_bytes())
+    manifest = manifest_of(folder)
     if manifest["format"] != FORMAT:
         raise ValueError("its manifest is of another program")
     if (version := manifest["version"]) != VERSION:
@@ -310,29 +325,33 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     state, arrays = folder / manifest["state"], {}
     for name, digest in manifest["files"].items():
         path = state / Path(name).name
-        if file_sha256(path) != digest:
-            raise ValueError(f"its file {path.name} was changed")
         if path.suffix == ".npy":
-            arrays[path.stem] = np.load(path, mmap_mode="r")
+            arrays[path.stem] = read_array(path)
+        else:
+            ordinary(path, available_memory())
+        if file_sha256(path) != digest:
+            raise ValueError(f"its file {path.name:.80} was changed")
     settings = SETTINGS.validate_python(manifest["settings"])
     choice = CHOICE.validate_python(manifest["choice"])
-    spec = EmbeddingSpec(**manifest["spec"])
+    spec = SPEC.validate_python(manifest["spec"])
+    require(choice.kind in INDEX_KINDS, f"it is searched by an unknown kind of index, {choice.kind:.80}")
     with (state / FILES).open("rb") as lines:
         files = tuple(map(to_file, lines))
     with (state / WORDS).open("rb") as lines:
-        vocabulary = dict(map(json.loads, lines))
+        vocabulary = VOCABULARY.validate_python(dict(map(json.loads, lines)))
     chunks = tuple(chain.from_iterable(file.chunks for file in files))
-    documents = {document.name: document for file in files for document in file.documents}
+    documents = {each.name: each for each in unique(each for file in files for each in file.documents)}
     source: Array | MilvusVectors
     if settings.uri:
-        source = MilvusVectors(**json.loads((state / STORE).read_bytes()))
+        source = IN_MILVUS.validate_python(json.loads((state / STORE).read_bytes()))
         source.check()
     else:
         source = arrays["vectors"]
-    if source.shape != (len(chunks), spec.d_model):
-        raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {source.shape}")
+    require(source.shape == (len(chunks), spec.d_model), f"its vectors are of shape {source.shape}")
+    check_arrays(arrays, len(chunks), spec.d_model, vocabulary)
     index = Index(chunks, source, spec, arrays.get("idf"), documents=documents)
     languages = manifest.get("languages", [ENGLISH])
+    require(set(languages) <= LANGUAGES.keys(), f"it is in a language that is not known: {languages!r:.80}")
     # Where none are told, words of all languages were read as English: those of others are indexed anew.
     if "languages" in manifest or {*index.languages.values()} <= {ENGLISH}:
         starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))

@@ -58,6 +58,8 @@ def to_file(line: bytes) -> IndexedFile:
         parent = None
         if large is not None:
             parent = parents.setdefault((place, large), chunk_of(row.documents[place], large))
+        if place < 0:
+            raise ValueError(f"{row.name:.80} has no document {place}")
         chunks.append(chunk_of(row.documents[place], span, parent))
     return IndexedFile(row.name, row.sha256, row.documents, tuple(chunks))
 
@@ -65,6 +67,8 @@ def to_file(line: bytes) -> IndexedFile:
 def chunk_of(document: Document, span: Span, parent: Chunk | None = None) -> Chunk:
     """Return the chunk of a document that is a span of it."""
     start, end, n_tokens, headings, page = span
+    if not (0 <= start <= end <= len(document.text) and n_tokens >= 0):
+        raise ValueError(f"{document.name:.80} has no characters {start} to {end} of {n_tokens} tokens")
     return Chunk(document.name, start, end, document.text[start:end], n_tokens, headings, page, parent)
 
 

@@ -1,0 +1,75 @@
+"""The files of an index folder that somebody else may have made, read only where they are as they should."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...layers.tracing import Array
+from ..index_kinds import release
+
+MOST_OF_MANIFEST = 10_000_000  # bytes
+IN_MEMORY = 50_000_000  # bytes of an array that is read, and not mapped
+AT_ONCE = 50_000  # rows that are checked
+LONGEST = 1.001  # of vectors of length 1, rounded to float16
+# The type of each array of an index, and its number of axes.
+ARRAYS: dict[str, tuple[type[Any], int]] = {
+    "vectors": (np.float32, 2),
+    "unrelated": (np.float32, 2),
+    "idf": (np.float32, 1),
+    "starts": (np.integer, 1),
+    "rows": (np.integer, 1),
+    "impacts": (np.float32, 1),
+    "ann": (np.uint8, 1),
+}
+
+
+def require(holds: bool, what: str) -> None:
+    """Raise `ValueError` where a condition does not hold."""
+    if not holds:
+        raise ValueError(what)
+
+
+def ordinary(path: Path, most: int | None) -> Path:
+    """Return the path of an ordinary file of at most so many bytes; a pipe would never end."""
+    n_bytes = path.stat().st_size
+    require(path.is_file(), f"its {path.name:.80} is no ordinary file")
+    require(
+        most is None or n_bytes <= most, f"its {path.name:.80} has {n_bytes:,} bytes, too many to be read"
+    )
+    return path
+
+
+def read_array(path: Path) -> Array:
+    """Read an array, or map a large one; the file holds it and nothing else."""
+    mapped = np.load(ordinary(path, None), mmap_mode="r")
+    is_whole = isinstance(mapped, np.memmap) and mapped.offset + mapped.nbytes == path.stat().st_size
+    require(is_whole, f"its {path.name:.80} is no array, or has more bytes than one")
+    kind, n_axes = ARRAYS.get(path.stem, (mapped.dtype.type, mapped.ndim))
+    fits = np.issubdtype(mapped.dtype, kind) and mapped.ndim == n_axes
+    require(fits, f"its {path.stem:.80} are {mapped.dtype} of shape {mapped.shape}")
+    return mapped if mapped.nbytes > IN_MEMORY else np.array(mapped)
+
+
+def check_arrays(
+    arrays: Mapping[str, Array], n_chunks: int, d_model: int, vocabulary: Mapping[str, int]
+) -> None:
+    """Raise `ValueError` for arrays that are not those of an index of so many chunks and these words."""
+    for name in ("vectors", "unrelated"):
+        if (found := arrays.get(name)) is not None:  # Milvus may have the vectors
+            require(found.shape[1] == d_model, f"its {name} are of {found.shape[1]} numbers, not {d_model}")
+            for start in range(0, len(found), AT_ONCE):
+                lengths = np.linalg.norm(found[start : start + AT_ONCE], axis=1)
+                require(bool((lengths <= LONGEST).all()), f"its {name} are not of length 1")  # nor is NaN
+            release(found)
+    starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))
+    for name in {"idf", "impacts"} & arrays.keys():
+        require(bool(np.isfinite(arrays[name]).all()), f"its {name} are not finite")
+    is_divided = len(starts) == len(vocabulary) + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all()
+    is_divided = is_divided and starts[-1] == len(rows) == len(impacts)
+    require(bool(is_divided), "its postings are not divided among its words")
+    are_chunks = not len(rows) or (rows.min() >= 0 and rows.max() < n_chunks)
+    require(bool(are_chunks), f"its postings are of other chunks than its {n_chunks}")
+    are_numbered = sorted(vocabulary.values()) == list(range(len(vocabulary)))
+    require(are_numbered, "its words are not numbered one by one")
