@@ -1,11 +1,19 @@
 """The engine's errors. Each message names the value, the limit and a solution."""
 
+from .wording import with_short_names
+
 # Raised while the content of a file is read that has another form than expected.
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 class GlassboxError(Exception):
-    """Base of all errors that the engine raises on purpose; messages are written for users."""
+    """Base of all errors that the engine raises on purpose; messages are written for users.
+
+    Names in them, which may be those of strangers, have at most 80 characters.
+    """
+
+    def __str__(self) -> str:
+        return with_short_names(super().__str__())
 
 
 class InputError(GlassboxError, ValueError):

@@ -123,7 +123,7 @@ def records(files: Mapping[str, bytes], name: str, where: str) -> dict[str, dict
         number = row["_id"]
         if not number.strip() or number in found or len(number) > MAX_PATH:
             raise InputError(
-                f"{place} has the _id {number[:80]!r}, which is blank, was there before or is longer than "
+                f"{place} has the _id {number!r:.80}, which is blank, was there before or is longer than "
                 f"{MAX_PATH:,} characters: change it"
             )
         found[number] = row
@@ -164,13 +164,13 @@ def read_qrels(
                 score = int(score_text)  # which leaves out a "\r"
             except ValueError as error:
                 raise InputError(
-                    f"{place} is no judgement ({line[:80]!r}): give {', '.join(QRELS_HEADER)} with tabs "
+                    f"{place} is no judgement ({line!r:.80}): give {', '.join(QRELS_HEADER)} with tabs "
                     "between, the score a whole number"
                 ) from error
             if query not in queries or document not in corpus:
                 kind, unknown = ("question", query) if query not in queries else ("document", document)
                 raise InputError(
-                    f"{place} judges {kind} {unknown[:80]!r}, which is unknown: add it, or delete the line"
+                    f"{place} judges {kind} {unknown!r:.80}, which is unknown: add it, or delete the line"
                 )
             if qrels.setdefault(query, {}).setdefault(document, score) != score:
                 raise InputError(f"{place} judges what was judged otherwise before: delete one of the lines")

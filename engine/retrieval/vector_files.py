@@ -268,7 +268,7 @@ def row_problem(document: Any, start: Any, end: Any, text: Any) -> str:
     if not (isinstance(document, str) and isinstance(text, str) and document):
         return "its document and text have to be strings, and the document not empty"
     if not (isinstance(start, int) and isinstance(end, int)):
-        return f"its start {start!r} and end {end!r} have to be whole numbers"
+        return f"its start {start!r:.80} and end {end!r:.80} have to be whole numbers"
     if not 0 <= start <= end <= MOST_CHARACTERS or end - start != len(text):
         return (
             f"its text has {len(text)} characters, and does not stand at {start} to {end}: starts and ends "

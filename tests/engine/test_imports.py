@@ -8,7 +8,7 @@ HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers"
 SHARED = "atomic_write cores errors installed trace wording"
 # What each part of the engine may import of the others, in functions, too; a part of a part has its own row.
 ARROWS = {
-    "errors": "",
+    "errors": "wording",
     "installed": "",
     "wording": "",
     "cores": "",

@@ -18,13 +18,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from engine import Decoder, Encoder, errors
 from engine.documents.loaders import parse_file
 from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.questions import parse_questions, to_jsonl
 from engine.generation.chat import render_chat
+from engine.retrieval.embedding_spec import Query
+from engine.retrieval.relevance import null_scores_by
+from engine.retrieval.retrievers import found_rows, index_scores
+from engine.retrieval.stored.index_folder import open_index
+from engine.retrieval.vector_files import read_rows
 from engine.storage.workspace import export_workspace, import_workspace
 from engine.storage.workspace_file import TABLES
 from tests.hostile import valid_files
@@ -124,6 +132,9 @@ decoder_folder = cache(valid_files.decoder_folder)
 encoder_folder = cache(valid_files.encoder_folder)
 gguf_file = cache(valid_files.gguf_file)
 workspace_file = cache(valid_files.workspace_file)
+index_folder = cache(valid_files.index_folder)
+npz_file = cache(valid_files.npz_file)
+parquet_file = cache(valid_files.parquet_file)
 
 
 def of_decoder(name, change):
@@ -205,6 +216,118 @@ def of_collection(rng):
     use_collection(packed(valid_files.BEIR | {name: change(valid_files.BEIR[name], rng)}))
 
 
+def use_vectors(name, content):
+    rows = read_rows(name, content)
+    assert rows.vectors.shape[0] == len(rows.texts) == len(rows.documents)
+    assert np.isfinite(rows.vectors).all()
+    for document, start, end, part in zip(rows.documents, rows.starts, rows.ends, rows.texts, strict=True):
+        assert document
+        assert end - start == len(part)
+
+
+def of_npz(rng):
+    """A file of vectors with an array of another type, shape or value, or with changed bytes."""
+    if rng.random() < 0.5:
+        return use_vectors("a.npz", changed_bytes(npz_file(), rng))
+    with np.load(BytesIO(npz_file())) as found:
+        arrays = dict(found)
+    name = rng.choice(list(arrays))
+    arrays[name] = changed_array(arrays[name], rng)
+    file = BytesIO()
+    np.savez(file, **arrays)
+    return use_vectors("a.npz", file.getvalue())
+
+
+def of_parquet(rng):
+    """A file of vectors with columns of other types and values, or with changed bytes."""
+    if rng.random() < 0.5:
+        return use_vectors("a.parquet", changed_bytes(parquet_file(), rng))
+    columns = valid_files.vector_rows()
+    name = rng.choice(list(columns))
+    value = rng.choice((*VALUES, b"", [1.0] * 8, [None] * 8, [[1.0]] * 8, [float("nan")] * 8))
+    if rng.random() < 0.5:
+        columns[name] = [value] * 3
+    else:
+        columns[name][rng.randrange(3)] = value
+    file = BytesIO()
+    try:
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        parquet.write_table(table if rng.random() < 0.9 else table.drop_columns([name]), file)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise errors.InputError("there is no such column") from error
+    return use_vectors("a.parquet", file.getvalue())
+
+
+def of_index(rng):
+    """An index folder with another value of an array, a line of JSON or the manifest, or changed bytes."""
+    manifest, files = index_folder()
+    name = rng.choice([*files, "manifest"])
+    if name == "manifest":
+        changed = changed_json(json.dumps(manifest).encode(), rng)
+        with suppress(RecursionError):
+            manifest = json.loads(changed)
+    else:
+        changes = [changed_bytes, changed_line if name.endswith("jsonl") else changed_npy]
+        files = files | {name: rng.choice(changes)(files[name], rng)}
+    with TemporaryDirectory() as folder:
+        if not isinstance(manifest, dict):
+            raise errors.DocumentError("no manifest")
+        valid_files.write_index(Path(folder), manifest, files)
+        use_index(open_index(Path(folder)))
+
+
+def changed_npy(content, rng):
+    """A file of an array with another type, shape or value."""
+    file = BytesIO()
+    np.save(file, changed_array(np.load(BytesIO(content)), rng))
+    return file.getvalue()
+
+
+def changed_array(array, rng):
+    """Return an array of another type, shape or value."""
+    match rng.randrange(6):
+        case 0:
+            return array.astype(
+                "U9"
+                if array.dtype.kind == "U"
+                else rng.choice(["f2", "f8", "i8", "i4", "u1", "U9", "c8", "?"])
+            )
+        case 1:
+            return rng.choice(
+                (array[None], array[:-1], array[:0], array.reshape(-1), array[..., None], array[0])
+            )
+        case 2:
+            return np.concatenate([array, array])
+        case 3:
+            return array[::-1]
+        case _:
+            array = array.copy()
+            with suppress(ValueError, OverflowError, TypeError):
+                array.flat[rng.randrange(array.size)] = rng.choice(
+                    (0, 1, -1, 2, 99, 2**31 - 1, -(2**31), 2**62, np.nan, np.inf, -np.inf, 1e30)
+                )
+            return array
+
+
+def use_index(stored):
+    """Search an index, and check that what is found is what its documents say."""
+    index = stored.index
+    texts = {document.name: document.text for document in stored.documents}
+    for chunk in index.chunks:
+        assert texts[chunk.document][chunk.start : chunk.end] == chunk.text
+    vector = np.full(index.spec.d_model, index.spec.d_model**-0.5, np.float32)
+    query = Query(vector, index.spec)
+    hits = index.search(query, len(index.chunks))
+    assert sorted(hit.score for hit in hits)[::-1] == [hit.score for hit in hits]
+    expected = index.vectors @ vector
+    assert np.allclose([hit.score for hit in hits], np.sort(expected)[::-1], atol=1e-5)
+    null_scores_by(index, stored.unrelated)
+    for name in ("bm25", "hybrid"):
+        assert np.isfinite(index_scores(name, "beta gamma", query, index, None)).any()
+        assert set(found_rows(name, "beta gamma", query, index, None, 2)) <= set(range(len(index.chunks)))
+    index.words.idf("beta")
+
+
 def of_document(name, change=changed_bytes):
     return lambda rng: use_document(name, change(valid_files.DOCUMENTS[name], rng))
 
@@ -250,7 +373,10 @@ KINDS = {
     "tables of a workspace": (30, of_table),
     "questions in CSV": (10, questions("a.csv", valid_files.LABELLED)),
     "questions in JSONL": (20, questions("a.jsonl", valid_files.JSONL, changed_line)),
-    "BEIR collection": (20, of_collection),
+    "BEIR collection": (50, of_collection),
+    "vectors in Parquet": (50, of_parquet),
+    "vectors in NPZ": (50, of_npz),
+    "index folder": (50, of_index),
     **{name: (20, of_document(name)) for name in valid_files.DOCUMENTS},
     "cells of a notebook": (20, of_document("a.ipynb", changed_json)),
     "records of JSONL": (10, of_document("a.jsonl", changed_line)),

@@ -2,6 +2,8 @@
 
 import json
 import struct
+from dataclasses import replace
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,11 +12,26 @@ import docx
 import numpy as np
 import openpyxl
 import pptx
+import pyarrow as pa
+from pyarrow import parquet
 from safetensors.numpy import save_file
 
 from engine.documents.document import Chunk, Document, Section
+from engine.documents.splitters import Splitting
+from engine.layers.norm import l2_normalize
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import index_vectors
+from engine.retrieval.index_choice import Choice
+from engine.retrieval.index_kinds import build_ann
+from engine.retrieval.stored.index_folder import (
+    MANIFEST,
+    IndexSettings,
+    StoredIndex,
+    digest_of,
+    read_manifest,
+    save_index,
+)
+from engine.retrieval.stored.index_rows import IndexedFile
 from engine.storage.workspace import SavedRun, Workspace, export_workspace
 from engine.tokenizers.bpe_vocabulary import byte_characters
 from tests.hostile.test_documents import WORD, pdf
@@ -211,6 +228,89 @@ def workspace_file():
     return export_workspace(
         Workspace((source,), {"top": 3, "pooling": "mean"}, index, {"own": QUESTIONS}, runs)
     )
+
+
+def stored_index():
+    """Two files of one document each, their chunks, and random vectors of 8 numbers."""
+    rng = np.random.default_rng(0)
+    documents = [
+        Document(
+            "a.md", "# One\nAlpha beta\n\n# Two\nGamma", "One", (Section(0, ("One",)), Section(18, ("Two",)))
+        ),
+        Document("b.txt", "Delta beta.", date="2026-05-01", tags=("x",)),
+    ]
+    around = Chunk("a.md", 0, 29, documents[0].text, 9)
+    chunks = [
+        Chunk("a.md", 0, 16, documents[0].text[:16], 4, ("One",), parent=around),
+        Chunk("a.md", 18, 29, documents[0].text[18:], 3, ("Two",), 1, around),
+        Chunk("b.txt", 0, 11, documents[1].text, 4),
+    ]
+    vectors = l2_normalize(rng.normal(size=(3, 8)).astype(np.float32))
+    index = index_vectors(
+        chunks, vectors, EmbeddingSpec("m", "idf", 32, 8, "model"), np.ones(50, "f4"), documents
+    )
+    index = replace(index, ann=build_ann(vectors, "hnsw"))
+    files = (
+        IndexedFile("a.md", "0" * 64, (documents[0],), tuple(chunks[:2])),
+        IndexedFile("b.txt", "1" * 64, (documents[1],), (chunks[2],)),
+    )
+    settings = IndexSettings("model", Splitting(chunk_tokens=32), 64, "idf")
+    unrelated = l2_normalize(rng.normal(size=(40, 8)).astype(np.float32))
+    return StoredIndex(settings, "corpus", files, index, unrelated, Choice("hnsw", "hnsw", "as asked", ()))
+
+
+def index_folder():
+    """The manifest of an index folder, and the files of its state by name, for `write_index`."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        save_index(folder, stored_index())
+        manifest = read_manifest(folder)
+        files = {path.name: path.read_bytes() for path in (folder / manifest["state"]).iterdir()}
+        return manifest, files
+
+
+def write_index(folder, manifest, files):
+    """Write an index folder whose manifest has the checksums of the files."""
+    state = folder / str(manifest.get("state"))[:50].replace("/", "").replace("\0", "")
+    state.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (state / name).write_bytes(content)
+    manifest = manifest | {"files": {name: sha256(content).hexdigest() for name, content in files.items()}}
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
+
+
+def vector_rows():
+    """The columns of a file of chunks with their vectors."""
+    vectors = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
+    texts = ["Alpha beta.", "Gamma δ", "more"]
+    return {
+        "document": ["a.md", "a.md", "b.md"],
+        "start": [0, 12, 0],
+        "end": [11, 19, 4],
+        "text": texts,
+        "vector": list(map(list, vectors)),
+    }
+
+
+def parquet_file():
+    file = BytesIO()
+    parquet.write_table(pa.table(vector_rows()), file)
+    return file.getvalue()
+
+
+def npz_file():
+    rows, file = vector_rows(), BytesIO()
+    texts = [text.encode() for text in rows["text"]]
+    np.savez(
+        file,
+        documents=np.array(rows["document"]),
+        starts=np.array(rows["start"]),
+        ends=np.array(rows["end"]),
+        text=np.frombuffer(b"".join(texts), np.uint8),
+        text_starts=np.cumsum([0, *map(len, texts)]),
+        vectors=np.array(rows["vector"], np.float32),
+    )
+    return file.getvalue()
 
 
 def word_file():

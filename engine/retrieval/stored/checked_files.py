@@ -1,5 +1,6 @@
 """The files of an index folder that somebody else may have made, read only where they are as they should."""
 
+import tokenize
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,10 @@ def ordinary(path: Path, most: int | None) -> Path:
 
 def read_array(path: Path) -> Array:
     """Read an array, or map a large one; the file holds it and nothing else."""
-    mapped = np.load(ordinary(path, None), mmap_mode="r")
+    try:
+        mapped = np.load(ordinary(path, None), mmap_mode="r")
+    except (SyntaxError, tokenize.TokenError, EOFError) as error:  # of its header
+        raise ValueError(f"its {path.name:.80} is no array") from error
     is_whole = isinstance(mapped, np.memmap) and mapped.offset + mapped.nbytes == path.stat().st_size
     require(is_whole, f"its {path.name:.80} is no array, or has more bytes than one")
     kind, n_axes = ARRAYS.get(path.stem, (mapped.dtype.type, mapped.ndim))
@@ -58,9 +62,11 @@ def check_arrays(
     """Raise `ValueError` for arrays that are not those of an index of so many chunks and these words."""
     for name in ("vectors", "unrelated"):
         if (found := arrays.get(name)) is not None:  # Milvus may have the vectors
-            require(found.shape[1] == d_model, f"its {name} are of {found.shape[1]} numbers, not {d_model}")
+            fits = len(found) > 0 and found.shape[1] == d_model
+            require(fits, f"its {name} are of shape {found.shape}, not of {d_model} numbers")
             for start in range(0, len(found), AT_ONCE):
-                lengths = np.linalg.norm(found[start : start + AT_ONCE], axis=1)
+                with np.errstate(over="ignore"):
+                    lengths = np.linalg.norm(found[start : start + AT_ONCE], axis=1)
                 require(bool((lengths <= LONGEST).all()), f"its {name} are not of length 1")  # nor is NaN
             release(found)
     starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))

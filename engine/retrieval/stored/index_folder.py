@@ -347,7 +347,10 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         source.check()
     else:
         source = arrays["vectors"]
-    require(source.shape == (len(chunks), spec.d_model), f"its vectors are of shape {source.shape}")
+    require(
+        source.shape == (len(chunks), spec.d_model) and bool(chunks),
+        f"it has {len(chunks)} chunks, and vectors of shape {source.shape}",
+    )
     check_arrays(arrays, len(chunks), spec.d_model, vocabulary)
     index = Index(chunks, source, spec, arrays.get("idf"), documents=documents)
     languages = manifest.get("languages", [ENGLISH])

@@ -104,7 +104,7 @@ def test_the_folder_itself_is_read(made):
 )
 def test_arrays_of_other_values_and_shapes_are_refused(folder, name, change):
     with_array(folder, name, change)
-    with pytest.raises(DocumentError, match=r"is damaged \(its .+\): index the corpus again"):
+    with pytest.raises(DocumentError, match=r"is damaged \(it.+\): index the corpus again"):
         open_index(folder)
 
 
