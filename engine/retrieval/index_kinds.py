@@ -186,7 +186,10 @@ def require_whole(array: Array) -> Array:
 
     To read them would end the process, so it is asked before each search, in a microsecond.
     """
-    if isinstance(array.base, mmap.mmap) and array.base.size() < len(array.base):
+    base = array.base
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and base.size() < len(base):
         raise DocumentError("a file of the index was cut while it is searched: open a whole index")
     return array
 

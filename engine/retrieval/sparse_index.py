@@ -9,6 +9,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from ..layers.tracing import Array
 from ..models.sparse_encoder import SparseEncoder
 from ..weights.fetch import Progress
+from .index_kinds import require_whole
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class SparseIndex:
 
     def scores(self, questions: Sequence[str], model: SparseEncoder) -> Array:
         """Score every text for every question by their inner product: float32 ``(n_questions, n_texts)``."""
+        for array in (self.weights.indptr, self.weights.indices, self.weights.data):
+            require_whole(array)
         asked = csr_matrix(model.encode(questions, "query"))
         # As of words: each of a question adds its weight to the texts of its list.
         found: Array = (asked @ self.weights.T).toarray()

@@ -22,6 +22,9 @@ ARRAYS: dict[str, tuple[type[Any], int]] = {
     "starts": (np.integer, 1),
     "rows": (np.integer, 1),
     "impacts": (np.float32, 1),
+    "sparse_starts": (np.integer, 1),
+    "sparse_rows": (np.integer, 1),
+    "sparse": (np.float32, 1),
     "ann": (np.uint8, 1),
 }
 
@@ -69,13 +72,18 @@ def check_arrays(
                     lengths = np.linalg.norm(found[start : start + AT_ONCE], axis=1)
                 require(bool((lengths <= LONGEST).all()), f"its {name} are not of length 1")  # nor is NaN
             release(found)
-    starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))
-    for name in {"idf", "impacts"} & arrays.keys():
-        require(bool(np.isfinite(arrays[name]).all()), f"its {name} are not finite")
-    is_divided = len(starts) == len(vocabulary) + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all()
+    if (idf := arrays.get("idf")) is not None:
+        require(bool(np.isfinite(idf).all()), "its idf are not finite")
+    check_postings(arrays["starts"], arrays["rows"], arrays["impacts"], n_chunks, len(vocabulary))
+    are_numbered = sorted(vocabulary.values()) == list(range(len(vocabulary)))
+    require(are_numbered, "its words are not numbered one by one")
+
+
+def check_postings(starts: Array, rows: Array, impacts: Array, n_chunks: int, n_words: int) -> None:
+    """Raise `ValueError` for an inverted index that is not one of so many words in so many chunks."""
+    require(bool(np.isfinite(impacts).all()), "its weights of words are not finite")
+    is_divided = len(starts) == n_words + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all()
     is_divided = is_divided and starts[-1] == len(rows) == len(impacts)
     require(bool(is_divided), "its postings are not divided among its words")
     are_chunks = not len(rows) or (rows.min() >= 0 and rows.max() < n_chunks)
     require(bool(are_chunks), f"its postings are of other chunks than its {n_chunks}")
-    are_numbered = sorted(vocabulary.values()) == list(range(len(vocabulary)))
-    require(are_numbered, "its words are not numbered one by one")

@@ -44,6 +44,7 @@ from ..sparse_index import SparseIndex
 from .checked_files import (
     MOST_OF_MANIFEST,
     check_arrays,
+    check_postings,
     ordinary,
     read_array,
     require,
@@ -363,6 +364,7 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     if manifest.get("sparse"):
         fingerprint, n_words = manifest["sparse"]
         parts = (arrays["sparse"], arrays["sparse_rows"], arrays["sparse_starts"])
+        check_postings(*parts[::-1], len(chunks), n_words)
         index = replace(index, expanded=SparseIndex(csc_matrix(parts, (len(chunks), n_words)), fingerprint))
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
