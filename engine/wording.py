@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from time import monotonic
 from typing import Any
 
 from pydantic_core import ValidationError
@@ -11,6 +12,7 @@ from pydantic_core import ValidationError
 # them elsewhere: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
+SURE_S = 1.0  # of work that are measured before the rest is estimated
 MAX_NAME, MAX_MESSAGE = 80, 1000  # characters of a name in a message, and of a message
 
 # Marks that set the direction of the text around them, by which a name could turn the words behind it:
@@ -53,6 +55,26 @@ def readable_time(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class TimeLeft:
+    """The time that the rest of some work takes, by its rate since the first report.
+
+    What was done before that report, such as texts whose vectors are known, does not count for the rate.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None  # the time of the first report, and its share
+
+    def __call__(self, share: float) -> str:
+        """Note the share that is done: ``", about 12 s left"``, or ``""`` where it is not known yet."""
+        now = monotonic()
+        if self._first is None:
+            self._first = now, share
+        elapsed, done = now - self._first[0], share - self._first[1]
+        if elapsed < SURE_S or not done > 0 or share >= 1:
+            return ""
+        return f", about {readable_time(elapsed * (1 - share) / done)} left"
 
 
 def readable_bytes(n_bytes: float) -> str:

@@ -29,9 +29,9 @@ from ui.models import token_seconds_here
 from ui.progress import counting
 from ui.text import show_error
 
-# What is embedded unasked: tokens by layers by squares of the width. It is that of 100,000 tokens by
-# all-MiniLM-L6-v2, which two cores embed in five seconds.
-SHORT_WORK = 100_000 * 6 * 384**2
+# Tokens by layers by squares of the width: of a CPU-second with all-MiniLM-L6-v2, of what starts unasked.
+CPU_SECOND = 10_000 * 6 * 384**2
+SHORT_WORK = 10 * CPU_SECOND
 OFFER_S = 20.0  # of embedding, above which 8 bits are offered
 JOB = "embedding"  # the name of the session's job, and the key of its box
 AT_ONCE = "embed-at-once"  # in the session's state: the page "ask" begins by itself, as after an upload
@@ -72,8 +72,7 @@ class Wanted:
     @property
     def is_short(self) -> bool:
         """Whether the rest may be embedded unasked."""
-        config = self.encoder.config
-        return self.n_tokens * config.n_layers * config.d_model**2 <= SHORT_WORK
+        return embedding_work(self.encoder, self.n_tokens) <= SHORT_WORK
 
     @property
     def key(self) -> str:
@@ -90,6 +89,11 @@ class Wanted:
         return cached_encode_all(
             self.texts, self.encoder, self.poolings, self.max_tokens, self.cache, on_progress
         )
+
+
+def embedding_work(encoder: Encoder, n_tokens: int) -> int:
+    """Return the work of reading tokens, in the unit of `SHORT_WORK`."""
+    return n_tokens * encoder.config.n_layers * encoder.config.d_model**2
 
 
 class NotEmbeddedError(Exception):

@@ -18,8 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
 from engine.memory import give_back_soon
-from engine.wording import counted
-from ui.progress import TimeLeft
+from engine.wording import TimeLeft, counted
 from ui.text import text_html
 from ui.turns import TURNS
 

@@ -1,34 +1,11 @@
-"""Progress bars of work that is counted, with the time that its rest takes at the rate measured so far."""
+"""Progress bars of work that is counted, with the time that its rest takes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
 
 import streamlit as st
 
-from engine.wording import readable_time
-
-SURE_S = 1.0  # of work that are measured before the rest is estimated
-
-
-class TimeLeft:
-    """The time that the rest of some work takes, by its rate since the first report.
-
-    What was done before that report, such as texts whose vectors are known, does not count for the rate.
-    """
-
-    def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None  # the time of the first report, and its share
-
-    def __call__(self, share: float) -> str:
-        """Note the share that is done: ``", about 12 s left"``, or ``""`` where it is not known yet."""
-        now = monotonic()
-        if self._first is None:
-            self._first = now, share
-        elapsed, done = now - self._first[0], share - self._first[1]
-        if elapsed < SURE_S or not done > 0 or share >= 1:
-            return ""
-        return f", about {readable_time(elapsed * (1 - share) / done)} left"
+from engine.wording import TimeLeft
 
 
 @contextmanager

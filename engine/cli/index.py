@@ -97,7 +97,11 @@ def index_command(
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
     show = progress("Embedding chunks" if cluster is None else "Embedding files")
-    update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
+    try:
+        update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
+    except KeyboardInterrupt:
+        say("stopped: what is embedded is kept, and the same command goes on from there")
+        raise
     chunks = update.stored.index.chunks
     warn_of(update.stored.documents, update.failures)
     if warning := limit_warning(chunks, model.text_limit(embedding.max_tokens)):

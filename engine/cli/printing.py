@@ -12,7 +12,7 @@ from ..generation.prompt import Source
 from ..retrieval.evidence import Quote
 from ..weights.fetch import Progress
 from ..weights.transfer import Transfer
-from ..wording import with_short_names
+from ..wording import TimeLeft, with_short_names
 
 REDRAW_S = 0.2  # between two states of a line in a terminal
 LINE_S = 5.0  # between two lines elsewhere, such as in a log file
@@ -60,9 +60,13 @@ class StatusLine:
 
 
 def progress(label: str) -> Progress:
-    """Return a reporter of counts: ``Embedding 426 chunks: 128 of 426``."""
-    line = StatusLine()
-    return lambda done, total: line.show(f"{label}: {done:,} of {total:,}", done >= total)
+    """Return a reporter of counts: ``Embedding 426 chunks: 128 of 426, about 12 s left``."""
+    line, left = StatusLine(), TimeLeft()
+
+    def report(done: int, total: int) -> None:
+        line.show(f"{label}: {done:,} of {total:,}{left(done / max(1, total))}", done >= total)
+
+    return report
 
 
 def download_progress(name: str) -> Progress:

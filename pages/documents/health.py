@@ -27,11 +27,12 @@ from ui.corpus import content_hash, index_documents
 from ui.progress import counting
 from ui.questions.sets import usable_questions
 from ui.text import chunk_quote, faint_html, joined, show_text
-from ui.widgets import check_typed, fragment
+from ui.widgets import check_typed, fragment, is_asked_for
 
 MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
 
+PAIR_S = 1.2e-8  # CPU-seconds to compare two chunks
 MAX_LISTED = 8  # findings of a kind, and questions of a preview
 SHOWN_CHARACTERS = 280
 HITS = 5
@@ -111,6 +112,9 @@ def show_corpus_health(documents: Sequence[Document], model: Model, cut: Cut) ->
         "use."
     )
     index = index_documents(documents, model, cut)
+    cpu_s = PAIR_S * len(index.chunks) ** 2
+    if not is_asked_for("Compare all chunks", ("health", tuple(documents), cut), cpu_s):
+        return
     questions = question_lines(documents)
     vectors = question_vectors(tuple(questions), index.encoder(model), index.spec) if questions else None
     tables = frozenset(document.name for document in documents if document.has_rows)

@@ -13,11 +13,12 @@ from engine.retrieval.index_choice import (
     NEAREST,
     SAMPLE,
     Measured,
+    by_size,
     compare_kinds,
     lost_passages,
     share,
 )
-from engine.retrieval.index_kinds import INDEX_KINDS, AnnIndex
+from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex
 from engine.settings import SETTINGS
 from engine.wording import beginning, counted
 from ui.chunk_settings import Cut
@@ -25,8 +26,9 @@ from ui.corpus import chosen_index, index_documents, query_of
 from ui.models import load_encoder
 from ui.setting_values import settings_in_use
 from ui.tables import show_table
-from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
+from ui.widgets import MOST_QUESTION, check_typed, choice, fragment, is_asked_for
 
+CHUNK_S = 3e-4  # CPU-seconds to put a chunk into an index and to measure it
 MAX_LOST = 20  # passages listed
 SHOWN_CHARACTERS = 160
 
@@ -36,6 +38,9 @@ def show_index(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     settings = settings_in_use(load_encoder())
     pooling, kind = settings["pooling"], settings["index_kind"]
     index = index_documents(documents, model, cut, pooling)
+    cpu_s = 0.0 if by_size(index.vectors)[0] == FLAT and kind in (FLAT, AUTO) else CHUNK_S * len(index.chunks)
+    if not is_asked_for("Build the index", ("index", tuple(documents), cut, pooling, kind), cpu_s):
+        return
     chosen, _ = chosen_index(documents, index, cut, pooling, kind)
     label = SETTINGS["index_kind"].words(kind)
     st.write(

@@ -1,15 +1,15 @@
 import pytest
 
+from engine import wording
+from engine.wording import TimeLeft
 from tests.apps import app_of
-from ui import progress
-from ui.progress import TimeLeft
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """The seconds that the clock shows, as the only item of a list."""
     now = [100.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    monkeypatch.setattr(wording, "monotonic", lambda: now[0])
     return now
 
 

@@ -118,3 +118,21 @@ def test_a_picked_example_is_loaded_and_no_longer_picked():
     app.selectbox(key="list").set_value("one").run()
     assert (app.session_state["pills-box"], app.session_state["list-box"]) == ("two", "one")
     assert app.session_state["pills"] is app.session_state["list"] is None
+
+
+def test_long_work_begins_at_a_button_with_its_price_and_short_work_by_itself(monkeypatch):
+    monkeypatch.setattr("ui.widgets.n_cores", lambda: 2)
+    script = """
+import streamlit as st
+from ui.widgets import is_asked_for
+long = "long", st.session_state["n"]
+st.json([is_asked_for("Count", ("short",), 4.0), is_asked_for("Compare", long, 120.0)])
+"""
+    app = app_of(script, n=1).run()
+    assert json.loads(app.json[0].value) == [True, False]
+    assert app.button[0].label == "Compare · about 1 min 0 s"
+    app.button[0].click().run()
+    assert json.loads(app.json[0].value) == [True, True]
+    app.session_state["n"] = 2  # other work
+    app.run()
+    assert json.loads(app.json[0].value) == [True, False]

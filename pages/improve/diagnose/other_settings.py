@@ -30,11 +30,10 @@ from engine.inspection.diagnosis.setting_changes import (
 )
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.settings import SETTINGS, Configuration
-from engine.wording import counted, readable_time
+from engine.wording import TimeLeft, counted, readable_time
 from pages.improve.diagnose.ask import Asked, vector_cache
 from ui.configurations import apply_configuration, choose_values, value_words
 from ui.models import token_seconds_here
-from ui.progress import TimeLeft
 from ui.questions.sets import LABEL_SOME
 from ui.report import Report, element
 from ui.search import Search

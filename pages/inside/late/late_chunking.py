@@ -20,12 +20,13 @@ from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents
 from ui.current import document_choice, follow_question
 from ui.documents import bundled_names
+from ui.embedding import CPU_SECOND, embedding_work
 from ui.export import show_figure
 from ui.figures import chunk_hover, styled
 from ui.look_inside import chunk_table
 from ui.progress import counting
 from ui.text import escape_markdown, show_text
-from ui.widgets import MOST_QUESTION, check_typed, choice
+from ui.widgets import MOST_QUESTION, check_typed, choice, is_asked_for
 
 MAX_ROWS_SHOWN = 20
 RANKED = "Both kinds of chunks are ranked by mean vectors, whatever pooling and retriever the app uses."
@@ -47,6 +48,10 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     st.caption(f"{cost_words(encoder)} {RANKED}{left_out}")
     cut = replace(cut, prompts="none")
     index = index_documents([document], encoder, cut, "mean")
+    n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
+    cpu_s = embedding_work(encoder, n_tokens) / CPU_SECOND
+    if not is_asked_for("Read it in context", ("late", document, cut, context), cpu_s):
+        return
     try:
         embed = shared_late if document.name in bundled_names() else session_late
         late = embed(document, encoder, cut, context)
