@@ -155,7 +155,7 @@ def test_a_pooling_without_a_script_is_not_exported(encoder, monkeypatch):
 @pytest.mark.usefixtures("_new_entries")
 def test_a_family_that_a_page_cannot_draw_is_never_drawn_as_another(encoder, decoder):
     with pytest.raises(InputError, match="write them for FAMILY_STAGES"):
-        encoder_stages(replace(encoder, model_type="new"), 0)
+        encoder_stages(replace(encoder, model_type="unheard"), 0)
     config = NEW["decoder family"][2].config()
     with pytest.raises(InputError, match="write them for CONFIG_STAGES"):
         decoder_stages(config, 0)

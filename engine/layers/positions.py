@@ -7,6 +7,7 @@ the attention scores. Positions are arguments, so tokens behind a cache need no 
 from functools import cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .tracing import Array
 
@@ -42,7 +43,7 @@ def rope_frequencies(d_head: int, theta: float, factors: tuple[float, ...] | flo
     of models whose context was extended after their first training.
     """
     frequency = 1 / theta ** (np.arange(0, d_head, 2, dtype=np.float32) / d_head)
-    frequency = (frequency / np.asarray(factors, np.float32)).astype(np.float32)
+    frequency = (frequency / np.asarray(factors, float)).astype(np.float32)
     frequency.flags.writeable = False  # cached: all callers share it
     return frequency
 
@@ -99,6 +100,15 @@ def alibi_slopes(n_heads: int) -> Array:
     slopes = 2.0 ** (-8 / lower * np.arange(1, lower + 1))
     between = 2.0 ** (-4 / lower * np.arange(1, 2 * lower, 2))
     return np.concatenate([slopes, between[: n_heads - lower]])
+
+
+def by_distance(values: Array) -> Array:
+    """``(n_heads, 2 n - 1)`` to a view ``(n_heads, n, n)``, whose ``[h, i, j]`` is the value of ``j - i``.
+
+    The values are those of the distances ``1 - n, …, n - 1``.
+    """
+    rows = sliding_window_view(np.ascontiguousarray(values), (values.shape[1] + 1) // 2, axis=1)
+    return rows[:, ::-1]  # of the first token, distances from 0; of the last, from 1 - n
 
 
 def alibi_bias(n_heads: int, n_query: int, n_key: int, dtype: np.dtype = FLOAT32) -> Array:

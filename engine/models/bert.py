@@ -7,7 +7,7 @@ product without padding; only attention runs text by text.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class EncoderConfig:
     after each part of a layer; ``norm_first`` moves the norms in front (Xiong et al. 2020), which no BERT was
     trained for: it shows the effect.
     """
+
+    is_causal: ClassVar[bool] = False
 
     vocab_size: int
     d_model: int
@@ -192,12 +194,12 @@ def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
     )
 
 
-def read_config(folder: Path, has_segments: bool = True) -> EncoderConfig:
+def read_config(folder: Path, has_segments: bool = True, positions: str = "absolute") -> EncoderConfig:
     """Read a config.json with BERT's names; families without segments state no number of them."""
     raw = read_json(folder / "config.json")
-    if raw.get("position_embedding_type", "absolute") != "absolute":
+    if raw.get("position_embedding_type", "absolute") != positions:
         raise ModelFileError(
-            f"{folder} uses {raw['position_embedding_type']!r} positions: only absolute is read"
+            f"{folder} uses {raw['position_embedding_type']!r} positions: only {positions} is read"
         )
     return checked_config(
         EncoderConfig(

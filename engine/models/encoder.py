@@ -185,7 +185,7 @@ class Encoder(TokenReader):
     @property
     def is_causal(self) -> bool:
         """Whether attention is causal: a token sees only those before it."""
-        return FAMILIES[self.model_type].is_causal
+        return bool(self.config.is_causal)
 
     @property
     def pooling(self) -> str:

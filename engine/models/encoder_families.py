@@ -11,7 +11,7 @@ from ..errors import ModelFileError
 from ..layers.activation import ACTIVATIONS, relu
 from ..layers.tracing import Array
 from ..weights.tensors import read_json
-from . import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
+from . import bert, decoder_encoder, distilbert, gte, jina_bert, modern_bert, mpnet, nomic_bert, roberta
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,11 @@ class EncoderFamily:
         Its classifier in transformers' models for sequence classification; None where there are none.
     words
         The head of its masked language models; None where there are none.
-    is_causal
-        Whether tokens attend only to those before them.
     """
 
     forward: ModuleType
     classifier: ClassifierNames | None = None
     words: WordHeadNames | None = None
-    is_causal: bool = False
 
 
 BERT_WORDS = WordHeadNames(
@@ -75,6 +72,9 @@ MODERNBERT_WORDS = WordHeadNames(
 )
 ROBERTA_WORDS = WordHeadNames("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias")
 ROBERTA_CLASSIFIER = ClassifierNames("classifier.dense", "classifier.out_proj")
+DECODER = EncoderFamily(decoder_encoder)
+GTE = EncoderFamily(gte, ClassifierNames("pooler.dense", "classifier"))
+JINA = "jina_bert"  # whose files say bert
 FAMILIES = {
     "bert": EncoderFamily(bert, ClassifierNames("pooler.dense", "classifier"), BERT_WORDS),
     "roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
@@ -89,13 +89,23 @@ FAMILIES = {
         MODERNBERT_WORDS,
     ),
     "nomic_bert": EncoderFamily(nomic_bert),
-    "qwen3": EncoderFamily(qwen3, is_causal=True),
+    "qwen3": DECODER,
+    "qwen2": DECODER,
+    "mistral": DECODER,
+    "llama": DECODER,
+    "gemma3_text": DECODER,
+    "gte": GTE,
+    "new": GTE,  # as Alibaba-NLP's own files call it
+    JINA: EncoderFamily(jina_bert),
 }
 
 
 def read_model_type(folder: Path) -> str:
     """Return the family of a model's folder; raise `ModelFileError` for unknown ones."""
-    model_type = read_json(folder / "config.json").get("model_type")
+    raw = read_json(folder / "config.json")
+    model_type = raw.get("model_type")
+    if model_type == "bert" and raw.get("position_embedding_type") == "alibi":
+        return JINA
     if isinstance(model_type, str) and model_type in FAMILIES:
         return model_type
     raise ModelFileError(

@@ -53,26 +53,32 @@ def embed(
     ids: Sequence[int], weights: LlamaWeights, config: Gemma3Config, cache: KVCache, trace: Tracer = no_trace
 ) -> tuple[Array, ...]:
     """Inputs of the layers: scaled token vectors ``(n_new, d_model)``, and `new_rotations` of both kinds."""
-    token = trace("embeddings.token", weights.token_table[np.asarray(ids)])
-    hidden = trace("embeddings.output", token * token.dtype.type(np.sqrt(config.d_model)))
+    hidden = scaled(weights.token_table[np.asarray(ids)], config, trace)
     everywhere, local = (
         new_rotations(rope, len(ids), cache, hidden.dtype) for rope in (config.rope, config.local_rope)
     )
     return hidden, *everywhere, *local
 
 
+def scaled(token: Array, config: Gemma3Config, trace: Tracer) -> Array:
+    """Multiply token vectors ``(n_tokens, d_model)`` by ``sqrt(d_model)``."""
+    token = trace("embeddings.token", token)
+    factor = np.float32(np.sqrt(config.d_model))  # in every precision, as in transformers
+    return trace("embeddings.output", token * token.dtype.type(factor))
+
+
 def layers(
     inputs: tuple[Array, ...],
     weights: LlamaWeights,
     config: Gemma3Config,
-    cache: KVCache,
+    cache: KVCache | None,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
     first: int = 0,
 ) -> Array:
     """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
 
-    The inputs are those of layer ``first``.
+    The inputs are those of layer ``first``. There is no cache where ``ops`` attend within whole texts.
     """
     hidden, cos, sin, local_cos, local_sin = inputs
     scale = config.query_scalar**-0.5

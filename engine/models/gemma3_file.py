@@ -42,7 +42,7 @@ PATTERN = 6  # one layer in 6 sees all tokens
 # llama.cpp identifies the largest model by its layers: files do not state how its scores are scaled.
 LAYERS_OF_27B = 62
 # Settings of config.json that are not implemented, none of which a released Gemma 3 decoder has.
-UNREAD = ("attn_logit_softcapping", "attention_bias", "use_bidirectional_attention")
+UNREAD = ("attn_logit_softcapping", "attention_bias")
 
 
 def read_gguf_config(file: GGUF) -> Gemma3Config:
@@ -70,6 +70,13 @@ def read_gguf_config(file: GGUF) -> Gemma3Config:
 
 
 def read_folder_config(folder: Path) -> Gemma3Config:
+    """Read the sizes of a decoder from a Gemma 3 folder's config.json."""
+    if read_json(folder / "config.json").get("use_bidirectional_attention"):
+        raise ModelFileError(f"{folder} reads in both directions, as an embedding model: it does not write")
+    return read_sizes(folder)
+
+
+def read_sizes(folder: Path) -> Gemma3Config:
     """Read the sizes from a Gemma 3 folder's config.json."""
     raw = read_json(folder / "config.json")
     if raw["model_type"] != "gemma3_text":

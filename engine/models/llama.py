@@ -65,6 +65,7 @@ class LlamaConfig:
     rotated: tuple[bool, ...]
     stacked: bool
     activation = "swiglu"
+    is_causal = True  # of encoders, some are not
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """ModernBERT (Warner et al. 2024), forward: RoPE, GeGLU, norms in front, local and global attention in turn.
 
 Every third layer attends to the whole text, the others to the tokens at most half a window away; the two
-kinds rotate by bases of their own. Linear maps and norms have no biases, and the first layer has no norm in
-front of its attention: the embeddings are normed already.
+kinds rotate by bases of their own. Linear maps and norms of the released models have no biases, and the first
+layer has no norm in front of its attention: the embeddings are normed already.
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,9 +118,6 @@ def trace_shapes(config: ModernBertConfig, n_tokens: int) -> Shapes:
 def read_config(folder: Path) -> ModernBertConfig:
     """Read a config.json, of transformers before version 5 or later."""
     raw = read_json(folder / "config.json")
-    for key in ("attention_bias", "mlp_bias", "norm_bias"):
-        if raw.get(key):
-            raise ModelFileError(f"{folder} has {key}, which is not read: use a model without it")
     n_layers = config_size(raw, "num_hidden_layers")
     every = config_size(raw, "global_attn_every_n_layers", default=3)
     usual = [LOCAL if number % every else GLOBAL for number in range(n_layers)]
@@ -158,17 +155,20 @@ def read_weights(tensors: dict[str, Array], config: ModernBertConfig, dtype: np.
     d_model, d_ff = config.d_model, config.d_ff
 
     def norm(name: str) -> LayerNorm:
-        return read.norm(name, d_model, biased=False)
+        return read.norm(name, d_model, biased=f"{name}.bias" in tensors)
+
+    def dense(name: str, d_in: int, d_out: int) -> Linear:
+        return read.dense(name, d_in, d_out, biased=f"{name}.bias" in tensors)
 
     def layer(number: int) -> ModernBertLayer:
         prefix = f"layers.{number}."
         return ModernBertLayer(
             attention_norm=norm(f"{prefix}attn_norm") if number else None,
-            query_key_value=read.dense(f"{prefix}attn.Wqkv", d_model, 3 * d_model, biased=False),
-            attention_output=read.dense(f"{prefix}attn.Wo", d_model, d_model, biased=False),
+            query_key_value=dense(f"{prefix}attn.Wqkv", d_model, 3 * d_model),
+            attention_output=dense(f"{prefix}attn.Wo", d_model, d_model),
             ffn_norm=norm(f"{prefix}mlp_norm"),
-            gate_up=read.dense(f"{prefix}mlp.Wi", d_model, 2 * d_ff, biased=False),
-            ffn_output=read.dense(f"{prefix}mlp.Wo", d_ff, d_model, biased=False),
+            gate_up=dense(f"{prefix}mlp.Wi", d_model, 2 * d_ff),
+            ffn_output=dense(f"{prefix}mlp.Wo", d_ff, d_model),
         )
 
     return ModernBertWeights(

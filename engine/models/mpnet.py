@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ..errors import ModelFileError
+from ..layers.positions import by_distance
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Tracer, no_trace
 from ..weights.tensors import TensorReader, config_size, read_json
@@ -57,9 +57,7 @@ def distance_buckets(distances: Array) -> Array:
 
 def distance_bias(table: Array, n_tokens: int) -> Array:
     """Bias of the scores of a text, a view: ``(n_heads, n_tokens, n_tokens)``."""
-    of_distances = table[distance_buckets(np.arange(1 - n_tokens, n_tokens))].T  # (n_heads, 2 n_tokens - 1)
-    rows = sliding_window_view(np.ascontiguousarray(of_distances), n_tokens, axis=1)
-    return rows[:, ::-1]  # of the first token, distances from 0; of the last, from 1 - n_tokens
+    return by_distance(table[distance_buckets(np.arange(1 - n_tokens, n_tokens))].T)
 
 
 def encoder_forward(

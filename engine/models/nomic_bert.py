@@ -7,7 +7,7 @@ Norms follow each part of a layer, as in BERT. config.json has the names of the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,6 @@ FIXED: dict[str, tuple[Any, ...]] = {
     "parallel_block": (None, False),
     "causal": (None, False),
     "activation_function": (None, "swiglu"),
-    "hidden_act": (None, "silu"),
 }
 
 
@@ -50,6 +49,7 @@ class NomicBertConfig(EncoderConfig):
     """Sizes of a Nomic BERT encoder; ``max_positions`` is its context length in tokens."""
 
     rope_theta: float = 1000.0
+    rope_factors: ClassVar[tuple[float, ...] | float] = 1.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def encoder_forward(
     ids, positions, spans = packed(sequences)
     types = joined_types(ids, type_ids)
     hidden = embed(ids, positions, types, weights, config.norm_eps, ops, scoped(trace, "embeddings"))
-    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype)
+    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype, config.rope_factors)
     for number, layer in enumerate(weights.layers):
 
         def attend(x: Array, trace: Tracer, layer: NomicBertLayer = layer) -> Array:
@@ -97,7 +97,7 @@ def encoder_forward(
 
 def trace_shapes(config: NomicBertConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
-    embeddings = ("token", "type", "sum", "output")
+    embeddings = ("token", *(["type"] if config.n_types else []), "sum", "output")
     hidden = ("gate", "hidden", "activation")
     return layer_trace_shapes(
         config, n_tokens, embeddings, hidden, norms=("attention.norm",), final_norm=False
@@ -128,7 +128,7 @@ def read_config(folder: Path) -> NomicBertConfig:
         max_positions=size("max_position_embeddings", "n_positions"),
         n_types=config_size(raw, "type_vocab_size"),
         norm_eps=config_float(raw, norm_eps, most=MAX_EPS),
-        activation="silu",
+        activation=raw.get("hidden_act", "silu"),
         rope_theta=config_float(rope, "rope_theta", config_float(raw, "rotary_emb_base", 1000.0)),
     )
     return checked_config(config, folder)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelFileError
-from ..layers.positions import llama3_factors, rope_tables
+from ..layers.positions import FLOAT32, llama3_factors, rope_frequencies, rope_tables
 from ..layers.tracing import Array
 from ..weights.gguf_file import GGUF
 from ..weights.tensors import config_float, config_size, with_shape
@@ -56,10 +56,15 @@ class Rope:
 
 def new_rotations(rope: Rope, n_new: int, cache: KVCache, dtype: np.dtype) -> tuple[Array, Array]:
     """Cosine and sine for the tokens that follow those in ``cache``: ``(n_new, d_rotary / 2)`` each."""
-    positions = np.arange(cache.length, cache.length + n_new)
-    factors = rope.long.factors if rope.long is not None and cache.is_long else rope.factors
-    cos, sin = rope_tables(positions, 2 * len(factors), rope.theta, dtype, factors)
-    return cos * dtype.type(rope.scale), sin * dtype.type(rope.scale)
+    return rotations(rope, np.arange(cache.length, cache.length + n_new), dtype, cache.is_long)
+
+
+def rotations(rope: Rope, positions: Array, dtype: np.dtype, is_long: bool = False) -> tuple[Array, Array]:
+    """Cosine and sine of positions ``(n_tokens,)``: ``(n_tokens, d_rotary / 2)`` each."""
+    factors = rope.long.factors if rope.long is not None and is_long else rope.factors
+    tables = rope_tables(positions, 2 * len(factors), rope.theta, FLOAT32, factors)
+    cos, sin = ((table * np.float32(rope.scale)).astype(dtype, copy=False) for table in tables)
+    return cos, sin
 
 
 def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
@@ -79,6 +84,12 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
         factor, low, high = (config_float(rope, f"{key}factor") for key in ("", "low_freq_", "high_freq_"))
         n_positions = config_size(rope, "original_max_position_embeddings", rope["max_position_embeddings"])
         return Rope(theta, tuple(llama3_factors(d_head, theta, factor, low, high, n_positions).tolist()))
+    if kind == "ntk":  # of GTE alone (Su 2023): a larger base, and all slower
+        factor = config_float(rope, "factor")
+        return Rope(theta * factor, (factor ** (2 / d_head),) * n_pairs)
+    if kind == "yarn" and not is_phi3:
+        factors, scale = yarn(rope, d_head, theta)
+        return Rope(theta, factors, scale)
     if is_phi3 and kind in ("longrope", "su", "yarn"):  # as early files call it
         n_positions = config_size(raw, "original_max_position_embeddings", default=4096)
         short, long = (pair_factors(rope, f"{text}_factor", n_pairs) for text in ("short", "long"))
@@ -88,8 +99,33 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
         scale = config_float(rope, "attention_factor", default=long_scale(longer, n_positions))
         return Rope(theta, short, scale, LongRope(n_positions, long))
     raise ModelFileError(
-        f"{folder} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
+        f"{folder} scales its rotary positions ({kind}), which is not read: linear, llama3 and yarn are"
     )
+
+
+def yarn(rope: Mapping[str, Any], d_head: int, theta: float) -> tuple[tuple[float, ...], float]:
+    """Factors of each pair and the scale of YaRN (Peng et al. 2023), as in transformers."""
+    n_positions = config_size(rope, "original_max_position_embeddings", rope["max_position_embeddings"])
+    usual = rope["max_position_embeddings"] / n_positions
+    factor = config_float(rope, "factor", default=usual)
+
+    def scaled(strength: float) -> float:
+        return 0.1 * strength * math.log(factor) + 1 if factor > 1 else 1.0
+
+    own, of_all = (rope.get(key) or 0.0 for key in ("mscale", "mscale_all_dim"))
+    scale = scaled(own) / scaled(of_all) if own and of_all else scaled(1)
+    turns = config_float(rope, "beta_fast", default=32.0), config_float(rope, "beta_slow", default=1.0)
+    low, high = (d_head * math.log(n_positions / (2 * math.pi * n)) / (2 * math.log(theta)) for n in turns)
+    if rope.get("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, d_head - 1)
+    # In float32 step by step, as in transformers.
+    ramp = np.clip((np.arange(d_head // 2, dtype=np.float32) - low) / (high - low or 0.001), 0, 1)
+    usual_turns = rope_frequencies(d_head, theta)
+    kept = 1 - ramp
+    slowed = 1 / (np.float32(factor) / usual_turns) * (1 - kept) + usual_turns * kept
+    factors = usual_turns.astype(float) / slowed.astype(float)
+    return tuple(factors.tolist()), config_float(rope, "attention_factor", default=scale)
 
 
 def long_scale(longer: float, n_positions: int) -> float:

@@ -9,11 +9,12 @@ from engine.models.decoders import DecoderConfig
 from engine.models.gemma3 import Gemma3Config
 from engine.models.gpt2 import GPT2Config
 from engine.models.llama import LlamaConfig
-from pages.inside.chunk.encoder_stages import ACTIVATIONS, NORMED_HEADS
 from pages.inside.chunk.tensor_equations import (
+    ACTIVATIONS,
     GPT2_STAGES,
     LLAMA_ATTENTION,
     LLAMA_STAGES,
+    NORMED_HEADS,
     Stage,
     attention,
     embeddings,
@@ -48,7 +49,8 @@ def llama_attention(config: LlamaConfig, layer: int) -> tuple[str, dict[str, str
         equations |= {"query": r"Q = \tilde X W_Q^\top", "key": r"K = \tilde X W_K^\top"}
         what += f" Layer {layer} leaves out the rotations: it does not know positions."
     if window := config.windows[layer]:
-        what += f" In layer {layer} a token sees the last {window} tokens at most."
+        seen = f"the last {window} tokens" if config.is_causal else f"{window - 1} tokens to each side"
+        what += f" In layer {layer} a token sees {seen} at most."
     return what, equations
 
 

@@ -1,20 +1,23 @@
 """The stages of every encoder family's pipeline, with the equation of each tensor that a pass records."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine import Encoder
 from engine.errors import InputError
+from engine.models.gemma3 import Gemma3Config
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer
 from engine.tokenizers.unigram import UnigramTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
-from engine.wording import counted
+from pages.inside.chunk.decoder_stages import gemma3_stages, llama_stages
 from pages.inside.chunk.head_stages import pooling_stage, vector_stage
 from pages.inside.chunk.tensor_equations import (
+    ACTIVATIONS,
     ADDED,
     BYTE_PAIRS,
-    LLAMA_STAGES,
+    MASKED,
     Stage,
     attention,
     embeddings,
@@ -29,13 +32,6 @@ TOKENIZERS: dict[type[TextTokenizer], str] = {
     BytePairEncoderTokenizer: BYTE_PAIRS,
     UnigramTokenizer: "Unigram knows the log-probability of every piece of its vocabulary, and cuts a word "
     "into the pieces whose sum is the largest.",
-}
-ACTIVATIONS = {
-    "gelu": r"\mathrm{GELU}",
-    "gelu_new": r"\mathrm{GELU}_{\tanh}",
-    "gelu_pytorch_tanh": r"\mathrm{GELU}_{\tanh}",
-    "relu": r"\mathrm{ReLU}",
-    "silu": r"\mathrm{SiLU}",
 }
 ALL_TOKENS = (
     "The query of each token is compared with the keys of all tokens, and the values of those that match are "
@@ -73,16 +69,16 @@ MODERN_ATTENTION = NOMIC_ATTENTION | {
     "key": r"K = \mathrm{RoPE}(\tilde X W_K^\top)",
     "value": r"V = \tilde X W_V^\top",
 }
-NORMED_HEADS = {
-    "query norm": r"\tilde Q = \mathrm{RMSNorm}(\tilde X W_Q^\top)",
-    "key norm": r"\tilde K = \mathrm{RMSNorm}(\tilde X W_K^\top)",
-    "query": r"Q = \mathrm{RoPE}(\tilde Q)",
-    "key": r"K = \mathrm{RoPE}(\tilde K)",
+GTE_ATTENTION = BERT_ATTENTION | {
+    "query": r"Q = \mathrm{RoPE}(X W_Q^\top + b_Q)",
+    "key": r"K = \mathrm{RoPE}(X W_K^\top + b_K)",
 }
-QWEN3_ATTENTION = MODERN_ATTENTION | {
-    "weights": r"A = \mathrm{softmax}(S + \mathrm{mask})",
-    "norm": r"\tilde X = \mathrm{RMSNorm}(X)",
-    **NORMED_HEADS,
+JINA_ATTENTION = BERT_ATTENTION | {"weights": r"A = \mathrm{softmax}(S + B), \quad B_{ij} = -m_h |i - j|"}
+NEWER_JINA = {
+    "query": r"Q = \mathrm{LayerNorm}(X W_Q^\top + b_Q)",
+    "key": r"K = \mathrm{LayerNorm}(X W_K^\top + b_K)",
+    "inner norm": r"O' = \mathrm{LayerNorm}(X + O)",
+    "norm": r"X' = \mathrm{LayerNorm}(X + O')",
 }
 
 
@@ -141,18 +137,40 @@ def mpnet_stages(config: Any, layer: int) -> tuple[Stage, ...]:
 
 def nomic_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     """Stages of Nomic BERT: RoPE, SwiGLU, and maps without biases."""
-    what = "Each token's id selects a row of a table, its segment a row of another. Their sum is normed."
+    return gated_stages(config, ALL_TOKENS + ROTATED, NOMIC_ATTENTION, "SwiGLU.")
+
+
+def gte_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of GTE: RoPE, GeGLU, and attention with biases."""
+    return gated_stages(config, ALL_TOKENS + ROTATED, GTE_ATTENTION, "GeGLU.")
+
+
+def jina_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of Jina's BERT: ALiBi and gates."""
+    lost = (
+        " Position comes in here: each score loses an amount that grows with the distance of the two tokens, "
+        "at a pace of its own in each head (ALiBi)."
+    )
+    equations = JINA_ATTENTION | (NEWER_JINA if config.is_newer else {})
+    return gated_stages(config, ALL_TOKENS + lost, equations, "")
+
+
+def gated_stages(config: Any, description: str, equations: dict[str, str], gates: str) -> tuple[Stage, ...]:
+    """Stages of an encoder without position vectors, with gates, and norms behind sublayers."""
+    what, total = "Each token's id selects a row of a table", r"E_{tok}"
+    if config.n_types:
+        what, total = f"{what}, its segment a row of another", r"E_{tok} + E_{seg}"
     sums = {
-        "output": r"X = \mathrm{LayerNorm}(E_{tok} + E_{seg})",
+        "output": rf"X = \mathrm{{LayerNorm}}({total})",
         "token": TOKEN,
-        "segment": SEGMENT,
-        "sum": r"E_{tok} + E_{seg}",
+        **({"segment": SEGMENT} if config.n_types else {}),
+        "sum": total,
     }
-    output = r"X_{next} = \mathrm{LayerNorm}(X' + F)"
+    wide = gated_equations("X'", ACTIVATIONS[config.activation])
     return (
-        embeddings(what, sums),
-        attention(ALL_TOKENS + ROTATED, NOMIC_ATTENTION),
-        feed_forward(GATED.format("SwiGLU."), output, gated_equations("X'", r"\mathrm{SiLU}")),
+        embeddings(f"{what}. {'Their sum' if config.n_types else 'It'} is normed.", sums),
+        attention(description, equations),
+        feed_forward(GATED.format(gates).strip(), r"X_{next} = \mathrm{LayerNorm}(X' + F)", wide),
     )
 
 
@@ -182,14 +200,18 @@ def modern_bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     )
 
 
-def qwen3_stages(config: Any, layer: int) -> tuple[Stage, ...]:
-    """Stages of Qwen3: those of Llama, with norms on the queries and keys of each head."""
-    what = (
-        "The query of each token is compared with the keys of itself and of the tokens before it: the rest "
-        "is masked, as in a decoder. The queries and keys of each head are normed. "
-        f"{config.n_heads} query heads share {counted(config.n_kv_heads, 'head')} of keys and values."
-    )
-    return LLAMA_STAGES[1], attention(what + ROTATED, QWEN3_ATTENTION), LLAMA_STAGES[3], LLAMA_STAGES[4]
+def decoder_encoder_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of a decoder that embeds texts: those of the language model, up to the last norm."""
+    stages = gemma3_stages if isinstance(config, Gemma3Config) else llama_stages
+    _, inputs, attended, wide, norm, _ = stages(config, layer)
+    what = ALL_TOKENS
+    if config.is_causal:
+        what = (
+            "The query of each token is compared with the keys of itself and of the tokens before it: the "
+            "rest is masked, as in a decoder."
+        )
+    what += attended.description.removeprefix(MASKED)
+    return inputs, replace(attended, description=what), wide, norm
 
 
 # The stages between the tokens and the pooling, from a config and a layer, by family.
@@ -201,7 +223,9 @@ FAMILY_STAGES: dict[str, Callable[[Any, int], tuple[Stage, ...]]] = {
     "distilbert": bert_stages,
     "modernbert": modern_bert_stages,
     "nomic_bert": nomic_stages,
-    "qwen3": qwen3_stages,
+    **dict.fromkeys(("qwen3", "qwen2", "mistral", "llama", "gemma3_text"), decoder_encoder_stages),
+    **dict.fromkeys(("gte", "new"), gte_stages),
+    "jina_bert": jina_stages,
 }
 
 

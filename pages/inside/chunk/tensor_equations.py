@@ -66,6 +66,20 @@ def gated_equations(source: str, activation: str) -> dict[str, str]:
     }
 
 
+ACTIVATIONS = {
+    "gelu": r"\mathrm{GELU}",
+    "gelu_new": r"\mathrm{GELU}_{\tanh}",
+    "gelu_pytorch_tanh": r"\mathrm{GELU}_{\tanh}",
+    "relu": r"\mathrm{ReLU}",
+    "silu": r"\mathrm{SiLU}",
+}
+NORMED_HEADS = {
+    "query norm": r"\tilde Q = \mathrm{RMSNorm}(\tilde X W_Q^\top)",
+    "key norm": r"\tilde K = \mathrm{RMSNorm}(\tilde X W_K^\top)",
+    "query": r"Q = \mathrm{RoPE}(\tilde Q)",
+    "key": r"K = \mathrm{RoPE}(\tilde K)",
+}
+
 BYTE_PAIRS = "Byte-level BPE starts from bytes and repeatedly merges the pair that it learnt first."
 MASKED = "As in the encoder, but a token sees only itself and the tokens before it: the rest is masked."
 # The output of a layer whose norms are in front of attention and feed-forward.

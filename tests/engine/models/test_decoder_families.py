@@ -240,6 +240,7 @@ def test_a_folder_and_a_gguf_file_equal_transformers(tmp_path, tokenizer, offici
         ("gemma3_text", {"head_dim": 8, "rope_parameters": {"full_attention": LINEAR_ROPE}}),
         ("llama", {"rope_parameters": LINEAR_ROPE}),
         ("llama", {"rope_parameters": LLAMA3_ROPE}),
+        ("qwen2", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}}),
     ],
     ids=str,
 )
@@ -462,7 +463,7 @@ CHUNKED = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["chu
         ("qwen2", config_with(use_sliding_window=True, sliding_window=0), "0, not a size"),
         ("qwen2", config_with(**CHUNKED), "not 2 of full_attention and sliding_attention"),
         ("qwen2", config_with(hidden_act="gelu"), "'gelu' is not silu"),
-        ("qwen2", config_with(rope_parameters={"rope_type": "yarn"}), "yarn.*linear and"),
+        ("qwen2", config_with(rope_parameters={"rope_type": "proportional"}), "proportional.*linear, "),
         ("qwen2", config_with(rope_parameters=None, rope_scaling={"type": "dynamic"}), "dynamic"),
         ("qwen2", config_with(rope_parameters={"rope_type": "linear"}), "factor None"),
         ("qwen2", config_with(vocab_size=200), "not of one model"),

@@ -10,7 +10,7 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import prepare_compiled
-from engine.models import modern_bert, nomic_bert, qwen3
+from engine.models import modern_bert, nomic_bert, rope
 from engine.models.encoder import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.retrieval.late import late_vectors
@@ -35,8 +35,10 @@ from tests.sentence_transformer_folders import (
     unigram_tokenizer,
     wordpiece,
 )
+from tests.tokenizer_files import sentencepiece
 
 ROBERTA = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
+LLAMA = {"pad_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 LONG = [*TEXTS, "a bad dad had a jade bee " * 10, "<pad> a <pad>", "x" * 300]
 LENGTH = 40  # tokens at most
 
@@ -80,6 +82,41 @@ FAMILY_CASES = {
         {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "head_dim": 6},
         qwen3_tokenizer,
         {"pad_token": "<|endoftext|>"},
+    ),
+    "mistral": Family(
+        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "sliding_window": 7},
+        lambda: sentencepiece("always"),
+        LLAMA,
+    ),
+    "qwen2": Family(
+        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 3, "is_causal": False},
+        qwen3_tokenizer,
+        {"pad_token": "<|endoftext|>"},
+    ),
+    "llama": Family(
+        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "attention_bias": True},
+        lambda: sentencepiece("prepend"),
+        LLAMA,
+    ),
+    "gemma3_text": Family(
+        {
+            **SIZES,
+            "max_position_embeddings": LENGTH,
+            "num_key_value_heads": 1,
+            "num_hidden_layers": 3,
+            "head_dim": 6,
+            "query_pre_attn_scalar": 9,
+            "sliding_window": 8,
+            "sliding_window_pattern": 3,
+            "use_bidirectional_attention": True,
+        },
+        lambda: sentencepiece("gemma"),
+        LLAMA,
+    ),
+    "gte": Family(
+        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2},
+        unigram_tokenizer,
+        ROBERTA,
     ),
     "nomic_bert": Family(
         {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2},
@@ -127,14 +164,21 @@ def same_rotations(monkeypatch):
     def rms_norm(self, x):
         return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
 
+    def gemma_norm(self, x):
+        return (1 + self.weight) * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
     def tables(positions, d_head, theta, dtype, factors=1.0):
         frequency = 1.0 / (theta ** (torch.arange(0, d_head, 2, dtype=torch.float) / d_head))
-        angle = torch.tensor(positions)[:, None].float() * frequency
+        angle = torch.tensor(positions)[:, None].float() * (frequency / torch.tensor(factors))
         return angle.cos().numpy().astype(dtype), angle.sin().numpy().astype(dtype)
 
-    for family in (modern_bert, nomic_bert, qwen3):
+    for family in (modern_bert, nomic_bert, rope):
         monkeypatch.setattr(family, "rope_tables", tables)
-    monkeypatch.setattr(Library("transformers.models.qwen3.modeling_qwen3").Qwen3RMSNorm, "forward", rms_norm)
+    for name in ("Qwen3", "Qwen2", "Mistral", "Llama"):
+        of_family = Library(f"transformers.models.{name.lower()}.modeling_{name.lower()}")
+        monkeypatch.setattr(getattr(of_family, f"{name}RMSNorm"), "forward", rms_norm)
+    of_gemma = Library("transformers.models.gemma3.modeling_gemma3").Gemma3RMSNorm
+    monkeypatch.setattr(of_gemma, "forward", gemma_norm)
     float32 = torch.Tensor.float
     heads = 4  # dimensions of the arrays that are rotated
     monkeypatch.setattr(torch.Tensor, "float", lambda x: x if x.dim() == heads else float32(x))
@@ -155,6 +199,8 @@ def test_compiled_kernels_equal_numpy(tmp_path, name):
     wide = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 2}
     if name == "distilbert":
         wide = {"dim": 64, "hidden_dim": 128, "n_heads": 2}
+    if "num_key_value_heads" in FAMILY_CASES[name].sizes:
+        wide["num_key_value_heads"] = 1
     model = save(tmp_path, name, **wide)
     prepare_compiled().join()
     by_numpy, compiled = (Encoder.load(tmp_path, compiled=chosen) for chosen in (False, True))
@@ -284,12 +330,10 @@ def test_distances_fall_into_the_buckets_of_transformers():
         ("distilbert", {"activation": "mish"}, "activation 'mish'"),
         ("distilbert", {"n_heads": 5}, "does not divide into 5 heads"),
         ("roberta", {"max_position_embeddings": 30}, "has shape"),
-        ("modernbert", {"norm_bias": True}, "has norm_bias, which is not read"),
         ("modernbert", {"layer_types": ["full_attention"]}, "layer_types is not 4 of"),
         ("modernbert", {"rope_scaling": {"factor": 2}}, "scales its rotary positions"),
         ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "scales its rotary"),
         ("nomic_bert", {"rope_parameters": {"rope_type": "dynamic"}}, "scales its rotary positions"),
-        ("qwen3", {"is_causal": False}, "in both directions"),
         ("nomic_bert", {"prenorm": True}, "sets prenorm to True, which is not read"),
     ],
 )
@@ -298,6 +342,55 @@ def test_sizes_that_are_not_read_are_refused(tmp_path, name, changes, reason):
     edit_json(tmp_path / "config.json", **changes)
     with pytest.raises(ModelFileError, match=reason):
         Encoder.load(tmp_path)
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 500.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("mistral", {"head_dim": 10, "sliding_window": None, "rope_parameters": YARN | {"rope_theta": 1e4}}),
+        ("mistral", {"num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 4}),
+        ("llama", {"mlp_bias": True, "attention_bias": False, "tie_word_embeddings": True}),
+        ("llama", {"rope_parameters": LLAMA3 | {"rope_theta": 500.0, "original_max_position_embeddings": 8}}),
+        (
+            "qwen2",
+            {"is_causal": True, "use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
+        ),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 0}),
+        ("qwen3", {"is_causal": False, "attention_bias": True, "num_key_value_heads": 3}),
+        ("qwen3", {"rope_parameters": YARN | {"rope_theta": 1e6, "mscale": 0.7, "mscale_all_dim": 0.9}}),
+        (
+            "gemma3_text",
+            {"use_bidirectional_attention": False, "num_key_value_heads": 3, "sliding_window": 5},
+        ),
+        ("gemma3_text", {"is_causal": False, "query_pre_attn_scalar": 6, "num_hidden_layers": 7}),
+        (
+            "gemma3_text",
+            {
+                "rope_parameters": {
+                    "full_attention": LINEAR,
+                    "sliding_attention": {**LINEAR, "rope_type": "default"},
+                }
+            },
+        ),
+        ("gte", {"type_vocab_size": 0, "hidden_act": "relu", "rope_parameters": LINEAR}),
+        ("gte", {"type_vocab_size": 2, "num_attention_heads": 6, "layer_norm_eps": 1e-5}),
+        ("modernbert", {"attention_bias": True, "mlp_bias": True, "norm_bias": True, "local_attention": 5}),
+        ("nomic_bert", {"hidden_act": "gelu", "num_attention_heads": 6}),
+    ],
+)
+def test_other_sizes_and_options_equal_sentence_transformers(tmp_path, name, changes):
+    save(tmp_path / "base", name, **changes)
+    folder = save_modules(tmp_path / "folder", tmp_path / "base", modules.Pooling(24, ("lasttoken", "mean")))
+    for dtype, tolerance in ((np.float32, 1e-5), (np.float64, 1e-9)):
+        theirs = library_vectors(library(folder, dtype), LONG)
+        scale = max(1, np.abs(theirs).max())
+        found = Encoder.load(folder, dtype).encode(LONG)
+        np.testing.assert_allclose(found, theirs, rtol=0, atol=tolerance * scale)
 
 
 def test_what_knows_bert_alone_refuses_other_families(folders):
