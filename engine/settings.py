@@ -350,6 +350,8 @@ def check_value(key: str, value: object) -> None:
         type(value) is kind or (kind is not bool and type(value) in (int, float))
     ):
         raise InputError(f"{key} is {value!r}: give {'True or False' if kind is bool else 'a number'}")
+    if isinstance(value, int | float) and value < setting.low:
+        raise InputError(f"{key} is {value:g}: give {setting.low:g} or more")
 
 
 def named_settings(values: Mapping[str, Any], stages: Collection[Stage]) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from ..weights.catalog import DEFAULT_DECODER
 from ..weights.fetch import is_cached, model_path
 from .loading import load_decoder, require_accepted
 from .main import app
-from .options import JsonOption
+from .options import JsonOption, grouped
 from .printing import download_progress, print_json, print_table, say
 
 
 @app.command()
+@grouped
 def models(as_json: JsonOption = False) -> None:
     """List the decoders that are known by name: size, licence, memory and speed on this machine.
 
@@ -56,6 +57,7 @@ def decoder_json(decoder: ListedDecoder) -> dict[str, object]:
 
 
 @app.command()
+@grouped
 def download(
     name: Annotated[str, typer.Argument(help="A name of `models`, or a Hugging Face id like owner/name.")],
     accept_licence: Annotated[

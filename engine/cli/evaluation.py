@@ -89,6 +89,7 @@ EVALUATED_K = 10
 SHOWN_WHERE_VARIED = ("prompts", "precision")  # settings in the printed table
 SHOWN_ROWS = 20
 SORTED_BY = "mrr"
+TIMES = ("seconds", "ms a search")  # to measure a row, and to score all chunks for a question
 
 
 @app.command(name="sweep")
@@ -273,10 +274,12 @@ def print_best(rows: Sequence[SweepRow]) -> None:
             f"{row.metrics[SORTED_BY]:.3f}",
             f"{low:.3f} to {high:.3f}",
             f"{row.metrics['recall@k']:.3f}",
+            f"{row.seconds:.1f}",
+            "" if row.search_seconds is None else f"{1000 * row.search_seconds:.2f}",
         )
         table.append(["own" if value is None else value for value in values] + [*figures])
     names = [key.replace("_", " ") for key in shown]
-    print_table([*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label], table)
+    print_table([*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label, *TIMES], table)
     if len(rows) > SHOWN_ROWS:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 

@@ -71,6 +71,7 @@ def export_command(
 
 
 @app.command(name="export-reader")
+@grouped
 def export_reader_command(
     folder: Annotated[Path, typer.Argument(help="The folder to write, made if it is missing.")],
     as_json: JsonOption = False,

@@ -111,6 +111,7 @@ def writing_options(answering: AnsweringOptions, sampling: Sampling) -> list[str
 
 
 @app.command()
+@grouped
 def verify(
     model: EncoderOption = DEFAULT_ENCODER,
     dtype: Annotated[str, typer.Option(help="Precision: float32 or float64.")] = "float32",

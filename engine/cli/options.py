@@ -10,18 +10,20 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ..documents.loaders import BUNDLED_CORPUS, kinds
+from ..documents.loaders import BUNDLED_CORPUS, check_corpus, kinds
 from ..documents.splitters import Splitting
 from ..errors import InputError
 from ..generation.settings import DEFAULT_ANSWER
 from ..models.embedding_head import OWN
 from ..models.kv_cache import KV_BITS
-from ..models.precision import AUTO
+from ..models.precision import AUTO, chosen_precision
 from ..models.second_models import SECOND_MODELS
 from ..retrieval.filters import DocumentFilter
 from ..retrieval.retrievers import RETRIEVERS
-from ..settings import OWN_LABEL, SETTINGS, Configuration, default
+from ..settings import OWN_LABEL, SETTINGS, Configuration, check_value, default
 from ..weights.catalog import DEFAULT_DECODER
+from .printing import quiet
+from .settings_file import SETTINGS_FILE, take_settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 EncoderOption = Annotated[
@@ -30,18 +32,22 @@ EncoderOption = Annotated[
 DocumentOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME", help="A document to search; may be given several times.", show_default="all"
+        metavar="NAME",
+        help="A document to search; may be given several times.",
+        show_default="all",
+        rich_help_panel="Documents",
     ),
 ]
 
 
-def second_help(kind: str) -> str:
-    """Return the help of the option that names a model of `SECOND_MODELS`."""
+def second_option(kind: str) -> Any:
+    """Return the option that names a model of `SECOND_MODELS`."""
     each = SECOND_MODELS[kind]
     users = " and ".join(repr(name) for name, one in RETRIEVERS.items() if one.needs == kind)
     known = f"a known name, a folder or a Hugging Face id; {each.default} by default"
     source = known if each.default else "a folder or a Hugging Face id"
-    return f"A {each.label} for the retriever{'s' if ' and ' in users else ''} {users}: {source}."
+    text = f"A {each.label} for the retriever{'s' if ' and ' in users else ''} {users}: {source}."
+    return typer.Option(help=text, show_default=False, rich_help_panel="Search")
 
 
 # What the command line adds to the help of a setting.
@@ -61,6 +67,25 @@ def setting_help(key: str) -> str:
     return line + ADDED_HELP.get(key, "")
 
 
+# The heading of the options of a stage in the help.
+PANELS = {"cut": "Chunks", "embedding": "Embedding", "search": "Search", "answer": "Answer"}
+DOCUMENTS = "Documents"
+
+
+def check_option(key: str, value: Any) -> Any:
+    """Return the value of the option of a setting; raise `InputError` for one that is none of its values."""
+    if value is not None:
+        check_value(key, chosen_precision(value) if key == "precision" else value)
+    return value
+
+
+def check_corpus_option(path: Path | None) -> Path | None:
+    """Return the path of documents; raise `DocumentError` where there are none."""
+    if path is not None:
+        check_corpus(path)
+    return path
+
+
 @dataclass(frozen=True)
 class EmbeddingOptions:
     """How documents are cut and embedded."""
@@ -74,7 +99,10 @@ class EmbeddingOptions:
     prompts: str = default("prompts")
     precision: str = default("precision")
     cache: Annotated[
-        Path | None, typer.Option(help="A file that keeps embeddings between runs (SQLite).")
+        Path | None,
+        typer.Option(
+            help="A file that keeps embeddings between runs (SQLite).", rich_help_panel=PANELS["embedding"]
+        ),
     ] = None
 
     @property
@@ -87,9 +115,9 @@ class EmbeddingOptions:
 class SecondModelOptions:
     """The models beside the one that embeds, by the keys of `SECOND_MODELS`."""
 
-    reranker: Annotated[str, typer.Option(help=second_help("reranker"), show_default=False)] = ""
-    sparse: Annotated[str, typer.Option(help=second_help("sparse"), show_default=False)] = ""
-    multi_vector: Annotated[str, typer.Option(help=second_help("multi_vector"), show_default=False)] = ""
+    reranker: Annotated[str, second_option("reranker")] = ""
+    sparse: Annotated[str, second_option("sparse")] = ""
+    multi_vector: Annotated[str, second_option("multi_vector")] = ""
 
     @property
     def named(self) -> dict[str, str]:
@@ -103,7 +131,12 @@ class CorpusOptions(SecondModelOptions, EmbeddingOptions):
 
     corpus: Annotated[
         Path,
-        typer.Option(help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus"),
+        typer.Option(
+            help=f"A file ({kinds()}), or a folder.",
+            show_default="bundled corpus",
+            callback=check_corpus_option,
+            rich_help_panel=DOCUMENTS,
+        ),
     ] = BUNDLED_CORPUS
     parent_tokens: int = default("parent_tokens")
 
@@ -116,7 +149,8 @@ class SearchedOptions(CorpusOptions):
         Path | None,
         typer.Option(
             help="A folder that the command `index` wrote, to search in place of a corpus: only the question "
-            "is embedded. The folder knows how its chunks were made."
+            "is embedded. The folder knows how its chunks were made.",
+            rich_help_panel=DOCUMENTS,
         ),
     ] = None
 
@@ -126,19 +160,30 @@ class SearchedOptions(CorpusOptions):
         typer.Option(
             help="A tag of the documents to search; may be given several times, for those with any of them.",
             show_default="all",
+            rich_help_panel=DOCUMENTS,
         ),
     ] = None
     since: Annotated[
         str,
-        typer.Option(metavar="DAY", help="The first day of the documents to search, such as 2026-05-01."),
+        typer.Option(
+            metavar="DAY",
+            help="The first day of the documents to search, such as 2026-05-01.",
+            rich_help_panel=DOCUMENTS,
+        ),
     ] = ""
-    until: Annotated[str, typer.Option(metavar="DAY", help="The last day of the documents to search.")] = ""
+    until: Annotated[
+        str,
+        typer.Option(
+            metavar="DAY", help="The last day of the documents to search.", rich_help_panel=DOCUMENTS
+        ),
+    ] = ""
     vectors: Annotated[
         Path | None,
         typer.Option(
             help="Chunks with their vectors to search in place of a corpus: .npz as `embed` writes it, or "
             ".parquet with the columns document, start, end, text, vector. --model, --pooling and --prompts "
-            "are those that made them."
+            "are those that made them.",
+            rich_help_panel=DOCUMENTS,
         ),
     ] = None
 
@@ -161,7 +206,10 @@ class AnsweringOptions:
 
     decoder: Annotated[
         str,
-        typer.Option(help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id."),
+        typer.Option(
+            help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id.",
+            rich_help_panel=PANELS["answer"],
+        ),
     ] = DEFAULT_DECODER
     k: int = default("k")
     min_relevance: float = default("min_relevance")
@@ -176,9 +224,15 @@ class AnsweringOptions:
     kv_bits: Annotated[
         int,
         typer.Option(
-            help="Bits of a number in the decoder's KV cache, 16 or 8: 8 take about half of the memory."
+            help="Bits of a number in the decoder's KV cache, 16 or 8: 8 take about half of the memory.",
+            rich_help_panel=PANELS["answer"],
         ),
     ] = KV_BITS[0]
+
+
+def be_quiet(context: typer.Context, is_wanted: bool) -> None:
+    """Print no lines about the work in progress until the command ends, if that is wanted."""
+    context.with_resource(quiet(is_wanted))
 
 
 class SweptValues(dict[str, list[Any]]):
@@ -206,9 +260,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             continue
         groups[parameter.name] = group, [option.name for option in options]
         parameters += options
+    parameters += COMMON
 
     @wraps(command)
     def wrapped(**values: Any) -> None:
+        for each in COMMON:  # whose callbacks have run
+            del values[each.name]
         for name, (group, names) in groups.items():
             values[name] = group(**{option: values.pop(option) for option in names})
         command(**values)
@@ -225,7 +282,15 @@ def option_hint(name: str, hint: Any) -> Any:
     setting = SETTINGS[name]
     flags = [f"--{name.replace('_', '-')}"] if isinstance(setting.default, bool) else []
     shown = OWN_LABEL if setting.none == OWN_LABEL else True
-    return Annotated[hint, typer.Option(*flags, help=setting_help(name), show_default=shown)]
+    option = typer.Option(
+        *flags,
+        help=setting_help(name),
+        show_default=shown,
+        callback=lambda value: check_option(name, value),
+        autocompletion=lambda: [*setting.choices],
+        rich_help_panel=PANELS[setting.stage],
+    )
+    return Annotated[hint, option]
 
 
 def option_parameters(group: Any) -> list[inspect.Parameter]:
@@ -246,7 +311,8 @@ def swept_parameters() -> list[inspect.Parameter]:
     found = []
     for key, value in asdict(Configuration()).items():
         own = " 0 is the model's own." if value is None else ""
-        option = typer.Option(help=f"{setting_help(key)}{own}")
+        panel = PANELS[SETTINGS[key].stage]
+        option = typer.Option(help=f"{setting_help(key)}{own}", rich_help_panel=panel)
         text = str(SETTINGS[key].own or value or 0)
         found.append(parameter_of(key, Annotated[str, option], text))
     return found
@@ -255,6 +321,38 @@ def swept_parameters() -> list[inspect.Parameter]:
 def parameter_of(name: str, hint: Any, value: Any) -> inspect.Parameter:
     """Return a parameter of a command."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=hint)
+
+
+# The options of all commands. They take effect before the others are read.
+COMMON = [
+    parameter_of(
+        "quiet",
+        Annotated[
+            bool,
+            typer.Option(
+                "--quiet",
+                help="Print nothing about the work in progress; warnings are printed.",
+                callback=be_quiet,
+                is_eager=True,
+            ),
+        ],
+        False,
+    ),
+    parameter_of(
+        "settings",
+        Annotated[
+            Path | None,
+            typer.Option(
+                help="A file with values of options: TOML, or the JSON that the app writes. Options that are "
+                "given go first.",
+                show_default=f"{SETTINGS_FILE}, where there is one",
+                callback=take_settings,
+                is_eager=True,
+            ),
+        ],
+        None,
+    ),
+]
 
 
 def read_swept(**texts: str) -> SweptValues:

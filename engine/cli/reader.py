@@ -29,7 +29,7 @@ from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import counted, readable_time
 from .loading import load_encoder
 from .main import app
-from .options import EncoderOption, JsonOption, check_folder_of, whole_number
+from .options import EncoderOption, JsonOption, check_folder_of, grouped, whole_number
 from .printing import StatusLine, print_json, say
 
 CHECKPOINT, READER = "checkpoint.safetensors", "reader.safetensors"
@@ -42,6 +42,7 @@ DEFAULTS = ReadingSettings()
 
 
 @app.command(name="train-reader")
+@grouped
 def train_reader(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE…", help="Questions in SQuAD's format, .json or .json.gz.")

@@ -1,5 +1,6 @@
 """Read files of several formats into documents: one table of formats, one or several documents per file."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -290,8 +291,7 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
 
     The errors are those of `read_corpus`; a single file is returned whatever its format.
     """
-    if not path.exists():
-        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
+    check_corpus(path)
     if path.is_file():
         return {path.name: path}, []
     below = sorted(file for file in path.rglob("*") if file.is_file())
@@ -301,6 +301,17 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
     if not files:
         raise DocumentError(f"{path} holds no file that is read: give a folder with {kinds()}")
     return files, [name for name in names if name not in files]
+
+
+def check_corpus(path: Path) -> None:
+    """Raise `DocumentError` where there is no file or folder of this path, which may be an address."""
+    if address := re.fullmatch(r"(\w{2,}):/+(.+)", str(path)):  # a path has one slash of the two
+        raise DocumentError(
+            f"{address[1]}://{address[2]} is an address, and nothing is fetched: save the page, and "
+            "give the file"
+        )
+    if not path.exists():
+        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
 
 
 def read_file(path: Path, name: str) -> Loaded:

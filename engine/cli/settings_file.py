@@ -1,0 +1,58 @@
+"""Values of options from a file, which the app writes, too."""
+
+import json
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..errors import UNREADABLE, InputError
+from ..settings import SETTINGS, check_value
+from ..wording import did_you_mean, reason_of
+from .printing import say
+
+SETTINGS_FILE = "glassbox.toml"
+PERCENT = "% sure"  # of settings whose options are shares
+
+
+def take_settings(context: typer.Context, path: Path | None) -> None:
+    """Make the values of a file, or of `SETTINGS_FILE` in this folder, the defaults of the options."""
+    found = Path(SETTINGS_FILE) if path is None else path
+    if path is not None or found.is_file():
+        commands: Any = context.find_root().command
+        names = {each.name for one in commands.commands.values() for each in one.params}
+        context.default_map = read_settings(found, {*names, *SETTINGS})
+        say(f"Settings of {found}")
+
+
+def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
+    """Return the values of options from a TOML file, or a JSON file as the app writes it.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or gives something else than values for options of these names.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        given = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+        values = {name.replace("-", "_"): value for name, value in given.items()}
+    except (OSError, *UNREADABLE) as error:
+        raise InputError(
+            f"{path} cannot be read as settings ({reason_of(error)}): give a .toml file with lines like "
+            'splitter = "sentences", or a JSON file that the app wrote'
+        ) from error
+    found = {}
+    for name, value in values.items():
+        if name not in names:
+            raise InputError(f"{path} sets {name!r}, and no option has this name{did_you_mean(name, names)}")
+        if isinstance(value, dict):
+            raise InputError(f"{path} has a table {name}: give a value for each option")
+        if name in SETTINGS and SETTINGS[name].unit == PERCENT:
+            check_value(name, value)
+            value /= 100
+        if value is not None:
+            found[name] = value if isinstance(value, bool | list) else str(value)
+    return found

@@ -1,0 +1,140 @@
+"""The package: what its wheel holds and needs, and that it works away from the repository."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from docs.licences import locked
+from tests.command_line import LIGHTHOUSE, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# The extras that each file of exact versions stands for, beside the package itself.
+FILES = {
+    "requirements.txt": ["app", "servers", "official"],
+    "requirements-serve.txt": ["serve"],
+    "requirements-cluster.txt": ["cluster"],
+    "requirements-ocr.txt": ["ocr"],
+}
+SCRIPT = """
+import sys
+from glassbox import Index
+
+index = Index.from_folder(sys.argv[1])
+for hit in index.search("What was painted green?", k=1):
+    print(hit.document, hit.text)
+index.save("kept")
+print(Index.load("kept", show_progress=False).ask("When was the lighthouse painted?"))
+print(sorted({"torch", "streamlit", "engine"} & set(sys.modules)))
+"""
+
+
+def ranges(names):
+    """Requirements by name."""
+    found = map(Requirement, names)
+    return {canonicalize_name(each.name): each for each in found if each.name != PROJECT["name"]}
+
+
+@pytest.mark.parametrize(("file", "extras"), FILES.items())
+def test_the_exact_versions_are_within_the_ranges(file, extras):
+    core = PROJECT["dependencies"] if file == "requirements.txt" else []
+    wanted = ranges([*core, *(each for extra in extras for each in EXTRAS[extra])])
+    pinned = {
+        canonicalize_name(name.partition("[")[0]): version
+        for name, version in locked((ROOT / file).read_text(encoding="utf-8"))
+    }
+    assert set(pinned) == set(wanted)
+    assert [name for name in pinned if not wanted[name].specifier.contains(pinned[name])] == []
+
+
+def test_all_is_every_extra():
+    [every] = map(Requirement, EXTRAS["all"])
+    [servers] = [each for each in map(Requirement, EXTRAS["app"]) if each.name == PROJECT["name"]]
+    assert {*every.extras, *servers.extras, "all"} == set(EXTRAS)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [path] = folder.iterdir()
+    return path
+
+
+def test_the_wheel_holds_one_package_with_all_that_the_repository_runs(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    package, about = {"glassbox"}, f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"
+    assert {name.partition("/")[0] for name in names} == package | {about}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    parts = ("engine/", "ui/", "pages/", "data/", "streamlit_app.py", ".streamlit/config.toml")
+    wanted = {f"glassbox/{name}" for name in tracked.stdout.splitlines() if name.startswith(parts)}
+    assert wanted | {f"glassbox/{name}" for name in ("__init__.py", "__main__.py", "py.typed")} <= names
+
+
+def used(python, folder, **environment):
+    """The lines that commands and a script print, with an installed package, away from the repository."""
+    (folder / "notes").mkdir()
+    (folder / "notes" / "lighthouse.txt").write_text(LIGHTHOUSE, encoding="utf-8")
+    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
+    corpus = ["--corpus", "notes", "--quiet"]
+    lines = []
+    for arguments in (
+        ["-m", "glassbox", "--version"],
+        ["-m", "glassbox", "search", "What was painted green?", *corpus],
+        ["-m", "glassbox", "ask", "When was the lighthouse painted?", *corpus],
+        ["script.py", "notes"],
+    ):
+        done = subprocess.run(
+            [python, *arguments],
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == "" or arguments[0] == "script.py"
+        lines += done.stdout.splitlines()
+    return lines
+
+
+def assert_used_well(lines):
+    version, place, *_ = lines
+    assert version == f"Glassbox {PROJECT.get('version') or engine_version()}"
+    assert "lighthouse.txt:0-" in place
+    assert lines.count("1931") == 2  # the answer of the command, and of the script
+    assert lines[-1] == "[]"
+
+
+def engine_version():
+    import engine
+
+    return engine.__version__
+
+
+def test_the_package_works_away_from_the_repository(wheel, tmp_path):
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (site / "engine.py").write_text("raise ImportError('another package of this name')")
+    assert_used_well(used(sys.executable, tmp_path, PYTHONPATH=str(site)))
+
+
+@pytest.mark.nightly
+def test_the_package_works_in_an_environment_of_its_own(wheel, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "own"], check=True)
+    python = tmp_path / "own" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
+    listed = subprocess.run([python, "-m", "pip", "list"], capture_output=True, text=True, check=True).stdout
+    assert not {"torch", "streamlit", "plotly", "sentence-transformers"} & set(listed.split())
+    assert Path(python.with_name("glassbox")).exists()
+    assert_used_well(used(python, tmp_path))
