@@ -342,16 +342,14 @@ def check_value(key: str, value: object) -> None:
     setting = SETTINGS[key]
     if setting.choices and not setting.allows(value):
         names = [*setting.choices, *filter(None, [setting.own])]
-        raise InputError(
-            f"there is no {key} {value!r}: choose of {', '.join(names)}{did_you_mean(str(value), names)}"
-        )
+        raise InputError(f"{key} {value!r} is not one of {', '.join(names)}{did_you_mean(str(value), names)}")
     kind = type(setting.default)
     if isinstance(setting.default, int | float) and not (
         type(value) is kind or (kind is not bool and type(value) in (int, float))
     ):
         raise InputError(f"{key} is {value!r}: give {'True or False' if kind is bool else 'a number'}")
-    if isinstance(value, int | float) and value < setting.low:
-        raise InputError(f"{key} is {value:g}: give {setting.low:g} or more")
+    if key == "k" and isinstance(value, int) and value < 1:
+        raise InputError(f"k is {value}: ask for 1 passage or more")
 
 
 def named_settings(values: Mapping[str, Any], stages: Collection[Stage]) -> dict[str, Any]:

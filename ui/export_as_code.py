@@ -1,16 +1,22 @@
 """Settings exported as code: the choice of a library, the script, its download, and what it leaves out."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
 import streamlit as st
 
 from engine.errors import GlassboxError
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
+from engine.installed import PROGRAM
 from engine.retrieval.embedding_model import Model
 from engine.settings import Configuration
 from ui.text import escape_markdown, show_error
 from ui.widgets import choice, download
 
-FILE_NAME = "search.py"
+FILE_NAME, SETTINGS_FILE = "search.py", "settings.json"
 
 
 def code_button(key: str) -> bool:
@@ -24,11 +30,19 @@ def code_button(key: str) -> bool:
     )
 
 
-@st.dialog("Export as code", width="large")
-def export_as_code(configuration: Configuration, model: Model, parent_tokens: int) -> None:
-    """Draw the choice of a library, and the script that finds the same passages with it.
+def settings_file(configuration: Configuration, parent_tokens: int, others: Mapping[str, Any]) -> str:
+    """Return the content of a file of settings, which the command line takes, too."""
+    values = {**others, **asdict(configuration), "parent_tokens": parent_tokens}
+    return json.dumps(values, indent=2)
 
-    The arguments are those of `export`.
+
+@st.dialog("Export as code", width="large")
+def export_as_code(
+    configuration: Configuration, model: Model, parent_tokens: int, others: Mapping[str, Any] | None = None
+) -> None:
+    """Draw the choice of a library, and the script that finds the same passages with it; and the settings.
+
+    The arguments are those of `export`, and other settings for the file of these, by their keys.
     """
     st.caption(
         "A Python script that cuts your documents into the same chunks and finds the same passages, without "
@@ -44,7 +58,11 @@ def export_as_code(configuration: Configuration, model: Model, parent_tokens: in
     if exported.left_out:
         lines = "\n".join(f"- {escape_markdown(words)}" for words in exported.left_out)
         st.warning(f"Not carried over:\n{lines}", icon=":material/content_cut:")
-    download("Download the script", exported.script, FILE_NAME)
+    with st.container(horizontal=True):
+        download("Download the script", exported.script, FILE_NAME)
+        taken_by = f"For the command line: `{PROGRAM} ask … --settings {SETTINGS_FILE}`."
+        settings = settings_file(configuration, parent_tokens, others or {})
+        download("Download the settings", settings, SETTINGS_FILE, taken_by)
     st.caption(
         "It reads Markdown and text files. Answers, their checks and the relevance threshold stay here: the "
         "script finds passages."

@@ -106,4 +106,4 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             step_button("Redo", now, REDO, UNDO, ":material/redo:")
             if uploaded is None and code_button("export-as-code"):
                 large = now["parent_tokens"] if now["parent_tokens"] > now["chunk_tokens"] else 0
-                export_as_code(configuration_of(now), encoder, large)
+                export_as_code(configuration_of(now), encoder, large, now)

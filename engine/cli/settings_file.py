@@ -22,7 +22,7 @@ def take_settings(context: typer.Context, path: Path | None) -> None:
     found = Path(SETTINGS_FILE) if path is None else path
     if path is not None or found.is_file():
         commands: Any = context.find_root().command
-        names = {each.name for one in commands.commands.values() for each in one.params}
+        names = {each.name for one in commands.commands.values() for each in one.params if not each.is_eager}
         context.default_map = read_settings(found, {*names, *SETTINGS})
         say(f"Settings of {found}")
 
@@ -52,6 +52,8 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
             raise InputError(f"{path} has a table {name}: give a value for each option")
         if name in SETTINGS and SETTINGS[name].unit == PERCENT:
             check_value(name, value)
+            if 0 < value < 1:
+                raise InputError(f"{path} sets {name} to {value}: give percent, such as {100 * value:g}")
             value /= 100
         if value is not None:
             found[name] = value if isinstance(value, bool | list) else str(value)

@@ -55,8 +55,6 @@ def check_values(key: str, values: Sequence[Any]) -> None:
         raise InputError(f"no {key} is given: give one or more, as a list")
     for value in values:
         check_value(key, value)
-    if key == "k" and min(values) < 1:
-        raise InputError(f"k is {min(values)}: retrieve 1 chunk or more")
 
 
 def fitting(configurations: Grid, models: Mapping[str, Model]) -> Grid:

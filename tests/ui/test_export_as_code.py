@@ -1,7 +1,13 @@
+import json
+
 import pytest
 
+from engine.cli.settings_file import read_settings
 from engine.export.libraries import LIBRARIES
+from engine.settings import SETTINGS, named_settings
 from tests.apps import app_of, said
+from ui.export_as_code import SETTINGS_FILE, settings_file
+from ui.setting_values import configuration_of, default_settings
 
 
 def card(**changed):
@@ -34,6 +40,17 @@ def test_the_settings_in_use_are_written_for_each_library(to):
 
 def test_settings_that_are_left_out_are_listed():
     assert "Not carried over:\n- the precision int8" in said(opened(precision="int8"))
+
+
+def test_the_command_line_and_python_take_the_file_of_settings(tmp_path, encoder):
+    values = default_settings(encoder) | {"splitter": "paragraphs", "chunk_tokens": 64, "write": True, "k": 2}
+    path = tmp_path / SETTINGS_FILE
+    path.write_text(settings_file(configuration_of(values), 256, values), encoding="utf-8")
+    read = read_settings(path, SETTINGS)
+    wanted = {"splitter": "paragraphs", "chunk_tokens": "64", "parent_tokens": "256", "write": True, "k": "2"}
+    assert read.items() >= {**wanted, "answer_threshold": "0.55", "model": encoder.name}.items()
+    given = json.loads(path.read_text(encoding="utf-8"))
+    assert named_settings(given, ("cut", "embedding", "search", "answer")) == given
 
 
 def test_small_to_big_needs_larger_passages():

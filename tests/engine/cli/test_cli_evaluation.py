@@ -98,7 +98,7 @@ def test_what_is_left_out_is_told(sweep):
         (["--chunk-tokens", "12,x"], "--chunk-tokens has 'x': give whole numbers"),
         (["--chunk-tokens", ","], "--chunk-tokens is empty"),
         (["--chunk-tokens", "12", "--overlap", "16"], "nothing is left of the grid: overlap 16 does not fit"),
-        (["--splitter", "lines"], "there is no splitter 'lines'"),
+        (["--splitter", "lines"], "splitter 'lines' is not one of"),
         (["--prompts", "none"], "nothing is left of the grid: all-MiniLM-L6-v2 has no prompts to leave out"),
         (["--model", "no-such-model"], "no-such-model"),
         (["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),

@@ -52,9 +52,9 @@ def test_sliding_chunks_have_no_overlap_to_choose():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"splitter": ["fixd"]}, "no splitter 'fixd'"),
-        ({"pooling": ["men"]}, "no pooling 'men'"),
-        ({"retriever": ["tfidf"]}, "no retriever 'tfidf'"),
+        ({"splitter": ["fixd"]}, "splitter 'fixd' is not one of"),
+        ({"pooling": ["men"]}, "pooling 'men' is not one of"),
+        ({"retriever": ["tfidf"]}, "retriever 'tfidf' is not one of"),
         ({"k": [5, 0]}, "k is 0"),
         ({"overlap": []}, "no overlap is given"),
         ({"max_tokens": []}, "no max_tokens is given"),

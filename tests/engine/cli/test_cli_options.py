@@ -1,0 +1,105 @@
+"""Options: checked before anything is loaded, in groups, and from a file."""
+
+import json
+import re
+
+import pytest
+
+from engine import __version__
+from engine.cli import loading
+from tests.command_line import LIGHTHOUSE, printed, refusal, run
+
+
+@pytest.fixture
+def nothing_is_loaded(monkeypatch):
+    def load(*arguments):
+        raise AssertionError("a model is loaded")
+
+    monkeypatch.setattr(loading, "load_model", load)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--splitter", "sentence"], "splitter 'sentence' is not one of .*did you mean 'sentences'"),
+        (["--retriever", "hybird"], "retriever 'hybird' is not one of .*did you mean 'hybrid'"),
+        (["--pooling", "means"], "did you mean 'mean'"),
+        (["--precision", "int4"], "precision 'int4' is not one of float32, int8, auto"),
+        (["--k", "0"], "k is 0: ask for 1 passage or more"),
+        (["--corpus", "nosuch"], "nosuch does not exist"),
+        (["--corpus", "https://example.org/notes.html"], "https://example.org/notes.html is an address"),
+    ],
+)
+def test_options_are_checked_before_anything_is_loaded(nothing_is_loaded, arguments, reason):
+    line = refusal("search", "What?", *arguments)
+    assert re.search(reason, line)
+
+
+def test_options_stand_in_groups():
+    shown = run("search", "-h").stdout
+    names = ("Options", "Embedding", "Chunks", "Documents", "Search")
+    places = [re.search(f"[─-] {name} [─-]", shown).start() for name in names]
+    assert places == sorted(places)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "lighthouse.txt").write_text(LIGHTHOUSE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def n_found(*options):
+    return len(printed("search", "What was painted green?", *options)["hits"])
+
+
+def test_a_file_gives_options_and_those_that_are_given_go_first(folder):
+    text = 'corpus = "notes"\nsplitter = "paragraphs"\nchunk-tokens = 16\nk = 1\n'
+    (folder / "glassbox.toml").write_text(text, encoding="utf-8")
+    assert n_found() == 1
+    assert n_found("--k", "2") == 2
+    values = {"corpus": "notes", "chunk_tokens": 192, "max_tokens": None, "follow_ups": True}
+    (folder / "run.json").write_text(json.dumps(values), encoding="utf-8")
+    assert n_found("--settings", "run.json") == 1  # the whole text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            '{"spliter": "fixed"}',
+            "run.json sets 'spliter', and no option has this name .did you mean",
+        ),
+        ('{"splitter": "fix"}', "splitter 'fix' is not one of"),
+        ('{"answer_threshold": 0.5}', "answer_threshold to 0.5: give percent, such as 50"),
+        ('{"answer_threshold": "high"}', "answer_threshold is 'high': give a number"),
+        ('{"app": {"k": 3}}', "sets 'app'"),
+        ('{"k": {"k": 3}}', "has a table k"),
+        ("[1]", "cannot be read as settings"),
+        ('{"k": ', "cannot be read as settings"),
+        ("[" * 100_000, "cannot be read as settings"),
+    ],
+)
+def test_a_file_of_settings_that_cannot_be_used_is_refused(folder, nothing_is_loaded, text, reason):
+    (folder / "run.json").write_text(text, encoding="utf-8")
+    assert re.search(reason, refusal("search", "What?", "--settings", "run.json"))
+
+
+def test_a_quiet_command_prints_nothing_but_warnings(folder):
+    (folder / "notes" / "picture.png").write_bytes(b"x")
+    done = run("search", "What was painted green?", "--corpus", "notes", "--quiet")
+    assert done.exit_code == 0
+    assert [line[:17] for line in done.stderr.splitlines()] == ["warning: left out"]
+    assert "Loading" in run("search", "What was painted green?", "--corpus", "notes").stderr
+
+
+def test_a_sweep_prints_seconds_and_milliseconds():
+    done = run("sweep", "--retriever", "bm25", "--document", "chatlogs.md", "--quiet")
+    head, row = done.stdout.splitlines()
+    assert head.endswith("seconds  ms a search")
+    assert all(float(cell) >= 0 for cell in row.split()[-2:])
+
+
+def test_the_version_is_printed():
+    assert run("--version").stdout == f"Glassbox {__version__}\n"
