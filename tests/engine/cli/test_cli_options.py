@@ -38,8 +38,7 @@ def test_options_are_checked_before_anything_is_loaded(nothing_is_loaded, argume
 def test_options_stand_in_groups():
     shown = run("search", "-h").stdout
     names = ("Options", "Embedding", "Chunks", "Documents", "Search")
-    places = [re.search(f"[─-] {name} [─-]", shown).start() for name in names]
-    assert places == sorted(places)
+    assert [name for name in names if not re.search(f"[─-] {name} [─-]", shown)] == []
 
 
 @pytest.fixture
