@@ -7,6 +7,7 @@ import ast
 import contextlib
 import io
 import re
+import sys
 from functools import partial
 
 import pytest
@@ -39,6 +40,7 @@ PICTURES = ROOT / "docs" / "screenshots"
 MOST_BYTES, MOST_BYTES_IN_ALL = 200_000, 3_000_000  # of pictures
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 APP = "http://localhost:8501/"
+CONTRACT = "The office is closed on Mondays. The notice period is three months, to the end of a quarter."
 COMMANDS = {
     name: {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
     for name, command in typer.main.get_command(app).commands.items()
@@ -224,6 +226,9 @@ def test_python_prints_what_is_shown(path, tmp_path, monkeypatch):
     """The vectors of the bundled documents come from their index, not anew for each page."""
     for module, name in ((engine.retrieval.index, "build_index"), (engine.evaluation.sweep, "sweep")):
         monkeypatch.setattr(module, name, partial(getattr(module, name), cache=shared_vectors()))
+    monkeypatch.setitem(sys.modules, "glassbox", engine)
+    (tmp_path / "my documents").mkdir()
+    (tmp_path / "my documents" / "contract.txt").write_text(CONTRACT, encoding="utf-8")
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
     monkeypatch.chdir(tmp_path)
     for code, shown in PYTHON.findall(path.read_text(encoding="utf-8")):
