@@ -29,6 +29,7 @@ from ..evaluation.given_chunks import given_configurations, measure_given
 from ..evaluation.grid import Grid, fitting, grid
 from ..evaluation.metrics import METRICS, Retrieved, at_depth
 from ..evaluation.questions import Question
+from ..evaluation.sample import MOST_QUESTIONS, some_questions
 from ..evaluation.sweep import SweepInputs, SweepProgress, sweep
 from ..evaluation.sweep_cost import sweep_seconds
 from ..evaluation.sweep_row import SweepRow, retrieves_every_chunk
@@ -74,6 +75,7 @@ from .options import (
     EncoderOption,
     JsonOption,
     RetrievalOptions,
+    SampleOption,
     SecondModelOptions,
     SweptValues,
     check_folder_of,
@@ -81,7 +83,7 @@ from .options import (
     write_errors,
 )
 from .printing import StatusLine, print_json, print_table, progress, say
-from .sources import sources, with_matched_names
+from .sources import present, sources, warn_of_problems, with_matched_names
 
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")
@@ -127,6 +129,7 @@ def sweep_command(
             "writes it, or .parquet. One of --model, --pooling and --prompts made them."
         ),
     ] = None,
+    sample: SampleOption = MOST_QUESTIONS,
     resume_file: Annotated[
         Path | None,
         typer.Option(
@@ -150,7 +153,7 @@ def sweep_command(
     check_second_models(values["retriever"], beside, required=False)  # what lacks its model is left out
     configurations = grid(**values)
     say_if_slower(*values["precision"])
-    documents, asked = sources(corpus, beir or (), document or (), questions)
+    documents, asked = sources(corpus, beir or (), document or (), questions, sample)
     models = load_models(values["model"], second_models(values["retriever"], beside))
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
@@ -372,6 +375,7 @@ def answers(
             show_default="bundled questions",
         ),
     ] = BUNDLED_ANSWERS,
+    sample: SampleOption = MOST_QUESTIONS,
     half: Annotated[
         str, typer.Option(help="Only the questions with this in their column half.", show_default="all")
     ] = "",
@@ -385,9 +389,11 @@ def answers(
     check_second_models([retrieval.retriever], corpus)
     writer = load_writer(answering, settings)
     documents = read_documents(corpus.corpus)
-    asked = with_matched_names(asked, documents)
-    for problem in check_answers(asked, documents):
-        say(f"warning: {problem}")
+    asked = present(with_matched_names(asked, documents), documents)
+    if len(some := some_questions(asked, sample or len(asked))) < len(asked):
+        say(f"answering a sample of {len(some):,} of {len(asked):,} questions; --sample 0 answers all")
+    asked = some
+    warn_of_problems(list(check_answers(asked, documents)))
     encoder = load_search_model(corpus, second_models([retrieval.retriever], corpus))
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     null_scores, reader = null_scores_in(index, encoder), load_reader(encoder)

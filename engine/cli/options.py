@@ -26,6 +26,14 @@ from .printing import quiet
 from .settings_file import SETTINGS_FILE, take_settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+SampleOption = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Most questions: of more, a seed draws a sample, and of a large corpus one of its documents. "
+        "0 takes all.",
+    ),
+]
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a model folder or a Hugging Face id.")
 ]

@@ -7,7 +7,7 @@ from ..documents.document import Document
 from ..documents.loaders import BUNDLED_CORPUS, unique
 from ..errors import InputError
 from ..evaluation.beir import as_collection, load_beir
-from ..evaluation.checks import check_questions, measurable
+from ..evaluation.checks import measurable, mended
 from ..evaluation.document_names import (
     Asked,
     at_rows,
@@ -18,13 +18,14 @@ from ..evaluation.document_names import (
 )
 from ..evaluation.passage_search import located
 from ..evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
-from ..wording import some_of
+from ..evaluation.sample import about_documents, sample_of
+from ..wording import counted, some_of
 from .loading import LISTED, readable
 from .printing import say
 
 
 def sources(
-    corpus: Path | None, beir: Sequence[Path], names: Sequence[str], questions: Path | None
+    corpus: Path | None, beir: Sequence[Path], names: Sequence[str], questions: Path | None, most: int = 0
 ) -> tuple[list[Document], list[Question]]:
     """Read the documents to search and their labelled questions; report what is left out.
 
@@ -38,6 +39,8 @@ def sources(
         The documents to search; all if empty.
     questions
         A file; None for the collections' own, or the bundled ones without a collection.
+    most
+        Questions of a sample, in which documents are left out, too; 0 for all.
     """
     paths = [] if corpus is None and beir else [corpus or BUNDLED_CORPUS]
     say(f"Reading {', '.join(map(str, [*beir, *paths]))}")
@@ -49,12 +52,39 @@ def sources(
         asked = [question for one in collections for question in one.questions]
     else:
         asked = load_questions(questions or BUNDLED_QUESTIONS)
-    asked = located(with_matched_names(asked, every), every)
-    for problem in check_questions(asked, every):
-        say(f"warning: {problem.text}")
+    asked = located(present(with_matched_names(asked, every), every), every)
+    if most:
+        sample = sample_of(documents, about_documents(asked, documents), most)
+        if not sample.is_whole:
+            say(f"measuring a sample: {sample.words}; --sample 0 measures all")
+            documents, asked = list(sample.documents), list(sample.questions)
+    asked, problems, n_mended = mended(asked, documents)
+    if n_mended:
+        say(f"{counted(n_mended, 'passage')} found again: its text differs in marks or white space")
+    warn_of_problems([problem.text for problem in problems])
     used = measurable(asked, documents)
     report_unused(asked, used, documents)
     return documents, used
+
+
+def present(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
+    """Return the questions about documents that are there; report how many others there are."""
+    found = about_documents(questions, documents)
+    if left := len(questions) - len(found):
+        names = unknown_names(questions, [document.name for document in documents])
+        say(
+            f"left out {left:,} of {counted(len(questions), 'question')}, about documents that are not "
+            f"there: {some_of(names, LISTED)}"
+        )
+    return found
+
+
+def warn_of_problems(problems: Sequence[str]) -> None:
+    """Warn of the first problems of questions, and say how many more there are."""
+    for problem in problems[:LISTED]:
+        say(f"warning: {problem}")
+    if len(problems) > LISTED:
+        say(f"warning: {counted(len(problems) - LISTED, 'more problem')} of this kind")
 
 
 def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:

@@ -27,6 +27,7 @@ from .questions import csv_rows, file_content, names_for, stem, utf8_text
 
 BUNDLED_ANSWERS = bundled("answers.csv")
 COLUMNS = ("question", "answer")
+PARTS = re.compile(r"\s&(?=\s)")
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
@@ -46,18 +47,19 @@ def is_punctuation(character: str) -> bool:
 class ShortAnswer:
     """A short answer: parts that must all occur, each with its alternatives; no parts where there is none.
 
-    Written as text, ``&`` divides parts and ``|`` the alternatives of one: ``"UAW & IBEW"``, ``"1990|1991"``.
+    Written as text, ``&`` between spaces divides parts and ``|`` the alternatives of one: ``"UAW & IBEW"``,
+    ``"1990|1991"``; in ``"C&A"`` and ``"AT&T"`` it is part of a name.
     """
 
     parts: tuple[tuple[str, ...], ...]
 
     @classmethod
     def parse(cls, text: str) -> "ShortAnswer":
-        """Read an answer; raise `InputError` where nothing is left of an alternative but punctuation."""
+        """Read an answer; raise `InputError` where an alternative is empty; punctuation is never found."""
         if not text.strip():
             return cls(())
-        parts = tuple(tuple(each.strip() for each in part.split("|")) for part in text.split("&"))
-        if not all(normalized(alternative) for part in parts for alternative in part):
+        parts = tuple(tuple(each.strip() for each in part.split("|")) for part in PARTS.split(text))
+        if not all(alternative for part in parts for alternative in part):
             raise InputError(f"the answer {text!r} has an empty part: give words between & and |")
         return cls(parts)
 
@@ -83,7 +85,8 @@ class ShortAnswer:
 
 def occurs(alternatives: Sequence[str], words: str) -> bool:
     """Whether one of several texts occurs in another that is `normalized` already, as whole words."""
-    return any(f" {normalized(each)} " in f" {words} " for each in alternatives)
+    found = filter(None, map(normalized, alternatives))
+    return any(f" {each} " in f" {words} " for each in found)
 
 
 def word_f1(wanted: str, text: str) -> float:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from ..documents.document import Document
 from ..wording import beginning, some_of
 from .document_names import did_you_mean
-from .passage_search import SearchableText, is_unlocated
+from .passage_search import SearchableText, is_unlocated, words_of
 from .questions import Question, Reference, stem
 
 QUOTED_CHARACTERS = 60
 MAX_NAMES_SHOWN = 20
+MOST_MOVED = 200  # characters between a given place and that of the same words, of one passage
 # Documents by the stem of their names, by which questions refer to them.
 Texts = dict[str, list[SearchableText]]
 
@@ -81,6 +82,29 @@ def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list
                 references[problem.reference] = problem.suggestion
                 kept[number] = replace(kept[number], references=tuple(references))
     return kept
+
+
+def mended(
+    questions: Sequence[Question], documents: Sequence[Document]
+) -> tuple[list[Question], list[Problem], int]:
+    """Take the places found for passages that moved a little, as where reading removed marks of direction.
+
+    Returns the questions, the problems that are left, and how many places were found again.
+    """
+    problems = check_questions(questions, documents)
+    certain, left = [], []
+    for problem in problems:
+        (certain if has_moved_a_little(problem, questions) else left).append(problem)
+    return repaired(questions, certain), left, len(certain)
+
+
+def has_moved_a_little(problem: Problem, questions: Sequence[Question]) -> bool:
+    """Whether a passage stands, in the same words, near the place that was given for it."""
+    if problem.suggestion is None or problem.reference is None:
+        return False
+    found, given = problem.suggestion, questions[problem.questions[0]].references[problem.reference]
+    is_near = not is_unlocated(given) and abs(found.start - given.start) <= MOST_MOVED
+    return is_near and [*words_of(found.content)] == [*words_of(given.content)]
 
 
 def problems_of_names(questions: Sequence[Question], texts: Texts) -> list[Problem]:

@@ -122,7 +122,6 @@ def test_a_file_is_kept_loses_nothing_by_ones_that_cannot_be_read_and_is_taken_o
         ("bad.csv", b"\x89PNG\xff", "no UTF-8"),
         ("bad.csv", b"", "holds no questions"),
         ("bad.zip", b"PK\x03\x04nothing", "is damaged"),
-        ("bad.jsonl", jsonl(ASKED) * 5001, "at most 5,000"),
     ):
         give(app, name, content)
         [error] = app.error
@@ -174,7 +173,8 @@ def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
     app.selectbox(key="questions-meant-zebra").set_value(NONE).run()
     assert "Leaves out 1 question" in said(app)
     app.button(key="questions-meant-use").click().run()
-    assert app.session_state["picked"] == [ASKED]
+    mended = Question("Why?", "tide", (Reference("The moon", 28, 36),))  # it stands a few characters further
+    assert app.session_state["picked"] == [ASKED, mended]
     kept = app.session_state["workspace"].question_sets["mine.jsonl"]
     assert [row["corpus_id"] for row in kept] == ["tide", "tide", "zebra"]
 
@@ -315,3 +315,13 @@ def test_sentences_have_no_white_space_around_and_are_found_by_all_of_the_words(
     every, otters, *nothing = app_of(sentences_page).run().session_state["found"]
     assert every == ["The otter lives here.", "The OTTER swims!", "No animal here"]
     assert (otters, nothing) == (every[:2], [[], []])
+
+
+def test_of_a_long_file_a_sample_is_kept_and_told(monkeypatch):
+    monkeypatch.setattr("ui.questions.sets.MAX_QUESTIONS", 3)
+    asked = [replace(ASKED, text=f"Who is number {n}?") for n in range(5)]
+    app = give(
+        picker(**own_documents(TIDE)), "long.jsonl", jsonl(*asked, replace(ASKED, corpus_id="elsewhere"))
+    )
+    assert len(app.session_state["picked"]) == 3
+    assert "a sample of 3 of 6 questions is kept, 5 questions being about documents" in app.toast[0].value

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.errors import GlassboxError, InputError
+from engine.errors import GlassboxError
 from engine.evaluation.answers import (
     AnswerQuestion,
     check_answers,
@@ -13,11 +13,12 @@ from engine.evaluation.answers import (
     parse_answer_questions,
 )
 from engine.evaluation.document_names import at_rows, matched_names, renamed
-from engine.evaluation.questions import names_for
+from engine.evaluation.sample import about_documents
 from engine.wording import counted, shortened
 from ui.documents import session_documents
 from ui.questions.kept import BUNDLED, answer_sets, keep_answer_set
 from ui.questions.names import show_names
+from ui.questions.sets import kept_sample
 from ui.server_settings import read_upload
 from ui.text import escape_markdown, show_error
 from ui.widgets import choice
@@ -27,9 +28,9 @@ MAX_PROBLEMS_SHOWN = 5
 FORMAT = (
     "A CSV file whose first row names the columns `question` and `answer`; `document`, `start` and `end` may "
     "follow. In an answer, `|` divides spellings of which one has to occur (`1990|in the nineties`), and `&` "
-    "divides parts that must all occur (`Vogel & Kross`). Leave the answer empty where the documents hold "
-    "none: such a question is to be refused. `document` is a document's name; `start` and `end` are the "
-    "place of the answer in it, in characters from 0, the end not included."
+    "between spaces divides parts that must all occur (`Vogel & Kross`). Leave the answer empty where the "
+    "documents hold none: such a question is to be refused. `document` is a document's name; `start` and "
+    "`end` are the place of the answer in it, in characters from 0, the end not included."
 )
 EXAMPLE = """question,answer,document,start,end
 Who pulls the sea?,the moon|moon,tides.md,120,138
@@ -44,7 +45,7 @@ def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQu
     loaded = session_documents()
     given = tuple(at_rows(given, loaded))
     every = renamed(given, matched_names(given, [document.name for document in loaded]))
-    questions = about(every, documents)
+    questions = about_documents(every, documents)
     show_questions(name, every, questions, documents)
     show_names(given, loaded, "answers", lambda names: keep_answer_set(name, renamed(given, names)))
     return name, questions
@@ -67,7 +68,7 @@ def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
             max_upload_size=MAX_MEGABYTES,
             on_change=store_answers,
             args=(uploader,),
-            help=f"At most {MOST_QUESTIONS:,} questions.",
+            help=f"Of more than {MOST_QUESTIONS:,} questions a sample is kept.",
         )
         st.caption(FORMAT)
         st.code(EXAMPLE, language=None, wrap_lines=True)
@@ -92,21 +93,12 @@ def store_answers(uploader: str) -> None:
     state["answers-upload-error"] = None
     try:
         questions = read_upload(parse_answer_questions, file.name, file.getvalue())
-        if len(questions) > MOST_QUESTIONS:
-            raise InputError(
-                f"{file.name} holds {len(questions):,} questions: give at most {MOST_QUESTIONS:,}"
-            )
+        questions = kept_sample(file.name, questions, MOST_QUESTIONS)
     except GlassboxError as error:
         state["answers-upload-error"] = str(error)
         return
     keep_answer_set(file.name, questions)
     state["answers-set"] = file.name
-
-
-def about(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[AnswerQuestion]:
-    """Return the questions about the documents, and those that name none."""
-    names = {name for document in documents for name in names_for(document.name)}
-    return [each for each in questions if not each.about or each.about in names]
 
 
 def show_questions(

@@ -9,10 +9,10 @@ import numpy as np
 import streamlit as st
 
 from engine.documents.document import Chunk, Document, Loaded
-from engine.errors import GlassboxError, InputError
+from engine.errors import GlassboxError
 from engine.evaluation.beir import parse_beir_zip
-from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
-from engine.evaluation.document_names import at_rows, matched_names, renamed
+from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, mended, repaired
+from engine.evaluation.document_names import Asked, at_rows, matched_names, renamed
 from engine.evaluation.passage_search import located
 from engine.evaluation.questions import (
     Question,
@@ -22,6 +22,7 @@ from engine.evaluation.questions import (
     relevance,
     stem,
 )
+from engine.evaluation.sample import about_documents, some_questions
 from engine.evaluation.sentence_check import sentence_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
@@ -69,7 +70,8 @@ class Examined:
 
     Questions are ``usable`` that are about these documents, with every passage at its place. Others are
     about other documents (``n_elsewhere``), or not usable (``n_faulty``); ``n_unclear`` usable ones are about
-    a name that several documents have. The ``problems`` are those of questions about these documents.
+    a name that several documents have, and ``n_mended`` passages were found at another place. The
+    ``problems`` are those of questions about these documents.
     """
 
     usable: tuple[Question, ...] = ()
@@ -77,6 +79,7 @@ class Examined:
     n_faulty: int = 0
     n_unclear: int = 0
     problems: tuple[Problem, ...] = ()
+    n_mended: int = 0
 
 
 def question_set_picker(documents: Sequence[Document]) -> list[Question]:
@@ -163,7 +166,8 @@ def set_about(name: str, documents: Sequence[Document]) -> Examined:
     questions, unread = questions_of(name)
     stems = set(map(stem, names_of(documents)))
     others = [document for document in session_documents() if stem(document.name) not in stems]
-    found = examined(questions, documents, others)
+    questions, n_mended = mended_questions(questions, session_documents())
+    found = replace(examined(questions, documents, others), n_mended=n_mended)
     return replace(found, problems=(*unread, *found.problems))
 
 
@@ -182,6 +186,15 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     return located_questions(named, documents), unread
 
 
+@st.cache_data(max_entries=8, show_spinner="Looking for misplaced passages…", scope="session")
+def mended_questions(
+    questions: Sequence[Question], documents: Sequence[Document]
+) -> tuple[list[Question], int]:
+    """Return questions with the places found for passages of the same words, and how many; cached."""
+    found, _, n_mended = mended(questions, documents)
+    return found, n_mended
+
+
 @st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", scope="session")
 def located_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
     """Return the questions with passages at their places; cached."""
@@ -189,9 +202,12 @@ def located_questions(questions: Sequence[Question], documents: Sequence[Documen
 
 
 def usable_questions(documents: Sequence[Document]) -> list[Question]:
-    """Return the usable labelled questions about documents from all sets of the session, each once."""
+    """Return the usable labelled questions about documents from all sets of the session, each once.
+
+    Of many it is a sample: scores of all questions for all chunks would fill the memory.
+    """
     sets = (set_about(name, documents).usable for name in (BUNDLED, LABELLED, *uploaded_names()))
-    return list(dict.fromkeys(question for usable in sets for question in usable))
+    return some_questions(list(dict.fromkeys(question for usable in sets for question in usable)))
 
 
 @st.cache_data(show_spinner=False)
@@ -241,6 +257,22 @@ def examined(
     )
 
 
+def kept_sample(name: str, questions: list[Asked], most: int) -> list[Asked]:
+    """Return the questions of a file, or of more than ``most`` a sample, which is told once.
+
+    It is of those about documents that are here, if there are any.
+    """
+    if len(questions) <= most:
+        return questions
+    present = about_documents(questions, session_documents())
+    st.toast(
+        f"{escape_markdown(name)}: a sample of {most:,} of {len(questions):,} questions is kept, "
+        f"{counted(len(present), 'question')} being about documents that are here.",
+        duration="long",
+    )
+    return some_questions(present or questions, most)
+
+
 def names_of(documents: Sequence[Document]) -> list[str]:
     """Return the names of documents."""
     return [document.name for document in documents]
@@ -257,6 +289,8 @@ def show_counts(found: Examined) -> None:
         if number
     ]
     said = f"Left out: {', '.join(left_out)}." if left_out else ""
+    if found.n_mended:
+        said += f" {counted(found.n_mended, 'place')} found again: the text differs in marks or white space."
     if not found.usable and not left_out and not found.problems:
         st.info(
             "No question is labelled yet. Label some on the page “Questions”, upload a file, or choose "
@@ -360,16 +394,13 @@ def read_queued() -> None:
 def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
     """Add a file's questions to the session; return the name of the set, and whether it has documents."""
     is_collection = PurePath(name).suffix.lower() == ".zip"
-    questions: Sequence[Question]
     if is_collection:
         collection = read_upload(parse_beir_zip, name, content)
-        questions = collection.questions
+        questions = list(collection.questions)
+        add_file(name, Loaded((collection.document,)))
     else:
         questions = read_upload(parse_questions, name, content)
-    if len(questions) > MAX_QUESTIONS:
-        raise InputError(f"{name} holds {len(questions):,} questions: give at most {MAX_QUESTIONS:,}")
-    if is_collection:
-        add_file(name, Loaded((collection.document,)))
+    questions = kept_sample(name, questions, MAX_QUESTIONS)
     name = name_for(name, questions)
     keep_questions(name, questions)
     return name, is_collection

@@ -397,11 +397,12 @@ def other_documents(experiment: Experiment, chosen: Sequence[str]) -> str:
 
 
 def resume(experiment: Experiment) -> None:
-    """Resume an experiment if its documents are those that are chosen now."""
-    state, documents = st.session_state, by_name(chosen_documents())
+    """Resume an experiment if its documents are among those that are chosen now."""
+    state, named = st.session_state, {document.name: document for document in chosen_documents()}
+    own = [named[name] for name in experiment.documents if name in named]  # of more, where it is a sample
+    documents = by_name(own)
     if digest(documents) != experiment.corpus:
-        named = {document.name: document for document in documents}
-        if digest([named[name] for name in experiment.documents if name in named]) == experiment.corpus:
+        if digest(own) == experiment.corpus:
             state["experiment-error"] = (
                 f"{experiment.name} searched its documents in the order of their upload, and they are now "
                 "searched in the order of their names, which changes the order of equal scores: run its grid "

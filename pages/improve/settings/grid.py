@@ -17,12 +17,14 @@ from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM, is_server
 from engine.evaluation.grid import Grid, fitting, grid, reason_left_out, resolved
 from engine.evaluation.questions import Question
+from engine.evaluation.sample import Sample, rank_by_words, sample_of
 from engine.evaluation.sweep import SweepInputs, by_name
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder_families import FAMILIES
 from engine.retrieval.embedding_model import Model
+from engine.retrieval.index import bm25_of
 from engine.retrieval.retrievers import usable_retrievers
 from engine.settings import SETTINGS, SWEPT, Configuration, default
 from engine.wording import counted, readable_time
@@ -37,6 +39,7 @@ from pages.improve.settings.experiments import (
 )
 from ui.chunk_settings import Cut, cut_values
 from ui.configurations import choose_values, configuration_words
+from ui.corpus import all_chunks
 from ui.models import load_encoder, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
@@ -62,6 +65,10 @@ PRESETS: dict[str, dict[str, list[Any]]] = {
     },
 }
 PRESET_HELP = "Fills in the grid below. Change anything afterwards."
+ALL_HELP = (
+    "Takes every question and every document. A sample is drawn by a seed; a search among fewer documents is "
+    "easier, so compare settings within one sample."
+)
 MANY, MANY_SECONDS = 200, 600  # a larger grid has to be confirmed
 TIME_HELP = (
     "Estimated from a sample that is embedded and searched here. Texts embedded before in this session take "
@@ -90,7 +97,31 @@ def show_grid(
     if not questions:
         st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
         return
-    show_start(SweepInputs(by_name(documents), questions, chosen.configurations, models))
+    sample = sampled(documents, questions, cut)
+    show_start(SweepInputs(by_name(sample.documents), sample.questions, chosen.configurations, models))
+
+
+def sampled(documents: Sequence[Document], questions: Sequence[Question], cut: Cut) -> Sample[Question]:
+    """Return a sample of many questions and documents, or all of them where the user chooses so."""
+    sample = sample_of(documents, questions)
+    if sample.is_whole:
+        return sample
+    if st.toggle("Measure on all", key="grid-all", persist_state="session", help=ALL_HELP):
+        return Sample(tuple(documents), tuple(questions), len(documents), len(questions))
+    words = f"Measured on a sample: {sample.words}."
+    if len(sample.documents) < len(documents):
+        whole, part = ranks_by_words(tuple(documents), sample, cut)
+        words += f" By words alone, mean reciprocal rank {part:.2f} there and {whole:.2f} among all."
+    st.caption(words)
+    return sample
+
+
+@st.cache_data(max_entries=4, show_spinner="Comparing the sample with all…", scope="session")
+def ranks_by_words(documents: Sequence[Document], _sample: Sample[Question], cut: Cut) -> tuple[float, float]:
+    """Return how well BM25 ranks the questions of a sample among all documents, and among its own."""
+    all_of, own = all_chunks(documents, cut), all_chunks(_sample.documents, cut)
+    whole, part = (rank_by_words(_sample.questions, each, bm25_of(each)) for each in (all_of, own))
+    return whole, part
 
 
 def apply_preset() -> None:

@@ -74,7 +74,7 @@ def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(answers, qu
     result = run(*answers, "--json")
     assert result.exit_code == 0
     assert "warning: the answer of question 1 occurs nowhere in tower.md" in result.stderr
-    assert "warning: question 2 is about river.md, which is not among the documents" in result.stderr
+    assert "left out 1 of 2 questions, about documents that are not there: river" in result.stderr
 
 
 @pytest.mark.parametrize(

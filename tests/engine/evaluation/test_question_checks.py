@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.documents.document import Document
-from engine.evaluation.checks import check_questions, measurable, repaired
+from engine.evaluation.checks import check_questions, measurable, mended, repaired
 from engine.evaluation.questions import Question, Reference, load_questions
 
 TEXT = (
@@ -257,3 +257,15 @@ def test_long_texts_are_quoted_in_short():
     problem = only(check_questions([asked("night " * 50, text="When?")], [DOCUMENT]))
     assert "…”" in problem.text
     assert len(problem.text) < 300
+
+
+def test_a_passage_that_moved_a_little_is_found_again_and_one_far_away_is_asked_about():
+    text = "x" * 20 + " The moon pulls the sea. " + "y " * 200 + "It rains."
+    documents = [Document("tide.md", text)]
+    start = text.index("The moon")
+    near = Question("Who?", "tide", (Reference("The \u200emoon", start + 5, start + 14),))
+    far = Question("When?", "tide", (Reference("It rains.", 0, 9),))
+    questions, problems, n_mended = mended([near, far], documents)
+    assert questions == [replace(near, references=(Reference("The moon", start, start + 8),)), far]
+    assert [problem.questions for problem in problems] == [(1,)]
+    assert n_mended == 1

@@ -18,6 +18,7 @@ from engine.evaluation.answers import (
     reliability,
 )
 from engine.evaluation.bootstrap import Interval
+from engine.evaluation.sample import about_documents
 from engine.generation.settings import DEFAULT_ANSWER
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.settings.answer_results import (
@@ -39,7 +40,6 @@ from pages.improve.settings.answers import (
     with_present_names,
 )
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
-from ui.questions.answers import about
 from ui.questions.kept import BUNDLED
 from ui.tables import rows_csv
 from ui.text import escape_markdown
@@ -191,10 +191,10 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(encoder):
 
 def test_bundled_questions_are_those_about_the_chosen_documents():
     every = load_answer_questions()
-    own = about(every, [Document("state_of_the_union.md", "")])
+    own = about_documents(every, [Document("state_of_the_union.md", "")])
     assert {each.document for each in own} == {"state_of_the_union.md"}
     assert {bool(each.answer) for each in own} == {True, False}
-    assert about([question(1)], [Document("mill.md", "")]) == [question(1)]  # it names no document
+    assert about_documents([question(1)], [Document("mill.md", "")]) == [question(1)]  # it names no document
 
 
 def test_budgets_that_exceed_the_model_are_told(encoder):
