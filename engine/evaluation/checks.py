@@ -92,9 +92,9 @@ def mended(
     Returns the questions, the problems that are left, and how many places were found again.
     """
     problems = check_questions(questions, documents)
-    certain, left = [], []
-    for problem in problems:
-        (certain if has_moved_a_little(problem, questions) else left).append(problem)
+    moved = [has_moved_a_little(problem, questions) for problem in problems]
+    certain = [problem for problem, is_certain in zip(problems, moved, strict=True) if is_certain]
+    left = [problem for problem, is_certain in zip(problems, moved, strict=True) if not is_certain]
     return repaired(questions, certain), left, len(certain)
 
 
