@@ -17,7 +17,7 @@ from ..evaluation.document_names import (
     unknown_names,
 )
 from ..evaluation.passage_search import located
-from ..evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
+from ..evaluation.questions import BUNDLED_QUESTIONS, DRAFTED, Question, load_questions, questions_about
 from ..evaluation.sample import about_documents, sample_of
 from ..wording import counted, some_of
 from .loading import LISTED, readable
@@ -116,10 +116,12 @@ def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document
 
 def report_unused(asked: Sequence[Question], used: Sequence[Question], documents: Sequence[Document]) -> None:
     """Report how many questions are left out and why; raise `InputError` where none is left."""
-    n_about = len(questions_about(asked, [document.name for document in documents]))
+    about = questions_about(asked, [document.name for document in documents])
+    n_unanswered = sum(each.is_unanswered for each in about)
     reasons = {
-        "about documents that are not searched": len(asked) - n_about,
-        "without a passage at its place": n_about - len(used),
+        "about documents that are not searched": len(asked) - len(about),
+        "without a passage at its place": len(about) - len(used) - n_unanswered,
+        "that the documents do not answer": n_unanswered,
     }
     why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number)
     if not used:
@@ -127,3 +129,8 @@ def report_unused(asked: Sequence[Question], used: Sequence[Question], documents
     if why:
         n = len(asked) - len(used)
         say(f"left out {n:,} of {len(asked):,} questions: {why}")
+    if n_drafted := sum(each.status == DRAFTED for each in used):
+        say(
+            f"warning: nobody has read {n_drafted:,} of {counted(len(used), 'question')}: these drafts tell "
+            "settings that are clearly worse, not the best one"
+        )

@@ -153,7 +153,7 @@ def problems_of_wording(questions: Sequence[Question]) -> list[Problem]:
             said = f"{named} repeats question {before + 1}, {quoted(question.text)}"
             said += ": it counts twice in every mean, so leave one out"
             repeated.append(Problem((before, number), said))
-        if not question.references:
+        if not question.references and not question.is_unanswered:
             said = f"{named}, {quoted(question.text)}, has no passage that answers it, so that nothing is "
             said += "measured by it and it is left out: give it one"
             unanswered.append(Problem((number,), said))

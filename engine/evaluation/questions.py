@@ -22,6 +22,7 @@ from ..layers.tracing import Array
 
 BUNDLED_QUESTIONS = bundled("questions.csv")
 DELIMITERS = ",;\t|"
+DRAFTED, KEPT = "drafted", "kept"
 LAST_PLACE = 2**31  # in a document; all files are far smaller
 UNLOCATED = -1  # start and end of a passage whose file does not say where it stands
 FORMS = (
@@ -67,17 +68,28 @@ class Reference:
 class Question:
     """A question, the stem of the document that it is about, and the passages that answer it.
 
-    The stem is empty where a file names no document and the passages are not located yet.
+    The stem is empty where a file names no document and the passages are not located yet. ``answer`` are the
+    words of a passage that answer in short, if known. ``status`` is empty for a label of a person, `DRAFTED`
+    for a question that a model wrote and nobody has read, `KEPT` once a person has kept it; ``seed`` is that
+    of the draw.
     """
 
     text: str
     corpus_id: str
     references: tuple[Reference, ...]
+    answer: Reference | None = None
+    status: str = ""
+    seed: int | None = None
 
     @property
     def about(self) -> str:
         """The stem of the document's name."""
         return self.corpus_id
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether it is a draft that asks what the documents do not say."""
+        return bool(self.status) and not self.references
 
     def renamed(self, document: str) -> "Question":
         """Return the question about the document of another name."""
@@ -90,7 +102,10 @@ class Question:
             start = document.text.find(one.content, *row) if one.start == UNLOCATED else row[0] + one.start
             moved = Reference(one.content, start, start + len(one.content))
             references.append(one if start == UNLOCATED else moved)
-        return replace(self, corpus_id=stem(document.name), references=tuple(references))
+        answer = self.answer and replace(
+            self.answer, start=row[0] + self.answer.start, end=row[0] + self.answer.end
+        )
+        return replace(self, corpus_id=stem(document.name), references=tuple(references), answer=answer)
 
     def fits(self, text: str) -> bool | None:
         """Whether the text of a document has all passages at their places; None for no passages."""
@@ -194,7 +209,7 @@ def to_question(row: Any, place: str) -> Question:
         is_named = is_text(corpus_id) or (corpus_id == "" and all(one.start == UNLOCATED for one in passages))
         if not (is_text(text) and is_named):
             raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
-        return Question(text, corpus_id, passages)
+        return Question(text, corpus_id, passages, **draft_fields(row))
     except json.JSONDecodeError as error:
         why = f"its references are no JSON, {error}"
     except KeyError as error:
@@ -202,6 +217,15 @@ def to_question(row: Any, place: str) -> Question:
     except (ValueError, RecursionError) as error:
         why = str(error)
     raise InputError(f"{place} is no labelled question ({why}): it needs {FORMS}")
+
+
+def draft_fields(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what a row says of a draft: its short answer, its status and its seed; what is unfit is none."""
+    status, seed = row.get("status"), row.get("seed")
+    found: dict[str, Any] = {"status": status if status in (DRAFTED, KEPT) else ""}
+    found["seed"] = seed if type(seed) is int else None
+    found["answer"] = to_reference(row["answer"]) if isinstance(row.get("answer"), dict) else None
+    return found
 
 
 def with_passage(row: dict[str, Any]) -> Question:
@@ -232,15 +256,21 @@ def is_text(value: Any) -> bool:
 
 
 def question_fields(question: Question) -> dict[str, Any]:
-    """Return the fields of a question in a file: ``question``, ``references`` and ``corpus_id``."""
-    return {
+    """Return the fields of a question in a file; those of a draft only where it has them."""
+    fields = {
         "question": question.text,
-        "references": [
-            {"content": one.content, "start_index": one.start, "end_index": one.end}
-            for one in question.references
-        ],
+        "references": [reference_fields(one) for one in question.references],
         "corpus_id": question.corpus_id,
+        "answer": question.answer and reference_fields(question.answer),
+        "status": question.status or None,
+        "seed": question.seed,
     }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def reference_fields(reference: Reference) -> dict[str, Any]:
+    """Return the fields of a passage in a file."""
+    return {"content": reference.content, "start_index": reference.start, "end_index": reference.end}
 
 
 def to_jsonl(questions: Sequence[Question]) -> str:

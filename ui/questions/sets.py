@@ -15,6 +15,8 @@ from engine.evaluation.checks import Problem, by_stem, check_questions, measurab
 from engine.evaluation.document_names import Asked, at_rows, matched_names, renamed
 from engine.evaluation.passage_search import located
 from engine.evaluation.questions import (
+    DRAFTED,
+    KEPT,
     Question,
     load_questions,
     parse_questions,
@@ -27,8 +29,10 @@ from engine.evaluation.sentence_check import sentence_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
 from ui.documents import add_file, session_documents
+from ui.questions.drafts import collect_drafts, show_drafting, status_words
 from ui.questions.kept import (
     BUNDLED,
+    DRAFTS,
     LABELLED,
     OFFERED,
     SENTENCE_CHECK,
@@ -69,14 +73,16 @@ class Examined:
     """A question set, compared with the documents that are searched.
 
     Questions are ``usable`` that are about these documents, with every passage at its place. Others are
-    about other documents (``n_elsewhere``), or not usable (``n_faulty``); ``n_unclear`` usable ones are about
-    a name that several documents have, and ``n_mended`` passages were found at another place. The
-    ``problems`` are those of questions about these documents.
+    about other documents (``n_elsewhere``), not usable (``n_faulty``), or drafted as ones that the documents
+    do not answer (``n_unanswered``); ``n_unclear`` usable ones are about a name that several documents have,
+    and ``n_mended`` passages were found at another place. The ``problems`` are those of questions about these
+    documents.
     """
 
     usable: tuple[Question, ...] = ()
     n_elsewhere: int = 0
     n_faulty: int = 0
+    n_unanswered: int = 0
     n_unclear: int = 0
     problems: tuple[Problem, ...] = ()
     n_mended: int = 0
@@ -89,7 +95,11 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     left out is shown below it.
     """
     read_queued()
-    names, state = [BUNDLED, LABELLED, *uploaded_names(), SENTENCE_CHECK], st.session_state
+    collect_drafts()
+    drafted = [DRAFTS] if DRAFTS in kept_names() else []
+    names, state = [BUNDLED, LABELLED, *uploaded_names(), *drafted, SENTENCE_CHECK], st.session_state
+    if drafted and state.get(CHOSEN_SET) == SENTENCE_CHECK and state.pop("drafts-wanted", False):
+        state[CHOSEN_SET] = DRAFTS
     if state.get(CHOSEN_SET) not in names:
         state[CHOSEN_SET] = first_choice(documents)
     name, said = state[CHOSEN_SET], ""
@@ -123,6 +133,8 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
             CHOSEN_SET,
             lambda names: keep_questions(name, renamed(questions, names)),
         )
+    if name in (SENTENCE_CHECK, DRAFTS):
+        show_drafting(documents, is_offer=name == SENTENCE_CHECK)
     if name == SENTENCE_CHECK:
         st.caption(SENTENCE_CHECK_HELP)
         if n_labelled := len(questions_about(questions_of(LABELLED)[0], names_of(documents))):
@@ -137,12 +149,13 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
 
 
 def first_choice(documents: Sequence[Document]) -> str:
-    """Return the default set: the first with questions about the documents, own ones before the bundled.
+    """Return the default set: the first with questions about the documents, unread drafts after the others.
 
     Those labelled here count from `LEAST_LABELLED` on: a single one would decide between settings.
     """
     names = names_of(documents)
-    for name in (*kept_names(), BUNDLED):
+    own = [name for name in kept_names() if name != DRAFTS]
+    for name in (*own, BUNDLED, DRAFTS):
         if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
     return SENTENCE_CHECK
@@ -180,6 +193,8 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     if name == BUNDLED:
         return bundled_questions(), []
     questions, unread = kept_questions(name)
+    if name == DRAFTS:
+        questions += [each for each in kept_questions(LABELLED)[0] if each.status == KEPT]
     documents = session_documents()
     questions = at_rows(questions, documents)
     named = renamed(questions, matched_names(questions, names_of(documents)))
@@ -246,12 +261,14 @@ def examined(
         if any(questions[number].corpus_id not in elsewhere for number in problem.questions)
     )
     n_about = len(questions_about(questions, names)) + sum(not each.corpus_id for each in questions)
+    n_unanswered = sum(each.is_unanswered for each in questions_about(questions, names))
     usable = measurable(questions, documents)
     shared = {name for name, count in Counter(map(stem, names)).items() if count > 1}
     return Examined(
         tuple(usable),
         len(questions) - n_about,
-        n_about - len(usable),
+        n_about - len(usable) - n_unanswered,
+        n_unanswered,
         len(questions_about(usable, shared)),
         problems,
     )
@@ -285,6 +302,7 @@ def show_counts(found: Examined) -> None:
         for number, why in (
             (found.n_elsewhere, "about documents that are not searched"),
             (found.n_faulty, "without a passage at its place (open “Questions” to see what is wrong)"),
+            (found.n_unanswered, "that the documents do not answer, which count on the tab “Answers”"),
         )
         if number
     ]
@@ -304,7 +322,8 @@ def show_counts(found: Examined) -> None:
         )
         return
     n = len(found.usable)
-    st.caption(f"{counted(n, 'question')} about these documents. {said}")
+    marked = status_words(found.usable)
+    st.caption(f"{counted(n, 'question')} about these documents{marked and f', {marked}'}. {said}")
     if found.n_unclear:
         st.warning(
             f"{found.n_unclear:,} of them may be judged wrongly: several of these documents have the name "
@@ -325,7 +344,7 @@ def show_problems(name: str, problems: Sequence[Problem]) -> None:
             st.caption(escape_markdown(problem.text[:1].upper() + problem.text[1:]))
         if n > MAX_PROBLEMS_SHOWN:
             st.caption(f"And {n - MAX_PROBLEMS_SHOWN:,} more.")
-    if offers and name != BUNDLED:
+    if offers and name not in (BUNDLED, DRAFTS):
         st.button(
             f"Use all {len(offers):,} suggested places" if len(offers) > 1 else "Use the suggested place",
             key="questions-repair",
@@ -401,6 +420,11 @@ def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
     else:
         questions = read_upload(parse_questions, name, content)
     questions = kept_sample(name, questions, MAX_QUESTIONS)
+    if fresh := [each for each in questions if each.status == DRAFTED]:
+        questions = [each for each in questions if each.status != DRAFTED]
+        keep_questions(DRAFTS, list(dict.fromkeys([*kept_questions(DRAFTS)[0], *fresh])))
+    if not questions:
+        return DRAFTS, is_collection
     name = name_for(name, questions)
     keep_questions(name, questions)
     return name, is_collection

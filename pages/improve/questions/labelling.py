@@ -8,7 +8,7 @@ from itertools import islice
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.questions import Reference, stem, to_jsonl
+from engine.evaluation.questions import DRAFTED, KEPT, Reference, stem, to_jsonl
 from engine.installed import PROGRAM
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
@@ -17,6 +17,7 @@ from pages.improve.questions.passage_picker import mark_sentences, passage_picke
 from ui.corpus import query_of
 from ui.current import follow_question
 from ui.documents import documents_called
+from ui.questions.drafts import drafts, show_drafting, status_words
 from ui.questions.kept import BUNDLED, LABELLED, keep_label, keep_questions, kept_questions, uploaded_names
 from ui.questions.search import sentences_with
 from ui.questions.sets import NAME_CHARACTERS, set_about, usable_questions
@@ -29,12 +30,18 @@ from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, download, m
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
 MAX_NAMED = 3  # documents without questions
+ORIGINS = {"": "labelled", KEPT: "drafted, kept by you", DRAFTED: "drafted, unread"}
 CANDIDATE_HEIGHT = 103  # pixels: four lines
 
 
 def show_labelling(search: Search) -> None:
     """Draw the form that labels questions by spans of documents, and the set they go into."""
-    st.markdown(f"**{escape_markdown(headline(*labelled_counts(search.documents)))}**")
+    counts, n_questions, n_own = labelled_counts(search.documents)
+    st.markdown(f"**{escape_markdown(headline(counts, n_questions, n_own))}**")
+    if words := status_words([*kept_questions(LABELLED)[0], *drafts()]):
+        st.caption(f"Besides labels of your own: {words}. The tab “Drafts” shows those.")
+    if not n_questions:
+        show_drafting(search.documents, is_offer=True)
     st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")
     name = set_to_extend()
     changed = follow_question("label-question")
@@ -218,6 +225,7 @@ def show_set(name: str) -> None:
                 "Document": question.corpus_id,
                 "Passages": " … ".join(one.content for one in question.references),
             }
+            | ({"Origin": ORIGINS[question.status]} if any(each.status for each in questions) else {})
             for question in questions
         ],
         f"{n} labelled questions with their documents and passages",

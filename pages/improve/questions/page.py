@@ -1,5 +1,6 @@
-"""Questions whose answers are known: labelled in the app, or made from sentences of the documents."""
+"""Questions whose answers are known: labelled, drafted, or made from sentences of the documents."""
 
+from pages.improve.questions.drafts import show_drafts
 from pages.improve.questions.labelling import show_labelling
 from pages.improve.questions.sentence_check import show_sentence_check
 from ui.documents import NoDocumentError
@@ -15,6 +16,7 @@ def main() -> None:
         raise NoDocumentError
     views = {
         "Label questions": lambda: show_labelling(search),
+        "Drafts": lambda: show_drafts(search.documents),
         "Sentence check": lambda: show_sentence_check(search),
     }
     show_tabs(views, "questions-tab")

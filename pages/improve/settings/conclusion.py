@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS, READ_TOKENS
+from engine.evaluation.setting_order import elsewhere
 from engine.evaluation.significance import Comparison, compare_all, critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
@@ -15,6 +16,7 @@ from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
 from pages.improve.settings.experiments import Experiment
 from ui.configurations import apply_configuration, configuration_words, value_words, varied
+from ui.questions.drafts import ENOUGH, status_words
 from ui.report import Report
 from ui.server_settings import ENCODER
 from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_interval
@@ -30,6 +32,9 @@ ACROSS_K = (
     "hit, recall, precision and all other metrics “@k” are not compared across k, only MRR is."
 )
 OTHER_K = "another k"
+ELSEWHERE = "On other corpora"
+# The words of verdicts by questions that nobody has read.
+DRAFT_WORDS = {"worse": "clearly worse", "better": "the app's is clearly worse"}
 DIFFERENT = 1e-9
 
 
@@ -175,6 +180,32 @@ def conclude(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str) -
     return Conclusion(best, n_more=None if needed is None else max(1, needed - len(differences)))
 
 
+def draft_sentence(rows: Sequence[SweepRow], judged: Sequence[Verdict], drafted: str) -> str:
+    """Say what drafts can tell: which settings are clearly worse than which, never which is best.
+
+    ``drafted`` are the questions in words.
+    """
+    counts = {name: sum(one.word == name for one in judged) for name in ("better", "worse")}
+    n_others = sum(one.word not in ("baseline", OTHER_K) for one in judged)
+    if not n_others:
+        return summary(judged)
+    worse, better = counts["worse"], counts["better"]
+    said = f"{worse:,} of {n_others:,} {'is' if worse == 1 else 'are'} clearly worse than the app's settings"
+    if better:
+        said += f", which are clearly worse than {better:,}"
+    known = [found for row in rows if (found := elsewhere(row.configuration))]
+    fixed = (
+        f" The column “{ELSEWHERE}” shows how settings rank on {known[0].n_corpora} labelled corpora, which "
+        "is as good a guess as drafts are."
+        if known
+        else ""
+    )
+    return (
+        f"By {drafted}: {said}. Which one is best, drafts do not tell: keep questions, towards {ENOUGH}, to "
+        f"learn it.{fixed}"
+    )
+
+
 def sentence(
     rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str, found: Conclusion, in_use: bool
 ) -> str:
@@ -315,6 +346,8 @@ def show_conclusion(
     """
     rows = experiment.rows
     said = sentence(rows, judged, metric, found, rows[0].configuration == current)
+    if experiment.n_drafted:
+        said = draft_sentence(rows, judged, status_words(experiment.questions))
     prefix = "" if experiment.is_whole else "So far: "
     report.note(st.success if found.is_sure else st.info, ":material/lightbulb:", prefix, said)
     place = shown_place(experiment, found)
@@ -323,7 +356,9 @@ def show_conclusion(
         words, button = st.columns([4, 1], vertical_alignment="center")
         with words:
             what = "Selected" if place != found.advised else "Recommended"
-            if place == found.advised == 0:
+            if experiment.n_drafted:
+                what = "Selected" if place else "The app's then"
+            elif place == found.advised == 0:
                 what = "Recommended, keep" if configuration == current else "Recommended, go back to"
             named = configuration_words(configuration, varied(experiment.configurations))
             st.markdown(f"**{what}:** {escape_markdown(named)}")

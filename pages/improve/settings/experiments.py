@@ -20,7 +20,7 @@ from engine.documents.document import Document
 from engine.errors import UNREADABLE, GlassboxError, InputError
 from engine.evaluation.embedding_server import is_server
 from engine.evaluation.library_model import load_model
-from engine.evaluation.questions import Question, question_fields, to_question
+from engine.evaluation.questions import DRAFTED, Question, question_fields, to_question
 from engine.evaluation.sweep import SweepInputs, by_name, sweep
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import append, line_of, read_row, row_fields, row_line
@@ -60,6 +60,11 @@ class Experiment:
     def is_whole(self) -> bool:
         """Whether every configuration is measured."""
         return len(self.rows) == len(self.configurations)
+
+    @property
+    def n_drafted(self) -> int:
+        """How many of the questions nobody has read."""
+        return sum(question.status == DRAFTED for question in self.questions)
 
     @property
     def key(self) -> str:

@@ -11,6 +11,7 @@ from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 from engine.evaluation.bootstrap import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question
+from engine.evaluation.setting_order import elsewhere
 from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted
@@ -18,6 +19,8 @@ from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
 from pages.improve.settings.conclusion import (
     ACROSS_K,
     ALPHA,
+    DRAFT_WORDS,
+    ELSEWHERE,
     EQUAL_READING,
     OTHER_K,
     Conclusion,
@@ -93,6 +96,8 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
     rows, report, top = experiment.rows, Report(), st.container()
     metric = metric_choice(rows, "experiment-measure", EQUAL_READING)
     judged, found = judged_of(experiment.key, len(rows), metric, rows)
+    if experiment.n_drafted:  # drafts advise no setting
+        found = Conclusion(0)
     with top:
         show_conclusion(report, experiment, judged, metric, found, current)
     show_notes(report, experiment, judged, metric)
@@ -135,7 +140,7 @@ def judged_of(
 
 def show_notes(report: Report, experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
     """Draw how many settings differ beyond chance, if any, and what makes settings hard to compare."""
-    if any(one.word in ("better", "worse") for one in judged):
+    if any(one.word in ("better", "worse") for one in judged) and not experiment.n_drafted:
         report.caption(summary(judged))
     if any(one.word == OTHER_K for one in judged):
         report.caption(ACROSS_K)
@@ -210,16 +215,33 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
             "this row, so it may exclude 0 where the verdict, which is corrected for the number of rows, is "
             "“not sure”.",
         ),
+        ELSEWHERE: TextColumn(
+            help="The mean MRR of these settings minus that of the default ones on other, labelled corpora: "
+            "what is known without a question about these documents. Empty where it was not measured."
+        ),
         "p": TextColumn(help="Of the paired randomisation test, corrected for the number of rows."),
         "Seconds": NumberColumn(format="%.2f", help=COSTS["Seconds"][3]),
     }
     lines = [table_row(rows[place], judged[place], metric, axes) for place in order]
+    if experiment.n_drafted:
+        lines = [with_order(line, rows[place]) for line, place in zip(lines, order, strict=True)]
     alt = "Every setting with its quality, interval and verdict against the app's settings"
     key = f"experiment-table-{experiment.key}-{metric}-{len(rows)}"
     show_selectable(
         lines, alt, columns, key, lambda row: pick(experiment, None if row is None else order[row])
     )
     report.keep_table(lines, alt, columns)
+
+
+def with_order(line: dict[str, Any], row: SweepRow) -> dict[str, Any]:
+    """Return a line of the table as unread drafts allow it, with the order of settings on other corpora."""
+    found = elsewhere(row.configuration)
+    verdict = line["Against the app's"]
+    return (
+        {"Value": line["Value"], ELSEWHERE: f"{found.gain:+.3f}" if found else ""}
+        | line
+        | {"Against the app's": DRAFT_WORDS.get(verdict, verdict)}
+    )
 
 
 def show_row(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:

@@ -1,0 +1,118 @@
+"""Reading drafts: each with its sentence marked in its document, to keep, edit or strike by a key."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.evaluation.questions import KEPT, Question, stem, to_jsonl
+from engine.installed import PROGRAM
+from engine.wording import counted
+from pages.improve.questions.passage_picker import show_marked
+from ui.questions.drafts import ENOUGH, decide, drafts, labelled_here, show_drafting, undo
+from ui.text import escape_markdown
+from ui.widgets import MOST_QUESTION, check_typed, download
+
+WHAT_COUNTS = (
+    "Keep a question that somebody would ask and that the marked words answer; edit one that is nearly so; "
+    "strike what asks for nothing or cannot be understood without the passage."
+)
+
+
+def show_drafts(documents: Sequence[Document]) -> None:
+    """Draw the drafting, the draft to read next, and the downloads of what is not read yet."""
+    show_drafting(documents, is_offer=not drafts())
+    n_kept = sum(each.status == KEPT for each in labelled_here())
+    by_stem = {stem(document.name): document for document in documents}
+    unread = [each for each in drafts() if each.corpus_id in by_stem]
+    if n_kept or unread:
+        st.progress(
+            min(1.0, n_kept / ENOUGH),
+            f"{n_kept:,} of {ENOUGH} kept by you, {counted(len(unread), 'draft')} to read",
+        )
+    if unread:
+        show_draft(unread[0], by_stem[unread[0].corpus_id])
+    elif n_kept:
+        st.success(
+            "Every draft is read. Kept questions are in the set “Labelled here”, on this page and on *Best "
+            "settings*.",
+            icon=":material/check_circle:",
+        )
+    if st.session_state.get("drafts-decided"):
+        st.button("Undo", key="drafts-undo", icon=":material/undo:", on_click=undo, help="One decision back.")
+    if own := drafts():
+        if n_elsewhere := len(own) - len(unread):
+            st.caption(f"{counted(n_elsewhere, 'draft')} about documents that are not chosen in the sidebar.")
+        download(
+            "Download the drafts as JSONL",
+            lambda: to_jsonl(own),
+            "drafts.jsonl",
+            f"With place, seed and status of each, as {PROGRAM} draft-questions writes them.",
+        )
+
+
+def show_draft(draft: Question, document: Document) -> None:
+    """Draw a draft, its sentence in the document, and the three decisions."""
+    state = st.session_state
+    with st.container(border=True):
+        st.subheader(escape_markdown(draft.text), anchor=False)
+        if draft.references:
+            place = draft.references[0]
+            if document.text[place.start : place.end] != place.content:
+                st.warning(
+                    f"The text of {escape_markdown(document.name)} has changed since: its sentence, "
+                    f"“{escape_markdown(place.content)}”, is no longer there. Strike this draft.",
+                    icon=":material/edit_document:",
+                )
+            else:
+                headings = " › ".join((document.name, *document.section_at(place.start).headings))
+                st.caption(escape_markdown(headings))
+                show_marked(document.text, place.start, place.end)
+        if draft.answer:
+            st.markdown(f"Answer, as the reader finds it: **{escape_markdown(draft.answer.content)}**")
+        elif not draft.references:
+            st.markdown(
+                f"To be refused: it asks of a thing in **{escape_markdown(document.name)}** what is said of "
+                "another one. Strike it if the documents do answer it."
+            )
+        keep, edit, strike = st.columns(3)
+        keep.button(
+            "Keep",
+            key="drafts-keep",
+            type="primary",
+            icon=":material/check:",
+            shortcut="k",
+            on_click=decide,
+            args=(draft, draft),
+            width="stretch",
+        )
+        edit.button(
+            "Edit",
+            key="drafts-edit",
+            icon=":material/edit:",
+            shortcut="e",
+            on_click=lambda: state.update({"drafts-edited": draft}),
+            width="stretch",
+        )
+        strike.button(
+            "Strike",
+            key="drafts-strike",
+            icon=":material/close:",
+            shortcut="s",
+            on_click=decide,
+            args=(draft, None),
+            width="stretch",
+        )
+        if state.get("drafts-edited") == draft:
+            show_edit(draft)
+        st.caption(WHAT_COUNTS)
+
+
+def show_edit(draft: Question) -> None:
+    """Draw the form that keeps a draft in other words; its place in the document stays."""
+    with st.form("drafts-edit-form", border=False):
+        text = st.text_input("Question", draft.text, key=f"drafts-text-{draft.text}").strip()
+        if st.form_submit_button("Keep it so", type="primary") and check_typed(text, MOST_QUESTION):
+            decide(draft, replace(draft, text=text))
+            st.rerun()
