@@ -109,6 +109,13 @@ RERANKER = page(
     "The reader or a cross-encoder reads question and passage together and gives one score. See how that "
     "reorders a search, and which words the score rests on.",
 )
+MATCHES = page(
+    "inside/matches",
+    "Words and tokens matched",
+    "join_inner",
+    "A learned sparse model adds words to question and passage; late interaction finds the best match of "
+    "each token. See which words and tokens carry a match.",
+)
 VERIFY = page(
     "inside/verify",
     "Verify",
@@ -159,7 +166,7 @@ DECODER = page(
 SECTIONS = {
     "": [ASK, DOCUMENTS],
     "Improve": [SETTINGS, DIAGNOSE, POOLINGS, TUNING, QUESTIONS],
-    "Inside": [ANSWER, CHUNK, RERANKER, VERIFY, BROKEN, LATE, POSITIONS, CACHE],
+    "Inside": [ANSWER, CHUNK, RERANKER, MATCHES, VERIFY, BROKEN, LATE, POSITIONS, CACHE],
     "Learn": [WORKED, DECODER],
 }
 # The page that each former address opens, and the widgets that are set on it.

@@ -107,7 +107,8 @@ def load_second_model(kind: str, source: str) -> SecondModel:
     say(f"Loading {source}")
     each = SECOND_MODELS[kind]
     model: SecondModel = each.load(source, on_progress=download_progress(source))
-    n_parameters = sum(array.size for array in arrays_in(model.weights))
+    sizes = {id(array): array.size for array in arrays_in(model.weights)}  # a shared table once
+    n_parameters = sum(sizes.values())
     say(
         f"{Path(source).name}: {each.label}, {readable_number(n_parameters)} parameters, "
         f"{model.max_tokens:,} tokens"

@@ -10,7 +10,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from .sentence_transformer_folder import (
     read_transformer_settings,
 )
 from .transformer import Transformer, model_folder, read_transformer
+
+T = TypeVar("T")
 
 BATCH_TOKENS = 1024  # of a pack, the documents that one core reads at once
 MODULE_KINDS = ("Transformer", "Dense", "MultiVectorMask", "Normalize")
@@ -68,6 +70,14 @@ class TextForm:
     prefix: str
     max_tokens: int
     skipped: frozenset[int] = frozenset()
+
+
+class PlacedToken(NamedTuple):
+    """A token, and its characters ``[start, end)`` in a text; none for one that stands for none of it."""
+
+    token: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -196,22 +206,31 @@ class MultiVectorEncoder:
     def ids(self, texts: Sequence[str], role: Role) -> list[list[int]]:
         """Return the ids of questions or documents, with their marker and cut, but not filled up."""
         form: TextForm = getattr(self, role)
-        tokenizer = self.transformer.tokenizer
-        found = []
-        for ids in tokenizer.ids_batch([form.prefix + text for text in texts]):
-            before, own, after = tokenizer.around(ids)
-            if form.marker is not None:
-                own = [form.marker, *own]
-            found.append([*before, *own[: form.max_tokens - len(before) - len(after)], *after])
-        return found
+        marker = [] if form.marker is None else [form.marker]
+        read = self.transformer.tokenizer.ids_batch([form.prefix + text for text in texts])
+        return [self._framed(ids, marker, form) for ids in read]
 
-    def tokens(self, text: str, role: Role) -> list[str]:
-        """Return the tokens that have a vector, in the order of `vectors`."""
-        [ids] = self.ids([text], role)
+    def _framed(self, tokens: Sequence[T], marker: list[T], form: TextForm) -> list[T]:
+        """Put the marker behind the first special tokens, and cut what is between these and the last."""
+        before, own, after = self.transformer.tokenizer.around(tokens)
+        room = form.max_tokens - len(before) - len(after)
+        return [*before, *[*marker, *own][:room], *after]
+
+    def placed_tokens(self, text: str, role: Role) -> list[PlacedToken]:
+        """Return the tokens that have a vector, in the order of `vectors`, with their characters."""
+        form, tokenizer = getattr(self, role), self.transformer.tokenizer
+        encoding, n_prefix = tokenizer.encode(form.prefix + text), len(form.prefix)
+        names, places = tokenizer.readable_tokens(encoding), encoding.offsets
+        rows = [
+            (number, PlacedToken(name, max(start - n_prefix, 0), max(end - n_prefix, 0)))
+            for number, name, (start, end) in zip(encoding.ids, names, places, strict=True)
+        ]
+        added = [number for number in (form.marker, self.expansion and self.expansion.token) if number]
+        nowhere = {number: (number, PlacedToken(tokenizer.readable(number), 0, 0)) for number in added}
+        rows = self._framed(rows, [] if form.marker is None else [nowhere[form.marker]], form)
         if role == "query" and self.expansion is not None:
-            ids += [self.expansion.token] * (self.expansion.length - len(ids))
-        skipped = getattr(self, role).skipped
-        return [self.transformer.tokenizer.readable(number) for number in ids if number not in skipped]
+            rows += [nowhere[self.expansion.token]] * (self.expansion.length - len(rows))
+        return [token for number, token in rows if number not in form.skipped]
 
     def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
         """Score passages for a question: the sum of the best matches of its tokens, ``(n_passages,)``."""

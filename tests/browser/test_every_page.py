@@ -71,6 +71,7 @@ SHOWN = {
     },
     "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
     "reranker": "No cross-encoder is loaded",
+    "matches": {"Words: learned sparse": "No learned sparse model", "Tokens: late interaction": "on average"},
     "verify": "Nothing is loaded yet",
     "broken": "The model is intact",
     "late": "The chunks that move most",
@@ -89,6 +90,7 @@ SHOWN = {
 FIGURES = {
     "answer": {"Reader": 0, "Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0},
     "chunk": {"Pipeline": 1, "Attention": 1, "Across layers": 2, "A token's way": 1},
+    "matches": {"Words: learned sparse": 0, "Tokens: late interaction": 1},
     "late": 1,
     "positions": 5,
     "cache": 1,

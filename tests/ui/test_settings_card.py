@@ -39,7 +39,11 @@ def card(app):
 
 
 def labels(app):
-    return [button.label for button in app.button if button.key != "reranker-load"]
+    return [
+        button.label
+        for button in app.button
+        if not button.key or not button.key.endswith(("-load", "-picker"))
+    ]
 
 
 def press(app, label):

@@ -13,43 +13,19 @@ from engine.models.reranker import Reranker
 from engine.retrieval.index import Hit
 from engine.wording import beginning, counted
 from ui.asking import last_answer
-from ui.current import current_passage, follow, follow_question
-from ui.documents import chosen_documents
 from ui.export import show_figure
 from ui.figures import token_map
 from ui.models import load_encoder, second_name
+from ui.pair_boxes import pair_boxes
 from ui.progress import counting
 from ui.reading import reader_or_reason, show_scores, windows_of
 from ui.second_models import second_model_picker
 from ui.similarity.figures import painted_parts
 from ui.tables import show_table
 from ui.text import Strong, escape_markdown, sentence_markdown, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, slider
+from ui.widgets import chapters, choice, slider
 
-QUESTION = "What happens to text beyond the token limit?"
-PASSAGE = "The encoder reads 256 tokens. What lies beyond is dropped without a word."
-MAX_CHARACTERS = 5_000
 WORDS, ATTENTION = "Without each word", "Attention between the texts"
-
-
-def pair_boxes() -> tuple[str, str]:
-    """Draw the boxes of the question and of the passage; return both."""
-    key, passage = "reranker-passage", current_passage()
-    texts = {document.name: document.text for document in chosen_documents()}
-    if passage is not None and passage.document in texts:
-        follow(key, passage, texts[passage.document][passage.start : passage.end])
-    st.session_state.setdefault(key, PASSAGE)
-    changed = follow_question("reranker-question", QUESTION)
-    question = st.text_input("Question", key="reranker-question", persist_state="session", on_change=changed)
-    text = st.text_area(
-        "Passage",
-        key=key,
-        persist_state="session",
-        height=100,
-        help="The passage of the other pages, or any text. The model reads it with the question, up to its "
-        "token limit.",
-    )
-    return check_typed(question, MOST_QUESTION), check_typed(text, MAX_CHARACTERS)
 
 
 def finding(name: str, pair: ReadPair, effects: Sequence[WordEffect]) -> str:
@@ -123,7 +99,7 @@ def show_reader() -> None:
     if answer and answer.retrieved.hits:
         question, passage = answer.question, ranked_passage(answer.question, answer.retrieved.hits, reader)
     else:
-        question, passage = pair_boxes()
+        question, passage = pair_boxes("reranker")
         if not question.strip():
             st.info("Type a question and a passage to see how they are read together.")
             return
@@ -185,7 +161,7 @@ def main() -> None:
         show_reader()
         return
     result = st.container()
-    question, passage = pair_boxes()
+    question, passage = pair_boxes("reranker")
     if not question.strip() or not passage.strip():
         st.info("Type a question and a passage to see how they are read together.")
         return

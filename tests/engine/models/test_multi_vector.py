@@ -128,9 +128,19 @@ def test_vectors_and_scores_equal_sentence_transformers(tmp_path, save, dtype):
     for role, texts, expected in (("query", QUERIES, asked), ("document", TEXTS, read)):
         for own, text, official in zip(model.vectors(texts, role), texts, expected, strict=True):
             np.testing.assert_allclose(own, official.numpy(), atol=exact)
-            assert len(model.tokens(text, role)) == len(own)
+            assert len(model.placed_tokens(text, role)) == len(own)
     scores = library.similarity(asked[:1], read)[0].numpy()
     np.testing.assert_allclose(model.score(QUERIES[0], TEXTS), scores, atol=10 * exact)
+
+
+def test_tokens_have_their_characters_and_added_ones_none(tmp_path):
+    model = MultiVectorEncoder.load(save_pylate(tmp_path, query_prefix="a: "))
+    asked, read = (model.placed_tokens("ab, c", role) for role in ("query", "document"))
+    assert [token.token for token in read] == ["[CLS]", "[D] ", "a", "##b", "c", "[SEP]"]
+    assert [(token.start, token.end) for token in read] == [(0, 0), (0, 0), (0, 1), (1, 2), (4, 5), (0, 0)]
+    assert [token.token for token in asked[:4]] == ["[CLS]", "a", "[UNK]", "a"]
+    assert [(token.start, token.end) for token in asked[1:4]] == [(0, 0), (0, 0), (0, 1)]
+    assert [token.token for token in asked[-2:]] == ["[SEP]", "[MASK]"]
 
 
 @pytest.mark.parametrize(
