@@ -1,6 +1,8 @@
-"""The command that serves the engine over HTTP: ``python -m engine serve``."""
+"""The commands that serve the engine over HTTP, ``serve``, and its tools to an assistant, ``mcp``."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +12,7 @@ import typer
 from ..documents.loaders import BUNDLED_CORPUS
 from ..errors import InputError
 from ..generation.sampling import GREEDY, Sampling
+from ..generation.settings import AnswerSettings
 from ..installed import install_command
 from ..kernels.primitives import prepare_compiled
 from ..models.encoder import Encoder
@@ -31,7 +34,7 @@ from .printing import say
 
 API_KEY = "GLASSBOX_API_KEY"
 ANY_ADDRESS = ("0.0.0.0", "::")
-PACKAGES = ("fastapi", "uvicorn", "prometheus_client")
+PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "mcp")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,12 @@ class ServerOptions:
         bool,
         typer.Option("--matryoshka", help="Requests may cut vectors, for which the model was trained."),
     ] = False
+    tools: Annotated[
+        bool,
+        typer.Option(
+            "--tools", help="Serve search, ask and list_documents at /mcp, for assistants that speak MCP."
+        ),
+    ] = False
     max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = Limits.body_mb
     max_texts: Annotated[int, typer.Option(help="Texts of a request.", min=1)] = Limits.texts
     max_request_tokens: Annotated[int, typer.Option(help="Tokens of a request.", min=1)] = Limits.tokens
@@ -90,6 +99,12 @@ class ServerOptions:
         )
 
 
+IndexOption = Annotated[
+    Path | None,
+    typer.Option(help="A folder that the command `index` wrote, to search and ask in place of a corpus."),
+]
+
+
 @app.command(name="serve")
 @grouped
 def serve_command(
@@ -102,56 +117,37 @@ def serve_command(
         Path | None,
         typer.Argument(help="A file or a folder to search and ask.", show_default="none: embeddings alone"),
     ] = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(help="A folder that the command `index` wrote, to search and ask in place of a corpus."),
-    ] = None,
+    index: IndexOption = None,
     parent_tokens: int = default("parent_tokens"),
     sampling: Sampling = GREEDY,
 ) -> None:
-    """Serve the engine over HTTP: embeddings in OpenAI's format, reranking, search and answers.
+    """Serve the engine over HTTP: embeddings, reranking, search, answers and chats, for OpenAI's clients.
 
-    /v1/embeddings, /v1/models and /rerank are always there, /search and /ask with a corpus or an index;
-    /health and /metrics are for its operator. SIGTERM ends it once the requests at work are answered.
+    /v1/embeddings, /api/embed, /v1/models and /rerank are always there, /search, /ask and the model
+    glassbox-index of /v1/chat/completions with a corpus or an index, its language model with --write; /health
+    and /metrics are for its operator. SIGTERM ends it once the requests at work are answered.
     """
-    try:
+    with needed_packages():
         from ..serving.app import LOCAL_HOSTS
         from ..serving.server import address_of, listening, run
-    except ModuleNotFoundError as error:
-        if error.name not in PACKAGES:
-            raise
-        raise InputError(
-            f"serve needs {error.name}, which is not installed: {install_command('serve')}"
-        ) from error
-    if corpus is not None and index is not None:
-        raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")
+
+        if server.tools:
+            import mcp  # noqa: F401
+    has_documents = corpus is not None or index is not None
+    if server.tools and not has_documents:
+        raise InputError("--tools are those of documents: give CORPUS or --index")
     api_key = server.api_key or os.environ.get(API_KEY, "")
+    options = searched_options(embedding, beside, corpus, index, parent_tokens)
     with listening(server.host, server.port) as listener:  # first, since models take a while to load
-        searched = None
-        if corpus is None and index is None:
-            encoder, pooling = own_encoder(load_search_model(embedding, beside.named)), embedding.pooling
-            encoder.check_poolings(pooling)
-        else:
-            settings = answer_settings(retrieval, answering, sampling)
-            writer = load_writer(answering, settings)
-            options = SearchedOptions(
-                **asdict(embedding),
-                **asdict(beside),
-                corpus=BUNDLED_CORPUS if corpus is None else corpus,
-                index=index,
-                parent_tokens=parent_tokens,
-            )
-            model, chunks, unrelated, _ = load_searched(options, settings.search.retriever)
-            encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
-            searched = Searched(
-                chunks,
-                null_scores_in(chunks, encoder, unrelated),
-                settings,
-                load_reader(encoder),
-                writer,
-            )
-        prepare_compiled().join()
-        served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched, server.limits)
+        settings = answer_settings(retrieval, answering, sampling)
+        served = load_served(options, settings, answering, has_documents)
+        served = replace(
+            served,
+            truncate=server.truncate,
+            matryoshka=server.matryoshka,
+            limits=server.limits,
+            tools=server.tools,
+        )
         if server.host not in LOCAL_HOSTS and not api_key:
             say(f"warning: whoever reaches {server.host} may use this server: set {API_KEY} to ask for a key")
         say(f"Serving {served.encoder.name} on {address_of(listener)}")
@@ -160,6 +156,89 @@ def serve_command(
     if n_left:
         say(f"warning: {counted(n_left, 'request')} not answered within {server.drain_seconds} s")
     say("Ended" if n_left else "Ended, with every request answered")
+
+
+@app.command(name="mcp")
+@grouped
+def mcp_command(
+    embedding: EmbeddingOptions,
+    retrieval: RetrievalOptions,
+    answering: AnsweringOptions,
+    beside: SecondModelOptions,
+    corpus: Annotated[
+        Path | None,
+        typer.Argument(help="A file or a folder to search and ask.", show_default="the bundled documents"),
+    ] = None,
+    index: IndexOption = None,
+    parent_tokens: int = default("parent_tokens"),
+) -> None:
+    """Serve search, ask and list_documents as tools to the assistant that started this command.
+
+    It speaks the Model Context Protocol over standard input and output; `serve --tools` does over HTTP.
+    """
+    with needed_packages():
+        import mcp  # noqa: F401
+
+        from ..serving.tools import tool_server
+    if answering.write:
+        raise InputError("tools write no text: leave out --write")
+    options = searched_options(embedding, beside, corpus, index, parent_tokens)
+    served = load_served(options, answer_settings(retrieval, answering, GREEDY), answering, True)
+    assert served.searched is not None, "there is a corpus or an index"
+    say("Serving tools on standard input and output")
+    tool_server(served, served.searched).run()
+
+
+@contextmanager
+def needed_packages() -> Iterator[None]:
+    """Raise `InputError` where an import within fails, for want of one of `PACKAGES`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in PACKAGES:
+            raise
+        why = f"serving needs {error.name}, which is not installed: {install_command('serve')}"
+        raise InputError(why) from error
+
+
+def searched_options(
+    embedding: EmbeddingOptions,
+    beside: SecondModelOptions,
+    corpus: Path | None,
+    index: Path | None,
+    parent_tokens: int,
+) -> SearchedOptions:
+    """Return the options of what is searched: a corpus, by default the bundled one, or an index."""
+    if corpus is not None and index is not None:
+        raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")
+    return SearchedOptions(
+        **asdict(embedding),
+        **asdict(beside),
+        corpus=BUNDLED_CORPUS if corpus is None else corpus,
+        index=index,
+        parent_tokens=parent_tokens,
+    )
+
+
+def load_served(
+    options: SearchedOptions, settings: AnswerSettings, answering: AnsweringOptions, has_documents: bool
+) -> Served:
+    """Load the models, and index or open the documents, if any are served."""
+    writer, searched = load_writer(answering, settings), None
+    if not has_documents:
+        encoder, pooling = own_encoder(load_search_model(options, options.named)), options.pooling
+        encoder.check_poolings(pooling)
+        if encoder.reranker is None:
+            load_reader(encoder)  # which orders documents then
+    else:
+        model, chunks, unrelated, _ = load_searched(options, settings.search.retriever)
+        encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
+        null_scores = null_scores_in(chunks, encoder, unrelated)
+        searched = Searched(chunks, null_scores, settings, load_reader(encoder), writer)
+    prepare_compiled().join()
+    if writer is not None:
+        writer = replace(writer, decoder=replace(writer.decoder, name=public_name(writer.decoder.name)))
+    return Served(named(encoder), pooling, searched=searched, writer=writer)
 
 
 def own_encoder(model: Model) -> Encoder:
@@ -178,5 +257,5 @@ def named(encoder: Encoder) -> Encoder:
 
 
 def public_name(name: str) -> str:
-    """Return the name of a model for clients: of a folder its last part."""
-    return Path(name).resolve().name if Path(name).is_dir() else name
+    """Return the name of a model for clients: of a path its last part."""
+    return Path(name).resolve().name if Path(name).exists() else name

@@ -228,7 +228,10 @@ class Reader:
         check_several(passages)
         if not question.strip():
             raise InputError("the question is empty: ask something")
-        windows = self.windows(question, passages)
+        return self.scores_of(self.windows(question, passages))
+
+    def scores_of(self, windows: Sequence[Window]) -> list[Scores]:
+        """Score every token of windows as the start and as the end of the answer."""
         found: list[Array] = [np.empty(0)] * len(windows)
 
         def run(batch: slice) -> None:

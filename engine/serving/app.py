@@ -7,37 +7,40 @@ To add a route, write a function in `routes` (or in `asking`, where it needs a c
 import asyncio
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from ..cores import n_cores
 from ..errors import GlassboxError
 from ..layers.tracing import Array
 from ..models.encoder import BATCH_TOKENS
 from ..models.parallel import single_threaded_blas
-from .asking import asking_routes
-from .batching import Batcher, QueueFullError
+from .asking import Threads, asking_routes
+from .batching import Batcher, Compute, QueueFullError
 from .bodies import (
     FORMS,
     EmbeddingBody,
+    OllamaBody,
     RequestError,
     RerankBody,
     error_content,
     json_response,
+    model_warnings,
     overloaded,
+    warned,
 )
+from .chat import chat_routes
 from .guard import FAILED, Guard
 from .metrics import Metrics
-from .reading import Reading, check_texts, in_thread, read_ids, read_pairs, read_texts
+from .reading import Reading, check_texts, in_thread, read_ids, read_texts
+from .reranking import reranked
 from .served import QUEUED_REQUESTS, Served
-
-Compute = Callable[[Any, Sequence[Any], Sequence[int]], Awaitable[list[Any]]]
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
@@ -48,20 +51,31 @@ def create_app(served: Served, hosts: Collection[str] = LOCAL_HOSTS, api_key: st
     most_tokens = QUEUED_REQUESTS * limits.tokens
     batcher = Batcher(served.work, BATCH_TOKENS * n_cores(), most_tokens, metrics.count_batch)
 
+    tools = None
+    if served.tools and served.searched is not None:
+        from .tools import tool_app  # which needs a package of its own
+
+        tools = tool_app(served, served.searched)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with single_threaded_blas():
-            yield
+            async with nullcontext() if tools is None else tools.router.lifespan_context(tools):
+                yield
         batcher.close()
 
     app = FastAPI(title="Glassbox", lifespan=lifespan, docs_url=None, redoc_url=None)
-    routers = [routes(served, batcher, metrics)]
+    threads = Threads()
+    routers = [routes(served, batcher, metrics), chat_routes(served, threads)]
     if served.searched is not None:
-        routers.append(asking_routes(served, served.searched))
+        routers.append(asking_routes(served, served.searched, threads))
     for router in routers:
         app.include_router(router)
+    if tools is not None:
+        app.router.routes.extend(tools.routes)
     add_error_handlers(app, has_corpus=served.searched is not None)
-    paths = {route.path for router in routers for route in router.routes if isinstance(route, APIRoute)}
+    every = [route for router in routers for route in router.routes] + ([] if tools is None else tools.routes)
+    paths = {route.path for route in every if isinstance(route, Route)}
     guard = Guard(app, limits, metrics, hosts, api_key, paths)
     metrics.watch("requests_in_flight", "Requests at work or waiting.", lambda: guard.n_requests)
     metrics.watch("queued_requests", "Requests with texts in no batch yet.", lambda: batcher.waiting_requests)
@@ -71,10 +85,7 @@ def create_app(served: Served, hosts: Collection[str] = LOCAL_HOSTS, api_key: st
 
 def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
     """Return the routes that need no corpus."""
-    router, encoder, started = APIRouter(), served.encoder, int(time.time())
-    models = {encoder.name: {"dimensions": encoder.width(), "max_tokens": encoder.max_tokens}}
-    if encoder.reranker is not None:
-        models[encoder.reranker.name] = {"max_tokens": encoder.reranker.max_tokens}
+    router, models, started = APIRouter(), served.models, int(time.time())
 
     async def compute(key: Any, items: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         try:
@@ -87,11 +98,40 @@ def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
         """Embed texts."""
         return json_response(await embedded(body, served, compute))
 
+    @router.post("/api/embed")
+    async def embed(body: OllamaBody) -> Response:
+        """Embed texts as Ollama does."""
+        start = time.perf_counter_ns()
+        own = EmbeddingBody(
+            input=body.input, model=body.model, dimensions=body.dimensions, truncate=body.truncate
+        )
+        found = await embedded(own, served, compute)
+        return json_response(
+            {
+                "model": found["model"],
+                "embeddings": [each["embedding"] for each in found["data"]],
+                "total_duration": time.perf_counter_ns() - start,
+                "load_duration": 0,
+                "prompt_eval_count": found["usage"]["prompt_tokens"],
+                **({"truncated": found["truncated"]} if "truncated" in found else {}),
+                **warned([*body.warnings, *found.get("warnings", ())]),
+            }
+        )
+
     @router.post("/rerank")
-    @router.post("/v1/rerank")
     async def rerank(body: RerankBody) -> Response:
-        """Score documents for a query: by the cross-encoder, or without one by MaxSim of token vectors."""
+        """Score documents for a query: by the cross-encoder, or without one by the reader."""
         return json_response(await reranked(body, served, compute))
+
+    @router.post("/v1/rerank")
+    async def rerank_1(body: RerankBody) -> Response:
+        """Score documents for a query, as Cohere and Jina do."""
+        return json_response(await reranked(body, served, compute, "1"))
+
+    @router.post("/v2/rerank")
+    async def rerank_2(body: RerankBody) -> Response:
+        """Score documents for a query, as Cohere's second version does."""
+        return json_response(await reranked(body, served, compute, "2"))
 
     @router.get("/v1/models")
     async def list_models() -> Response:
@@ -101,7 +141,8 @@ def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
     @router.get("/v1/models/{name:path}")
     async def one_model(name: str) -> Response:
         """Return one model."""
-        check_model(name, list(models))
+        if name not in models:
+            raise RequestError(404, f"there is no model {name!r:.80}", "model", "model_not_found")
         return json_response(model_card(name))
 
     def model_card(name: str) -> dict[str, Any]:
@@ -128,7 +169,7 @@ def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
 async def embedded(body: EmbeddingBody, served: Served, compute: Compute) -> dict[str, Any]:
     """Return the vectors of a request's texts."""
     encoder = served.encoder
-    check_model(body.model, [encoder.name])
+    warnings = [*body.warnings, *model_warnings(body.model, [encoder.name])]
     check_dimensions(body.dimensions, served)
     reading, n_prompt = await read_input(body, served)
     vectors = await compute(("embed", n_prompt, body.dimensions), reading.items, reading.sizes)
@@ -147,44 +188,7 @@ async def embedded(body: EmbeddingBody, served: Served, compute: Compute) -> dic
         "model": encoder.name,
         "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
         **reading.truncation(),
-    }
-
-
-async def reranked(body: RerankBody, served: Served, compute: Compute) -> dict[str, Any]:
-    """Return the documents of a request by their scores, the best first."""
-    encoder, reranker = served.encoder, served.encoder.reranker
-    name = encoder.name if reranker is None else reranker.name
-    if body.model is not None:
-        check_model(body.model, [name])
-    check_texts(len(body.documents), served.limits, "documents")
-    texts = [each if isinstance(each, str) else each.text for each in body.documents]
-    n_characters = len(body.query) * len(texts) + sum(map(len, texts))
-    key: Any = ("pairs",)
-    n_query, query_truncation = 0, {}
-    if reranker is not None:
-        pairs = (body.query, texts, reranker, served, body.truncate)
-        read = await in_thread(n_characters, read_pairs, *pairs)
-    else:
-        query = await in_thread(len(body.query), read_texts, [body.query], served, body.truncate, "query")
-        read = await in_thread(n_characters, read_texts, texts, served, body.truncate, "documents")
-        key = ("maxsim", tuple(query.items[0]))
-        n_query, query_truncation = sum(query.sizes), query.truncation("truncated_query")
-    scores = await compute(key, read.items, read.sizes)
-    order = sorted(range(len(texts)), key=lambda number: -scores[number])[: body.top_n]
-    return {
-        "model": name,
-        "method": "maxsim" if reranker is None else "cross-encoder",
-        "results": [
-            {
-                "index": number,
-                "relevance_score": scores[number],
-                **({"document": {"text": texts[number]}} if body.return_documents else {}),
-            }
-            for number in order
-        ],
-        "usage": {"total_tokens": sum(read.sizes) + n_query},
-        **read.truncation(),
-        **query_truncation,
+        **warned(warnings),
     }
 
 
@@ -208,17 +212,6 @@ async def read_input(body: EmbeddingBody, served: Served) -> tuple[Reading, int]
     return reading, n_prompt
 
 
-def check_model(name: str, names: Sequence[str]) -> None:
-    """Raise `RequestError` for a model that is not served."""
-    if name not in names:
-        raise RequestError(
-            404,
-            f"there is no model {name!r:.80}: this server has {', '.join(names)}",
-            "model",
-            "model_not_found",
-        )
-
-
 def check_dimensions(dimensions: int | None, served: Served) -> None:
     """Raise `RequestError` for a length that vectors are not cut to."""
     width, name = served.encoder.width(served.pooling), served.encoder.name
@@ -240,7 +233,12 @@ def base64_vector(vector: Array) -> str:
 
 
 def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
-    """Answer every error with one line in OpenAI's format."""
+    """Answer every error with one line, in OpenAI's format or Ollama's."""
+
+    def answer(request: Request, content: dict[str, Any], status: int) -> Response:
+        if request.url.path.startswith("/api/"):  # as Ollama's client reads it
+            content = {"error": content["error"]["message"]}
+        return json_response(content, status)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -251,33 +249,32 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
             content = error_content(404, f"{path} needs documents: start the server with CORPUS or --index")
         else:
             content = error_content(error.status_code, f"{error.detail}: see /openapi.json for what there is")
-        answer = json_response(content, error.status_code)
-        answer.headers.update(error.headers or {})
-        return answer
+        response = answer(request, content, error.status_code)
+        response.headers.update(error.headers or {})
+        return response
 
     @app.exception_handler(GlassboxError)
-    async def bad_input(_: Request, error: GlassboxError) -> Response:
-        return json_response(error_content(400, str(error)), 400)
+    async def bad_input(request: Request, error: GlassboxError) -> Response:
+        return answer(request, error_content(400, str(error)), 400)
 
     @app.exception_handler(Exception)
-    async def failed(_: Request, error: Exception) -> Response:
-        return json_response(error_content(500, FAILED), 500)  # Starlette raises it again: `Guard` logs it
+    async def failed(request: Request, error: Exception) -> Response:
+        return answer(request, error_content(500, FAILED), 500)  # Starlette raises it again: `Guard` logs it
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" and not kind.endswith("+json"):
             why = f"the body is {kind or 'of no type'!r:.80}: send it as Content-Type: application/json"
-            return json_response(error_content(415, why), 415)
+            return answer(request, error_content(415, why), 415)
         first = error.errors()[0]
         places = [str(place) for place in first["loc"][1:]]
         name = places[0] if places else None
         if first["type"] == "json_invalid":
-            return json_response(error_content(400, "the body is not JSON: send an object"), 400)
-        if first["type"] == "extra_forbidden":
-            why = f"there is no field {name!r:.80}: leave it out"
-        elif name in FORMS and first["type"] != "missing":
+            return answer(request, error_content(400, "the body is not JSON: send an object"), 400)
+        if name in FORMS and first["type"] != "missing":
             why = f"{name}: {FORMS[name]}"
         else:
-            why = f"{'.'.join(places) or 'the body'}: {first['msg'].lower()}"
-        return json_response(error_content(400, why, name), 400)
+            said = first["msg"].removeprefix("Value error, ")
+            why = f"{'.'.join(places) or 'the body'}: {said[:1].lower()}{said[1:]}"
+        return answer(request, error_content(400, why, name), 400)

@@ -3,10 +3,11 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
@@ -24,96 +25,145 @@ from .bodies import (
     AskBody,
     RequestError,
     SearchBody,
-    TurnBody,
     error_content,
     json_response,
     overloaded,
+    warned,
 )
 from .guard import FAILED, log_failure
 from .reading import in_thread, read_texts
 from .served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
 
+T = TypeVar("T")
 Event = tuple[str, dict[str, Any]]  # its name, and its content
 LAST_EVENTS = ("answer", "error")
 
 
-class AnswerStream:
-    """The answer to a question, found and written in threads, as a queue of events.
+class EventStream:
+    """The events of an answer, put into a queue by a task and its threads; the last is one of `LAST_EVENTS`.
 
-    The events are ``found``, the words that answer and the quotes; where a text is written, ``thought`` and
-    ``text``, each a piece; then ``answer`` with the checks of its sentences, or ``error``. The text is cut
-    off at the limit of seconds.
+    ``run`` puts them. Its errors become the event ``error``, and are logged for the operator under ``path``.
     """
 
-    def __init__(
-        self,
-        question: str,
-        after: Sequence[TurnBody],
-        settings: AnswerSettings,
-        served: Served,
-        searched: Searched,
-        searching: Executor,
-        writing: Executor,
-    ) -> None:
-        self._question, self._after = question, after
-        self._settings, self._served, self._searched = settings, served, searched
-        self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + served.limits.seconds
+    def __init__(self, run: "Callable[[EventStream], Awaitable[None]]", path: str, seconds: float) -> None:
+        self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + seconds
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._cancelled = threading.Event()
-        self._turns: tuple[Turn, ...] = ()  # that the question follows on
-        self.task = self._loop.create_task(self._run(searching, writing))
+        self.task = self._loop.create_task(self._run(run, path))
 
     def cancel(self) -> None:
         """End the answer, after its current token if it is being written."""
         self._cancelled.set()
         self.task.cancel()
 
+    def is_over(self) -> bool:
+        """Whether the answer was cancelled, or has taken all of its seconds."""
+        return self._cancelled.is_set() or time.monotonic() > self._deadline
+
     async def next(self) -> Event:
-        """Return the next event."""
-        return await self._events.get()
-
-    async def _run(self, searching: Executor, writing: Executor) -> None:
-        """Find the answer in a thread of the searches, then have the text written in that of the model."""
+        """Return the next event; cancel the answer where its client leaves before."""
         try:
-            answer = await self._loop.run_in_executor(searching, self._find)
-            self._events.put_nowait(("found", found_answer_json(answer)))
-            if self._settings.write and answer.retrieved.relevant:
-                answer = await self._loop.run_in_executor(writing, self._write, answer)
-            self._events.put_nowait(("answer", answer_json(answer)))
-        except GlassboxError as error:
-            self._events.put_nowait(("error", error_content(400, str(error))))
-        except Exception as error:  # of any kind: client and log get one line
-            log_failure("/ask", error)
-            self._events.put_nowait(("error", error_content(500, FAILED)))
+            return await self._events.get()
+        except BaseException:
+            self.cancel()
+            raise
 
-    def _find(self) -> Answer:
-        searched, encoder = self._searched, self._served.encoder
-        turns = [Turn(turn.question, turn.answer) for turn in self._after]
-        follows = follow_up(self._question, turns, searched.index, encoder, searched.null_scores)
-        question, self._turns = follows
-        return find_answer(
-            question, searched.index, encoder, self._settings, searched.null_scores, searched.reader
-        )
+    async def last(self) -> dict[str, Any]:
+        """Return the content of the last event."""
+        while True:
+            name, content = await self.next()
+            if name in LAST_EVENTS:
+                return content
 
-    def _write(self, answer: Answer) -> Answer:
-        assert self._searched.writer is not None, "checked before the question is read"
-        return add_text(
-            answer,
-            self._served.encoder,
-            self._searched.writer,
-            self._settings,
-            on_text=lambda text: self._put("text", text),
-            stop=lambda: self._cancelled.is_set() or time.monotonic() > self._deadline,
-            turns=self._turns,
-            on_thought=lambda text: self._put("thought", text),
-        )
-
-    def _put(self, name: str, text: str) -> None:
+    def put(self, name: str, content: dict[str, Any]) -> None:
+        """Put an event, from any thread."""
         if not self._cancelled.is_set():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, (name, {"text": text}))
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (name, content))
+
+    async def _run(self, run: "Callable[[EventStream], Awaitable[None]]", path: str) -> None:
+        try:
+            await run(self)
+        except GlassboxError as error:
+            self.put("error", error_content(400, str(error)))
+        except Exception as error:  # of any kind: client and log get one line
+            log_failure(path, error)
+            self.put("error", error_content(500, FAILED))
 
 
-async def server_sent_events(first: Event, answer: AnswerStream) -> AsyncIterator[bytes]:
+class Threads:
+    """The threads that answer: searches and the reader on every core, texts one after the other.
+
+    ``waiting`` are the streams whose text is written or waits for the language model.
+    """
+
+    def __init__(self) -> None:
+        self.searching = ThreadPoolExecutor(n_cores(), "search")
+        self._writing = ThreadPoolExecutor(1, "answer")
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    def check(self) -> None:
+        """Raise `RequestError` where as many texts wait as may."""
+        if (n := len(self._waiting)) >= QUEUED_ANSWERS:
+            raise overloaded(f"{n} questions wait for the language model", ANSWER_S * n)
+
+    def wait(self, stream: EventStream) -> None:
+        """Count a stream among those that wait."""
+        self._waiting.add(stream.task)
+        stream.task.add_done_callback(self._waiting.discard)
+
+    async def search(self, find: Callable[[], T]) -> T:
+        """Search in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.searching, find)
+
+    async def write(self, write: Callable[[], T]) -> T:
+        """Have the language model write in its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._writing, write)
+
+
+def find(
+    question: str, turns: Sequence[Turn], settings: AnswerSettings, served: Served, searched: Searched
+) -> tuple[Answer, tuple[Turn, ...]]:
+    """Return the answer before a text is written, and the turns that the question follows on."""
+    index, encoder, null_scores = searched.index, served.encoder, searched.null_scores
+    question, turns = follow_up(question, turns, index, encoder, null_scores)
+    return find_answer(question, index, encoder, settings, null_scores, searched.reader), turns
+
+
+def answer_stream(
+    question: str,
+    turns: Sequence[Turn],
+    settings: AnswerSettings,
+    served: Served,
+    searched: Searched,
+    threads: Threads,
+) -> EventStream:
+    """Return the events of an answer: ``found``, pieces of ``thought`` and ``text``, ``answer`` or ``error``.
+
+    ``found`` are the words that answer and the quotes; the text, where one is written, is cut off at the
+    limit of seconds; ``answer`` holds the checks of its sentences.
+    """
+
+    async def run(stream: EventStream) -> None:
+        answer, follows = await threads.search(partial(find, question, turns, settings, served, searched))
+        stream.put("found", found_answer_json(answer))
+        if settings.write and answer.retrieved.relevant:
+            assert searched.writer is not None, "checked before the question is read"
+            write = partial(add_text, answer, served.encoder, searched.writer, settings)
+            answer = await threads.write(
+                partial(
+                    write,
+                    on_text=lambda text: stream.put("text", {"text": text}),
+                    stop=stream.is_over,
+                    turns=follows,
+                    on_thought=lambda text: stream.put("thought", {"text": text}),
+                )
+            )
+        stream.put("answer", answer_json(answer))
+
+    return EventStream(run, "/ask", served.limits.seconds)
+
+
+async def server_sent_events(first: Event, answer: EventStream) -> AsyncIterator[bytes]:
     """Yield the events of an answer as they are sent; cancel it when the client disconnects."""
     event = first
     try:
@@ -135,12 +185,9 @@ async def read_question(
     return question if cut is None else question[: cut.n_tokenized], reading.truncation()
 
 
-def asking_routes(served: Served, searched: Searched) -> APIRouter:
-    """Return the routes of a corpus. Searches and the reader run on every core, texts one after the other."""
+def asking_routes(served: Served, searched: Searched, threads: Threads) -> APIRouter:
+    """Return the routes of a corpus."""
     router = APIRouter()
-    searching = ThreadPoolExecutor(n_cores(), "search")
-    writing = ThreadPoolExecutor(1, "answer")
-    waiting: set[asyncio.Task[None]] = set()  # answers with a text, at work or waiting for the language model
 
     def search_settings(k: int | None, retriever: str | None) -> SearchSettings:
         own = searched.settings.search
@@ -160,33 +207,34 @@ def asking_routes(served: Served, searched: Searched) -> APIRouter:
         query, truncation = await read_question(body.query, served, body.truncate, "query")
         settings = search_settings(body.k, body.retriever)
         search_of = (query, searched.index, served.encoder, settings, searched.null_scores)
-        found = await asyncio.get_running_loop().run_in_executor(searching, retrieve, *search_of)
-        return json_response({**found_json(query, found), "retriever": settings.retriever, **truncation})
+        found = await threads.search(partial(retrieve, *search_of))
+        told = {"retriever": settings.retriever, **truncation, **warned(body.warnings)}
+        return json_response({**found_json(query, found), **told})
 
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
         question, truncation = await read_question(body.question, served, body.truncate, "question")
-        settings = answer_settings(body)
-        if settings.write and len(waiting) >= QUEUED_ANSWERS:
-            raise overloaded(f"{len(waiting)} questions wait for the language model", ANSWER_S * len(waiting))
-        stream = AnswerStream(question, body.after, settings, served, searched, searching, writing)
+        settings, told = answer_settings(body), {**truncation, **warned(body.warnings)}
         if settings.write:
-            waiting.add(stream.task)
-            stream.task.add_done_callback(waiting.discard)
-        try:
-            name, content = await stream.next()
-            while not body.stream and name not in LAST_EVENTS:
-                name, content = await stream.next()
-        except BaseException:  # such as the cancellation of a request that took too long
-            stream.cancel()
-            raise
-        if name == "error":
-            status = 400 if content["error"]["type"] == "invalid_request_error" else 500
-            return json_response(content, status)
+            threads.check()
+        turns = [Turn(turn.question, turn.answer) for turn in body.after]
+        stream = answer_stream(question, turns, settings, served, searched, threads)
+        if settings.write:
+            threads.wait(stream)
         if not body.stream:
-            return json_response({**content, **truncation})
-        events = server_sent_events((name, {**content, **truncation}), stream)
+            return whole(await stream.last(), told)
+        name, content = await stream.next()
+        if name == "error":
+            return whole(content)
+        events = server_sent_events((name, {**content, **told}), stream)
         return StreamingResponse(events, media_type="text/event-stream")
 
     return router
+
+
+def whole(content: dict[str, Any], told: Mapping[str, Any] = {}) -> Response:
+    """Return the response with the content of a last event, and what is told beside it."""
+    if "error" not in content:
+        return json_response({**content, **told})
+    return json_response(content, 400 if content["error"]["type"] == "invalid_request_error" else 500)

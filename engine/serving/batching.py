@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ class Job:
 
 
 Place = tuple[Job, int]  # a job, and which of its items
+Compute = Callable[[Hashable, Sequence[Any], Sequence[int]], Awaitable[list[Any]]]  # as `Batcher.compute`
 Work = Callable[[Hashable, list[Any]], Sequence[Any] | NDArray[Any]]
 
 

@@ -13,6 +13,7 @@ from .guard import Guard
 from .served import Served
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
+WAITING = 2048  # connections that are not accepted yet
 RUSH = 100  # connections that are accepted at once: their files are open before any is closed for another
 
 
@@ -20,7 +21,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 is any free one. Early connections wait until the server runs."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=RUSH)
+        listener = socket.create_server((host, port), family=family, backlog=WAITING)
         # Its connections send the body of an answer at once, not when the client has confirmed the headers.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
@@ -71,4 +72,14 @@ def server_of(app: Guard, drain_s: int) -> uvicorn.Server:
         lifespan="on",
         ws="none",
     )
-    return uvicorn.Server(config)
+    return Server(config)
+
+
+class Server(uvicorn.Server):
+    """A server whose connections may wait in the kernel: more than are accepted at once."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(WAITING)

@@ -1,5 +1,6 @@
 """The command that serves: it ends by SIGTERM once requests are answered, and refuses with one line."""
 
+import json
 import os
 import re
 import signal
@@ -122,6 +123,7 @@ def test_sigterm_answers_what_was_taken_and_takes_no_more():
         (("--pooling", "idf"), "weighs tokens by a corpus"),
         (("notes", "--index", "folder"), "leave out one of them"),
         (("--index", "nowhere"), "nowhere holds no index"),
+        (("--tools",), "--tools are those of documents: give CORPUS or --index"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
     ],
 )
@@ -149,3 +151,30 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     line = refusal("serve")
     assert "fastapi, which is not installed: pip install -r requirements-serve.txt" in line
+
+
+def test_an_assistant_asks_over_standard_input_and_output(corpus):
+    client = {"clientInfo": {"name": "test", "version": "1"}, "capabilities": {}}
+    asked = {"name": "ask", "arguments": {"question": "Who kept bees?"}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", **client}},
+        {"method": "notifications/initialized"},
+        {
+            "id": 2,
+            "method": "tools/call",
+            "params": asked,
+        },
+    ]
+    command = [sys.executable, "-m", "engine", "mcp", corpus]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        started, answered = (json.loads(process.stdout.readline()) for _ in range(2))
+        process.stdin.close()
+    assert started["result"]["serverInfo"]["name"] == "glassbox"
+    found = answered["result"]["structuredContent"]
+    assert found["quotes"][0]["document"] == "bees.md"
+    assert process.returncode == 0

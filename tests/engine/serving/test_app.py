@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine import Encoder
 from engine.errors import ModelUnavailableError
 from engine.evaluation.embedding_server import EmbeddingServer
+from engine.layers.activation import sigmoid
 from engine.models.prompts import Prompts
 from engine.models.reranker import Reranker
-from engine.retrieval.maxsim import maxsim_scores
 from engine.serving.served import Limits, Served
 from tests.engine_server import MODEL, engine_server
 from tests.sentence_transformer_folders import save_reranker
@@ -97,16 +97,15 @@ def test_our_own_client_of_such_servers_works_with_it(server, encoder):
         connected.encode_as("document", [LONG], ["own"])
 
 
-def test_models_are_listed_and_an_unknown_one_is_refused_as_openai_does(server):
+def test_models_are_listed_and_the_only_one_answers_for_others_which_is_told(server):
     [model] = server.openai.models.list().data
     assert (model.id, model.dimensions, model.max_tokens) == (MODEL, 384, 256)
     assert server.openai.models.retrieve(MODEL).id == MODEL
     with pytest.raises(openai.NotFoundError):
         server.openai.models.retrieve("gpt-9")
-    with pytest.raises(openai.NotFoundError) as error:
-        server.openai.embeddings.create(model="text-embedding-3-small", input="x")
-    assert error.value.code == "model_not_found"
-    assert f"this server has {MODEL}" in error.value.message
+    answer = server.openai.embeddings.create(model="text-embedding-3-small", input="x")
+    assert answer.model == MODEL
+    assert answer.warnings == [f"there is no model 'text-embedding-3-small': {MODEL} answered"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,6 @@ def test_models_are_listed_and_an_unknown_one_is_refused_as_openai_does(server):
         ({"input": {"text": "a"}}, "input", "give a text"),
         ({"input": "\ud800"}, None, "half of a surrogate pair"),
         ({"input": "a", "dimensions": 64}, "dimensions", "have 384: leave it out"),
-        ({"input": "a", "input_type": "query"}, "input_type", "there is no field 'input_type'"),
         ({"input": "a", "encoding_format": "hex"}, "encoding_format", "'float' or 'base64'"),
         ({"input": "a", "prompt_name": "query"}, None, "there is no prompt 'query'"),
         ({"input": LONG}, "input", "text 0 has 302 tokens, over the 256 that all-MiniLM-L6-v2 reads"),
@@ -251,17 +249,29 @@ def test_only_the_host_names_of_the_server_lead_to_it(server, served):
         assert running.get("/health", headers={"Host": "x"}).status_code == 200
 
 
-def test_without_a_cross_encoder_documents_are_ordered_by_maxsim(server, encoder):
-    documents = ["Black coffee.", {"text": "Tea that is green."}, "A red car."]
-    body = {"query": "green tea", "documents": documents, "top_n": 2, "return_documents": True}
-    answer = server.post("/rerank", body).json()
-    texts = ["Black coffee.", "Tea that is green.", "A red car."]
-    expected = maxsim_scores(["green tea"], texts, encoder)[0]
-    assert (answer["method"], answer["model"]) == ("maxsim", MODEL)
+def test_without_a_cross_encoder_documents_are_ordered_by_the_reader(server, reader):
+    texts = ["It is painted white.", "It was built in 1891 by Ada Lind.", "A red car. " * 200]
+    query, expected = "Who built it?", reader.score("Who built it?", ["", *texts])[1:]
+    body = {"query": query, "documents": [texts[0], {"text": texts[1]}, texts[2]], "top_n": 2}
+    answer = server.post("/rerank", body | {"return_documents": True}).json()
+    assert (answer["method"], answer["model"]) == ("reader", "glassbox-reader")
     assert [each["index"] for each in answer["results"]] == np.argsort(-expected)[:2].tolist()
-    assert answer["results"][0]["document"] == {"text": "Tea that is green."}
+    assert answer["results"][0]["document"] == {"text": texts[1]}
     for each in answer["results"]:
-        assert each["relevance_score"] == pytest.approx(expected[each["index"]], abs=1e-5)
+        assert each["relevance_score"] == pytest.approx(sigmoid(expected[each["index"]]), rel=1e-3)
+    raw = server.post("/rerank", {"query": query, "texts": [*texts, ""], "raw_scores": True}).json()
+    assert raw[0]["index"] == 1
+    assert {each["index"]: each["score"] for each in raw}[2] == pytest.approx(expected[2], abs=1e-3)
+    assert raw[-1] == {"index": 3, "score": -100.0}
+
+
+def test_fields_that_are_not_known_are_named_in_the_answer(server):
+    fields = {"input_type": "query", "x" * 500: 1}
+    answer, own = server.embed("a", **fields).json(), server.embed("a").json()
+    assert answer.pop("warnings") == [f"not read, as there is no such field: 'input_type', '{'x' * 79}…'"]
+    assert answer == own
+    many = server.embed("a", **{f"field_{number}": 1 for number in range(9)}).json()
+    assert many["warnings"][0].endswith("'field_4' and 4 more")
 
 
 def test_a_field_that_is_null_is_one_that_is_not_given(server):
@@ -307,7 +317,10 @@ def test_a_cross_encoder_orders_documents(encoder, tmp_path):
         ({"documents": []}, "documents is empty"),
         ({"documents": ["a", 3]}, "give a list of texts"),
         ({"top_n": 0}, "top_n: input should be greater than or equal to 1"),
-        ({"model": "other"}, "there is no model 'other'"),
+        ({"documents": None}, "give documents, or texts as TEI has them"),
+        ({"texts": ["b"]}, "give documents, or texts as TEI has them"),
+        ({"query": " "}, "query: text 0 is empty"),
+        ({"documents": ["b" * 100_001]}, "text 0 has 100,001 characters, over the 100,000 that are read"),
     ],
 )
 def test_what_cannot_be_reranked_is_refused_with_a_line(server, fields, message):
