@@ -42,6 +42,7 @@ from .options import (
     JsonOption,
     RetrievalOptions,
     SearchedOptions,
+    as_utf8,
     check_folder_of,
     grouped,
     write_errors,
@@ -154,7 +155,7 @@ def verify(
 @app.command()
 @grouped
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.")],
+    question: Annotated[str, typer.Argument(help="What to look for.", callback=as_utf8)],
     corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     k: int = Configuration.k,
@@ -185,7 +186,7 @@ def search(
 @app.command(name="ask")
 @grouped
 def ask_command(
-    question: Annotated[str, typer.Argument(help="What to answer.")],
+    question: Annotated[str, typer.Argument(help="What to answer.", callback=as_utf8)],
     corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,

@@ -1,6 +1,7 @@
 """Options of the command line, in groups that several commands share."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
@@ -374,6 +375,11 @@ def read_swept(**texts: str) -> SweptValues:
         values[key] = parts if not SETTINGS[key].tried else [whole_number(option, part) for part in parts]
     values["max_tokens"] = [limit or None for limit in values["max_tokens"]]
     return values
+
+
+def as_utf8(text: str) -> str:
+    """Return an argument as UTF-8, also where a locale of ASCII made halves of pairs of its bytes."""
+    return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
 def whole_number(option: str, text: str) -> int:

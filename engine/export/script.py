@@ -33,7 +33,7 @@ from ..retrieval.rerank import RERANK_DEPTH
 from ..retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, Retriever, check_retriever, second_model
 from ..settings import Configuration
 from ..weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
-from ..weights.fetch import cache_folder
+from ..weights.fetch import cache_folder, local_path
 from .libraries import LIBRARIES, check_library, import_lines, packages
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def public_name(model: str) -> str:
     """Return how other libraries find a model: by its id on the Hub, or the full path of its folder."""
     if model in KNOWN_MODELS:
         return KNOWN_MODELS[model].hub_id or str(cache_folder() / model)
-    folder = Path(model).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else model
+    folder = local_path(model)
+    return str(folder.resolve()) if folder is not None and folder.is_dir() else model
 
 
 def repr_of(text: str) -> str:

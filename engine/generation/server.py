@@ -277,15 +277,18 @@ def loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def is_web_address(url: str) -> bool:
-    """Whether ``url`` has http or https, a host, and a port that there is."""
+    """Whether ``url`` has http or https, a host, and a port that there is, and the client takes it."""
+    from httpx2 import URL, InvalidURL
+
     if len(url) > MAX_URL or not url.isprintable():
         return False
     try:
+        URL(url)  # whose host may have no digits of other scripts
         parts = urlsplit(url)
         (parts.hostname or "").encode("idna")  # labels of 1 to 63 characters
         has_host = bool(parts.hostname) and not set(parts.hostname or "") & set(' <>"^`{|}\\%')
         return parts.scheme in ("http", "https") and has_host and parts.port != 0
-    except ValueError:  # of the port, a bracket, or a label
+    except (ValueError, InvalidURL):  # of the port, a bracket, or a label
         return False
 
 

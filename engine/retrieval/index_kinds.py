@@ -106,7 +106,7 @@ class AnnIndex:
         scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
         release(vectors)
         scores = np.where(found >= 0, scores, np.float32(-np.inf))
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        order = np.lexsort((found, -scores))[:, :k]
         scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
         if (short := np.isneginf(scores[:, -1])).any():
             scores[short], rows[short] = exact_nearest(vectors, questions[short], k, allowed)
@@ -208,6 +208,8 @@ def exact_nearest(
 ) -> tuple[Array, Array]:
     """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
 
+    Of equally near ones the first rows are, at every ``k``.
+
     ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.
     FAISS reads the vectors where they are, without a copy. If only some rows are ``allowed``, at least ``k``,
     these are copied ``(n_allowed,)``.
@@ -215,5 +217,12 @@ def exact_nearest(
     import faiss
 
     found_in = vectors if allowed is None else vectors[allowed]
-    scores, places = faiss.knn(questions, found_in, k, metric=faiss.METRIC_INNER_PRODUCT)
+    n_asked = min(k + 1, len(found_in))
+    while True:
+        scores, places = faiss.knn(questions, found_in, n_asked, metric=faiss.METRIC_INNER_PRODUCT)
+        if n_asked == len(found_in) or (scores[:, -1] < scores[:, k - 1]).all():
+            break  # all that are as near as the last one are among them
+        n_asked = min(4 * n_asked, len(found_in))
+    order = np.lexsort((places, -scores))[:, :k]
+    scores, places = np.take_along_axis(scores, order, 1), np.take_along_axis(places, order, 1)
     return scores, places if allowed is None else allowed[places]

@@ -157,8 +157,10 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stop
             return
         except (SourceError, OSError, KeyError, zipfile.BadZipFile) as error:
             reasons.append(str(error))
+    here = [file.name for file in model.files if (folder / file.name).exists()]
+    state = f"is damaged in {folder}" if len(here) == len(model.files) else f"is not in {folder}"
     raise ModelUnavailableError(
-        f"{model.name} is not in {folder} and cannot be downloaded ({'; '.join(reasons)}): "
+        f"{model.name} {state} and cannot be downloaded ({'; '.join(reasons)}): "
         f"connect to the internet once, or copy its files there"
     )
 

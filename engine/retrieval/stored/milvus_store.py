@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -186,14 +186,18 @@ def new_collection(uri: str, vectors: Array) -> MilvusVectors:
 def milvus_uri(store: str) -> str:
     """Return the address, or the absolute path of a file, that ``milvus:URI`` names."""
     uri = store.removeprefix(PREFIX)
-    parts = urlsplit(uri)
+    parts, path = urlsplit(""), ""
+    with suppress(
+        ValueError, OSError, RuntimeError
+    ):  # of a bracket, a name that is too long, an unknown user
+        parts, path = urlsplit(uri), str(Path(uri).expanduser().resolve())
     if parts.scheme in ("http", "https"):
         if "@" in parts.netloc:
             raise InputError(f"the address of Milvus holds a password: leave it out, and set {TOKEN}")
         if parts.hostname:
             return uri
-    elif store.startswith(PREFIX) and "://" not in uri and uri.endswith(".db"):
-        return str(Path(uri).expanduser().resolve())
+    elif path and store.startswith(PREFIX) and "://" not in uri and uri.endswith(".db"):
+        return path
     raise InputError(
         f"{store!r:.200} names no store of vectors: give {PREFIX}http://host:19530 for a server, "
         f"{PREFIX}FILE.db for a file, or {IN_FOLDER}"

@@ -33,6 +33,12 @@ def test_characters_that_the_output_cannot_encode_are_escaped(corpus):
     assert hit["text"] == text
 
 
+def test_a_question_is_read_as_utf_8_whatever_the_locale(corpus):
+    arguments = ["search", "Zoë’s honey", "--corpus", corpus, "--json"]
+    typed = [str(argument).encode().decode("ascii", "surrogateescape") for argument in arguments]
+    assert json.loads(run(*typed).stdout)["question"] == "Zoë’s honey"
+
+
 def test_how_close_a_passage_is_stands_beside_its_score_and_place_above_its_text(corpus):
     question = ("search", "What colour is the lighthouse?", "--corpus", corpus, "--retriever", "dense")
     first, last = printed(*question)["hits"]

@@ -94,6 +94,7 @@ def test_a_path_is_kept_and_added_where_there_is_none():
         ("http://#a", "begins with http:// or https://"),
         ("http://[#a", "begins with http:// or https://"),
         ("http://localhost:99999#a", "begins with http:// or https://"),
+        ("http://①②#a", "begins with http:// or https://"),
     ],
 )
 def test_another_form_of_address_is_refused(address, message):

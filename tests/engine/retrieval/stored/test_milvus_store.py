@@ -240,7 +240,7 @@ def test_a_server_is_waited_for_and_told_when_it_goes_away(corpus, folder, encod
 
 def test_other_stores_are_refused():
     assert milvus_uri("milvus:http://localhost:19530") == "http://localhost:19530"
-    for store in ("milvus:vectors", "faiss:x.db", "milvus:ftp://host/x.db"):
+    for store in ("milvus:vectors", "faiss:x.db", "milvus:ftp://host/x.db", "milvus:~nosuchuser/x.db"):
         with pytest.raises(InputError, match="names no store"):
             milvus_uri(store)
     with pytest.raises(InputError, match="holds a password: leave it out, and set") as error:
