@@ -15,6 +15,7 @@ from .cli.loading import load_decoder, load_reader, load_searched
 from .cli.options import SearchedOptions
 from .cli.printing import quiet, say
 from .documents.document import Chunk, Document
+from .documents.loaders import check_corpus
 from .errors import InputError
 from .generation.answer import Answer
 from .generation.answering import ask
@@ -154,6 +155,8 @@ class Index:
     def _of(cls, options: SearchedOptions, given: dict[str, Any], show_progress: bool) -> "Index":
         values = {key: given.get(key, each.default) for key, each in SETTINGS.items() if each.stage in ASKED}
         answer_settings(values)  # which raises for thresholds and the like
+        if options.index is None:
+            check_corpus(options.corpus)
         with quiet(not show_progress):
             model, chunks, unrelated, about = load_searched(options, values["retriever"])
         return cls(model, chunks, options, values, about["failures"], show_progress, unrelated)

@@ -65,6 +65,15 @@ def test_settings_are_checked_before_anything_is_read(settings, reason):
         Index.from_folder("nosuch", **settings)
 
 
+@pytest.mark.parametrize(
+    ("folder", "reason"), [("nosuch", "does not exist"), ("https://a.b/c", "nothing is fetched")]
+)
+def test_the_folder_is_looked_for_before_anything_is_loaded(folder, reason, capsys):
+    with pytest.raises(DocumentError, match=reason):
+        Index.from_folder(folder)
+    assert capsys.readouterr().err == ""
+
+
 def test_only_settings_of_a_question_can_be_changed_when_it_is_asked(index):
     with pytest.raises(InputError, match="no setting 'splitter' here"):
         index.search("honey", splitter="fixed")
