@@ -93,9 +93,9 @@ def sentences_of(document: Document) -> list[Sentence]:
 
 
 def strips(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> list[list[Sentence]]:
-    """Divide the sentences that can be asked about into ``n`` strips or more, each in random order.
+    """Divide the sentences that can be asked about into ``n`` strips or more, in random order inside and out.
 
-    Strips follow one another over all documents and their sections. Where there are fewer documents than
+    Together strips cover all documents and their sections. Where there are fewer documents than
     strips, each has one or more, by its size; else a strip has the sentences of several documents. Of fewer
     sentences each is a strip.
     """
@@ -108,4 +108,4 @@ def strips(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> l
     for own, n_own in zip(groups, np.diff(ends, prepend=0), strict=True):
         for places in np.array_split(np.arange(len(own)), min(len(own), max(1, n_own))):
             found.append([own[place] for place in rng.permutation(places)])
-    return found
+    return [found[place] for place in rng.permutation(len(found))]

@@ -58,10 +58,12 @@ def labelled_here() -> list[Question]:
 
 
 def status_words(questions: Sequence[Question]) -> str:
-    """``"46 drafted, which nobody has read, and 14 drafted and kept by you"``; empty for neither."""
-    counts = [sum(each.status == status for each in questions) for status in (DRAFTED, KEPT)]
-    words = ("drafted, which nobody has read", "drafted and kept by you")
-    return " and ".join(f"{n:,} {word}" for n, word in zip(counts, words, strict=True) if n)
+    """``"46 drafts that nobody has read and 14 drafts that you kept"``; empty for neither."""
+    counts = {
+        words: sum(each.status == status for each in questions)
+        for status, words in ((DRAFTED, "that nobody has read"), (KEPT, "that you kept"))
+    }
+    return " and ".join(f"{counted(n, 'draft')} {words}" for words, n in counts.items() if n)
 
 
 def collect_drafts() -> Job[None] | None:
@@ -98,7 +100,6 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
             job,
             JOB,
             "Ends the drafting. Drafts made so far stay, and it can be gone on with.",
-            "The drafts that are ready can be read on the page “Questions”, in “Drafts”.",
         )
         return
     if problem := state.get("drafts-error"):

@@ -39,7 +39,7 @@ def show_labelling(search: Search) -> None:
     counts, n_questions, n_own = labelled_counts(search.documents)
     st.markdown(f"**{escape_markdown(headline(counts, n_questions, n_own))}**")
     if words := status_words([*kept_questions(LABELLED)[0], *drafts()]):
-        st.caption(f"Besides labels of your own: {words}. The tab “Drafts” shows those.")
+        st.caption(f"There are {words}, too: see the tab “Drafts”.")
     if not n_questions:
         show_drafting(search.documents, is_offer=True)
     st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")

@@ -1,0 +1,168 @@
+"""Drafts on the pages: written, read one by one, marked wherever they count, and what they may claim."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Document
+from engine.evaluation.questions import DRAFTED, KEPT, Question, Reference, question_fields, to_jsonl
+from engine.settings import Configuration
+from engine.storage.workspace import Workspace
+from pages.improve.settings.conclusion import ELSEWHERE, draft_sentence, verdicts
+from tests.apps import app_of, app_page, by_label, html_of, own_documents, said, tables
+from tests.experiments import experiment, row
+from ui.questions.kept import DRAFTS, LABELLED, SENTENCE_CHECK
+
+TEXT = (
+    "The harbour of Orland was opened to large ships in 1891 after a long dispute. The owners of the fishing "
+    "boats of Orland pay a fee of eleven crowns for every berth. The pilot of the harbour keeps bees there."
+)
+HARBOUR = Document("harbour.md", TEXT)
+
+
+def draft(asked, passage, answer):
+    start = TEXT.index(passage)
+    at = TEXT.index(answer)
+    place = Reference(passage, start, start + len(passage))
+    return Question(asked, "harbour", (place,), Reference(answer, at, at + len(answer)), DRAFTED, 3)
+
+
+OPENED = draft("When could ships first come to Orland?", TEXT[:78], "1891")
+FEE = draft("What does a berth cost?", TEXT[79:165], "eleven crowns")
+NONE = Question("When could ships first come to Tessel?", "harbour", (), None, DRAFTED, 3)
+
+
+def questions_page(*questions, **state):
+    sets = {DRAFTS: [question_fields(each) for each in questions]} if questions else {}
+    cut = {"splitter": "recursive", "chunk_tokens": 32, "questions-tab": "Drafts"}
+    workspace = Workspace(question_sets=sets)
+    return app_page("improve/questions", **own_documents(HARBOUR), **cut, workspace=workspace, **state).run()
+
+
+def kept(app, name):
+    return app.session_state["workspace"].question_sets.get(name, [])
+
+
+def test_drafts_are_kept_edited_and_struck_one_by_one(encoder):
+    app = questions_page(OPENED, FEE, NONE)
+    assert "When could ships first come to Orland?" in app.subheader[0].value
+    assert f"{TEXT[:78]}</mark>" in html_of(app)
+    assert "Answer, as the reader finds it: **1891**" in said(app)
+    app.button(key="drafts-keep").click().run()
+    assert kept(app, LABELLED) == [question_fields(replace(OPENED, status=KEPT))]
+    app.button(key="drafts-edit").click().run()
+    app.text_input(key=f"drafts-text-{FEE.text}").set_value("How much is a berth?")
+    by_label(app.button, "Keep it so").click().run()
+    assert kept(app, LABELLED)[1] == question_fields(replace(FEE, text="How much is a berth?", status=KEPT))
+    assert "To be refused" in said(app)
+    app.button(key="drafts-strike").click().run()
+    assert (kept(app, DRAFTS), len(kept(app, LABELLED))) == ([], 2)
+    assert "Every draft is read" in said(app)
+    app.button(key="drafts-undo").click().run()
+    app.button(key="drafts-undo").click().run()
+    assert kept(app, DRAFTS) == [question_fields(FEE), question_fields(NONE)]
+    assert len(kept(app, LABELLED)) == 1
+
+
+def test_a_draft_of_a_text_that_has_changed_since_is_told(encoder):
+    moved = replace(OPENED, references=(Reference(OPENED.references[0].content, 1, 79),))
+    assert "has changed since" in said(questions_page(moved))
+
+
+def picker_page():
+    import streamlit as st
+
+    from ui.questions.sets import question_set_picker
+
+    st.session_state["picked"] = question_set_picker(st.session_state["given"])
+
+
+def picker(**sets):
+    rows = {name: [question_fields(each) for each in own] for name, own in sets.items()}
+    return app_of(
+        picker_page, given=[HARBOUR], **own_documents(HARBOUR), workspace=Workspace(question_sets=rows)
+    ).run()
+
+
+def test_without_questions_drafts_are_offered_and_unread_ones_are_a_set_of_their_own(encoder):
+    app = picker()
+    assert app.selectbox(key="questions").value == SENTENCE_CHECK
+    assert "You have no questions yet: draft 60 from your documents" in said(app)
+    app = picker(**{DRAFTS: [OPENED, NONE], LABELLED: [replace(FEE, status=KEPT)]})
+    assert app.selectbox(key="questions").value == DRAFTS
+    assert app.session_state["picked"] == [OPENED, replace(FEE, status=KEPT)]
+    assert "1 draft that nobody has read and 1 draft that you kept" in said(app)
+    assert "1 that the documents do not answer, which count on the tab “Answers”" in said(app)
+    app.selectbox(key="questions").set_value(LABELLED).run()
+    assert app.session_state["picked"] == [replace(FEE, status=KEPT)]
+    assert "1 draft that you kept" in said(app)
+
+
+def test_an_uploaded_file_of_drafts_joins_the_drafts(encoder):
+    app = picker()
+    content = to_jsonl([OPENED, FEE]).encode()
+    app.file_uploader(key="questions-file-0").upload("drafts.jsonl", content, "text/plain").run()
+    assert app.selectbox(key="questions").value == DRAFTS
+    assert kept(app, DRAFTS) == [question_fields(OPENED), question_fields(FEE)]
+
+
+def drawing_page():
+    import streamlit as st
+
+    from ui.documents import session_documents
+    from ui.jobs import current_job
+    from ui.questions.drafts import show_drafting
+
+    show_drafting(session_documents(), is_offer=True)
+    if job := current_job("drafts"):
+        st.session_state["job"] = job
+
+
+def test_drafts_are_written_in_the_background_and_stopped_ones_gone_on_with(encoder, reader, decoder):
+    app = app_of(drawing_page, **own_documents(HARBOUR)).run()
+    app.button(key="drafts-start").click().run()
+    job = app.session_state["job"]
+    while not job.rows and not job.done:
+        job.wait(seconds=0.05)
+    job.stop()
+    job.result()
+    app.run()
+    n = len(job.rows)
+    assert 1 <= n < 60
+    assert len(kept(app, DRAFTS)) == n
+    assert f"{n} of 60 are made" in app.button(key="drafts-start").label
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "words"),
+    [
+        (0, 1, "1 of 2 is clearly worse than the app's settings."),
+        (1, 1, "1 of 2 is clearly worse than the app's settings, which are clearly worse than 1."),
+    ],
+)
+def test_drafts_say_what_is_clearly_worse_and_never_what_is_best(better, worse, words):
+    found = [20, 35 if better else 20, 5]
+    cells = [Configuration(retriever=name, k=4) for name in ("weighted", "hybrid", "dense")]
+    rows = [row(one, np.repeat([1.0, 0.0], [n, 40 - n])) for one, n in zip(cells, found, strict=True)]
+    sentence = draft_sentence(rows, verdicts(rows, "mrr"), "40 drafts that nobody has read")
+    assert sentence.startswith(f"By 40 drafts that nobody has read: {words}")
+    assert "keep questions, towards 40" in sentence
+    assert f"“{ELSEWHERE}” shows how settings rank on 13 labelled corpora" in sentence
+
+
+def results_page(one):
+    from pages.improve.settings.results import show_experiment
+
+    show_experiment(one, is_growing=False, current=one.configurations[0])
+
+
+def test_results_of_drafts_recommend_nothing_and_show_the_order_of_other_corpora(encoder):
+    one = experiment()
+    asked = tuple(replace(each, status=DRAFTED) for each in one.questions)
+    app = app_of(results_page, args=(replace(one, questions=asked),)).run()
+    assert "nobody has read" in said(app)
+    assert "Recommended" not in said(app)
+    configurations = next(each for each in tables(app) if "Against the app's" in each.columns)
+    assert ELSEWHERE in configurations.columns
+    assert not set(configurations["Against the app's"]) & {"better", "worse"}
