@@ -11,7 +11,7 @@ compiled before.
 import os
 import tempfile
 from argparse import Namespace
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import sleep
 
@@ -36,11 +36,17 @@ QUESTION = "What happens to text beyond the token limit?"
 
 def memory_mb(process: int) -> float:
     """Return the resident memory of a process and of all its descendants, in MB."""
+    return sum(map(resident_bytes, process_tree(process))) / 1e6
+
+
+def process_tree(process: int) -> list[int]:
+    """Return a process and all its descendants."""
     found = [process]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            found += map(int, children.read_text().split())
-    return sum(map(resident_bytes, found)) / 1e6
+            with suppress(OSError):  # it has ended
+                found += map(int, children.read_text().split())
+    return found
 
 
 def resident_bytes(process: int) -> int:

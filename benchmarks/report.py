@@ -41,6 +41,7 @@ NAMES = [
     "serve",
     "scale",
     "journey",
+    "waits",
     "memory",
 ]
 INTRODUCTION = """\

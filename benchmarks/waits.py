@@ -1,0 +1,236 @@
+"""What a person waits for: ``python -m benchmarks.waits [--json] [--corpus FOLDER]``.
+
+The app is started, asked, given files, and looked at page by page in Chromium, with the models downloaded and
+the kernels compiled before. Each row has the seconds until the result is in sight, the processor time of the
+app and its child processes in that time, and the most memory that they had.
+
+Ten megabytes are drawn sentence by sentence from the bundled documents, by a seed; a folder of text files may
+be given in their place. After them, questions are asked at once by one, four and twelve people, of their
+longest wait the seconds are given, and every page is opened twice with the samples.
+"""
+
+import argparse
+import os
+import random
+import tempfile
+import threading
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from benchmarks.command import Benchmark, Result, Table
+from benchmarks.memory import memory_mb, process_tree
+from benchmarks.processes import say
+from engine.documents.loaders import BUNDLED_CORPUS
+from tests.browser.conftest import TITLES, WIDE, drawn, go_to, launch, served, visit, window
+from ui.server_settings import WORKSPACES
+
+PAGES = Path(__file__).parent / "pages"
+SAMPLES = BUNDLED_CORPUS.parent / "samples"
+FIRST_PAGE, FIRST_ANSWER, LAST_VECTOR = "first page", "first answer", "10 MB: all vectors"
+LIMITS = {FIRST_PAGE: 4.0, FIRST_ANSWER: 5.0, LAST_VECTOR: 150.0}  # seconds
+PEOPLE = (1, 4, 12)
+BYTES, SENTENCES = 10_000_000, 5_000  # of all files, and of one
+POLL_S, PATIENCE_MS = 0.2, 3_600_000
+QUESTION = "What does the CarbFix project do with carbon dioxide?"
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the processor time of a process and of all its descendants, those that have ended included."""
+    total = 0
+    for each in process_tree(process):
+        try:
+            fields = Path(f"/proc/{each}/stat").read_text().rsplit(") ", 1)[1].split()
+        except OSError:
+            continue
+        total += sum(map(int, fields[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+class Waits:
+    """The rows of the table: seconds, processor time and memory of the app while a person waits."""
+
+    def __init__(self, process: int) -> None:
+        self.process, self.rows = process, dict[str, dict[str, float]]()
+
+    @contextmanager
+    def measured(self, name: str, since: float | None = None) -> Iterator[None]:
+        """Measure a block, which began at a time if it is given."""
+        begun, before, ended = since or monotonic(), cpu_seconds(self.process), threading.Event()
+        peak = [0.0]
+
+        def watch() -> None:
+            while not ended.wait(POLL_S):
+                peak[0] = max(peak[0], memory_mb(self.process))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield
+        finally:
+            seconds = monotonic() - begun
+            ended.set()
+            watcher.join()
+        peak[0] = max(peak[0], memory_mb(self.process))
+        cpu = cpu_seconds(self.process) - (0 if since else before)
+        self.rows[name] = {"seconds": seconds, "cpu_s": cpu, "peak_mb": peak[0]}
+        say(f"{name}: {seconds:.1f} s, {cpu:.1f} CPU-s, {peak[0]:.0f} MB")
+
+
+def large_corpus(folder: Path) -> list[Path]:
+    """Write files of `BYTES` in all, of sentences drawn from the bundled documents, each with its number."""
+    texts = [path.read_text("utf-8") for path in sorted(BUNDLED_CORPUS.iterdir())]
+    sentences = [one.strip() for text in texts for one in text.replace("\n", " ").split(". ") if one.strip()]
+    draw, files, n_bytes = random.Random(0), list[Path](), 0
+    while n_bytes < BYTES:
+        drawn = (f"{draw.choice(sentences)} ({draw.randrange(10**6)})." for _ in range(SENTENCES))
+        path = folder / f"drawn_{len(files)}.txt"
+        n_bytes += path.write_text(" ".join(drawn)[: BYTES - n_bytes], "utf-8")
+        files.append(path)
+    return files
+
+
+def upload(page: Page, files: list[Path]) -> None:
+    """Upload files on the first page."""
+    page.locator("input[type=file]").set_input_files(files)
+
+
+def begin_to_ask(page: Page, question: str) -> None:
+    """Ask a question without waiting for its answer."""
+    page.get_by_role("textbox", name="Your question").fill(question)
+    page.keyboard.press("Enter")
+
+
+def see_answer(page: Page) -> None:
+    """Wait until an answer is in sight."""
+    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+
+
+def wait_for_vectors(page: Page) -> None:
+    """Wait until all chunks have vectors; a page that is being drawn anew lacks the box for a moment."""
+    drawn(page)
+    while page.locator(".st-key-embedding-progress").count():
+        page.wait_for_timeout(1000 * POLL_S)
+        drawn(page)
+
+
+def measure_start(browser: Browser, folder: Path) -> dict[str, dict[str, float]]:
+    """Start the app, open its first page, and pick an example."""
+    begun = monotonic()
+    with window(browser, WIDE) as context, served(folder / "start.txt", **{WORKSPACES: f"{folder}/0"}) as app:
+        page, waits = context.new_page(), Waits(app[1])
+        with waits.measured(FIRST_PAGE, begun):
+            visit(page, app[0])
+        with waits.measured(FIRST_ANSWER):
+            page.get_by_test_id("stButtonGroup").get_by_role("radio").first.click()
+            expect(page.locator("blockquote mark").first).to_be_visible()
+        waits.rows[FIRST_ANSWER]["seconds"] += waits.rows[FIRST_PAGE]["seconds"]
+    return waits.rows
+
+
+def measure_uploads(
+    browser: Browser, folder: Path, name: str, files: list[Path]
+) -> dict[str, dict[str, float]]:
+    """Upload files, ask a question at once, and wait for all vectors."""
+    with (
+        window(browser, WIDE) as context,
+        served(folder / "uploads.txt", **{WORKSPACES: f"{folder}/{len(files)}"}) as (url, process),
+    ):
+        page, waits = visit(context.new_page(), url), Waits(process)
+        begun = monotonic()
+        caption = page.get_by_test_id("stMain").get_by_text(f"{len(files):,} documents · ")
+        with waits.measured(f"{name}: searchable"):
+            upload(page, files)
+            expect(caption).to_be_visible(timeout=PATIENCE_MS)
+        with waits.measured(f"{name}: a question at once"):
+            begin_to_ask(page, QUESTION)
+            expect(page.locator(".st-key-answer")).to_be_visible(timeout=PATIENCE_MS)
+        with waits.measured(f"{name}: all vectors"):
+            wait_for_vectors(page)
+        waits.rows[f"{name}: all vectors"]["seconds"] = monotonic() - begun
+        with waits.measured(f"{name}: a question"):
+            begin_to_ask(page, "What is said about the energy of Stockholm?")
+            expect(page.get_by_role("heading", name="Stockholm")).to_be_visible(timeout=PATIENCE_MS)
+    return waits.rows
+
+
+def measure_people_and_pages(browser: Browser, folder: Path) -> dict[str, dict[str, float]]:
+    """Have several people ask the samples at once, then open every page twice."""
+    with (
+        served(folder / "people.txt", **{WORKSPACES: f"{folder}/people"}) as (url, process),
+        ExitStack() as windows,
+    ):
+        waits = Waits(process)
+        for n_people in PEOPLE:
+            pages = [
+                visit(windows.enter_context(window(browser, WIDE)).new_page(), url) for _ in range(n_people)
+            ]
+            with waits.measured(f"a question by {n_people} at once"):
+                for page in pages:
+                    begin_to_ask(page, QUESTION)
+                for page in pages:
+                    see_answer(page)
+            windows.close()
+        with window(browser, WIDE) as context:
+            page = visit(context.new_page(), url)
+            for number in ("first", "second"):
+                for title in TITLES.values():
+                    if title != TITLES[""]:
+                        with waits.measured(f"{title}, {number} visit"):
+                            go_to(page, title)
+    return waits.rows
+
+
+def run(arguments: Namespace) -> Result:
+    """Play all visitors, each with an app of its own."""
+    small = [*sorted(PAGES.iterdir()), *sorted(SAMPLES.iterdir())]
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        folder, browser = Path(temporary), launch(playwright)
+        drawn = folder / "drawn"
+        drawn.mkdir()
+        large = large_corpus(drawn) if arguments.corpus is None else sorted(arguments.corpus.iterdir())
+        ours: dict[str, Any] = measure_start(browser, folder)
+        ours |= measure_uploads(browser, folder, f"{len(small)} files", small)
+        ours |= measure_uploads(
+            browser, folder, (arguments.corpus and arguments.corpus.name) or "10 MB", large
+        )
+        ours |= measure_people_and_pages(browser, folder)
+        browser.close()
+        n_bytes = sum(path.stat().st_size for path in large)
+    workload = f"{len(small)} small files, and {len(large)} with {n_bytes / 1e6:.0f} MB"
+    return {"workload": workload, "ours": ours, "limit": LIMITS}
+
+
+def table(result: Result) -> Table:
+    """Tabulate what a person waits for."""
+    limit = result["limit"]
+    return Table(
+        ["", "seconds", "CPU-seconds", "peak MB", "aim, seconds"],
+        [
+            [
+                name,
+                f"{row['seconds']:.1f}",
+                f"{row['cpu_s']:.1f}",
+                f"{row['peak_mb']:.0f}",
+                f"{limit[name]:.0f}" if name in limit else "",
+            ]
+            for name, row in result["ours"].items()
+        ],
+    )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option of another corpus."""
+    parser.add_argument("--corpus", type=Path, metavar="FOLDER", help="text files in place of the 10 MB")
+
+
+BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()
