@@ -1,6 +1,7 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,6 +17,8 @@ from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
 from ui.uploaded_vectors import searched_together, uploaded_vectors, vector_files
 
+MOST_CHIPS = 30  # files that stand as chips; more are chosen in a table
+FIRST_HELP = "The first four come with the app; data/README.md says where they are from."
 SAMPLE_FILES = bundled("samples")  # a table, numbered steps, a PDF with a scanned page
 
 
@@ -77,7 +80,7 @@ def searched_files() -> list[str]:
 
 def chosen_documents() -> list[Document]:
     """Return the documents to search, in the order of their files."""
-    files, chosen = session_files(), searched_files()
+    files, chosen = session_files(), set(searched_files())
     return [document for name in files if name in chosen for document in files[name]]
 
 
@@ -94,14 +97,15 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
     # The selection is kept apart from the widget and set in every run: across a change of page Streamlit may
     # lose the value of a widget.
     state["searched"] = [name for name in searched_files() if name in files]
-    state["search-picker"] = state["searched"]
-    st.multiselect(
-        "Search in",
-        list(files),
-        key="search-picker",
-        on_change=apply_selection,
-        help="The first four come with the app; data/README.md says where they are from.",
-    )
+    if len(files) > MOST_CHIPS:
+        st.caption(f"Search in {len(state['searched']):,} of {counted(len(files), 'file')}")
+        if st.button("Choose files", key="choose-files", icon=":material/checklist:", width="stretch"):
+            choose_files()
+    else:
+        state["search-picker"] = state["searched"]
+        st.multiselect(
+            "Search in", list(files), key="search-picker", on_change=apply_selection, help=FIRST_HELP
+        )
     state["new_files"] = ()
     note, chosen = st.container(), chosen_documents()
     with note:
@@ -110,6 +114,35 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
         elif uploads() and not bundled_names() & {document.name for document in chosen}:
             st.caption("The samples are not searched; they can be added above.")
     return chosen
+
+
+@st.dialog("Files to search", width="large")
+def choose_files() -> None:
+    """Draw a table of the files, in which those to search are ticked, and a box that finds some by name."""
+    files = session_files()
+    wanted = st.text_input("Find", key="files-find", placeholder="a part of the name or of the folder")
+    shown = [name for name in files if wanted.strip().casefold() in name.casefold()]
+    searched = set(searched_files())
+    table = {
+        "Searched": [name in searched for name in shown],
+        "File": shown,
+        "Characters": [sum(len(document.text) for document in files[name]) for name in shown],
+    }
+    edited: Any = st.data_editor(
+        table, hide_index=True, disabled=("File", "Characters"), key=f"files-{wanted}"
+    )
+    ticked = {name for name, is_ticked in zip(shown, edited["Searched"], strict=True) if is_ticked}
+    choices = {
+        "Search the ticked": ticked | (searched - set(shown)),
+        f"Search only these {len(shown):,}": set(shown),
+        "Search all": set(files),
+    }
+    with st.container(horizontal=True):
+        for number, (label, names) in enumerate(choices.items()):
+            chosen = {"searched": [name for name in files if name in names]}
+            key, choose = f"files-choice-{number}", st.session_state.update
+            if st.button(label, key=key, disabled=not names, on_click=choose, args=(chosen,)):
+                st.rerun()  # which closes the dialog
 
 
 def apply_selection() -> None:

@@ -17,6 +17,7 @@ from ui.text import escape_plotly
 
 WEBGL_POINTS = 1_500  # more are drawn by the graphics card; fewer look sharper without it
 SHAPES = ("circle", "diamond")
+MOST_NAMED = 10  # groups in the legend, the largest
 MAP_CONFIG = {  # the buttons of the map
     "modeBarButtons": [
         ["toImage"],
@@ -53,6 +54,7 @@ def group_figure(points: Array, chunks: Sequence[Chunk], groups: Array, names: S
         figure.add_trace(
             scatter(points, chunks, members, name=label, marker={"color": colour, "symbol": shape})
         )
+        figure.data[-1].showlegend = number < MOST_NAMED  # others are named where one points at them
     return figure
 
 

@@ -1,4 +1,5 @@
-from tests.apps import app_of, by_label, said
+from engine.documents.document import Document
+from tests.apps import app_file, app_of, by_label, own_documents, said
 
 
 def picker():
@@ -20,3 +21,18 @@ def test_files_of_other_formats_are_listed_beside_those_that_are_read():
     app.file_uploader(key="uploader-2").set_value([("rows.xyz", b"a\tb", "")]).run()
     app.file_uploader(key="uploader-3").set_value([("other.txt", b"Another.", "")]).run()
     assert "Skipped" not in said(app)
+
+
+def test_many_files_are_chosen_in_a_table_and_found_by_their_names():
+    texts = [Document(f"notes/{n}.md" if n % 2 else f"bills/{n}.md", f"Number {n}.") for n in range(31)]
+    app = app_file(**own_documents(*texts)).run()
+    assert not app.multiselect
+    assert "Search in 31 of 35 files" in said(app)
+    app.session_state["files-find"] = "bills"
+    app.button(key="choose-files").click().run()
+    app.button(key="files-choice-1").click().run()
+    bills = [document.name for document in texts if "bills" in document.name]
+    assert app.session_state["searched"] == bills
+    app.button(key="choose-files").click().run()
+    app.button(key="files-choice-0").click().run()  # what is ticked: no change
+    assert app.session_state["searched"] == bills
