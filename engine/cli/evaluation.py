@@ -13,7 +13,7 @@ import typer
 
 from ..documents.document import Document
 from ..documents.loaders import kinds
-from ..errors import InputError
+from ..errors import InputError, ModelUnavailableError
 from ..evaluation.answers import (
     ANSWER_METRICS,
     BUNDLED_ANSWERS,
@@ -154,7 +154,7 @@ def sweep_command(
     configurations = grid(**values)
     say_if_slower(*values["precision"])
     documents, asked = sources(corpus, beir or (), document or (), questions, sample)
-    models = load_models(values["model"], second_models(values["retriever"], beside))
+    models = load_models(values["model"], values["retriever"], beside)
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
         configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
@@ -188,10 +188,22 @@ def sweep_command(
         print_best(rows)
 
 
-def load_models(names: Sequence[str], beside: Mapping[str, str]) -> dict[str, Model]:
-    """Load the models by their names, each with those ``beside`` it, by kind, if it can have any."""
+def load_models(
+    names: Sequence[str], retrievers: Sequence[str], beside: SecondModelOptions
+) -> dict[str, Model]:
+    """Load the models by their names, each with those ``beside`` it, if it can have any.
+
+    A default one that cannot be had is told, and missing: what needs it is left out.
+    """
     models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
-    second: dict[str, Any] = {kind: load_second_model(kind, source) for kind, source in beside.items()}
+    second: dict[str, Any] = {}
+    for kind, source in second_models(retrievers, beside).items():
+        try:
+            second[kind] = load_second_model(kind, source)
+        except ModelUnavailableError as error:
+            if kind in beside.named:
+                raise
+            say(f"warning: {error}")
     return {
         name: replace(encoder, **second) if (encoder := model.as_encoder) else model
         for name, model in models.items()

@@ -26,6 +26,7 @@ from ..weights.fetch import Progress
 from ..weights.tensors import TensorReader, damaged_files, read_json
 from .bert import EncoderConfig, EncoderWeights
 from .encoder_families import FAMILIES
+from .pair_template import MAX_TOKENS, TEMPLATES, PairTemplate, YesNoHead
 from .parallel import run_packs
 from .precision import in_precision
 from .sentence_transformer_folder import read_optional
@@ -74,6 +75,8 @@ class Reranker:
         Limit of the tokens of question and passage together, special tokens included.
     segments
         Whether the model reads segment ids of the two texts, by the settings of its tokenizer.
+    template
+        The prompt around a pair, of a language model; None for a classifier.
     compiled
         Use compiled kernels as soon as they are loaded, if numba is installed.
     precision
@@ -83,11 +86,12 @@ class Reranker:
     name: str
     config: EncoderConfig
     weights: EncoderWeights = field(repr=False)
-    head: Head = field(repr=False)
+    head: Head | YesNoHead = field(repr=False)
     family: ModuleType = field(repr=False)
     tokenizer: TextTokenizer
     max_tokens: int
     segments: bool = True
+    template: PairTemplate | None = None
     compiled: bool = False
     precision: str = "float32"
 
@@ -109,7 +113,15 @@ class Reranker:
         folder = model_folder(source, "a cross-encoder", on_progress)
         with damaged_files(folder):
             own, tensors = read_transformer(source, folder, np.dtype(dtype), compiled)
-            head = read_head(tensors, read_json(folder / "config.json"), own.config, np.dtype(dtype), folder)
+            settings, template = read_json(folder / "config.json"), None
+            head: Head | YesNoHead
+            if (settings.get("architectures") or [""])[0].endswith("ForCausalLM"):
+                template = TEMPLATES.get(own.model_type)
+            if template is None:
+                head = read_head(tensors, settings, own.config, np.dtype(dtype), folder)
+            else:
+                table = tensors.get("lm_head.weight", own.weights.token_table)
+                head = YesNoHead.of(template, own.tokenizer, table.astype(dtype))
             segments = has_segments(read_optional(folder / "tokenizer_config.json"))
         return cls(
             own.name,
@@ -118,8 +130,9 @@ class Reranker:
             head,
             own.family,
             own.tokenizer,
-            own.max_tokens,
+            own.max_tokens if template is None else min(own.max_tokens, MAX_TOKENS),
             segments,
+            template,
             compiled,
         )
 
@@ -127,9 +140,15 @@ class Reranker:
         """Return this float32 cross-encoder in a precision, as `Encoder.with_precision`; its head stays."""
         return in_precision(self, precision)
 
-    def read(self, question: str, passage: str) -> Encoding:
-        """Return the tokens of a pair, such as ``[CLS] question [SEP] passage [SEP]``, cut at the limit."""
-        return self.tokenizer.encode_pair(question, passage, self.max_tokens)
+    def read(self, question: str, passage: str, is_whole: bool = False) -> Encoding:
+        """Return the tokens of a pair, such as ``[CLS] question [SEP] passage [SEP]``.
+
+        They are cut at the limit unless ``is_whole``.
+        """
+        limit = None if is_whole else self.max_tokens
+        if self.template is not None:
+            return self.template.read(self.tokenizer, question, passage, limit)
+        return self.tokenizer.encode_pair(question, passage, limit)
 
     def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
         """Score passages for a question: ``(n_passages,)``, equal to sentence-transformers' `CrossEncoder`.

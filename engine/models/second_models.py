@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..weights.catalog import DEFAULT_SPARSE
+from ..weights.catalog import DEFAULT_RERANKER, DEFAULT_SPARSE
 from .multi_vector import MultiVectorEncoder
 from .reranker import Reranker
 from .sparse_encoder import SparseEncoder
@@ -35,7 +35,9 @@ SECOND_MODELS = {
         Reranker.load,
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "A model that reads question and chunk together and gives one score, as sentence-transformers saves "
-        "it. It reorders the best chunks of the hybrid search: slower than vectors, and often better.",
+        "it, or a language model asked for yes or no (Qwen3-Reranker). It reorders the best chunks of the "
+        "hybrid search: slower than vectors, and often better.",
+        DEFAULT_RERANKER,
     ),
     "sparse": SecondModelKind(
         "learned sparse model",

@@ -146,7 +146,7 @@ def read_pairs(
     for number, passage in enumerate(passages):
         if is_stopped():
             break
-        pair = reranker.tokenizer.encode_pair(asked, passage[:most])
+        pair = reranker.read(asked, passage[:most], is_whole=True)
         if len(pair) > limit or len(asked) < n_question or len(passage) > most:
             n_tokenized = len(asked) + min(most, len(passage))
             reading.cut[number] = Cut(n_question + len(passage), n_tokenized, len(pair))

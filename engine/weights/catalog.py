@@ -1,7 +1,7 @@
 """The models the engine knows by name: their files, checksums, sources, licences and sizes.
 
-Revisions, checksums and sizes of the decoders are those of the Hub, each stated alike by at least two other
-projects. A file with another checksum is not used.
+Revisions, checksums and sizes of the decoders and the reranker are those of the Hub, each stated alike by at
+least two other projects. A file with another checksum is not used.
 """
 
 from dataclasses import dataclass
@@ -74,6 +74,7 @@ class KnownModel:
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 DEFAULT_DECODER = "SmolLM2-135M-Instruct"
 DEFAULT_SPARSE = "splade-tiny"
+DEFAULT_RERANKER = "ms-marco-MiniLM-L6-v2"
 
 APACHE_2 = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
 QWEN_RESEARCH = Licence(
@@ -171,6 +172,34 @@ KNOWN_MODELS = {
                     "model.safetensors",
                     "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
                     17_671_552,
+                ),
+            ),
+        ),
+        KnownModel(
+            name=DEFAULT_RERANKER,
+            licence=APACHE_2,
+            hub_id="cross-encoder/ms-marco-MiniLM-L6-v2",
+            hub_revision="c5ee24cb16019beea0893ab7796b1df96625c6b8",
+            files=(
+                ModelFile(
+                    "config.json",
+                    "380e02c93f431831be65d99a4e7e5f67c133985bf2e77d9d4eba46847190bacc",
+                    794,
+                ),
+                ModelFile(
+                    "tokenizer.json",
+                    "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+                    711_396,
+                ),
+                ModelFile(
+                    "tokenizer_config.json",
+                    "a5c2e5a7b1a29a0702cd28c08a399b5ecc110c263009d17f7e3b415f25905fd8",
+                    1_330,
+                ),
+                ModelFile(
+                    "model.safetensors",
+                    "821d1aa69520101d6e0737f78a042ae25b19e5cb9160701909d10434f4aeb0ae",
+                    90_870_598,
                 ),
             ),
         ),

@@ -19,7 +19,7 @@ from ui.models import load_encoder, second_name
 from ui.pair_boxes import pair_boxes
 from ui.progress import counting
 from ui.reading import reader_or_reason, show_scores, windows_of
-from ui.second_models import second_model_picker
+from ui.second_models import default_button, second_model_picker, show_load_error
 from ui.similarity.figures import painted_parts
 from ui.tables import show_table
 from ui.text import Strong, escape_markdown, sentence_markdown, show_text
@@ -93,6 +93,8 @@ def show_reader() -> None:
         "“Cross-encoder” in the sidebar, such as cross-encoder/ms-marco-MiniLM-L6-v2. Both are retrievers, "
         "too."
     )
+    default_button("reranker", "page")
+    show_load_error("reranker")
     if (reader := reader_or_reason()) is None:
         return
     answer = last_answer()
@@ -166,7 +168,7 @@ def main() -> None:
         st.info("Type a question and a passage to see how they are read together.")
         return
     pair = read_pair(reranker, question, passage)
-    n_whole = len(reranker.tokenizer.encode_pair(question, passage))
+    n_whole = len(reranker.read(question, passage, is_whole=True))
     if n_whole > len(pair.encoding):
         st.warning(
             f"Only {len(pair.encoding):,} of {n_whole:,} tokens are read, the limit of the model.",

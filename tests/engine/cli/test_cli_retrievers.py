@@ -33,8 +33,8 @@ def test_reranker_and_retriever_have_to_fit_before_anything_is_loaded(corpus, co
     assert "and retriever bm25 does not use it" in refusal(*search, "bm25", "--reranker", "some/model")
     assert "'best' is not one of" in refusal(*search, "best", "--reranker", "some/model")
     if command != ("sweep",):  # which leaves those configurations out
-        result = run(*search, "cross-encoder")
-        assert result.stderr.startswith("error: retriever cross-encoder needs a cross-encoder: give")
+        result = run(*search, "late")
+        assert result.stderr.startswith("error: retriever late needs a late-interaction model: give")
 
 
 def test_models_beside_the_encoder_are_loaded_by_their_options(corpus, tmp_path):

@@ -14,6 +14,7 @@ from tests.pytorch import sentence_transformers, torch, transformers
 from tests.sentence_transformer_folders import (
     SIZES,
     edit_json,
+    qwen3_tokenizer,
     random_model,
     save_reranker,
     save_tokenizer,
@@ -51,7 +52,14 @@ def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer
 
 @pytest.mark.parametrize(
     ("family", "sizes"),
-    [("roberta", {}), ("mpnet", {}), ("distilbert", {}), ("modernbert", {}), ("modernbert", MEAN_HEAD)],
+    [
+        ("roberta", {}),
+        ("xlm-roberta", {}),
+        ("mpnet", {}),
+        ("distilbert", {}),
+        ("modernbert", {}),
+        ("modernbert", MEAN_HEAD),
+    ],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, dtype):
@@ -72,6 +80,68 @@ def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, d
     assert reranker.trace("a bad dad", "bead")["logit"] == pytest.approx(
         reranker.score("a bad dad", ["bead"]), abs=2e-5
     )
+
+
+def official_yes_no(family, tokenizer, question, passage, limit):
+    """The ids of a pair, and the answers, by the code of the models' cards."""
+
+    def ids(text):
+        return tokenizer.encode(text, add_special_tokens=False).ids
+
+    if family == "qwen3":  # of Qwen/Qwen3-Reranker-0.6B
+        prefix = (
+            "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
+            'the Instruct provided. Note that the answer can only be "yes" or "no".<|im_end|>\n'
+            "<|im_start|>user\n"
+        )
+        suffix = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+        instruction = "Given a web search query, retrieve relevant passages that answer the query"
+        pair = f"<Instruct>: {instruction}\n<Query>: {question}\n<Document>: {passage}"
+        room = limit - len(ids(prefix)) - len(ids(suffix))
+        return [*ids(prefix), *ids(pair)[:room], *ids(suffix)], "yes", "no"
+    prefix = (  # of mixedbread-ai/mxbai-rerank-base-v2
+        "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n"
+        "<|im_start|>user\n"
+    )
+    task = (
+        "You are a search relevance expert who evaluates how well documents match search queries. For each "
+        "query-document pair, carefully analyze the semantic relationship between them, then provide your "
+        "binary relevance judgment (0 for not relevant, 1 for relevant).\nRelevance:"
+    )
+    end = [*ids("\n"), *ids(task), *ids("<|im_end|>\n<|im_start|>assistant\n")]
+    begin = [*ids(prefix), *ids(f"query: {question}"), *ids("\n")]
+    room = limit - len(begin) - len(end)
+    return [*begin, *ids(f"document: {passage}")[:room], *end], "1", "0"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("family", "tied"), [("qwen3", True), ("qwen3", False), ("qwen2", True)])
+def test_language_models_are_asked_for_yes_or_no(tmp_path, family, tied, dtype):
+    tokenizer = qwen3_tokenizer()
+    tokenizer.add_special_tokens(["<|im_start|>"])
+    tokenizer.add_tokens(["yes", "no"])
+    sizes = {**FAMILY_CASES["qwen3"].sizes, "max_position_embeddings": 700, "tie_word_embeddings": tied}
+    config = transformers.AutoConfig.for_model(
+        family, **sizes, vocab_size=tokenizer.get_vocab_size(), dtype="float32"
+    )
+    model = random_model(transformers.AutoModelForCausalLM.from_config, config)
+    model.save_pretrained(tmp_path)
+    save_tokenizer(tokenizer, tmp_path, 600, pad_token="<|endoftext|>")
+    reranker, question = Reranker.load(tmp_path, dtype=dtype), "Who is at sea?"
+    assert reranker.max_tokens == 600
+    passages = ["the cat sat on the mat, naïve café", "", "no\nyes? 12,5", "東京は日本の首都です。 " * 90]
+    expected = []
+    for passage in passages:
+        ids, yes, no = official_yes_no(family, tokenizer, question, passage, 600)
+        assert reranker.read(question, passage).ids == ids
+        with torch.no_grad():
+            last = model(torch.tensor([ids])).logits[0, -1]
+        expected.append(torch.sigmoid(last[tokenizer.token_to_id(yes)] - last[tokenizer.token_to_id(no)]))
+    np.testing.assert_allclose(reranker.score(question, passages), np.array(expected), atol=1e-5)
+    pair = reranker.read(question, passages[0])
+    for side, text in ((0, question), (1, passages[0])):
+        spans = [span for span, kind in zip(pair.offsets, pair.type_ids, strict=True) if kind == side]
+        assert {place for start, end in spans for place in range(start, end)} == {*range(len(text))}
 
 
 @given(TEXTS, TEXTS, st.integers(3, 40))
