@@ -24,6 +24,7 @@ PARTS = {
     "poolings": {"tab": "pooling-tab"},
     "questions": {"tab": "questions-tab"},
     "answer": {"tab": "inside-answer-tab"},
+    "matches": {"tab": "matches-tab"},
     "chunk": {
         "input": "source-encoder",
         "document": "inside-document",

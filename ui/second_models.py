@@ -18,7 +18,7 @@ SAMPLE = "What a passage of the usual size says, in so many words. " * 12
 
 def second_model_picker(*kinds: str) -> None:
     """Draw the choice of a model of each kind, all of `SECOND_MODELS` where none is given."""
-    label = SECOND_MODELS[kinds[0]].label.capitalize() if kinds else "Models for more retrievers"
+    label = SECOND_MODELS[kinds[0]].label.capitalize() if len(kinds) == 1 else "Models for more retrievers"
     with st.popover(label, icon=":material/compare_arrows:", type="tertiary"):
         for kind in kinds or SECOND_MODELS:
             choice_of(kind)

@@ -1,11 +1,13 @@
 """Words and tokens that match: what a learned sparse model adds to two texts, and late interaction."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
 from streamlit.column_config import NumberColumn
 
+from engine import Encoder
 from engine.inspection.model.matches import (
     ExpandedText,
     SharedWord,
@@ -20,13 +22,13 @@ from engine.models.sparse_encoder import SparseEncoder
 from engine.wording import counted
 from ui.export import show_figure
 from ui.figures import token_map
-from ui.models import load_encoder, model_name, second_name
+from ui.models import load_encoder, model_name
 from ui.pair_boxes import pair_boxes
 from ui.second_models import default_button, second_model_picker, show_load_error
 from ui.similarity.figures import painted_parts
 from ui.tables import show_table
 from ui.text import Strong, escape_markdown, sentence_markdown, show_text
-from ui.widgets import chapters
+from ui.widgets import show_tabs
 
 WORDS, TOKENS = "Words: learned sparse", "Tokens: late interaction"
 MOST_WORDS = 30  # in a table
@@ -147,36 +149,47 @@ def show_both(texts: Sequence[tuple[str, Sequence[PlacedToken], Array]]) -> None
         show_text(painted_parts(text, parts, max((value for *_, value in parts), default=0.0)), height=320)
 
 
-def main() -> None:
-    """Draw the page."""
-    chapter = chapters((WORDS, TOKENS), "matches-chapter")
-    kind = "sparse" if chapter == WORDS else "multi_vector"
-    with st.sidebar:
-        second_model_picker(kind)
-    encoder = load_encoder()
-    if chapter == WORDS and encoder.sparse is None:
-        st.info(
-            "No learned sparse model is loaded. With one, this page shows the words that it adds to a "
-            "question and a passage, and those that carry their match; it is a retriever, too."
-        )
-        default_button(kind, "page")
-        show_load_error(kind)
+def show_words_tab(encoder: Encoder, question: str, passage: str) -> None:
+    """Draw the match by the learned sparse model, or the button that loads one."""
+    if encoder.sparse is not None:
+        st.caption(f"By {escape_markdown(model_name(encoder.sparse.name))}.")
+        show_words(encoder.sparse, question, passage)
         return
-    if chapter == TOKENS and encoder.multi_vector is None:
+    st.info(
+        "No learned sparse model is loaded. With one, this page shows the words that it adds to a question "
+        "and a passage, and those that carry their match; it is a retriever, too."
+    )
+    default_button("sparse", "page")
+    show_load_error("sparse")
+
+
+def show_tokens_tab(encoder: Encoder, question: str, passage: str) -> None:
+    """Draw the match by the late-interaction model, or else by the encoder's own token vectors."""
+    if encoder.multi_vector is not None:
+        st.caption(f"By {escape_markdown(model_name(encoder.multi_vector.name))}.")
+    else:
         st.caption(
             "No late-interaction model is loaded, so these are the token vectors of the encoder, by which "
-            "the retriever MaxSim reorders. To load one, give a folder or a Hugging Face id under "
-            "“Late-interaction model” in the sidebar, such as colbert-ir/colbertv2.0."
+            "the retriever MaxSim reorders. To load one, give a folder or a Hugging Face id in the sidebar, "
+            "such as colbert-ir/colbertv2.0."
         )
-    elif name := second_name(kind):
-        st.caption(f"By {escape_markdown(model_name(name))}.")
+    show_tokens(token_matches(encoder.multi_vector or encoder, question, passage), question, passage)
+
+
+def main() -> None:
+    """Draw the page."""
+    with st.sidebar:
+        second_model_picker("sparse", "multi_vector")
+    encoder = load_encoder()
     question, passage = pair_boxes("matches")
     if not question.strip() or not passage.strip():
         st.info("Type a question and a passage to see what of them matches.")
-    elif chapter == TOKENS:
-        show_tokens(token_matches(encoder.multi_vector or encoder, question, passage), question, passage)
-    elif encoder.sparse is not None:
-        show_words(encoder.sparse, question, passage)
+        return
+    tabs = {
+        WORDS: partial(show_words_tab, encoder, question, passage),
+        TOKENS: partial(show_tokens_tab, encoder, question, passage),
+    }
+    show_tabs(tabs, "matches-tab")
 
 
 main()

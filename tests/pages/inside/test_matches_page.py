@@ -11,13 +11,13 @@ from tests.engine.models.test_multi_vector import save_stanford
 from tests.engine.models.test_sparse_encoder import save_masked_lm
 
 TEXTS = {"matches-question": "abc def?", "matches-passage": "<b>a bad dad</b>, fed a bee"}
-TOKENS = {"matches-chapter": "Tokens: late interaction"}
+TOKENS = {"matches-tab": "Tokens: late interaction"}
 
 
 def test_without_models_it_offers_one_and_compares_the_encoder_s_own_tokens():
     app = app_page("inside/matches").run()
     assert "No learned sparse model is loaded" in said(app)
-    assert [button.label for button in app.main.button] == ["Load splade-tiny (18.4 MB)"]
+    assert "Load splade-tiny (18.4 MB)" in [button.label for button in app.main.button]
     app = app_page("inside/matches", **TOKENS).run()
     assert "these are the token vectors of the encoder" in said(app)
     assert "of the question find matches of" in said(app)
