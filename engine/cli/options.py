@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..documents.loaders import BUNDLED_CORPUS, check_corpus, kinds
-from ..documents.splitters import Splitting
+from ..documents.splitters import Splitting, check_splitting
 from ..errors import InputError
 from ..generation.settings import DEFAULT_ANSWER
 from ..models.embedding_head import OWN
@@ -113,6 +113,9 @@ class EmbeddingOptions:
             help="A file that keeps embeddings between runs (SQLite).", rich_help_panel=PANELS["embedding"]
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        check_splitting(self.splitting, n_special=0)  # those of the model are known once it is loaded
 
     @property
     def splitting(self) -> Splitting:

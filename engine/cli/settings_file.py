@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from ..errors import UNREADABLE, InputError
+from ..generation.sampling import RULES
 from ..settings import SETTINGS, check_value
 from ..wording import did_you_mean, reason_of
 from .printing import say
@@ -24,7 +25,8 @@ def take_settings(context: typer.Context, path: Path | None) -> None:
         commands: Any = context.find_root().command
         names = {each.name for one in commands.commands.values() for each in one.params if not each.is_eager}
         context.default_map = read_settings(found, {*names, *SETTINGS})
-        say(f"Settings of {found}")
+        if path is None:
+            say(f"Settings of {found}")
 
 
 def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
@@ -55,6 +57,7 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
             if 0 < value < 1:
                 raise InputError(f"{path} sets {name} to {value}: give percent, such as {100 * value:g}")
             value /= 100
-        if value is not None:
+        is_off = name in RULES and value == RULES[name].off  # which the app writes, and options leave out
+        if value is not None and not is_off:
             found[name] = value if isinstance(value, bool | list) else str(value)
     return found

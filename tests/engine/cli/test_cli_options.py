@@ -25,6 +25,8 @@ def nothing_is_loaded(monkeypatch):
         (["--retriever", "hybird"], "retriever 'hybird' is not one of .*did you mean 'hybrid'"),
         (["--pooling", "means"], "did you mean 'mean'"),
         (["--precision", "int4"], "precision 'int4' is not one of float32, int8, auto"),
+        (["--chunk-tokens", "1"], "chunk size 1 is too small"),
+        (["--overlap", "300"], "overlap 300 does not fit"),
         (["--k", "0"], "k is 0: ask for 1 passage or more"),
         (["--corpus", "nosuch"], "nosuch does not exist"),
         (["--corpus", "https://example.org/notes.html"], "https://example.org/notes.html is an address"),
@@ -58,7 +60,7 @@ def test_a_file_gives_options_and_those_that_are_given_go_first(folder):
     (folder / "glassbox.toml").write_text(text, encoding="utf-8")
     assert n_found() == 1
     assert n_found("--k", "2") == 2
-    values = {"corpus": "notes", "chunk_tokens": 192, "max_tokens": None, "follow_ups": True}
+    values = {"corpus": "notes", "chunk_tokens": 192, "max_tokens": None, "follow_ups": True, "top_k": 0}
     (folder / "run.json").write_text(json.dumps(values), encoding="utf-8")
     assert n_found("--settings", "run.json") == 1  # the whole text
 
