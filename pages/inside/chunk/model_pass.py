@@ -77,7 +77,8 @@ def official_differences(given: Input) -> dict[str, float]:
 def with_own_pooling(official: Arrays, encoder: Encoder) -> Arrays:
     """Return official stages with the vector of the encoder's own pooling, or without one."""
     stages = dict(official)
-    stages["pooled.cls"] = stages[f"layers.{encoder.config.n_layers - 1}.output"][0]
+    last = stages.get("norm", stages[f"layers.{encoder.config.n_layers - 1}.output"])
+    stages |= {"pooled.cls": last[0], "pooled.lasttoken": last[-1]}
     own, of_mean = f"pooled.{encoder.pooling}", stages.pop("normalized")
     if own == "pooled.mean":
         stages["normalized"] = of_mean

@@ -9,6 +9,7 @@ import streamlit as st
 from engine.inspection.model.model_view import ModelView
 from engine.models.precision import PRECISIONS
 from engine.trace import trace_bytes
+from engine.verify import has_official
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, View, run_model
 from pages.inside.chunk.pipeline import show_pipeline
@@ -131,7 +132,7 @@ def view_choice(model: Model) -> View:
         encoder = load_encoder()
         config: Any = encoder.config
         special, is_causal = special_words(encoder.tokenizer), encoder.is_causal
-        is_comparable = encoder.model_type == "bert"
+        is_comparable = has_official(encoder)
     else:
         config, special, is_causal = load_decoder().config, "the first token", True
         is_comparable = False

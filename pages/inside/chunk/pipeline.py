@@ -120,7 +120,8 @@ def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, fl
     shape = " × ".join(map(str, array.shape))
     facts = f"`{name}`  \nshape **{shape}**" + (" (heads first)" if array.ndim == 3 else "")
     if name in gaps:
-        facts += f"  \ndifference from the official model **{gaps[name]:.1e}**"
+        gap = f"{gaps[name]:.1e}" if gaps[name] else f"0, all {array.size:,} numbers are equal"
+        facts += f"  \ndifference from the official model **{gap}**"
     right.markdown(facts)
     labels = token_labels(seen.tokens)
     columns = None

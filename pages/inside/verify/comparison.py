@@ -16,6 +16,8 @@ from ui.models import load_encoder
 
 # The stages of a layer in the order of the forward pass, with their labels.
 LAYER_STAGES = {
+    "attention.query_norm": "query norm",
+    "attention.key_norm": "key norm",
     "attention.query": "query",
     "attention.key": "key",
     "attention.value": "value",
@@ -23,12 +25,17 @@ LAYER_STAGES = {
     "attention.weights": "weights",
     "attention.context": "context",
     "attention.output": "attention output",
+    "attention.post_norm": "post norm",
     "attention.norm": "norm",
+    "ffn.norm": "ffn norm",
+    "ffn.gate": "gate",
     "ffn.hidden": "hidden",
-    "ffn.activation": "GELU",
+    "ffn.activation": "activation",
     "ffn.output": "ffn output",
-    "output": "norm (layer output)",
+    "ffn.post_norm": "ffn post norm",
+    "output": "layer output",
 }
+ROW_HEIGHT, EMPTY_HEIGHT = 34, 112  # pixels
 # Smaller differences are drawn as this large, larger ones as 1.
 FLOOR = {"float32": 1e-8, "float64": 1e-17}
 
@@ -45,29 +52,37 @@ def verify(text: str, precision: str) -> list[StageCheck]:
             return verify_encoder(encoder, [text], official)
 
 
+def rows_of(checks: Sequence[StageCheck], n_layers: int) -> dict[str, list[StageCheck | None]]:
+    """Return the check of each layer, by stage; None where a layer lacks a stage that others have."""
+    by_stage = {check.stage: check for check in checks}
+    rows = {stage: [by_stage.get(f"layers.{i}.{stage}") for i in range(n_layers)] for stage in LAYER_STAGES}
+    return {stage: row for stage, row in rows.items() if any(row)}
+
+
 def layer_differences(checks: Sequence[StageCheck], n_layers: int) -> Array:
     """Return the decisive difference of each stage of each layer: ``(n_stages, n_layers)``."""
-    by_stage = {check.stage: check.decisive for check in checks}
-    return np.array([[by_stage[f"layers.{i}.{stage}"] for i in range(n_layers)] for stage in LAYER_STAGES])
+    rows = rows_of(checks, n_layers).values()
+    return np.array([[np.nan if check is None else check.decisive for check in row] for row in rows])
 
 
 def difference_figure(checks: Sequence[StageCheck], n_layers: int, precision: str) -> go.Figure:
     """Heat map of the differences on a logarithmic scale, a column per layer; a cross marks failures."""
-    by_stage = {check.stage: check for check in checks}
-    rows = [[by_stage[f"layers.{i}.{stage}"] for i in range(n_layers)] for stage in LAYER_STAGES]
+    found = rows_of(checks, n_layers)
+    values = np.clip(layer_differences(checks, n_layers), FLOOR[precision], 1)
+    rows = [[("", "", "") if check is None else drawn(check) for check in row] for row in found.values()]
     floor, top = np.log10(FLOOR[precision]), np.log10(max(check.tolerance for check in checks))
     ticks = np.arange(np.ceil(floor), top + 0.5, 2 if precision == "float64" else 1)
     figure = go.Figure(
         go.Heatmap(
-            z=[[np.log10(np.clip(check.decisive, FLOOR[precision], 1)) for check in row] for row in rows],
+            z=np.log10(values),
             x=[f"{i}" for i in range(n_layers)],
-            y=list(LAYER_STAGES.values()),
-            text=[[("" if check.passed else "✗ ") + short(check.decisive) for check in row] for row in rows],
+            y=[LAYER_STAGES[stage] for stage in found],
+            text=[[text for text, _, _ in row] for row in rows],
             texttemplate="%{text}",
             textfont={"size": 11, "color": BLACK},
-            customdata=[[(check.decisive, check.tolerance) for check in row] for row in rows],
-            hovertemplate="layer %{x}, %{y}<br>difference %{customdata[0]:.2e}<br>"
-            "tolerance %{customdata[1]:.1e}<extra></extra>",
+            customdata=[[words for _, *words in row] for row in rows],
+            hovertemplate="layer %{x}, %{y}<br>difference %{customdata[0]}<br>"
+            "tolerance %{customdata[1]}<extra></extra>",
             zmin=floor,
             zmax=top,
             colorscale=DIFFERENCE_SCALE,
@@ -85,7 +100,13 @@ def difference_figure(checks: Sequence[StageCheck], n_layers: int, precision: st
     )
     figure.update_yaxes(autorange="reversed", ticksuffix=" ", showgrid=False)
     figure.update_xaxes(title="layer", type="category", side="top", showgrid=False)
-    return styled(figure, height=520)
+    return styled(figure, height=EMPTY_HEIGHT + ROW_HEIGHT * len(rows))
+
+
+def drawn(check: StageCheck) -> tuple[str, str, str]:
+    """Return the text of a check's cell, its difference and its tolerance."""
+    sign = "" if check.passed else "✗ "
+    return sign + short(check.decisive), check.difference(check.decisive), f"{check.tolerance:.1e}"
 
 
 def short(value: float) -> str:
@@ -102,7 +123,7 @@ def check_rows(checks: Sequence[StageCheck]) -> list[dict[str, str]]:
         {
             "stage": check.stage,
             "within": "yes" if check.passed else "NO",
-            "decisive difference": f"{check.decisive:.2e}",
+            "decisive difference": check.difference(check.decisive),
             "tolerance": f"{check.tolerance:.1e}",
             "on the official input": f"{check.alone:.2e}",
             "end to end": f"{check.end_to_end:.2e}",

@@ -6,11 +6,12 @@ from time import perf_counter
 import streamlit as st
 
 from engine import Encoder
-from engine.verify import StageCheck
+from engine.verify import EXACT, StageCheck, has_official
 from pages.inside.verify.comparison import check_rows, difference_figure, layer_differences, verify
 from ui.export import show_figure
-from ui.models import is_other_family, load_encoder
+from ui.models import load_encoder, model_name
 from ui.tables import show_table
+from ui.text import escape_markdown
 from ui.widgets import check_typed, choice
 
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
@@ -34,7 +35,13 @@ def verify_model(encoder: Encoder) -> None:
         "The same text goes through this project's NumPy and through sentence-transformers on PyTorch, with "
         "the same weights. Every array on the way is compared, not only the final vector."
     )
-    if is_other_family(encoder, "This comparison of every stage"):
+    if not has_official(encoder):
+        st.info(
+            f"{escape_markdown(model_name(encoder.name))} is of a family whose official code comes with its "
+            "files, and is never run: there is nothing to compare with. Tests compare the family with its "
+            "equations.",
+            icon=":material/info:",
+        )
         return
     with st.form("verify-form", border=False):
         text = st.text_area(
@@ -67,14 +74,14 @@ def verify_model(encoder: Encoder) -> None:
         n_tokens = len(encoder.truncate(encoder.tokenizer.encode(text).ids))
         st.session_state["verified"] = Verified(n_tokens, precision, checks, perf_counter() - start)
     if "verified" in st.session_state:
-        show_verified(st.session_state["verified"], encoder.config.n_layers)
+        show_verified(st.session_state["verified"], encoder)
     else:
         st.info("Nothing is loaded yet: press the button to run both models.", icon=":material/fact_check:")
 
 
-def show_verified(verified: Verified, n_layers: int) -> None:
+def show_verified(verified: Verified, encoder: Encoder) -> None:
     """Draw the result of a comparison: a sentence, a heat map, and the numbers."""
-    checks = verified.checks
+    checks, n_layers = verified.checks, encoder.config.n_layers
     failed = [check for check in checks if not check.passed]
     if failed:
         st.error(
@@ -113,13 +120,21 @@ def show_verified(verified: Verified, n_layers: int) -> None:
         {"difference": layer_differences(checks, n_layers)},
         f"Heat map of {len(checks)} differences, the largest {nearest.decisive:.1e} at {nearest.stage}.",
     )
-    st.caption(tolerance_note(verified.precision))
+    st.caption(tolerance_note(verified.precision if encoder.model_type in EXACT else "rotated"))
     with st.expander("All stages as numbers", icon=":material/table:"):
         show_table(check_rows(checks), "The largest difference of every stage, and its tolerance")
 
 
 def tolerance_note(precision: str) -> str:
     """Return a caption that explains the tolerances."""
+    if precision == "rotated":
+        return (
+            "Rows run from the top of a layer to its end; darker is larger, a cross marks a failure. Each "
+            "stage is given the official model's own input, and differences count relative to values above "
+            "1. 1e-5 is allowed everywhere, in float64 as well: transformers rotates by positions in float32 "
+            "and norms by root mean squares in float32, whatever the precision. Scores with a mask or a bias "
+            "are not compared, the weights made of them are."
+        )
     if precision == "float64":
         return (
             "Rows run from the top of a layer to its end; darker is larger. In float64 both sides run from "

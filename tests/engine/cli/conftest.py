@@ -28,7 +28,7 @@ def _loaded_once(monkeypatch, request, encoder, decoder):
     def default_or_official(model):
         if model is not encoder:
             return official_model(model)
-        return nullcontext(partial(official_trace, request.getfixturevalue("official"), n_heads=12))
+        return nullcontext(partial(official_trace, request.getfixturevalue("official"), n_kv_heads=12))
 
     monkeypatch.setattr("engine.verify.official_model", default_or_official)
     monkeypatch.setattr(Encoder, "load", default_or_encoder)

@@ -252,7 +252,9 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert not report["passed"]
-    assert {"stage", "end_to_end", "alone", "tolerance", "decisive", "passed"} == set(report["stages"][0])
+    assert {"stage", "end_to_end", "alone", "tolerance", "decisive", "n_numbers", "passed"} == set(
+        report["stages"][0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from engine import Encoder
-from engine.errors import ModelFileError
+from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import prepare_compiled
+from engine.verify import verify_encoder
 from tests.pytorch import torch
 from tests.sentence_transformer_folders import BERT, TEXTS, WORDPIECES, save_tokenizer, wordpiece
 
@@ -44,9 +46,8 @@ def write(folder, config, tensors, prefix=""):
     """Write a folder whose tensors have these shapes, and return them, random."""
     generator = torch.Generator().manual_seed(0)
     made = {name: 0.3 * torch.randn(shape, generator=generator) for name, shape in tensors.items()}
-    from safetensors.torch import save_file
-
-    save_file({prefix + name: tensor for name, tensor in made.items()}, folder / "model.safetensors")
+    named = {prefix + name: tensor.numpy() for name, tensor in made.items()}
+    save_file(named, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(SIZES | config))
     save_tokenizer(wordpiece(), folder, 64, **BERT)
     return {name: tensor.double() for name, tensor in made.items()}
@@ -141,20 +142,22 @@ def jina(ids, tensors, n_heads, newer, act):
     return x
 
 
+def save_jina(folder, n_heads=2, newer=False, gate="geglu", prefix=""):
+    """Write a random model of Jina's, and return its tensors."""
+    auto = "jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel" if newer else "modeling.Jina"
+    own = {"num_attention_heads": n_heads, "feed_forward_type": gate, "auto_map": {"AutoModel": auto}}
+    shapes = EMBEDDINGS | SEGMENTS | layer_shapes(**JINA_SHAPES, **(NEW if newer else OLD))
+    return write(folder, JINA | own, shapes, prefix)
+
+
 @pytest.mark.parametrize(
     ("n_heads", "newer", "gate", "prefix"),
     [(2, False, "geglu", ""), (3, False, "reglu", "bert."), (6, True, "geglu", "")],
 )
 def test_jina_embeddings_2_equal_their_equations(tmp_path, n_heads, newer, gate, prefix):
-    auto = "jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel" if newer else "modeling.Jina"
-    config = {
-        **JINA,
-        "num_attention_heads": n_heads,
-        "feed_forward_type": gate,
-        "auto_map": {"AutoModel": auto},
-    }
-    shapes = EMBEDDINGS | SEGMENTS | layer_shapes(**JINA_SHAPES, **(NEW if newer else OLD))
-    tensors = write(tmp_path, config, shapes, prefix)
+    tensors = save_jina(tmp_path, n_heads, newer, gate, prefix)
+    with pytest.raises(InputError, match="official code comes with its files, and is never run"):
+        verify_encoder(Encoder.load(tmp_path))
     act = torch.nn.functional.gelu if gate == "geglu" else torch.relu
     check(tmp_path, lambda ids: jina(ids, tensors, n_heads, newer, act))
 

@@ -3,20 +3,23 @@
 import pytest
 
 from engine import Encoder
-from engine.models.encoder_families import FAMILIES
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.word_rows import word_rows
-from tests.engine.models.test_encoder_families import save
+from tests.engine.models.test_encoder_families import FAMILY_CASES, save
+from tests.engine.models.test_remote_code_families import save_jina
 from tests.pytorch import modules
 from tests.sentence_transformer_folders import save_bert, save_modules
 
 
 def random_encoder(folder, family):
-    save_bert(folder) if family == "bert" else save(folder, family)
+    if family == "jina":
+        save_jina(folder, newer=True)
+    else:
+        save_bert(folder) if family == "bert" else save(folder, family)
     return Encoder.load(folder)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["bert", "jina", *FAMILY_CASES])
 def test_every_recorded_array_is_in_a_stage(tmp_path, family):
     encoder = random_encoder(tmp_path, family)
     shown = {
