@@ -128,9 +128,9 @@ class Served:
         self.process.wait()
 
 
-def memory(field: str) -> float:
-    """Return this process's memory in MB: VmRSS (resident now) or VmHWM (peak)."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+def memory(field: str, process: int | str = "self") -> float:
+    """Return the memory of a process in MB: VmRSS (resident now) or VmHWM (peak)."""
+    for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
         if line.startswith(field):
             return int(line.split()[1]) / 1000
     return float("nan")

@@ -9,6 +9,9 @@ All clients are tasks of one process, the same for every server, and share the s
 take turns, each in a process of its own. Figures are medians over the rounds: requests per second, the median
 and the 99th percentile of a request's time, and the processor time of the server for a request, which other
 programs on the machine disturb the least.
+
+At last Glassbox is sent 20 texts of 3.9 MB at once, while another client asks on a kept connection whether it
+is ready: its memory before, at the peak and 5 s after, and how long that client waits, before and meanwhile.
 """
 
 import asyncio
@@ -27,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.command import Benchmark, Result, Table, contestants, median_ratio
-from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
+from benchmarks.processes import CORES, Lineup, Served, environment, memory, pin, say
 from benchmarks.servers import BATCHED, OURS_PREFIX, PLAIN
 from benchmarks.texts import corpus_words, passage
 from engine.models.precision import PRECISIONS
@@ -38,7 +41,14 @@ CLIENTS = 32
 N_TEXTS = 512
 WORDS = {"short": (4, 16), "mixed": (4, 160)}
 WARM_UP_S = 0.5
+N_LARGE, LARGE = 20, "The lighthouse was built in 1891, and painted white. " * 74_000  # 3.9 MB
+QUIET_S = 5.0  # until memory is given back
 OWN = {name: f"{OURS_PREFIX}{name}" for name in PRECISIONS}
+HELD = (
+    "without work it answers on a kept connection in {ready_ms:.1f} ms; 20 texts of 3.9 MB at once take it "
+    "from {before_mb:.0f} to {peak_mb:.0f} MB and back to {after_mb:.0f}, and let another client wait "
+    "{longest_ms:.0f} ms at most"
+)
 CONTESTANTS = (*OWN.values(), PLAIN, BATCHED)
 
 
@@ -52,9 +62,9 @@ def workloads() -> dict[str, list[str]]:
     }
 
 
-def request_of(text: str) -> bytes:
+def request_of(text: str, **fields: Any) -> bytes:
     """Return the bytes of a request for the vector of a text."""
-    body = json.dumps({"model": "model", "input": [text], "encoding_format": "float"}).encode()
+    body = json.dumps({"model": "model", "input": [text], "encoding_format": "float", **fields}).encode()
     lines = (
         "POST /v1/embeddings HTTP/1.1",
         "Host: 127.0.0.1",
@@ -98,6 +108,45 @@ async def vectors_of(port: int, texts: Sequence[str]) -> Any:
     return np.array([answer["data"][0]["embedding"] for answer in answers])
 
 
+async def readiness(port: int, until: asyncio.Event, at_least: int = 0) -> list[float]:
+    """Ask on one connection whether a server is ready; return the seconds of each answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    found = list[float]()
+    while len(found) < at_least or not until.is_set():
+        start = time.perf_counter()
+        await exchange(reader, writer, b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        found.append(time.perf_counter() - start)
+        await asyncio.sleep(0.001)
+    writer.close()
+    return found
+
+
+async def hold(served: Served) -> dict[str, float]:
+    """Send a server the large texts; return its memory, and the seconds of another client."""
+    port, process, over = served.ready["port"], served.process.pid, asyncio.Event()
+
+    async def send() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await exchange(reader, writer, request_of(LARGE, truncate=True))
+        writer.close()
+
+    over.set()
+    alone, before = await readiness(port, over, at_least=200), memory("VmRSS", process)
+    over.clear()
+    beside = asyncio.create_task(readiness(port, over))
+    await asyncio.gather(*(send() for _ in range(N_LARGE)))
+    over.set()
+    waits = await beside
+    await asyncio.sleep(QUIET_S)
+    return {
+        "ready_ms": 1000 * statistics.median(alone),
+        "longest_ms": 1000 * max(waits),
+        "before_mb": before,
+        "peak_mb": memory("VmHWM", process),
+        "after_mb": memory("VmRSS", process),
+    }
+
+
 def processor_s(process: int) -> float:
     """Return the seconds of processor time that a process has used."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
@@ -125,7 +174,7 @@ def run(arguments: Namespace) -> Result:
     work, folder = workloads(), str(model_path(DEFAULT_ENCODER))
     lineup = Lineup(CONTESTANTS, needed=(OWN["float32"], PLAIN))
     found: dict[str, dict[str, list[dict[str, float]]]] = {}
-    vectors = {}
+    vectors, held, own = {}, dict[str, float](), OWN[arguments.precision]
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(arguments.rounds):
             for name in lineup:
@@ -138,8 +187,9 @@ def run(arguments: Namespace) -> Result:
                     for workload, texts in work.items():
                         figures = measure(served, texts, arguments.seconds)
                         found.setdefault(name, {}).setdefault(workload, []).append(figures)
+                    if name == own and turn == arguments.rounds - 1:
+                        held = asyncio.run(hold(served))
                     served.stop()
-    own = OWN[arguments.precision]
 
     def row(name: str) -> dict[str, Any]:
         rows = {
@@ -158,8 +208,9 @@ def run(arguments: Namespace) -> Result:
 
     return {
         "workload": f"{CLIENTS} clients for {arguments.seconds:g} s each, {arguments.rounds} rounds, on "
-        f"{CORES} cores, load of the machine at the end {os.getloadavg()[0]:.1f}; glassbox is {own}",
-        "ours": row(own),
+        f"{CORES} cores, load of the machine at the end {os.getloadavg()[0]:.1f}; glassbox is {own}; "
+        + HELD.format(**held),
+        "ours": row(own) | {"held": held},
         "peers": {name: row(name) for name in lineup if name != own} | lineup.ended_rows,
     }
 

@@ -147,7 +147,7 @@ class PartBody(BaseModel):
     text: str
 
 
-class MessageBody(BaseModel):
+class MessageBody(Body):
     """A message of a chat."""
 
     role: Name

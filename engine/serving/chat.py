@@ -212,7 +212,7 @@ def turns_of(messages: Sequence[MessageBody]) -> list[Turn]:
         text = message.text[:TURN_CHARACTERS]
         if message.role == "user":
             turns.append(Turn(text, ""))
-        elif message.role == "assistant" and turns:
+        elif message.role == "assistant" and turns and text:
             turns[-1] = replace(turns[-1], answer=text)
     return turns[-MOST_TURNS:]
 

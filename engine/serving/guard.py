@@ -25,7 +25,7 @@ DRAIN_S = 2.0  # for which the rest of a refused body is read
 # A body of n bytes is taken for 10 + n / 50,000 seconds, as Apache's RequestReadTimeout has it.
 BODY_S, BODY_BYTES_PER_S = 10, 50_000
 BODIES = 32  # of the largest size, whose bytes may be held together
-LARGE_BODY = 1_000_000  # bytes, behind which freed memory is given back
+LARGE_BODY = 1_000_000  # bytes of one that takes long to parse, and whose memory is given back
 ENDED = "the server ended before this request was answered: send it to another one, or again later"
 CLOSING = {"Connection": "close"}
 # In JSON, a mark that may hide the end of a text, and a text without such.
@@ -57,6 +57,7 @@ class Guard:
         self.n_requests = 0  # whole ones, at work or waiting
         self.n_left = 0  # requests not answered when the server ended
         self._body_bytes = 0  # of all requests, held
+        self._parsing = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -75,6 +76,9 @@ class Guard:
         try:
             await self._check(scope, receive, is_open)
             await self._read(receive, body)
+            if len(body) > LARGE_BODY:
+                async with self._parsing:  # one a turn of the event loop, so that others go on between them
+                    await asyncio.sleep(0)
             check_values(body, self._limits)
             await self._answer(scope, receive, send_on, body, is_open)
         except RequestError as error:

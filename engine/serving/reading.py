@@ -119,7 +119,7 @@ def read_ids(ids: Sequence[Any], served: Served, truncate: bool | None, field: s
         if max(each) >= vocab_size:
             raise RequestError(
                 400,
-                f"{field}: token id {max(each):.0f} of text {number} is not of {encoder.name}, which has "
+                f"{field}: token id {max(each)!s:.80} of text {number} is not of {encoder.name}, which has "
                 f"{vocab_size:,}: send texts, or ids of its own tokenizer",
                 field,
             )

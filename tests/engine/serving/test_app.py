@@ -117,6 +117,7 @@ def test_models_are_listed_and_the_only_one_answers_for_others_which_is_told(ser
         ({"input": [[]]}, "input", "text 0 has no tokens"),
         ({"input": [1.5]}, "input", "give a text, a list of texts, a list of token ids"),
         ({"input": [-1]}, "input", "give a text"),
+        ({"input": [10**400]}, "input", "token id 1000"),
         ({"input": [True]}, "input", "give a text"),
         ({"input": [30_522]}, "input", "token id 30522 of text 0 is not of all-MiniLM-L6-v2"),
         ({"input": {"text": "a"}}, "input", "give a text"),

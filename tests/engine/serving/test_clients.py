@@ -151,6 +151,7 @@ def test_a_chat_goes_on_about_its_topic_and_says_where_nothing_is_relevant(serve
         {"role": "system", "content": "You help."},
         {"role": "user", "content": QUESTION},
         {"role": "assistant", "content": "In 1891."},
+        {"role": "assistant", "content": None, "tool_calls": []},
         {"role": "user", "content": "And by whom?"},
     ]
     with engine_server(replace(served, searched=replace(served.searched, settings=settings))) as running:
