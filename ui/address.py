@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.settings import SETTINGS
 from ui.asking import last_asked, queue_question
 from ui.current import current_question, set_question
-from ui.documents import searched_files, session_files
+from ui.documents import MOST_CHIPS, searched_files, session_files
 from ui.models import load_encoder
 from ui.session_work import keep_only_changes
 from ui.setting_values import FORMER_NAMES, REMOVED, apply_settings, default_settings, kept_settings
@@ -32,6 +32,7 @@ PARTS = {
         "tab": "inside-tab",
     },
 }
+MANY = "many files"  # in an address, in place of their names: those that are searched stay
 LINK_KEY = "copy-link"  # of the button
 ANSWERING = ("", "answer")  # the addresses of pages that answer the question
 
@@ -55,8 +56,9 @@ def open_address(address: str) -> None:
     for name in set(given) & set(parts):
         state[parts[name]] = values[name] if name == "chunk" else given[name]
     names, files = given.get_all(DOCUMENTS), session_files()
-    state["searched"] = [name for name in names if name in files] or list(files)
-    state["address-documents"] = names
+    if MANY not in names:
+        state["searched"] = [name for name in names if name in files] or list(files)
+        state["address-documents"] = names
     keep_only_changes()
     question = given.get(QUESTION, "")
     set_question(question)
@@ -84,7 +86,7 @@ def address_query(address: str) -> str:
         defaults = default_settings(load_encoder())
         parts |= {key: text_of(value) for key, value in kept.items() if value != defaults[key]}
     if (searched := searched_files()) != list(session_files()):
-        parts[DOCUMENTS] = searched
+        parts[DOCUMENTS] = searched if len(searched) <= MOST_CHIPS else MANY
     return urlencode(parts, doseq=True)
 
 

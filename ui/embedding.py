@@ -22,7 +22,7 @@ from engine.layers.tracing import Array
 from engine.models.precision import is_slower
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index
-from engine.retrieval.vector_cache import VectorCache, cached_encode_all
+from engine.retrieval.vector_cache import MAX_BYTES, VectorCache, cached_encode_all
 from engine.wording import counted, readable_time
 from ui.jobs import Job, adopt_job, current_job, follow_progress, start_job
 from ui.models import token_seconds_here
@@ -36,7 +36,8 @@ OFFER_S = 20.0  # of embedding, above which 8 bits are offered
 JOB = "embedding"  # the name of the session's job, and the key of its box
 AT_ONCE = "embed-at-once"  # in the session's state: the page "ask" begins by itself, as after an upload
 RELOAD_S = 60.0  # for which the work goes on without a page that wants it: a reload reads all documents first
-_running: WeakValueDictionary[str, Job[Any]] = WeakValueDictionary()  # of all sessions, by `Wanted.key`
+# Of all sessions, by the identity of the cache and `Wanted.key`.
+_running: WeakValueDictionary[tuple[int, str], Job[Any]] = WeakValueDictionary()
 _running_lock = Lock()
 
 
@@ -142,7 +143,7 @@ def show_embedding(wanted: Wanted, page: str) -> None:
     ``page`` is the folder of the page that draws it, to which others show a link meanwhile.
     """
     key = wanted.key
-    job = current_job(JOB, key) or adopted(key)
+    job = current_job(JOB, key) or adopted(wanted.cache, key)
     if job is None and page == "ask" and st.session_state.pop(AT_ONCE, False):
         start_embedding(wanted, page)
         job = current_job(JOB, key)
@@ -152,6 +153,10 @@ def show_embedding(wanted: Wanted, page: str) -> None:
         return
     if job is not None and job.error:
         show_error(f"{job.error}.")
+    elif job is not None and not job.stopped:
+        show_error(
+            f"the vectors do not fit into the {MAX_BYTES // 10**6} MB that are kept: search fewer files"
+        )
     missing = wanted.missing
     seconds = wanted.n_tokens * token_seconds_here(wanted.encoder, missing)
     n_known = int(wanted.known.sum())
@@ -200,13 +205,13 @@ def start_embedding(wanted: Wanted, page: str) -> None:
 
     job = start_job(JOB, work, request=wanted.key, page=page, gone_s=RELOAD_S)
     with _running_lock:
-        _running[wanted.key] = job
+        _running[id(wanted.cache), wanted.key] = job
 
 
-def adopted(key: str) -> Job[Any] | None:
+def adopted(cache: VectorCache, key: str) -> Job[Any] | None:
     """Make a running job of another session that computes the same vectors this one's; None without one."""
     with _running_lock:
-        job = _running.get(key)
+        job = _running.get((id(cache), key))
     if job is None or job.done or job.stopped:
         return None
     adopt_job(JOB, job)

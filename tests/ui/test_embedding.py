@@ -92,7 +92,7 @@ def test_a_session_that_wants_the_same_vectors_joins_the_work(batches):
     first = app_file(**tides("sound")).run()
     first.button(key="embed").click().run()
     job = first.session_state["jobs"][JOB]
-    again = app_file(**tides("sound")).run()
+    again = app_file(**tides("sound"), vectors=first.session_state["vectors"]).run()
     assert again.session_state["jobs"][JOB] is job
     batches.release(100)
     job.result()
