@@ -171,7 +171,7 @@ class Index:
         DocumentError
             The folder holds something else, or cannot be written.
         InputError
-            The index lacks the texts of its documents, as one of given vectors does.
+            The index was loaded, so a folder holds it already.
         """
         options, index = self.options, self.chunks
         if options.index is not None:
@@ -191,7 +191,12 @@ class Index:
         for chunk in index.chunks:
             own[chunk.document].append(chunk)
         files = tuple(
-            IndexedFile(name, sha256(each.text.encode()).hexdigest(), (each,), tuple(own[name]))
+            IndexedFile(
+                name,
+                sha256(each.text.encode("utf-8", "surrogatepass")).hexdigest(),
+                (each,),
+                tuple(own[name]),
+            )
             for name, each in index.documents.items()
         )
         corpus = str(options.corpus.resolve())

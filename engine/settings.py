@@ -337,17 +337,20 @@ def default(key: str) -> Any:
     return SETTINGS[key].default
 
 
+KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+
+
 def check_value(key: str, value: object) -> None:
     """Raise `InputError` for a value of another kind than a setting's, or that is none of its choices."""
     setting = SETTINGS[key]
     if setting.choices and not setting.allows(value):
         names = [*setting.choices, *filter(None, [setting.own])]
         raise InputError(f"{key} {value!r} is not one of {', '.join(names)}{did_you_mean(str(value), names)}")
-    kind = type(setting.default)
-    if isinstance(setting.default, int | float) and not (
-        type(value) is kind or (kind is not bool and type(value) in (int, float))
-    ):
-        raise InputError(f"{key} is {value!r}: give {'True or False' if kind is bool else 'a number'}")
+    kind = int if setting.default is None else type(setting.default)
+    allowed = {int: (int, type(None)) if setting.default is None else (int,), float: (int, float)}
+    if type(value) not in allowed.get(kind, (kind,)):
+        unit = f" ({setting.unit})" if setting.unit else ""
+        raise InputError(f"{key} is {value!r}: give {KINDS[kind]}{unit}")
     if key == "k" and isinstance(value, int) and value < 1:
         raise InputError(f"k is {value}: ask for 1 passage or more")
 

@@ -83,7 +83,7 @@ DOCUMENTS = "Documents"
 
 def check_option(key: str, value: Any) -> Any:
     """Return the value of the option of a setting; raise `InputError` for one that is none of its values."""
-    if value is not None:
+    if SETTINGS[key].choices or key == "k":  # typer has read numbers already
         check_value(key, chosen_precision(value) if key == "precision" else value)
     return value
 

@@ -54,8 +54,6 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
             raise InputError(f"{path} has a table {name}: give a value for each option")
         if name in SETTINGS and SETTINGS[name].unit == PERCENT:
             check_value(name, value)
-            if 0 < value < 1:
-                raise InputError(f"{path} sets {name} to {value}: give percent, such as {100 * value:g}")
             value /= 100
         is_off = name in RULES and value == RULES[name].off  # which the app writes, and options leave out
         if value is not None and not is_off:

@@ -54,7 +54,11 @@ def test_settings_are_those_of_the_table_by_name_or_label(folder, index):
     [
         ({"chunk_siz": 64}, "no setting 'chunk_siz' here: .*did you mean 'chunk_size'"),
         ({"splitter": "sentence"}, "did you mean 'sentences'"),
-        ({"k": "3"}, "k is '3': give a number"),
+        ({"k": "3"}, "k is '3': give a whole number"),
+        ({"k": 2.5}, "k is 2.5: give a whole number"),
+        ({"max_tokens": "all"}, "max_tokens is 'all': give a whole number"),
+        ({"temperature": "hot"}, "temperature is 'hot': give a number"),
+        ({"model": 3}, "model is 3: give a text"),
         ({"write": 1}, "write is 1: give True or False"),
         ({"k": 0}, "k is 0: ask for 1 passage or more"),
         ({"refuse_threshold": 90, "answer_threshold": 50}, "the lower one first"),
