@@ -33,7 +33,7 @@ from .retrieval.index import Index as ChunkIndex
 from .retrieval.relevance import NullScores, embed_unrelated, null_scores_by
 from .retrieval.stored.index_folder import IndexSettings, StoredIndex, locked, save_index
 from .retrieval.stored.index_rows import IndexedFile
-from .retrieval.stored.index_update import with_search
+from .retrieval.stored.index_update import with_search, with_words
 from .settings import SETTINGS, Stage, answer_settings, named_settings
 from .weights.catalog import DEFAULT_DECODER
 
@@ -186,6 +186,7 @@ class Index:
             precision,
             options.max_tokens,
             self.values["index_kind"],
+            sparse=options.sparse,
         )
         own = defaultdict[str, list[Chunk]](list)
         for chunk in index.chunks:
@@ -202,6 +203,7 @@ class Index:
         corpus = str(options.corpus.resolve())
         with quiet(not self.show_progress):
             searched, choice = with_search(index, settings, say)
+            searched = with_words(searched, files, None, self.model, say)
         with locked(Path(folder)):
             save_index(
                 Path(folder), StoredIndex(settings, corpus, files, searched, self._unrelated_vectors, choice)

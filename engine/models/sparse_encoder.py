@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from ..errors import ModelFileError, check_several
 from ..kernels.primitives import prepare_compiled
@@ -38,6 +37,9 @@ from .sentence_transformer_folder import (
     read_transformer_settings,
 )
 from .transformer import Transformer, model_folder, read_transformer
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
 READ_SETTINGS = PLAIN_SETTINGS | {"transformer_task": (None, "fill-mask")}
@@ -169,12 +171,14 @@ class SparseEncoder:
 
     def encode(
         self, texts: Sequence[str], role: Role = "document", on_progress: Progress | None = None
-    ) -> csr_matrix:
+    ) -> "csr_matrix":
         """Return the weights of the words of questions or documents: a sparse ``(n_texts, vocab_size)``.
 
         They are those of sentence-transformers' `SparseEncoder`. ``on_progress`` is called with texts done
         and in all.
         """
+        from scipy.sparse import csr_matrix  # imported only when needed: it takes 0.1 s
+
         check_several(texts)
         prompted = self.transformer.prompts.before(role, texts)
         sequences = self.transformer.ids_of(prompted)

@@ -9,6 +9,7 @@ from engine.retrieval.stored.index_folder import open_index
 from engine.retrieval.stored.index_update import update_index
 from engine.settings import SETTINGS
 from tests.command_line import LIGHTHOUSE, printed
+from tests.engine.models.test_sparse_encoder import save_masked_lm
 
 BEES = "# Bees\n\nThe keeper sold honey in 1934."
 
@@ -97,6 +98,16 @@ def test_an_index_is_kept_and_read_again_here_and_by_the_command_line(index, fol
         again.save(tmp_path / "other")
     with pytest.raises(DocumentError, match="holds no index"):
         Index.load(tmp_path, show_progress=False)
+
+
+def test_models_beside_the_encoder_are_named_and_their_words_kept(folder, tmp_path):
+    sparse = str(save_masked_lm(tmp_path / "words"))
+    made = Index.from_folder(folder, show_progress=False, sparse=sparse, retriever="sparse-weighted")
+    made.save(tmp_path / "index")
+    read = Index.load(tmp_path / "index", show_progress=False, retriever="sparse-weighted")
+    assert read.chunks.expanded is not None
+    question = "When was the lighthouse painted?"
+    assert [hit.text for hit in read.search(question)] == [hit.text for hit in made.search(question)]
 
 
 def test_progress_is_shown_unless_it_is_not_wanted(folder, capsys):
