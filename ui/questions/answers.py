@@ -1,104 +1,56 @@
-"""Questions with short answers: the choice of a set, the upload of one, and what is wrong with it."""
+"""The short answers of a set of questions, and what is wrong with them."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.errors import GlassboxError
-from engine.evaluation.answers import (
-    AnswerQuestion,
-    check_answers,
-    load_answer_questions,
-    parse_answer_questions,
-)
-from engine.evaluation.document_names import at_rows, matched_names, renamed
+from engine.evaluation.answer_labels import as_answers
+from engine.evaluation.answers import AnswerQuestion, check_answers, load_answer_questions
+from engine.evaluation.document_names import at_rows, renamed
+from engine.evaluation.questions import DRAFTED
 from engine.evaluation.sample import about_documents
-from engine.wording import counted, shortened
+from engine.wording import counted
 from ui.documents import session_documents
-from ui.questions.kept import BUNDLED, answer_sets, keep_answer_set
+from ui.questions.drafts import show_drafting
+from ui.questions.kept import BUNDLED, DRAFTS, SENTENCE_CHECK, answer_sets, keep_answer_set
 from ui.questions.names import show_names
-from ui.questions.sets import kept_sample
-from ui.server_settings import read_upload
-from ui.text import escape_markdown, show_error
-from ui.widgets import choice
+from ui.questions.sets import answers_in, choice_label, chosen_set, questions_of, show_choice
+from ui.text import escape_markdown
 
-MOST_QUESTIONS, MAX_MEGABYTES = 1000, 5
 MAX_PROBLEMS_SHOWN = 5
-FORMAT = (
-    "A CSV file whose first row names the columns `question` and `answer`; `document`, `start` and `end` may "
-    "follow. In an answer, `|` divides spellings of which one has to occur (`1990|in the nineties`), and `&` "
-    "between spaces divides parts that must all occur (`Vogel & Kross`). Leave the answer empty where the "
-    "documents hold none: such a question is to be refused. `document` is a document's name; `start` and "
-    "`end` are the place of the answer in it, in characters from 0, the end not included."
-)
-EXAMPLE = """question,answer,document,start,end
-Who pulls the sea?,the moon|moon,tides.md,120,138
-Which two bodies cause spring tides?,sun & moon,tides.md,,
-Who discovered the tides of Mars?,,tides.md,,
-"""
 
 
 def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQuestion]]:
-    """Draw the choice of questions with answers; return the set's name, and its questions about documents."""
-    name, given = question_choice()
-    loaded = session_documents()
-    given = tuple(at_rows(given, loaded))
-    every = renamed(given, matched_names(given, [document.name for document in loaded]))
+    """Draw the choice of a question set; return its name, and its questions with answers about documents."""
+    name = chosen_set(documents)
+    every = answers_of(name)
     questions = about_documents(every, documents)
+    show_choice(name, len(questions))
     show_questions(name, every, questions, documents)
-    show_names(given, loaded, "answers", lambda names: keep_answer_set(name, renamed(given, names)))
+    if name in answer_sets():
+        given = tuple(at_rows(answer_sets()[name], session_documents()))
+        show_names(
+            given, session_documents(), "answers", lambda names: keep_answer_set(name, renamed(given, names))
+        )
+    if name in (SENTENCE_CHECK, DRAFTS):
+        show_drafting(documents, is_offer=name == SENTENCE_CHECK)
     return name, questions
 
 
-def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
-    """Draw the choice of a question set and the upload of one; return its name and all its questions."""
-    state = st.session_state
-    sets = {BUNDLED: bundled_answers(), **answer_sets()}
-    if state.get("answers-set") not in sets:
-        state["answers-set"] = BUNDLED
-    if len(sets) > 1:
-        choice("Questions", list(sets), "answers-set", format_func=lambda name: shortened(name, 40))
-    with st.expander("Upload questions with answers", icon=":material/upload_file:"):
-        uploader = f"answers-file-{state.setdefault('answers-uploader', 0)}"
-        st.file_uploader(
-            "Questions with answers",
-            type=["csv"],
-            key=uploader,
-            max_upload_size=MAX_MEGABYTES,
-            on_change=store_answers,
-            args=(uploader,),
-            help=f"Of more than {MOST_QUESTIONS:,} questions a sample is kept.",
-        )
-        st.caption(FORMAT)
-        st.code(EXAMPLE, language=None, wrap_lines=True)
-    if error := state.get("answers-upload-error"):
-        show_error(error)
-    name: str = state["answers-set"]
-    return name, sets[name]
+def answers_of(name: str) -> list[AnswerQuestion]:
+    """Return the questions of a set whose short answers are known, or that are to be refused."""
+    if name == BUNDLED:
+        return list(bundled_answers())
+    if name == SENTENCE_CHECK:
+        return []
+    return answers_in(name) if name in answer_sets() else as_answers(questions_of(name)[0])
 
 
 @st.cache_data(show_spinner=False)
 def bundled_answers() -> tuple[AnswerQuestion, ...]:
     """Return the questions that come with the app."""
     return tuple(load_answer_questions())
-
-
-def store_answers(uploader: str) -> None:
-    """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
-    state = st.session_state
-    if (file := state[uploader]) is None:
-        return
-    state["answers-uploader"] += 1  # a fresh, empty uploader
-    state["answers-upload-error"] = None
-    try:
-        questions = read_upload(parse_answer_questions, file.name, file.getvalue())
-        questions = kept_sample(file.name, questions, MOST_QUESTIONS)
-    except GlassboxError as error:
-        state["answers-upload-error"] = str(error)
-        return
-    keep_answer_set(file.name, questions)
-    state["answers-set"] = file.name
 
 
 def show_questions(
@@ -114,14 +66,18 @@ def show_questions(
         st.warning("\n".join(lines), icon=":material/warning:")
     if not own:
         st.info(
-            "No question of this set is about the chosen documents. Choose other documents under “Search in” "
-            "in the sidebar, or upload questions about these."
+            "No question of this set is about the chosen documents and has a known short answer. Choose "
+            "another set, or other documents under “Search in” in the sidebar, or upload questions about "
+            "these."
         )
         return
     n_elsewhere, n_empty = len(every) - len(own), sum(not each.answer for each in own)
-    words = f"{escape_markdown(name)}: {counted(len(own) - n_empty, 'question')} with a known answer"
+    asked = counted(len(own) - n_empty, "question")
+    words = f"{escape_markdown(choice_label(name))}: {asked} with a known answer"
     if n_empty:
         words += f", {n_empty:,} that the documents do not answer and that are to be refused"
+    if n_drafted := sum(each.kind == DRAFTED for each in own):
+        words += f"; nobody has read {n_drafted:,} of them"
     if n_elsewhere:
         words += f"; {n_elsewhere:,} about other documents left out"
     st.caption(f"{words}.")

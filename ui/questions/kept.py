@@ -94,8 +94,8 @@ def answer_sets() -> AnswerSets:
 
 
 def keep_answer_set(name: str, questions: Sequence[AnswerQuestion]) -> None:
-    """Keep an uploaded set of questions with short answers, in place of the one before."""
-    st.session_state["answer-sets"] = {name: tuple(questions)}
+    """Keep questions with short answers in place of the one before; none for an empty one."""
+    st.session_state["answer-sets"] = {name: tuple(questions)} if questions else {}
 
 
 def answer_sets_json() -> Any:

@@ -1,5 +1,6 @@
 """Question sets: the bundled one, the user's own, and a sentence check without labels."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,8 @@ import streamlit as st
 
 from engine.documents.document import Chunk, Document, Loaded
 from engine.errors import GlassboxError
+from engine.evaluation.answer_labels import as_labels
+from engine.evaluation.answers import AnswerQuestion, parse_answer_questions
 from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, mended, repaired
 from engine.evaluation.document_names import Asked, at_rows, matched_names, renamed
@@ -36,6 +39,8 @@ from ui.questions.kept import (
     LABELLED,
     OFFERED,
     SENTENCE_CHECK,
+    answer_sets,
+    keep_answer_set,
     keep_questions,
     kept_names,
     kept_questions,
@@ -56,14 +61,16 @@ SENTENCE_CHECK_HELP = (
     "that they are from. People ask in words that are not in the documents, so a search that passes this "
     "test may still fail them."
 )
-MAX_QUESTIONS = 5000
+MAX_QUESTIONS, MAX_ANSWERS = 5000, 1000
 CHOSEN_SET = "questions"  # the key of the name of the chosen set
 FORMAT = (
     "CSV, in each row a question and the passage that answers it, in the words of a document, as below; a "
-    "third column, `document`, names it where several hold the passage. JSONL of the same keys. What the "
-    "page “Questions” downloads, with places. Or a BEIR folder as a .zip file (`corpus.jsonl`, "
-    "`queries.jsonl`, `qrels/test.tsv`): its texts become one document, a section each, and the splitter "
-    "“Headings” keeps them apart."
+    "third column, `document`, names it where several hold the passage. Or a short `answer` in place of the "
+    "passage, empty where the documents hold none: `|` divides spellings of which one has to occur "
+    "(`1990|in the nineties`), `&` between spaces parts that must all occur, and `start` and `end` may say "
+    "where it stands, in characters from 0. JSONL of the same keys. What the page “Questions” downloads, "
+    "with places. Or a BEIR folder as a .zip file (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`): its "
+    "texts become one document, a section each, and the splitter “Headings” keeps them apart."
 )
 EXAMPLE = 'question,passage\nWho pulls the sea?,The moon.\n"When, and where?","At noon, by the harbour."'
 
@@ -94,33 +101,12 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     The choice is in an expander, which is open if the set has no usable question; how many questions are
     left out is shown below it.
     """
-    read_queued()
-    collect_drafts()
-    drafted = [DRAFTS] if DRAFTS in kept_names() else []
-    names, state = [BUNDLED, LABELLED, *uploaded_names(), *drafted, SENTENCE_CHECK], st.session_state
-    if drafted and state.get(CHOSEN_SET) == SENTENCE_CHECK and state.pop("drafts-wanted", False):
-        state[CHOSEN_SET] = DRAFTS
-    if state.get(CHOSEN_SET) not in names:
-        state[CHOSEN_SET] = first_choice(documents)
-    name, said = state[CHOSEN_SET], ""
+    name, said = chosen_set(documents), ""
     try:
         found = set_about(name, documents)
     except GlassboxError as error:
         found, said = Examined(), str(error)
-    n = len(found.usable)
-    title = f"Questions: {escape_markdown(choice_label(name))}, {f'{n:,}' if n else 'none'} usable"
-    with st.expander(title, expanded=not n, icon=":material/quiz:"):
-        st.selectbox(
-            "Questions",
-            names,
-            format_func=choice_label,
-            key=CHOSEN_SET,
-            persist_state="session",
-            help="The questions that a search is measured on. Labels are places in the text of a document, "
-            "so one set serves every way to cut it.",
-        )
-        show_upload(name)
-        show_problems(name, found.problems)
+    show_choice(name, len(found.usable), found.problems)
     if said:
         show_error(said)
     else:
@@ -148,6 +134,45 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     return list(found.usable)
 
 
+def set_names() -> list[str]:
+    """Return the names of the sets to choose from."""
+    lists = [name for name in answer_sets() if name not in (*OFFERED, *kept_names())]
+    drafted = [DRAFTS] if DRAFTS in kept_names() else []
+    return [BUNDLED, LABELLED, *uploaded_names(), *lists, *drafted, SENTENCE_CHECK]
+
+
+def chosen_set(documents: Sequence[Document]) -> str:
+    """Take an uploaded file and drafts that are ready into the session; return the name of the chosen set."""
+    read_queued()
+    collect_drafts()
+    names, state = set_names(), st.session_state
+    if DRAFTS in names and state.get(CHOSEN_SET) == SENTENCE_CHECK and state.pop("drafts-wanted", False):
+        state[CHOSEN_SET] = DRAFTS
+    if state.get(CHOSEN_SET) not in names:
+        state[CHOSEN_SET] = first_choice(documents)
+    name: str = state[CHOSEN_SET]
+    return name
+
+
+def show_choice(name: str, n_usable: int, problems: Sequence[Problem] = ()) -> None:
+    """Draw the choice of a set, and the upload of one, in an expander that is open if none is usable."""
+    title = (
+        f"Questions: {escape_markdown(choice_label(name))}, {f'{n_usable:,}' if n_usable else 'none'} usable"
+    )
+    with st.expander(title, expanded=not n_usable, icon=":material/quiz:"):
+        st.selectbox(
+            "Questions",
+            set_names(),
+            format_func=choice_label,
+            key=CHOSEN_SET,
+            persist_state="session",
+            help="The questions that search and answers are measured on. Labels are places in the text of a "
+            "document, so one set serves every way to cut it.",
+        )
+        show_upload(name)
+        show_problems(name, problems)
+
+
 def first_choice(documents: Sequence[Document]) -> str:
     """Return the default set: the first with questions about the documents, unread drafts after the others.
 
@@ -155,7 +180,7 @@ def first_choice(documents: Sequence[Document]) -> str:
     """
     names = names_of(documents)
     own = [name for name in kept_names() if name != DRAFTS]
-    for name in (*own, BUNDLED, DRAFTS):
+    for name in (*own, *answer_sets(), BUNDLED, DRAFTS):
         if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
     return SENTENCE_CHECK
@@ -181,6 +206,11 @@ def set_about(name: str, documents: Sequence[Document]) -> Examined:
     others = [document for document in session_documents() if stem(document.name) not in stems]
     questions, n_mended = mended_questions(questions, session_documents())
     found = replace(examined(questions, documents, others), n_mended=n_mended)
+    if name in answer_sets():
+        answers = about_documents(answers_in(name), documents)
+        n_unanswered = sum(not each.answer for each in answers)
+        n_faulty = len(answers) - n_unanswered - len(found.usable)
+        found = replace(found, n_unanswered=n_unanswered, n_faulty=n_faulty)
     return replace(found, problems=(*unread, *found.problems))
 
 
@@ -192,6 +222,8 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     """
     if name == BUNDLED:
         return bundled_questions(), []
+    if name in answer_sets():
+        return labels_of(answers_in(name), session_documents()), []
     questions, unread = kept_questions(name)
     if name == DRAFTS:
         questions += [each for each in kept_questions(LABELLED)[0] if each.status == KEPT]
@@ -199,6 +231,19 @@ def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     questions = at_rows(questions, documents)
     named = renamed(questions, matched_names(questions, names_of(documents)))
     return located_questions(named, documents), unread
+
+
+def answers_in(name: str) -> list[AnswerQuestion]:
+    """Return the questions of a list with short answers, about the session's documents that it means."""
+    documents = session_documents()
+    questions = at_rows(answer_sets()[name], documents)
+    return renamed(questions, matched_names(questions, names_of(documents)))
+
+
+@st.cache_data(max_entries=8, show_spinner="Looking the answers up in the documents…", scope="session")
+def labels_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[Question]:
+    """Return questions with short answers as labelled ones; cached."""
+    return as_labels(questions, documents)
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking for misplaced passages…", scope="session")
@@ -374,14 +419,14 @@ def show_upload(name: str) -> None:
         st.code(EXAMPLE, language=None, wrap_lines=True)
     if error := state.get("questions-error"):
         show_error(error)
-    if name in uploaded_names():
+    if name in (*uploaded_names(), *answer_sets()):
         st.button(
             "Remove this set",
             key="questions-remove",
             type="tertiary",
             icon=":material/delete:",
-            on_click=keep_questions,
-            args=(name, []),
+            on_click=keep_answer_set if name in answer_sets() else keep_questions,
+            args=(name, ()),
             help="Removes these questions. Documents stay.",
         )
 
@@ -410,6 +455,13 @@ def read_queued() -> None:
         st.rerun()  # the document picker above was drawn without them
 
 
+def has_short_answers(content: bytes) -> bool:
+    """Whether the first line of a file names a column of short answers, and none of passages."""
+    header = content[:10_000].decode("utf-8-sig", "replace").split("\n", 1)[0].lower()
+    columns = {column.strip(" \"'\r") for column in re.split("[,;\t|]", header)}
+    return "answer" in columns and columns.isdisjoint({"passage", "references"})
+
+
 def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
     """Add a file's questions to the session; return the name of the set, and whether it has documents."""
     is_collection = PurePath(name).suffix.lower() == ".zip"
@@ -417,6 +469,10 @@ def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
         collection = read_upload(parse_beir_zip, name, content)
         questions = list(collection.questions)
         add_file(name, Loaded((collection.document,)))
+    elif has_short_answers(content):
+        answers = read_upload(parse_answer_questions, name, content)
+        keep_answer_set(name, kept_sample(name, answers, MAX_ANSWERS))
+        return name, False
     else:
         questions = read_upload(parse_questions, name, content)
     questions = kept_sample(name, questions, MAX_QUESTIONS)

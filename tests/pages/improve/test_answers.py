@@ -67,7 +67,7 @@ def page(content=CSV, name="mill.csv", **state):
     }
     app = app_page("improve/settings", **loaded | state).run()
     if content:
-        uploader = by_label(app.file_uploader, "Questions with answers")
+        uploader = by_label(app.file_uploader, "Labelled questions")
         app = uploader.upload(name, content.encode(), "text/csv").run()
     return app
 
@@ -182,9 +182,9 @@ def test_a_run_of_an_earlier_version_keeps_its_thresholds():
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_line(encoder):
-    app = page("asked,answered\n1,2\n")
+    app = page("asked,answer\n1,2\n")
     [error] = app.error
-    assert "has no column question and answer" in error.value.replace("\\", "")
+    assert "has no column question" in error.value.replace("\\", "")
     assert "No question of this set is about the chosen documents" in said(app)
     assert not [each for each in app.button if each.key == "answers-ask"]
 

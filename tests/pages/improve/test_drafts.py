@@ -19,6 +19,7 @@ TEXT = (
     "boats of Orland pay a fee of eleven crowns for every berth. The pilot of the harbour keeps bees there."
 )
 HARBOUR = Document("harbour.md", TEXT)
+SENTENCES = [f"{each.rstrip('.')}." for each in TEXT.split(". ")]
 
 
 def draft(asked, passage, answer):
@@ -28,8 +29,8 @@ def draft(asked, passage, answer):
     return Question(asked, "harbour", (place,), Reference(answer, at, at + len(answer)), DRAFTED, 3)
 
 
-OPENED = draft("When could ships first come to Orland?", TEXT[:78], "1891")
-FEE = draft("What does a berth cost?", TEXT[79:165], "eleven crowns")
+OPENED = draft("When could ships first come to Orland?", SENTENCES[0], "1891")
+FEE = draft("What does a berth cost?", SENTENCES[1], "eleven crowns")
 NONE = Question("When could ships first come to Tessel?", "harbour", (), None, DRAFTED, 3)
 
 
@@ -47,7 +48,7 @@ def kept(app, name):
 def test_drafts_are_kept_edited_and_struck_one_by_one(encoder):
     app = questions_page(OPENED, FEE, NONE)
     assert "When could ships first come to Orland?" in app.subheader[0].value
-    assert f"{TEXT[:78]}</mark>" in html_of(app)
+    assert f"{SENTENCES[0]}</mark>" in html_of(app)
     assert "Answer, as the reader finds it: **1891**" in said(app)
     app.button(key="drafts-keep").click().run()
     assert kept(app, LABELLED) == [question_fields(replace(OPENED, status=KEPT))]
@@ -105,6 +106,28 @@ def test_an_uploaded_file_of_drafts_joins_the_drafts(encoder):
     app.file_uploader(key="questions-file-0").upload("drafts.jsonl", content, "text/plain").run()
     assert app.selectbox(key="questions").value == DRAFTS
     assert kept(app, DRAFTS) == [question_fields(OPENED), question_fields(FEE)]
+
+
+def test_one_choice_of_questions_serves_search_and_answers(encoder):
+    state = own_documents(HARBOUR) | {"answers-write": False}
+    sets = {DRAFTS: [question_fields(each) for each in (OPENED, NONE)]}
+    page = {"workspace": Workspace(question_sets=sets), "experiments-tab": "Answers"}
+    app = app_page("improve/settings", **state, **page).run()
+    assert app.selectbox(key="questions").value == DRAFTS
+    assert "Drafts: 1 question with a known answer, 1 that the documents do not answer" in said(app)
+    assert "nobody has read 2 of them" in said(app)
+    rows = b"question,answer\nWho keeps bees?,the pilot\nWhat is paid?,Orland\nWho is the mayor?,\n"
+    app.file_uploader(key="questions-file-0").upload("short.csv", rows, "text/csv").run()
+    assert app.selectbox(key="questions").value == "short.csv"
+    assert "2 questions with a known answer, 1 that the documents do not answer" in said(app)
+    app = picker()
+    app.file_uploader(key="questions-file-0").upload("short.csv", rows, "text/csv").run()
+    (bees,) = app.session_state["picked"]
+    assert bees.references[0].content == SENTENCES[2]
+    assert "1 without a passage at its place" in said(app)
+    assert "1 that the documents do not answer, which count on the tab “Answers”" in said(app)
+    app.button(key="questions-remove").click().run()
+    assert app.selectbox(key="questions").value == SENTENCE_CHECK
 
 
 def drawing_page():

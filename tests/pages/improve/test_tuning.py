@@ -187,7 +187,7 @@ def test_the_reader_is_trained_and_answers_if_it_got_better():
             text = f"Who is the master of {topic} in {stem} town?"
             questions.append(AnswerQuestion(text, ShortAnswer.parse(f"{stem} town"), f"{stem}.md"))
     test = app_of(reader_page, documents=documents, cut=CUT, **{"answer-sets": {"own.csv": tuple(questions)}})
-    test.session_state["answers-set"] = "own.csv"
+    test.session_state["questions"] = "own.csv"
     test.run()
     assert "22 questions" in test.info[0].value
     test.slider(key="tuning-reader-epochs").set_value(1)
