@@ -36,7 +36,7 @@ def app_of(script, args=(), kwargs=None, **state):
 
 
 def app_page(folder, **state):
-    """A page by its folder, without the frame that streamlit_app.py draws around it."""
+    """A page by its folder, without the frame that ui/frame.py draws around it."""
     return app_file(f"pages/{folder}/page.py", **state)
 
 

@@ -158,7 +158,7 @@ def pages_of_the_app():
     """The title of every page, by its folder."""
     calls = [
         node
-        for node in ast.walk(ast.parse((ROOT / "streamlit_app.py").read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse((ROOT / "ui" / "frame.py").read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "page"
     ]
     return {call.args[0].value: call.args[1].value for call in calls}

@@ -200,7 +200,7 @@ def is_asked_for(what: str, key: tuple[object, ...], cpu_s: float) -> bool:
 def fragment(draw: Callable[P, None]) -> Callable[P, None]:
     """Rerun only a part of a page when its widgets change, and show its errors in its place.
 
-    A rerun of a part does not pass through streamlit_app.py, where the errors of pages are shown.
+    A rerun of a part does not pass through ui/frame.py, where the errors of pages are shown.
     """
 
     @st.fragment

@@ -33,16 +33,23 @@ def properties_or_vectors(request: Values) -> tuple[Values, Arrays]:
     return {}, {"vectors": np.asarray(vectors, np.float32)}
 
 
+def refuse_pickle(*arguments: Any, **options: Any) -> Any:
+    """Raise an error in place of ``torch.load``: a pickle may run any code when it is opened."""
+    raise ModelUnavailableError("it has weights in a pickle, which is not opened: give model.safetensors")
+
+
 @lru_cache(maxsize=1)
 def loaded(source: str) -> tuple["SentenceTransformer", Values]:
     """Load a model on the CPU, once; return it with its properties."""
+    import torch
     from sentence_transformers import SentenceTransformer
 
+    torch.load = refuse_pickle
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
     try:
         model = SentenceTransformer(source, device="cpu", local_files_only=offline)
         d_model = int(model.get_embedding_dimension() or model.encode(["text"]).shape[1])
-    except MemoryError:
+    except (MemoryError, ModelUnavailableError):
         raise
     except Exception as error:  # of any kind: the library and its dependencies raise many
         where = "on this machine (HF_HUB_OFFLINE is set)" if offline else "here or on the Hugging Face Hub"

@@ -11,7 +11,14 @@ from websockets.exceptions import InvalidStatus
 from tests.browser.visitor import visiting
 
 FOREIGN = "http://attacker.example"
-ROUTES = ("/", "/_stcore/health", "/_stcore/host-config", "/_stcore/agent/openapi.json", "/media/x.txt")
+ROUTES = (
+    "/",
+    "/_stcore/health",
+    "/_stcore/host-config",
+    "/_stcore/agent/openapi.json",
+    "/media/x.txt",
+    "/_stcore/metrics",
+)
 
 
 def request(url, method="GET", body=None, **headers):
@@ -40,6 +47,8 @@ ORIGINS = (
     "null",
     "http://127.0.0.1.attacker.example",
     "file://",
+    "http://localhost:1",
+    "http://localhost",
 )
 
 
@@ -50,11 +59,18 @@ def test_no_session_begins_under_another_host_or_from_the_page_of_another_origin
             pass
 
 
-def test_a_session_begins_from_the_apps_own_page(app):
+def test_a_session_begins_from_the_apps_own_page_also_behind_a_proxy_that_encrypts(app):
     port = urlsplit(app).port
     for host in (f"127.0.0.1:{port}", f"localhost:{port}"):
-        with visiting(app, host, f"http://{host}") as visitor:
-            assert "Ask your documents" in visitor.run()
+        for scheme in ("http", "https"):
+            with visiting(app, host, f"{scheme}://{host}") as visitor:
+                assert "Ask your documents" in visitor.run()
+
+
+def test_nothing_but_the_health_is_told_under_another_host(app):
+    for route in ROUTES:
+        status, _, body = request(f"{app}{route}", Host="attacker.example")
+        assert (status, b"html" in body) == (200 if route == "/_stcore/health" else 403, False), route
 
 
 def test_no_page_of_another_origin_may_read_an_answer(app):

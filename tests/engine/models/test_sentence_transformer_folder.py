@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from engine import Encoder
-from engine.errors import InputError, ModelFileError
+from engine.errors import InputError, ModelFileError, ModelUnavailableError
+from engine.evaluation.library_model import load_model
 from engine.models.embedding_head import similarity_note
 from engine.models.sentence_transformer_folder import POOLING_KEYS, POOLING_MODES
 from tests.model_files import edit_tensors
@@ -327,3 +328,11 @@ def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, rea
     change(tmp_path)
     with pytest.raises(ModelFileError, match=reason):
         Encoder.load(tmp_path)
+
+
+@pytest.mark.parametrize("part", [".", "2_Dense"])
+def test_the_library_reads_no_pickle_either(bert, tmp_path, part):
+    folder = save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))
+    only_pickled(folder / part)
+    with pytest.raises(ModelUnavailableError, match="it has weights in a pickle, which is not opened"):
+        load_model(str(folder))

@@ -35,7 +35,7 @@ def page():
     state = st.session_state
     try:
         show_tuning(state["documents"], state["questions"], load_encoder(), state["cut"])
-    except GlassboxError as error:  # as `streamlit_app` shows it
+    except GlassboxError as error:  # as `ui.frame` shows it
         st.error(str(error))
 
 

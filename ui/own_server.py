@@ -1,0 +1,81 @@
+"""What the server of the app does before Streamlit: it checks addresses, and imports what pages share.
+
+Streamlit itself compares the host of a WebSocket with ``server.allowedHosts``, and of an Origin the host name
+alone: a page of another port of this machine could drive the app.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from threading import Thread
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit import config
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
+
+HEALTH = "/_stcore/health"  # which proxies and containers ask by any name, and which holds nothing
+PORTS = {"http": 80, "https": 443}
+SECURE = ("https", "wss")
+# Threads of several sessions that import parts of pandas at once may find it half made.
+BEFORE_VISITORS = ("ui.frame", "pandas", "plotly.graph_objects")
+
+_importer = Thread(target=lambda: list(map(import_module, BEFORE_VISITORS)), daemon=True)
+
+
+@asynccontextmanager
+async def importing(app: object) -> AsyncIterator[None]:
+    """Begin to import what sessions share as the server starts, while the first browser loads its page."""
+    _importer.start()
+    yield
+
+
+def imported() -> None:
+    """Wait until what sessions share has been imported; without a server nothing was begun."""
+    if _importer.ident is not None:
+        _importer.join()
+
+
+class OwnAddresses:
+    """Middleware that answers under the allowed hosts alone, and no page of another origin."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it with status 403."""
+        if scope["type"] in ("http", "websocket"):
+            headers = Headers(scope=scope)
+            host, origin = headers.get("host", ""), headers.get("origin")
+            is_here = scope["path"].endswith(HEALTH) or is_host_allowed(host)
+            if not (is_here and (origin is None or is_own(origin, host, scope["scheme"] in SECURE))):
+                await refuse(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a request or a WebSocket with status 403."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    else:
+        await PlainTextResponse("This address is not served.", 403)(scope, receive, send)
+
+
+def is_own(origin: str, host: str, is_secure: bool) -> bool:
+    """Whether the page of an origin is the app's own: of the same scheme, host and port.
+
+    Behind a proxy that ends the encryption, a page of https asks a server of http. Streamlit's options for
+    other origins hold.
+    """
+    if not config.get_option("server.enableCORS") or origin in config.get_option("server.corsAllowedOrigins"):
+        return True
+    try:
+        page, own = urlsplit(origin), urlsplit(f"//{host}")
+        port = PORTS[page.scheme]
+        is_same = page.hostname == own.hostname and (page.port or port) == (own.port or port)
+    except (ValueError, KeyError):  # of a port, or another scheme
+        return False
+    return is_same and not (is_secure and page.scheme == "http")
