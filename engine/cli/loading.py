@@ -37,7 +37,7 @@ from ..retrieval.vector_cache import VectorCache
 from ..retrieval.vector_files import read_index
 from ..settings import SETTINGS
 from ..weights.catalog import KNOWN_MODELS
-from ..weights.fetch import is_cached
+from ..weights.fetch import is_cached, model_path
 from ..wording import counted, readable_bytes, readable_number, some_of
 from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions, SecondModelOptions
 from .printing import download_progress, progress, say
@@ -68,7 +68,9 @@ def load_embedding_model(name: str) -> Model:
         say_encoder(model.as_encoder)
     elif isinstance(model, LibraryModel):
         say(f"The engine does not run it: {model.reason}")
-        say(f"{name} is run by sentence-transformers, its chunks are cut by the default encoder's tokenizer")
+        is_own = model.tokenizer.path.is_relative_to(model_path(name))
+        whose = "its own" if is_own else "the default encoder's"
+        say(f"{name} is run by sentence-transformers, its chunks are cut by {whose} tokenizer")
     else:
         say(f"{name} is on a server, and its chunks are cut by the default encoder's tokenizer")
     if note := similarity_note(Path(name).name, model.similarity_fn_name):

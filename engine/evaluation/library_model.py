@@ -1,12 +1,12 @@
 """Models of other architectures than the engine's, run by sentence-transformers.
 
 The library only computes vectors, in a child process that ends once nothing is embedded for a minute.
-Documents are cut and tokens counted by a tokenizer of the engine, so a model with another tokenizer may read
-fewer or more tokens of a chunk than its size.
+Documents are cut and tokens counted by the model's own tokenizer, which the engine runs; where it does not,
+by that of the default encoder, so that the model may read fewer or more tokens of a chunk than its size.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -19,6 +19,7 @@ from ..models.encoder import Encoder
 from ..models.prompts import Prompts, Role
 from ..retrieval.embedding_model import BlackBoxModel, Model
 from ..tokenizers.text_tokenizer import TextTokenizer
+from ..tokenizers.tokenizer_file import read_tokenizer
 from ..tokenizers.wordpiece import WordPieceTokenizer
 from ..weights.catalog import DEFAULT_ENCODER
 from ..weights.fetch import Progress, model_path
@@ -109,9 +110,9 @@ def load_model(source: str, on_progress: Progress | None = None, api_key: str = 
     """Load a model with the engine or, for other architectures, with the library, or connect to a server.
 
     ``source`` is as for `Encoder.load` or `LibraryModel.load`, or an address as for
-    `EmbeddingServer.connect`, with the server's ``api_key``. For models of the library and of servers
-    documents are cut by the tokenizer of the default encoder. ``on_progress`` is called with bytes done and
-    total bytes of a download.
+    `EmbeddingServer.connect`, with the server's ``api_key``. Documents are cut by the model's own tokenizer;
+    for models on servers, and those of the library whose tokenizer is not read, by that of the default
+    encoder. ``on_progress`` is called with bytes done and total bytes of a download.
     """
     if is_server(source):
         return EmbeddingServer.connect(source, default_tokenizer(), api_key)
@@ -119,9 +120,19 @@ def load_model(source: str, on_progress: Progress | None = None, api_key: str = 
         return Encoder.load(source, on_progress=on_progress)
     except ModelFileError as error:
         try:
-            return LibraryModel.load(source, default_tokenizer(), str(error))
+            return LibraryModel.load(source, own_tokenizer(source) or default_tokenizer(), str(error))
         except ModelUnavailableError as second:
             raise ModelUnavailableError(f"{error}; {second}") from error
+
+
+def own_tokenizer(source: str | Path) -> TextTokenizer | None:
+    """Return the tokenizer in the files of a model, None if there is none that is read."""
+    folder = model_path(source)
+    for part in ("", "0_Transformer"):  # where older files of sentence-transformers have the model
+        path = folder / part / "tokenizer.json"
+        with suppress(ModelFileError):
+            return read_tokenizer(path)
+    return None
 
 
 def default_tokenizer() -> WordPieceTokenizer:

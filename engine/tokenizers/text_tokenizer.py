@@ -107,6 +107,8 @@ class TextTokenizer(ABC):
 
     Attributes
     ----------
+    path
+        Its file.
     special_ids
         Ids of control tokens.
     n_special
@@ -122,7 +124,7 @@ class TextTokenizer(ABC):
     continuation = ""
 
     def __init__(self, path: Path, settings: SharedSettings, changes: Mapping[str, Any]) -> None:
-        self._path, self._changes, self._trim = path, changes, settings.trim
+        self.path, self._changes, self._trim = path, changes, settings.trim
         # Whether the library may run the patterns of the file: it has no limit of time.
         self.in_library = settings.known_patterns
         self._single, self._pair = settings.single, settings.pair
@@ -210,15 +212,15 @@ class TextTokenizer(ABC):
 
         try:
             if self._changes:
-                content = json.dumps(read_content(self._path, self._changes))
+                content = json.dumps(read_content(self.path, self._changes))
                 library = tokenizers.Tokenizer.from_str(content)
             else:
-                library = tokenizers.Tokenizer.from_file(str(self._path))
+                library = tokenizers.Tokenizer.from_file(str(self.path))
         except BaseException as error:  # the library raises bare Exception, and PanicException beside it
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise ModelFileError(
-                f"{self._path} is not a readable tokenizer ({reason_of(error)}): download it again"
+                f"{self.path} is not a readable tokenizer ({reason_of(error)}): download it again"
             ) from error
         library.no_truncation()
         library.no_padding()

@@ -45,8 +45,9 @@ from engine.retrieval.retrievers import (
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.settings import Configuration
+from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
-from tests.sentence_transformer_folders import save_reranker
+from tests.sentence_transformer_folders import edit_json, save_bert, save_reranker
 
 FACTS = [
     "The lighthouse of Vardholm was painted green in 1931 by its keeper.",
@@ -440,6 +441,16 @@ def library(official, encoder, tmp_path_factory):
 
 
 class TestLibraryModel:
+    def test_a_model_that_the_engine_does_not_run_is_cut_by_its_own_tokenizer(self, monkeypatch, tmp_path):
+        save_bert(tmp_path)
+        edit_json(tmp_path / "config.json", model_type="electra")
+        monkeypatch.setattr(LibraryModel, "load", lambda source, *parts: parts)
+        tokenizer, reason = load_model(tmp_path)
+        assert tokenizer.encode("abc").tokens == ["[CLS]", "a", "##b", "##c", "[SEP]"]
+        assert "is a 'electra' model" in reason
+        edit_json(tmp_path / "tokenizer.json", model={"type": "WordLevel", "vocab": {}})
+        assert load_model(tmp_path)[0].path.parent.name == DEFAULT_ENCODER
+
     def test_vectors_are_those_of_the_library(self, library, official):
         found = library.encode_as("document", FACTS, ["own"])["own"]
         assert found == pytest.approx(official.encode(FACTS), abs=1e-5)

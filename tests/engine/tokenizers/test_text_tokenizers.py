@@ -178,7 +178,7 @@ def stage_ids(stage):
 @given(text=TEXTS)
 def test_lower_case_comes_before_everything_else(tokenizers, name, text):
     ours, theirs = tokenizers(name)
-    lowered = read_tokenizer(ours._path, lower_case=True)
+    lowered = read_tokenizer(ours.path, lower_case=True)
     library = Tokenizer.from_str(theirs.to_str())
     steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]
     library.normalizer = normalizers.Sequence(steps)
