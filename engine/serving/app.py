@@ -119,19 +119,12 @@ def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
         )
 
     @router.post("/rerank")
-    async def rerank(body: RerankBody) -> Response:
-        """Score documents for a query: by the cross-encoder, or without one by the reader."""
-        return json_response(await reranked(body, served, compute))
-
     @router.post("/v1/rerank")
-    async def rerank_1(body: RerankBody) -> Response:
-        """Score documents for a query, as Cohere and Jina do."""
-        return json_response(await reranked(body, served, compute, "1"))
-
     @router.post("/v2/rerank")
-    async def rerank_2(body: RerankBody) -> Response:
-        """Score documents for a query, as Cohere's second version does."""
-        return json_response(await reranked(body, served, compute, "2"))
+    async def rerank(body: RerankBody, request: Request) -> Response:
+        """Score documents for a query, as Cohere, Jina and TEI do: by the cross-encoder, or by the reader."""
+        version = request.url.path.removesuffix("/rerank").removeprefix("/v")
+        return json_response(await reranked(body, served, compute, version))
 
     @router.get("/v1/models")
     async def list_models() -> Response:

@@ -45,7 +45,7 @@ class EventStream:
     ``run`` puts them. Its errors become the event ``error``, and are logged for the operator under ``path``.
     """
 
-    def __init__(self, run: "Callable[[EventStream], Awaitable[None]]", path: str, seconds: float) -> None:
+    def __init__(self, run: "Run", path: str, seconds: float) -> None:
         self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + seconds
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._cancelled = threading.Event()
@@ -80,7 +80,7 @@ class EventStream:
         if not self._cancelled.is_set():
             self._loop.call_soon_threadsafe(self._events.put_nowait, (name, content))
 
-    async def _run(self, run: "Callable[[EventStream], Awaitable[None]]", path: str) -> None:
+    async def _run(self, run: "Run", path: str) -> None:
         try:
             await run(self)
         except GlassboxError as error:
@@ -90,30 +90,33 @@ class EventStream:
             self.put("error", error_content(500, FAILED))
 
 
+Run = Callable[[EventStream], Awaitable[None]]
+
+
 class Threads:
     """The threads that answer: searches and the reader on every core, texts one after the other.
 
-    ``waiting`` are the streams whose text is written or waits for the language model.
+    Answers whose text is written, or waits for the language model, are counted.
     """
 
     def __init__(self) -> None:
-        self.searching = ThreadPoolExecutor(n_cores(), "search")
+        self._searching = ThreadPoolExecutor(n_cores(), "search")
         self._writing = ThreadPoolExecutor(1, "answer")
         self._waiting: set[asyncio.Task[None]] = set()
 
-    def check(self) -> None:
-        """Raise `RequestError` where as many texts wait as may."""
-        if (n := len(self._waiting)) >= QUEUED_ANSWERS:
+    def stream(self, run: Run, path: str, seconds: float, writes: bool) -> EventStream:
+        """Begin an answer; raise `RequestError` where it ``writes``, and as many wait for that as may."""
+        if writes and (n := len(self._waiting)) >= QUEUED_ANSWERS:
             raise overloaded(f"{n} questions wait for the language model", ANSWER_S * n)
-
-    def wait(self, stream: EventStream) -> None:
-        """Count a stream among those that wait."""
-        self._waiting.add(stream.task)
-        stream.task.add_done_callback(self._waiting.discard)
+        stream = EventStream(run, path, seconds)
+        if writes:
+            self._waiting.add(stream.task)
+            stream.task.add_done_callback(self._waiting.discard)
+        return stream
 
     async def search(self, find: Callable[[], T]) -> T:
         """Search in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.searching, find)
+        return await asyncio.get_running_loop().run_in_executor(self._searching, find)
 
     async def write(self, write: Callable[[], T]) -> T:
         """Have the language model write in its thread."""
@@ -144,23 +147,19 @@ def answer_stream(
     """
 
     async def run(stream: EventStream) -> None:
+        def put_text(kind: str, text: str) -> None:
+            stream.put(kind, {"text": text})
+
         answer, follows = await threads.search(partial(find, question, turns, settings, served, searched))
         stream.put("found", found_answer_json(answer))
         if settings.write and answer.retrieved.relevant:
             assert searched.writer is not None, "checked before the question is read"
-            write = partial(add_text, answer, served.encoder, searched.writer, settings)
-            answer = await threads.write(
-                partial(
-                    write,
-                    on_text=lambda text: stream.put("text", {"text": text}),
-                    stop=stream.is_over,
-                    turns=follows,
-                    on_thought=lambda text: stream.put("thought", {"text": text}),
-                )
-            )
+            write = partial(add_text, answer, served.encoder, searched.writer, settings, turns=follows)
+            write = partial(write, on_text=partial(put_text, "text"), on_thought=partial(put_text, "thought"))
+            answer = await threads.write(partial(write, stop=stream.is_over))
         stream.put("answer", answer_json(answer))
 
-    return EventStream(run, "/ask", served.limits.seconds)
+    return threads.stream(run, "/ask", served.limits.seconds, settings.write)
 
 
 async def server_sent_events(first: Event, answer: EventStream) -> AsyncIterator[bytes]:
@@ -215,13 +214,9 @@ def asking_routes(served: Served, searched: Searched, threads: Threads) -> APIRo
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
         question, truncation = await read_question(body.question, served, body.truncate, "question")
-        settings, told = answer_settings(body), {**truncation, **warned(body.warnings)}
-        if settings.write:
-            threads.check()
+        told = {**truncation, **warned(body.warnings)}
         turns = [Turn(turn.question, turn.answer) for turn in body.after]
-        stream = answer_stream(question, turns, settings, served, searched, threads)
-        if settings.write:
-            threads.wait(stream)
+        stream = answer_stream(question, turns, answer_settings(body), served, searched, threads)
         if not body.stream:
             return whole(await stream.last(), told)
         name, content = await stream.next()

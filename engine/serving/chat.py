@@ -6,7 +6,7 @@ sentences that they stand in.
 
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -21,53 +21,20 @@ from ..generation.conversation import Turn
 from ..generation.sampling import GREEDY, Sampling
 from ..generation.writer import Writer
 from ..wording import counted
-from .asking import EventStream, Threads, find, read_question, whole
+from .asking import Event, EventStream, Threads, find, read_question, whole
 from .bodies import (
     MOST_TURNS,
     TURN_CHARACTERS,
     ChatBody,
     MessageBody,
     RequestError,
-    json_response,
     model_warnings,
     warned,
 )
 from .reading import TOKEN_CHARACTERS
 from .served import INDEX, Searched, Served
 
-
-@dataclass(frozen=True)
-class Reply:
-    """What the chunks of an answer have in common, and its whole."""
-
-    model: str
-    id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
-    created: int = field(default_factory=lambda: int(time.time()))
-
-    def chunk(self, delta: dict[str, str], finish_reason: str | None = None, **more: Any) -> dict[str, Any]:
-        """Return a piece of the answer."""
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return self._of("chat.completion.chunk", [choice], **more)
-
-    def last(self, content: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the end of a stream, and the chunk of its usage."""
-        end = self.chunk({}, content["finish_reason"], **content["more"])
-        return [end, self._of("chat.completion.chunk", [], usage=content["usage"])]
-
-    def whole(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Return all of the answer at once."""
-        message = {"role": "assistant", "content": content["text"], "refusal": None}
-        choice = {
-            "index": 0,
-            "message": message,
-            "logprobs": None,
-            "finish_reason": content["finish_reason"],
-        }
-        return self._of("chat.completion", [choice], usage=content["usage"], **content["more"])
-
-    def _of(self, kind: str, choices: list[Any], **more: Any) -> dict[str, Any]:
-        named = {"id": self.id, "object": kind, "created": self.created, "model": self.model}
-        return {**named, "choices": choices, **more}
+PATH = "/v1/chat/completions"
 
 
 def chat_routes(served: Served, threads: Threads) -> APIRouter:
@@ -75,15 +42,14 @@ def chat_routes(served: Served, threads: Threads) -> APIRouter:
     router = APIRouter()
     own = [name for name in served.models if served.models[name].get("chat")]
 
-    @router.post("/v1/chat/completions")
+    @router.post(PATH)
     async def chat(body: ChatBody) -> Response:
         """Answer the last message of a chat, by pieces or at once."""
         if not own:
             why = "chats need documents or a language model: start the server with CORPUS, --index or --write"
             raise RequestError(404, why, "model", "model_not_found")
-        warnings = [*body.warnings, *model_warnings(body.model, own)]
+        told = warned([*body.warnings, *model_warnings(body.model, own)])
         name = body.model if body.model in own else own[0]
-        told = warned(warnings)
         if name == INDEX:
             assert served.searched is not None, "or it would not be among the models"
             stream, truncation = await index_stream(body, served, served.searched, threads)
@@ -91,10 +57,10 @@ def chat_routes(served: Served, threads: Threads) -> APIRouter:
         else:
             assert served.chat_writer is not None, "or it would not be among the models"
             stream = decoder_stream(body, served, served.chat_writer, threads)
-        reply = Reply(name)
+        reply = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": name}
         if not body.stream:
             content = await stream.last()
-            return whole(content) if "error" in content else json_response({**reply.whole(content), **told})
+            return whole(content if "error" in content else completion(reply, content), told)
         event = await stream.next()
         if event[0] == "error":
             return whole(event[1])
@@ -104,33 +70,42 @@ def chat_routes(served: Served, threads: Threads) -> APIRouter:
     return router
 
 
+def completion(reply: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Return a whole answer, of the last event's content."""
+    message = {"role": "assistant", "content": content["text"], "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": content["finish_reason"]}
+    said = {"choices": [choice], "usage": content["usage"], **content["more"]}
+    return {**reply, "object": "chat.completion", **said}
+
+
 async def chunks(
-    first: tuple[str, dict[str, Any]],
-    stream: EventStream,
-    reply: Reply,
-    with_usage: bool,
-    told: dict[str, Any],
+    first: Event, stream: EventStream, reply: dict[str, Any], with_usage: bool, told: dict[str, Any]
 ) -> AsyncIterator[bytes]:
     """Yield the chunks of an answer as they are sent; cancel it when the client disconnects."""
+
+    def data(content: dict[str, Any]) -> bytes:
+        return b"data: %s\n\n" % to_json(content)
+
+    def chunk(delta: dict[str, str], reason: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return data({**of_chunk, "choices": [choice], **more})
+
     name, content = first
+    of_chunk = {**reply, "object": "chat.completion.chunk"}
     try:
-        yield event_of(reply.chunk({"role": "assistant", "content": ""}, **told))
+        yield chunk({"role": "assistant", "content": ""}, **told)
         while name == "text":
-            yield event_of(reply.chunk({"content": content["text"]}))
+            yield chunk({"content": content["text"]})
             name, content = await stream.next()
         if name == "error":
-            yield event_of(content)
+            yield data(content)
             return
-        for chunk in reply.last(content)[: 1 + with_usage]:
-            yield event_of(chunk)
+        yield chunk({}, content["finish_reason"], **content["more"])
+        if with_usage:
+            yield data({**of_chunk, "choices": [], "usage": content["usage"]})
         yield b"data: [DONE]\n\n"
     finally:
         stream.cancel()
-
-
-def event_of(content: dict[str, Any]) -> bytes:
-    """Return a server-sent event without a name."""
-    return b"data: %s\n\n" % to_json(content)
 
 
 def decoder_stream(body: ChatBody, served: Served, writer: Writer, threads: Threads) -> EventStream:
@@ -161,10 +136,7 @@ def decoder_stream(body: ChatBody, served: Served, writer: Writer, threads: Thre
     async def run(stream: EventStream) -> None:
         stream.put("answer", await threads.write(partial(write, stream)))
 
-    threads.check()
-    stream = EventStream(run, "/v1/chat/completions", served.limits.seconds)
-    threads.wait(stream)
-    return stream
+    return threads.stream(run, PATH, served.limits.seconds, writes=True)
 
 
 async def index_stream(
@@ -190,19 +162,20 @@ async def index_stream(
         content = {"text": words + sources, "finish_reason": "stop", "usage": usage_of(0, 0), "more": more}
         stream.put("answer", content)
 
-    return EventStream(run, "/v1/chat/completions", served.limits.seconds), truncation
+    return threads.stream(run, PATH, served.limits.seconds, writes=False), truncation
 
 
 def shown(answer: Answer) -> tuple[str, str]:
     """Return an answer as a text: the words that answer, and the sentences they stand in as its sources."""
-    quotes = [f"[{n}] {q.document}: “{' '.join(q.text.split())}”" for n, q in enumerate(answer.quotes, 1)]
+    quotes = [f"\n\n[{n}] {q.document}: “{' '.join(q.text.split())}”" for n, q in enumerate(answer.quotes, 1)]
     if not answer.retrieved.relevant:
-        return NOTHING_FOUND, ""
-    if answer.reading is None:
-        return "The sentences that come closest:", "".join(f"\n\n{quote}" for quote in quotes)
-    unsure = "Perhaps: " if answer.judged.status == "unsure" else ""
-    words = f"{unsure}{' '.join(answer.reading.text.split())} [1]"
-    return words, "".join(f"\n\n{quote}" for quote in quotes)
+        words = NOTHING_FOUND
+    elif answer.reading is None:
+        words = "The sentences that come closest:"
+    else:
+        unsure = "Perhaps: " if answer.judged.status == "unsure" else ""
+        words = f"{unsure}{' '.join(answer.reading.text.split())} [1]"
+    return words, "".join(quotes)
 
 
 def turns_of(messages: Sequence[MessageBody]) -> list[Turn]:
