@@ -262,12 +262,20 @@ def located_questions(questions: Sequence[Question], documents: Sequence[Documen
 
 
 def usable_questions(documents: Sequence[Document]) -> list[Question]:
-    """Return the usable labelled questions about documents from all sets of the session, each once.
-
-    Of many it is a sample: scores of all questions for all chunks would fill the memory.
-    """
+    """Return the usable labelled questions about documents from all sets of the session, each once."""
     sets = (set_about(name, documents).usable for name in (BUNDLED, LABELLED, *uploaded_names()))
-    return some_questions(list(dict.fromkeys(question for usable in sets for question in usable)))
+    return list(dict.fromkeys(question for usable in sets for question in usable))
+
+
+def some_usable(documents: Sequence[Document]) -> list[Question]:
+    """Return the `usable_questions`, or a sample of many, which is told.
+
+    Scores of all questions for all chunks would fill the memory.
+    """
+    questions = usable_questions(documents)
+    if len(some := some_questions(questions)) < len(questions):
+        st.caption(f"By a sample of {len(some):,} of {counted(len(questions), 'labelled question')}.")
+    return some
 
 
 @st.cache_data(show_spinner=False)
@@ -279,11 +287,11 @@ def bundled_questions() -> list[Question]:
 def labelled_questions(
     documents: Sequence[Document], chunks: Sequence[Chunk]
 ) -> tuple[tuple[Question, ...], Array]:
-    """Return the `usable_questions` that chunks answer, and which do: bool ``(n_questions, n_chunks)``.
+    """Return those of `some_usable` that chunks answer, and which do: bool ``(n_questions, n_chunks)``.
 
     Of documents that share a stem, only those count that hold the passages at their places.
     """
-    questions, texts = usable_questions(documents), by_stem(documents)
+    questions, texts = some_usable(documents), by_stem(documents)
     names = np.array([chunk.document for chunk in chunks], object)  # (n_chunks,)
     relevant = relevance(questions, chunks)
     for row, question in zip(relevant, questions, strict=True):

@@ -17,7 +17,7 @@ from ui.corpus import null_scores_of_documents
 from ui.documents import NoDocumentError
 from ui.languages import show_language_note
 from ui.models import load_encoder
-from ui.questions.sets import usable_questions
+from ui.questions.sets import some_usable
 from ui.report import Report, element, facts, paragraph
 from ui.search import Search
 from ui.setting_values import settings_in_use, settings_words
@@ -90,7 +90,7 @@ def main() -> None:
     if not search.documents:
         raise NoDocumentError
     _ = search.index  # embedded under its own progress bar, before anything is asked
-    questions = tuple(usable_questions(search.documents))
+    questions = tuple(some_usable(search.documents))
     if asked := ask(search, questions):
         show(asked, search, questions)
 
