@@ -445,11 +445,11 @@ class TestLibraryModel:
         save_bert(tmp_path)
         edit_json(tmp_path / "config.json", model_type="electra")
         monkeypatch.setattr(LibraryModel, "load", lambda source, *parts: parts)
-        tokenizer, reason = load_model(tmp_path)
+        tokenizer, reason = load_model(str(tmp_path))
         assert tokenizer.encode("abc").tokens == ["[CLS]", "a", "##b", "##c", "[SEP]"]
         assert "is a 'electra' model" in reason
         edit_json(tmp_path / "tokenizer.json", model={"type": "WordLevel", "vocab": {}})
-        assert load_model(tmp_path)[0].path.parent.name == DEFAULT_ENCODER
+        assert load_model(str(tmp_path))[0].path.parent.name == DEFAULT_ENCODER
 
     def test_vectors_are_those_of_the_library(self, library, official):
         found = library.encode_as("document", FACTS, ["own"])["own"]
