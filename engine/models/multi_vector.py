@@ -298,7 +298,7 @@ class Settings:
         top = read_optional(folder / SETTINGS_FILE)
         prompts = read_prompts(top, folder).named
         places = dict(modules)
-        if top.get("model_type") != "ColBERT":  # PyLate's name
+        if top.get("model_type") != "ColBERT" and "query_prefix" not in top:  # as PyLate writes them
             mask = (
                 read_json(folder / places["MultiVectorMask"] / "config.json")
                 if "MultiVectorMask" in places
