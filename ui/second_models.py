@@ -32,9 +32,10 @@ def choice_of(kind: str) -> None:
     default_button(kind)
     source = f"{kind}-source"
     st.text_input("Folder or Hugging Face id", key=source, placeholder=each.example, help=each.help)
-    st.button("Load", key=f"{kind}-load", on_click=load_typed, args=(kind,))
-    if name:
-        st.button("Use none", key=f"{kind}-none", on_click=choose_second, args=(kind, ""))
+    with st.container(horizontal=True):
+        st.button("Load", key=f"{kind}-load", on_click=load_typed, args=(kind,))
+        if name:
+            st.button("Use none", key=f"{kind}-none", on_click=choose_second, args=(kind, ""))
     show_load_error(kind)
 
 
