@@ -9,11 +9,11 @@ from ..weights.catalog import DEFAULT_DECODER
 from ..weights.fetch import is_cached, model_path
 from .loading import load_decoder, require_accepted
 from .main import app
-from .options import JsonOption, grouped
+from .options import MODELS, JsonOption, grouped
 from .printing import download_progress, print_json, print_table, say
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 @grouped
 def models(as_json: JsonOption = False) -> None:
     """List the decoders that are known by name: size, licence, memory and speed on this machine.
@@ -56,7 +56,7 @@ def decoder_json(decoder: ListedDecoder) -> dict[str, object]:
     }
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 @grouped
 def download(
     name: Annotated[str, typer.Argument(help="A name of `models`, or a Hugging Face id like owner/name.")],

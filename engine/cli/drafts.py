@@ -15,11 +15,11 @@ from ..weights.catalog import DEFAULT_DECODER
 from ..wording import counted
 from .loading import load_decoder, read_documents
 from .main import app
-from .options import JsonOption, check_folder_of, grouped, write_errors
+from .options import MEASURE, JsonOption, check_folder_of, grouped, write_errors
 from .printing import print_json, progress, say
 
 
-@app.command(name="draft-questions")
+@app.command(name="draft-questions", rich_help_panel=MEASURE)
 @grouped
 def draft_questions_command(
     corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help=f"A file ({kinds()}), or a folder.")],

@@ -69,6 +69,7 @@ from .loading import (
 )
 from .main import answer_settings, app
 from .options import (
+    MEASURE,
     AnsweringOptions,
     CorpusOptions,
     DocumentOption,
@@ -94,7 +95,7 @@ SORTED_BY = "mrr"
 TIMES = ("seconds", "ms a search")  # to measure a row, and to score all chunks for a question
 
 
-@app.command(name="sweep")
+@app.command(name="sweep", rich_help_panel=MEASURE)
 @grouped
 def sweep_command(
     values: SweptValues,
@@ -299,7 +300,7 @@ def print_best(rows: Sequence[SweepRow]) -> None:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 
 
-@app.command()
+@app.command(rich_help_panel=MEASURE)
 @grouped
 def evaluate(
     folder: Annotated[
@@ -372,7 +373,7 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
     return rows
 
 
-@app.command()
+@app.command(rich_help_panel=MEASURE)
 @grouped
 def answers(
     corpus: CorpusOptions,

@@ -15,6 +15,7 @@ from ..settings import SWEPT, Configuration, default
 from .loading import check_second_models, load_encoder, load_second_model, second_models
 from .main import app
 from .options import (
+    ELSEWHERE,
     EmbeddingOptions,
     JsonOption,
     RetrievalOptions,
@@ -26,7 +27,7 @@ from .options import (
 from .printing import print_json, say
 
 
-@app.command(name="export")
+@app.command(name="export", rich_help_panel=ELSEWHERE)
 @grouped
 def export_command(
     embedding: EmbeddingOptions,
@@ -70,7 +71,7 @@ def export_command(
         print(f"{LIBRARIES[to].label} script in {out}")
 
 
-@app.command(name="export-reader")
+@app.command(name="export-reader", rich_help_panel=ELSEWHERE)
 @grouped
 def export_reader_command(
     folder: Annotated[Path, typer.Argument(help="The folder to write, made if it is missing.")],

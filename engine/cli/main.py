@@ -36,6 +36,7 @@ from .loading import (
     say_languages,
 )
 from .options import (
+    MODELS,
     AnsweringOptions,
     EmbeddingOptions,
     EncoderOption,
@@ -111,7 +112,7 @@ def writing_options(answering: AnsweringOptions, sampling: Sampling) -> list[str
     return given + [each.name for each in fields(sampling) if getattr(sampling, each.name) != each.default]
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 @grouped
 def verify(
     model: EncoderOption = DEFAULT_ENCODER,

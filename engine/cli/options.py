@@ -76,6 +76,8 @@ def setting_help(key: str) -> str:
     return line + ADDED_HELP.get(key, "")
 
 
+# The headings of commands in the help, beside those that search and answer.
+MEASURE, MODELS, ELSEWHERE = "Measure", "Models", "Take elsewhere"
 # The heading of the options of a stage in the help.
 PANELS = {"cut": "Chunks", "embedding": "Embedding", "search": "Search", "answer": "Answer"}
 DOCUMENTS = "Documents"

@@ -29,7 +29,7 @@ from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import counted, readable_time
 from .loading import load_encoder
 from .main import app
-from .options import EncoderOption, JsonOption, check_folder_of, grouped, whole_number
+from .options import MODELS, EncoderOption, JsonOption, check_folder_of, grouped, whole_number
 from .printing import StatusLine, print_json, say
 
 CHECKPOINT, READER = "checkpoint.safetensors", "reader.safetensors"
@@ -41,7 +41,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 DEFAULTS = ReadingSettings()
 
 
-@app.command(name="train-reader")
+@app.command(name="train-reader", rich_help_panel=MODELS)
 @grouped
 def train_reader(
     files: Annotated[
