@@ -31,7 +31,7 @@ from ..retrieval.embedding_model import Model, cut_documents
 from ..retrieval.index import Index, build_index
 from ..retrieval.language_fit import language_note
 from ..retrieval.relevance import NullScores, null_scores_by, null_scores_of
-from ..retrieval.retrievers import RETRIEVERS, check_retriever, option_of
+from ..retrieval.retrievers import RETRIEVERS, check_retriever, option_of, second_model
 from ..retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
 from ..retrieval.vector_cache import VectorCache
 from ..retrieval.vector_files import read_index
@@ -221,12 +221,23 @@ def load_searched(
         index = index.only(options.document)
         documents = tuple(document for document in documents if document.name in options.document)
     if not wanted:
+        expand_chunks(index, model, retriever)
         return model, index, unrelated, about
     if options.vectors is not None:
         raise InputError("given vectors come without tags and dates: leave out --tag, --since and --until")
     names = wanted.names(documents)
     say(f"Searching {len(names):,} of {counted(len(documents), 'document')}")
-    return model, index.only(names), unrelated, about
+    index = index.only(names)
+    expand_chunks(index, model, retriever)
+    return model, index, unrelated, about
+
+
+def expand_chunks(index: Index, model: Model, retriever: str) -> None:
+    """Compute the inverted index of a learned sparse model, with its progress, if the retriever uses one."""
+    if RETRIEVERS[retriever].uses_sparse and index.expanded is None:
+        label = f"Expanding {counted(len(index.chunks), 'chunk')}"
+        say(label)
+        index.words_of(second_model("sparse", model.as_encoder), progress(label))
 
 
 def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loaded]:

@@ -15,7 +15,7 @@ from ...evaluation.significance import Comparison, compare
 from ...evaluation.sweep import IDF
 from ...evaluation.sweep_row import SweepRow
 from ...models.encoder import Encoder
-from ...retrieval.retrievers import usable_retrievers
+from ...retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ...settings import SETTINGS, SWEPT, Configuration
 from .location import Location, middle_half
 
@@ -46,7 +46,7 @@ def values_to_try(model: Encoder) -> dict[str, list[Any]]:
     for key in ("chunk_tokens", "max_tokens"):
         values[key] = [size for size in values[key] if size <= model.config.max_positions]
     values["pooling"] = [name for name in values["pooling"] if name in (*model.poolings, IDF)]
-    values["retriever"] = usable_retrievers(model)
+    values["retriever"] = [name for name in usable_retrievers(model) if not RETRIEVERS[name].reads_all]
     return values if model.prompts.in_search else values | {"prompts": []}
 
 

@@ -155,7 +155,7 @@ def measure_configurations(
 def reads_again(configuration: Configuration) -> bool:
     """Whether a retriever reads the best chunks of every question again, by a pass through a model."""
     retriever = RETRIEVERS[configuration.retriever]
-    return retriever.needs_tokens or retriever.pairs > 0
+    return retriever.needs_tokens or retriever.pairs > 0 or retriever.needs == "multi_vector"
 
 
 def kept_rows(questions: tuple[Question, ...], of: tuple[str, list[Document], str]) -> list[SweepRow]:
