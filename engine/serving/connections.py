@@ -9,10 +9,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 IDLE_S = 60  # that a connection without a request stays open
 HEAD_S = 10  # from the first byte of a request to the end of its headers
-STALLED_S, READ_BYTES_PER_S = (
-    30,
-    100_000,
-)  # a client may leave an answer of n bytes unread for 30 + n / 100,000 s
+STALLED_S = 30  # for which an answer may be left unread, and one more for so many bytes of it:
+READ_BYTES_PER_S = 100_000
 CONNECTIONS, OTHER_FILES = 1000, 500  # at most, and files left to the rest of the process and to a rush
 
 

@@ -176,7 +176,8 @@ def test_a_body_that_tells_no_length_or_is_no_json_object_is_refused(small, serv
     content = (b" " * 1000 for _ in range(30))
     assert small.post("/v1/embeddings", content=content).status_code == 413
     headers = {"Content-Type": "application/json"}
-    for body in (b"{", b"[]", b"\xff", b""):
+    numbers = b'{"model": "m", "input": [%s]}' % (b"9" * 5000)
+    for body in (b"{", b"[]", b"\xff", b"", b"[" * 4000, numbers):
         response = server.post("/v1/embeddings", content=body, headers=headers)
         assert response.status_code == 400
         error_of(response)
