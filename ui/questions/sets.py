@@ -364,8 +364,8 @@ def show_counts(found: Examined) -> None:
         said += f" {counted(found.n_mended, 'place')} found again: the text differs in marks or white space."
     if not found.usable and not left_out and not found.problems:
         st.info(
-            "No question is labelled yet. Label some on the page “Questions”, upload a file, or choose "
-            "another set."
+            "No question is labelled yet. Label or draft some on the page “Questions”, upload a file, or "
+            "choose another set."
         )
         return
     if not found.usable:

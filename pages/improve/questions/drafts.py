@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.questions import KEPT, Question, stem, to_jsonl
+from engine.evaluation.questions import KEPT, Question, Reference, stem, to_jsonl
 from engine.installed import PROGRAM
 from engine.wording import counted
 from pages.improve.questions.passage_picker import show_marked
@@ -110,9 +110,24 @@ def show_draft(draft: Question, document: Document) -> None:
 
 
 def show_edit(draft: Question) -> None:
-    """Draw the form that keeps a draft in other words; its place in the document stays."""
+    """Draw the form that keeps a draft in other words; its sentence in the document stays."""
     with st.form("drafts-edit-form", border=False):
         text = st.text_input("Question", draft.text, key=f"drafts-text-{draft.text}").strip()
-        if st.form_submit_button("Keep it so", type="primary") and check_typed(text, MOST_QUESTION):
-            decide(draft, replace(draft, text=text))
-            st.rerun()
+        known = draft.answer.content if draft.answer else ""
+        answer = known
+        if draft.references:
+            answer = st.text_input(
+                "Answer, in words of the marked sentence", known, key=f"drafts-answer-{draft.text}"
+            ).strip()
+        if not st.form_submit_button("Keep it so", type="primary") or not check_typed(text, MOST_QUESTION):
+            return
+    edited = replace(draft, text=text)
+    if answer != known:
+        sentence = draft.references[0]
+        if not answer or (place := sentence.content.find(answer)) < 0:
+            st.warning("These words are not in the marked sentence: copy the answer from it.")
+            return
+        start = sentence.start + place
+        edited = replace(edited, answer=Reference(answer, start, start + len(answer)))
+    decide(draft, edited)
+    st.rerun()

@@ -195,8 +195,8 @@ def draft_sentence(rows: Sequence[SweepRow], judged: Sequence[Verdict], drafted:
         said += f", which are clearly worse than {better:,}"
     known = [found for row in rows if (found := elsewhere(row.configuration))]
     fixed = (
-        f" The column “{ELSEWHERE}” shows how settings rank on {known[0].n_corpora} labelled corpora, which "
-        "is as good a guess as drafts are."
+        f" The column “{ELSEWHERE}” shows how settings rank on {known[0].n_corpora} labelled corpora: where "
+        "that was measured, such an order agreed with labels more often than drafts did."
         if known
         else ""
     )

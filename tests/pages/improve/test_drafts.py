@@ -54,8 +54,14 @@ def test_drafts_are_kept_edited_and_struck_one_by_one(encoder):
     assert kept(app, LABELLED) == [question_fields(replace(OPENED, status=KEPT))]
     app.button(key="drafts-edit").click().run()
     app.text_input(key=f"drafts-text-{FEE.text}").set_value("How much is a berth?")
+    app.text_input(key=f"drafts-answer-{FEE.text}").set_value("twelve crowns")
     by_label(app.button, "Keep it so").click().run()
-    assert kept(app, LABELLED)[1] == question_fields(replace(FEE, text="How much is a berth?", status=KEPT))
+    assert "not in the marked sentence" in said(app)
+    app.text_input(key=f"drafts-answer-{FEE.text}").set_value("crowns")
+    by_label(app.button, "Keep it so").click().run()
+    at = TEXT.index("crowns")
+    edited = replace(FEE, text="How much is a berth?", answer=Reference("crowns", at, at + 6), status=KEPT)
+    assert kept(app, LABELLED)[1] == question_fields(edited)
     assert "To be refused" in said(app)
     app.button(key="drafts-strike").click().run()
     assert (kept(app, DRAFTS), len(kept(app, LABELLED))) == ([], 2)
@@ -171,7 +177,7 @@ def test_drafts_say_what_is_clearly_worse_and_never_what_is_best(better, worse, 
     sentence = draft_sentence(rows, verdicts(rows, "mrr"), "40 drafts that nobody has read")
     assert sentence.startswith(f"By 40 drafts that nobody has read: {words}")
     assert "keep questions, towards 40" in sentence
-    assert f"“{ELSEWHERE}” shows how settings rank on 13 labelled corpora" in sentence
+    assert f"“{ELSEWHERE}” shows how settings rank on 13 labelled corpora:" in sentence
 
 
 def results_page(one):
