@@ -14,7 +14,7 @@ from ..documents.document import Chunk, Document
 from ..retrieval.bm25 import Bm25
 from ..wording import counted
 from .document_names import Asked
-from .questions import Question, names_for, relevance
+from .questions import Question, names_for, relevance, stem
 
 MOST_QUESTIONS = 500  # whose 95 % interval of a share is at most 9 points wide
 MOST_CHARACTERS = 2_000_000  # of documents
@@ -105,13 +105,16 @@ def some_documents(
 
 def rank_by_words(questions: Sequence[Question], chunks: Sequence[Chunk], words: Bm25) -> float:
     """Return the mean reciprocal rank of questions by BM25's index of chunks; of equal scores the first."""
-    if not questions:
-        return 0.0
+    rows_of: dict[str, list[int]] = {}
+    for row, chunk in enumerate(chunks):
+        rows_of.setdefault(stem(chunk.document), []).append(row)
     total = 0.0
     for question in questions:  # one at a time: scores of all would fill the memory
-        [scores], [relevant] = words.scores([question.text]), relevance([question], chunks)
-        if relevant.any():
-            best = int(np.flatnonzero(relevant)[np.argmax(scores[relevant])])
+        own = np.array(rows_of.get(question.corpus_id, []), int)
+        relevant = own[relevance([question], [chunks[row] for row in own])[0]]
+        if len(relevant):
+            [scores] = words.scores([question.text])  # (n_chunks,)
+            best = int(relevant[np.argmax(scores[relevant])])
             better = int((scores > scores[best]).sum() + (scores[:best] == scores[best]).sum())
             total += 1 / (1 + better)
-    return total / len(questions)
+    return total / max(1, len(questions))
