@@ -23,7 +23,7 @@ N_DRAFTS = 60
 ENOUGH = 40  # questions kept by a person, from which on a gain of a few hundredths of MRR is seen
 SECONDS_EACH = 2.0  # at first; then as in the last run
 HELP = (
-    "Sentences are drawn from all documents, the built-in model writes a question about each, and the reader "
+    "Sentences are drawn from all documents, the language model writes questions about each, and the reader "
     "has to find its answer there. One of six asks what the documents do not say. Drafts can be read, and "
     "results be seen, while others are still written."
 )

@@ -32,7 +32,7 @@ ACROSS_K = (
     "hit, recall, precision and all other metrics “@k” are not compared across k, only MRR is."
 )
 OTHER_K = "another k"
-ELSEWHERE = "On other corpora"
+ELSEWHERE = "MRR on other corpora"
 # The words of verdicts by questions that nobody has read.
 DRAFT_WORDS = {"worse": "clearly worse", "better": "the app's is clearly worse"}
 DIFFERENT = 1e-9
@@ -190,7 +190,8 @@ def draft_sentence(rows: Sequence[SweepRow], judged: Sequence[Verdict], drafted:
     if not n_others:
         return summary(judged)
     worse, better = counts["worse"], counts["better"]
-    said = f"{worse:,} of {n_others:,} {'is' if worse == 1 else 'are'} clearly worse than the app's settings"
+    n_worse = f"{worse:,}" if worse else "none"
+    said = f"{n_worse} of {n_others:,} {'are' if worse > 1 else 'is'} clearly worse than the app's settings"
     if better:
         said += f", which are clearly worse than {better:,}"
     known = [found for row in rows if (found := elsewhere(row.configuration))]
@@ -357,7 +358,7 @@ def show_conclusion(
         with words:
             what = "Selected" if place != found.advised else "Recommended"
             if experiment.n_drafted:
-                what = "Selected" if place else "The app's then"
+                what = "Selected" if place else "The app's settings"
             elif place == found.advised == 0:
                 what = "Recommended, keep" if configuration == current else "Recommended, go back to"
             named = configuration_words(configuration, varied(experiment.configurations))
