@@ -340,12 +340,14 @@ def computing_seconds(name: str, inputs: SearchInputs) -> float:
 
 
 def index_bytes(retriever: str, inputs: SearchInputs) -> int:
-    """Return the bytes of the index of a retriever: vectors, words, or both."""
+    """Return the bytes of the index of a retriever: vectors of chunks or of tokens, words, or several."""
     one, texts = RETRIEVERS[retriever], inputs.texts
     n_bytes = bm25_bytes(texts.words.postings) if texts.words and one.uses_bm25 else 0
     if one.uses_sparse and texts.expanded:
         weights = texts.expanded.weights
         n_bytes += weights.data.nbytes + weights.indices.nbytes + weights.indptr.nbytes
+    if one.reads_all:
+        n_bytes += texts.late_maxsim.late.nbytes
     return n_bytes + (FLOAT_BYTES * inputs.chunk_vectors.size if one.uses_vectors else 0)
 
 

@@ -24,7 +24,7 @@ from ..layers.tracing import Array, Tracer, no_trace
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.fetch import Progress
 from ..weights.tensors import TensorReader, config_size, damaged_files, read_json
-from .embedding_head import DENSE_ACTIVATIONS, Dense
+from .embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, check_widths
 from .parallel import run_packs, run_parallel
 from .prompts import Role
 from .sentence_transformer_folder import (
@@ -138,6 +138,7 @@ class MultiVectorEncoder:
                     f"{folder} has no linear layer behind its token vectors: give a model that has one, such "
                     "as colbert-ir/colbertv2.0"
                 )
+            check_widths(EmbeddingHead(steps=tuple(dense)), transformer.config.d_model, folder)
             return settings.model(transformer, tuple(dense), base)
 
     @property
@@ -154,11 +155,6 @@ class MultiVectorEncoder:
     def weights(self) -> tuple[object, ...]:
         """All parameters."""
         return self.transformer.weights, *(each.parameters for each in self.dense)
-
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-        return int(self.dense[-1].parameters.weight.shape[0])
 
     def vectors(
         self, texts: Sequence[str], role: Role = "document", on_progress: Progress | None = None

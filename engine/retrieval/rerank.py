@@ -58,6 +58,11 @@ class TokenVectors:
                 n_tokens -= len(self._kept.pop(next(iter(self._kept))))
         return [found[chunk] for chunk in chunks]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors in memory."""
+        return sum(each.nbytes for each in self._kept.values())
+
     def _read(
         self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None
     ) -> dict[int, Array]:

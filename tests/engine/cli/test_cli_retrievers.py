@@ -53,7 +53,8 @@ def test_models_beside_the_encoder_are_loaded_by_their_options(corpus, tmp_path)
     asked = ("sweep", "--corpus", corpus, "--questions", questions(tmp_path), "--sparse", words)
     rows = printed(*asked, "--retriever", "sparse,late,dense")["rows"]
     assert [row["retriever"] for row in rows] == ["sparse", "dense"]
-    assert rows[0]["index_bytes"] > 0
+    rows += printed(*asked[:5], "--multi-vector", tokens, "--retriever", "late")["rows"]
+    assert all(row["index_bytes"] > 0 for row in rows)
 
 
 def questions(folder):

@@ -162,6 +162,14 @@ def test_tokens_have_their_characters_and_added_ones_none(tmp_path):
         (save_base, "is no late-interaction model: it has no modules.json"),
         (lambda folder: edit_config(save_stanford(folder), model_type="t5"), "'t5' model"),
         (
+            lambda folder: save_file(
+                {"linear.weight": np.ones((3, 5), np.float32)},
+                edit_json(save_pylate(folder) / "1_Dense/config.json", in_features=5, out_features=3)
+                or folder / "1_Dense/model.safetensors",
+            ),
+            "a dense layer takes vectors of 5, and gets 24",
+        ),
+        (
             lambda folder: (save_pylate(folder) / "modules.json").write_text(
                 '[{"type": "sentence_transformers.models.Transformer", "path": ""}]'
             ),
