@@ -82,6 +82,12 @@ def train_reader(
         Path | None,
         typer.Option("--from", help=f"A {READER} to train on, with a fresh optimiser."),
     ] = None,
+    average: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"A {READER} of an earlier training: the mean of its weights and these is written."
+        ),
+    ] = None,
     model: EncoderOption = DEFAULT_ENCODER,
     as_json: JsonOption = False,
 ) -> None:
@@ -104,6 +110,7 @@ def train_reader(
     encoder = load_encoder(model)
     if not 1 <= layers <= encoder.config.n_layers:
         raise InputError(f"--layers {layers}: {model} has {encoder.config.n_layers}")
+    other = Reader.load(average, encoder) if average else None  # before hours of training
     state = begin(path, start, encoder, settings)
     n_held = len(articles[::HELD_OUT]) if len(articles) > 1 else 0
     trained = [each for number, each in enumerate(articles) if number % HELD_OUT] if n_held else articles
@@ -117,15 +124,19 @@ def train_reader(
     }
     updates_made = train(state, examples, encoder, settings, start_decay, updates)
     finished = run(updates_made, state, measured, encoder, path, minutes)
+    n_made = state.moments.n_updates
+    if other is not None and finished:
+        state = state.averaged_with(other, settings)
+        save_reader(state, path, encoder)
     found = {name: quality(state, each, encoder) for name, each in measured.items()}
     if as_json:
-        content: dict[str, Any] = {"checkpoint": str(path), "updates": state.moments.n_updates}
+        content: dict[str, Any] = {"checkpoint": str(path), "updates": n_made}
         content |= {"finished": finished, "loss": state.loss}
         print_json(content | {"quality": {name: asdict(each) for name, each in found.items()}})
         return
     for name, each in found.items():
         print(quality_in_words(name, each))
-    print(next_step(path, state, finished))
+    print(next_step(path, n_made, finished))
 
 
 def begin(path: Path, start: Path | None, encoder: Encoder, settings: ReadingSettings) -> ReadingState:
@@ -192,14 +203,27 @@ def stop_signals() -> Iterator[Event]:
 
 def save(state: ReadingState, path: Path, encoder: Encoder) -> None:
     """Write a checkpoint and the reader; raise `InputError` where that fails, and those before stay."""
-    try:
+    with told_where_full(path, f"the checkpoint of update {state.moments.n_updates:,}"):
         state.save(path)
+    save_reader(state, path, encoder)
+
+
+def save_reader(state: ReadingState, path: Path, encoder: Encoder) -> None:
+    """Write the reader beside its checkpoint; raise `InputError` where that fails."""
+    with told_where_full(path, "the reader"):
         state.reader(encoder).save(path.with_name(READER))
+
+
+@contextmanager
+def told_where_full(path: Path, what: str) -> Iterator[None]:
+    """Raise `InputError` where a file cannot be written; what is at ``path`` stays."""
+    try:
+        yield
     except OSError as error:
         kept = f"the one before stays in {path}" if path.exists() else "nothing is saved"
         raise InputError(
-            f"the checkpoint of update {state.moments.n_updates:,} cannot be written ({error.strerror}), and "
-            f"{kept}: make room and run the same command again"
+            f"{what} cannot be written ({error.strerror}), and {kept}: make room and run the same command "
+            "again"
         ) from error
 
 
@@ -223,9 +247,9 @@ def quality_in_words(name: str, found: ReadingQuality) -> str:
     return f"{name}: {', '.join(parts)}"
 
 
-def next_step(path: Path, state: ReadingState, finished: bool) -> str:
+def next_step(path: Path, n_updates: int, finished: bool) -> str:
     """Return the line at the end that says what to do next."""
     if finished:
         reader = path.with_name(READER)
         return f"Trained: {reader} is the reader; train on from it with --from {reader} and another --output"
-    return f"Stopped at update {state.moments.n_updates:,}: run the same command again to go on from {path}"
+    return f"Stopped at update {n_updates:,}: run the same command again to go on from {path}"

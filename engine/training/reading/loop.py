@@ -113,6 +113,16 @@ class ReadingState:
         params |= {f"{HEAD}.{name}": np.array(array) for name, array in reader.head._asdict().items()}
         return cls(params, no_moments(params))
 
+    def averaged_with(self, other: Reader, settings: ReadingSettings) -> "ReadingState":
+        """Return the mean of its weights and those of a reader, with a fresh optimiser.
+
+        Two readers that began with the same weights, each trained until the learning rate is 0, find more
+        together than either alone (model soups, Wortsman et al. 2022).
+        """
+        theirs = ReadingState.of(other, settings).params
+        params = {name: (array + theirs[name]) / 2 for name, array in self.params.items()}
+        return ReadingState(params, no_moments(params), self.loss)
+
     def reader(self, encoder: Encoder) -> Reader:
         """Return the reader as it is by now, a copy."""
         layers = {name: array for name, array in self.params.items() if not name.startswith(HEAD)}

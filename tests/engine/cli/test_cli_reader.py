@@ -4,8 +4,10 @@ import json
 import os
 import signal
 
+import numpy as np
 import pytest
 
+from engine.models.reader import Reader
 from tests.command_line import printed, refusal, run
 
 TEXT = "The harbour of {0} opened in {1}. Its pilot was Mara Lind, who came from Tessel and kept bees."
@@ -55,6 +57,10 @@ def test_a_stopped_run_goes_on_and_says_what_to_do_next(command, questions, tmp_
     )
     assert "Starting from the weights" in other.stderr
     assert other.stdout.splitlines()[-1].startswith("Trained: ")
+    one, two = (tmp_path / name / "reader.safetensors" for name in ("reader", "other"))
+    before = [np.array(Reader.load(path).head.weight) for path in (one, two)]
+    assert run(*command, "--average", two).exit_code == 0
+    assert np.array(Reader.load(one).head.weight) == pytest.approx(np.mean(before, axis=0))
 
 
 def test_ctrl_c_saves_a_whole_update(command, tmp_path, monkeypatch):
