@@ -37,7 +37,7 @@ from .encoder import Encoder, check_bert
 from .parallel import run_packs
 from .precision import in_precision
 
-READER_SHA256 = "2a7c72e1e5b3db60b96364f527e8e88df7ca1bfd4b4d71311bffcff7244615ef"  # of the file below
+READER_SHA256 = "c5a7b7007e9cdfe843a7ee5daadfab37c3efbf86a82e767a6670e42e1a912c5c"  # of the file below
 READER_FILE = bundled("reader/reader.safetensors")
 HEAD = "qa_outputs"  # as transformers names the two rows of scores
 LONGEST_ANSWER = 24  # tokens
