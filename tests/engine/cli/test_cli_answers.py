@@ -55,7 +55,7 @@ def test_the_table_names_each_figure_and_the_questions_it_is_of(answers):
     for line, metric in zip(lines, ANSWER_METRICS.values(), strict=True):
         assert line.startswith(metric.label)
         assert line.endswith(metric.of)
-    assert lines[1].split() == ["right", "1.000", "1.000", "to", "1.000", "answerable"]
+    assert lines[1].split() == ["right", "1.000", "0.158", "to", "1.000", "answerable"]
 
 
 def test_the_thresholds_are_options(answers):
