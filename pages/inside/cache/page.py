@@ -12,7 +12,8 @@ if answer is None or answer.written is None:
         "Ask a question, and have a language model write the answer in sentences: the cache of that text is "
         "measured here."
     )
-    st.page_link("pages/inside/answer/page.py", label="Ask a question", icon=":material/arrow_forward:")
+    if st.button("Ask a question", icon=":material/arrow_forward:"):
+        st.switch_page("pages/inside/answer/page.py")
 elif reason := reason_unavailable(answer.written, load_decoder()):
     st.info(reason, icon=":material/lock:")
 else:
