@@ -16,6 +16,7 @@ from engine.documents.document import Document
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM, is_server
 from engine.evaluation.grid import Grid, fitting, grid, reason_left_out, resolved
+from engine.evaluation.library_model import LibraryModel
 from engine.evaluation.questions import Question
 from engine.evaluation.sample import Sample, rank_by_words, sample_of
 from engine.evaluation.sweep import SweepInputs, by_name
@@ -40,7 +41,7 @@ from pages.improve.settings.experiments import (
 from ui.chunk_settings import Cut, cut_values
 from ui.configurations import choose_values, configuration_words
 from ui.corpus import all_chunks
-from ui.models import load_encoder, second_names
+from ui.models import load_encoder, model_name, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown
@@ -248,6 +249,15 @@ def unmeasured(configurations: Sequence[Configuration], models: Mapping[str, Mod
     return sorted(lines)
 
 
+def run_by_library(models: Mapping[str, Model]) -> list[str]:
+    """Return a sentence for each model that the engine does not run, with the reason."""
+    return [
+        f"{model_name(name)} is run by sentence-transformers, since the engine does not: {model.reason}"
+        for name, model in models.items()
+        if isinstance(model, LibraryModel)
+    ]
+
+
 @st.cache_resource(max_entries=64, show_spinner="Timing a sample…")
 def seconds_of(wanted: str, _inputs: SweepInputs) -> float:
     """Estimate the time of a grid.
@@ -270,6 +280,8 @@ def show_start(inputs: SweepInputs) -> None:
     show_metrics(shown, border=True)
     for line in unmeasured(configurations, inputs.models):
         st.warning(escape_markdown(line), icon=":material/warning:")
+    for line in run_by_library(inputs.models):
+        st.info(escape_markdown(line), icon=":material/info:")
     is_running = running_experiment() is not None
     is_large = len(configurations) > MANY or seconds > MANY_SECONDS
     more, button = st.columns([3, 1], vertical_alignment="bottom")

@@ -26,7 +26,14 @@ from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_fr
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
 from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
 from pages.improve.settings.export import as_json, command_line
-from pages.improve.settings.grid import FIRST_LOOK, PRESETS, configurations_of, default_name, unmeasured
+from pages.improve.settings.grid import (
+    FIRST_LOOK,
+    PRESETS,
+    configurations_of,
+    default_name,
+    run_by_library,
+    unmeasured,
+)
 from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
@@ -347,6 +354,11 @@ def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     chosen = configurations_of(values, models, Configuration(max_tokens=256)).configurations
     [line] = unmeasured(chosen, models)
     assert line.startswith("small is not measured at all: “Token limit” is 256: small takes 3 to 128")
+    models["small"] = replace(small, reason="small is a 'electra' model")
+    [line] = run_by_library(models)
+    assert (
+        line == "small is run by sentence-transformers, since the engine does not: small is a 'electra' model"
+    )
     fitting_all = configurations_of(values | {"max_tokens": [128]}, models, Configuration())
     assert unmeasured(fitting_all.configurations, models) == []
 
