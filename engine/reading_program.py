@@ -20,9 +20,9 @@ def answer(request: bytes) -> bytes:
     line, _, content = request.partition(b"\n")
     module, function, name, *options = json.loads(line)
     read = getattr(import_module(f".{module}", __package__), function)
-    found: object
+    found: Exception
     try:
-        found = read(name, content, *options)
+        return pickle.dumps(read(name, content, *options), pickle.HIGHEST_PROTOCOL)
     except GlassboxError as error:
         found = error
     except MemoryError:

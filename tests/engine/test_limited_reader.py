@@ -7,6 +7,7 @@ from io import BytesIO
 import pytest
 
 from engine.documents.document import Failure, Loaded
+from engine.documents.formats.json_lines import record
 from engine.documents.loaders import parse_file, parse_limited
 from engine.errors import DocumentError, GlassboxError
 from engine.evaluation.beir import parse_beir_zip
@@ -91,6 +92,11 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(read, name, bomb):
 def test_an_error_of_a_library_is_one_line():
     with pytest.raises(DocumentError, match=r"^a\.b cannot be read \(.*\): save it again, or give another$"):
         read_limited(read_rows, "a.b", b"")
+
+
+def test_what_is_nested_too_deep_to_come_back_is_called_so():
+    with pytest.raises(DocumentError, match=r"^a\.jsonl cannot be read \(maximum recursion depth"):
+        read_limited(record, "a.jsonl", b'{"a":' * 900 + b"1" + b"}" * 900)
 
 
 def test_an_answer_names_nothing_but_values():

@@ -137,7 +137,7 @@ def session_experiments() -> dict[str, Experiment]:
     for run in reversed(session_runs(KIND)):
         try:
             experiment = opened(run.time, run.name, len(run.content["rows"]), run.content)
-        except (LookupError, TypeError, ValueError):
+        except UNREADABLE:
             continue
         found[experiment.key] = experiment
     return found
