@@ -6,70 +6,40 @@ document's punctuation are left out. The score is the sum, over the question's t
 with a token of the document.
 """
 
-import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..errors import ModelFileError, check_several
+from ..errors import check_several
 from ..kernels.primitives import prepare_compiled
 from ..layers.attention import attention, window_mask
-from ..layers.linear import Linear, linear
+from ..layers.linear import linear
 from ..layers.norm import l2_normalize
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Tracer, no_trace
-from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.fetch import Progress
-from ..weights.tensors import TensorReader, config_size, damaged_files, read_json
-from .embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, check_widths
+from ..weights.tensors import damaged_files
+from .embedding_head import DENSE_ACTIVATIONS, Dense
+from .multi_vector_folder import (
+    LIBRARIES,
+    MODULE_KINDS,
+    READ_SETTINGS,
+    Expansion,
+    Settings,
+    TextForm,
+    read_layers,
+)
 from .parallel import run_packs, run_parallel
 from .prompts import Role
-from .sentence_transformer_folder import (
-    LIBRARY,
-    PLAIN_SETTINGS,
-    SETTINGS_FILE,
-    list_modules,
-    read_dense,
-    read_optional,
-    read_prompts,
-    read_transformer_settings,
-)
+from .sentence_transformer_folder import list_modules, read_transformer_settings
 from .transformer import Transformer, model_folder, read_transformer
 
 T = TypeVar("T")
 
 BATCH_TOKENS = 1024  # of a pack, the documents that one core reads at once
-MODULE_KINDS = ("Transformer", "Dense", "MultiVectorMask", "Normalize")
-LIBRARIES = (LIBRARY, "pylate.")
-STANFORD = "HF_ColBERT"  # the architecture in folders of ColBERT's own library
-LENGTHS = ("query_length", "document_length", "query_expansion")
-READ_SETTINGS = {key: values for key, values in PLAIN_SETTINGS.items() if key not in LENGTHS}
-QUERY_LENGTH = 32  # of folders that state none
-
-
-@dataclass(frozen=True)
-class TextForm:
-    """How questions, or documents, are read.
-
-    Attributes
-    ----------
-    marker
-        The id behind the first special tokens; None for none.
-    prefix
-        A text before each, empty for none.
-    max_tokens
-        The most tokens of one, special ones and marker included.
-    skipped
-        Ids whose vectors are left out.
-    """
-
-    marker: int | None
-    prefix: str
-    max_tokens: int
-    skipped: frozenset[int] = frozenset()
 
 
 class PlacedToken(NamedTuple):
@@ -78,15 +48,6 @@ class PlacedToken(NamedTuple):
     token: str
     start: int
     end: int
-
-
-@dataclass(frozen=True)
-class Expansion:
-    """Tokens that fill up a question to ``length``; ``attended`` says whether its own tokens see them."""
-
-    length: int
-    token: int
-    attended: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,23 +84,9 @@ class MultiVectorEncoder:
             of_transformer = read_transformer_settings(base, READ_SETTINGS)
             transformer, tensors = read_transformer(source, base, np.dtype(dtype), compiled, of_transformer)
             settings = Settings.read(folder, modules, of_transformer)
-            dense = [
-                read_dense(folder / place, np.dtype(dtype), TOKENS)
-                for kind, place in modules
-                if kind == "Dense"
-            ]
-            if not modules and "linear.weight" in tensors:
-                width = len(tensors["linear.weight"])
-                read = TensorReader(tensors, np.dtype(dtype))
-                weight = read.tensor("linear.weight", width, transformer.config.d_model)
-                dense = [Dense(Linear(weight, None), "Identity")]
-            if not dense:
-                raise ModelFileError(
-                    f"{folder} has no linear layer behind its token vectors: give a model that has one, such "
-                    "as colbert-ir/colbertv2.0"
-                )
-            check_widths(EmbeddingHead(steps=tuple(dense)), transformer.config.d_model, folder)
-            return settings.model(transformer, tuple(dense), base)
+            dense = read_layers(folder, modules, tensors, transformer.config.d_model, np.dtype(dtype))
+            query, document, expansion = settings.forms(transformer, base)
+            return cls(transformer, dense, query, document, expansion, settings.normalize)
 
     @property
     def name(self) -> str:
@@ -258,133 +205,3 @@ def first_keys(n: int) -> Primitives:
         return context
 
     return replace(NUMPY, attention=attend, windowed_attention=attend_near)
-
-
-TOKENS = "token_embeddings"  # what the modules of late interaction work on
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a folder states of questions and documents, whichever library wrote it.
-
-    ``markers`` and ``prompts`` are by role; a marker that the vocabulary lacks is read as text. ``expansion``
-    is that of sentence-transformers: ``strategy``, ``length``, ``attend`` and ``token``, or None.
-    """
-
-    markers: Mapping[str, str]
-    prompts: Mapping[str, str]
-    lengths: Mapping[str, Any]
-    expansion: Mapping[str, Any] | None
-    skipped: Sequence[str]
-    skipped_in: Sequence[str] = ("document",)
-    normalize: bool = True
-
-    @classmethod
-    def read(
-        cls, folder: Path, modules: Sequence[tuple[str, str]], transformer: Mapping[str, Any]
-    ) -> "Settings":
-        """Read the settings of a folder, given its modules and the settings of the first."""
-        if not modules:
-            if STANFORD not in (read_json(folder / "config.json").get("architectures") or []):
-                raise ModelFileError(
-                    f"{folder} is no late-interaction model: it has no modules.json, and its architecture "
-                    f"is not {STANFORD}"
-                )
-            return cls.of_stanford(read_optional(folder / "artifact.metadata"))
-        top = read_optional(folder / SETTINGS_FILE)
-        prompts = read_prompts(top, folder).named
-        places = dict(modules)
-        if top.get("model_type") != "ColBERT" and "query_prefix" not in top:  # as PyLate writes them
-            mask = (
-                read_json(folder / places["MultiVectorMask"] / "config.json")
-                if "MultiVectorMask" in places
-                else {}
-            )
-            if mask.get("keep_only_token_ids"):
-                raise ModelFileError(f"{folder} keeps the vectors of images alone: only text is read")
-            return cls(
-                {},
-                prompts,
-                lengths=transformer,
-                expansion=transformer.get("query_expansion"),
-                skipped=mask.get("skiplist_words") or (),
-                skipped_in=mask.get("skiplist_tasks") or ("document",),
-                normalize="Normalize" in places,
-            )
-        expansion = None
-        if top.get("do_query_expansion") is not False:
-            attend = top.get("attend_to_expansion_tokens", False)
-            expansion = {"length": top.get("query_length") or QUERY_LENGTH, "attend": attend}
-        markers = {role: top.get(f"{role}_prefix") or "" for role in ("query", "document")}
-        words = top.get("skiplist_words")
-        return cls(
-            markers,
-            {role: text.removeprefix(markers.get(role, "")) for role, text in prompts.items()},
-            lengths=top,
-            expansion=expansion,
-            skipped=string.punctuation if words is None else words,
-        )
-
-    @classmethod
-    def of_stanford(cls, metadata: Mapping[str, Any]) -> "Settings":
-        """Read the settings of ColBERT's own library, with its defaults."""
-        return cls(
-            {
-                "query": metadata.get("query_token_id") or "[unused0]",
-                "document": metadata.get("doc_token_id") or "[unused1]",
-            },
-            prompts={},
-            lengths={"document_length": metadata.get("doc_maxlen")},
-            expansion={
-                "length": metadata.get("query_maxlen") or QUERY_LENGTH,
-                "attend": metadata.get("attend_to_mask_tokens", False),
-            },
-            skipped=string.punctuation if metadata.get("mask_punctuation", True) else "",
-        )
-
-    def model(self, transformer: Transformer, dense: tuple[Dense, ...], folder: Path) -> MultiVectorEncoder:
-        """Put the model together."""
-        tokenizer, most = transformer.tokenizer, transformer.config.max_positions
-        expansion, query_length = None, self.length("query", transformer)
-        if self.expansion is not None:
-            length = config_size(self.expansion, "length", most=most)
-            token = mask_id(tokenizer, folder, self.expansion.get("token"))
-            expansion = Expansion(length, token, self.expansion.get("attend") is True)
-            fixed = self.expansion.get("strategy", "fixed") == "fixed"
-            query_length = length if fixed else max(length, query_length)
-        ids = map(tokenizer.id_of, self.skipped)
-        skipped = frozenset(number for number in ids if number is not None)
-        forms: dict[str, TextForm] = {}
-        for role, length in (("query", query_length), ("document", self.length("document", transformer))):
-            marker, prompt = self.markers.get(role, ""), self.prompts.get(role, "")
-            number = marker_id(marker, tokenizer)
-            skips = skipped if role in self.skipped_in else frozenset()
-            text = prompt if number is not None else marker + prompt
-            forms[role] = TextForm(number, text, length, skips)
-        return MultiVectorEncoder(transformer, dense, **forms, expansion=expansion, normalize=self.normalize)
-
-    def length(self, role: str, transformer: Transformer) -> int:
-        """Return the most tokens of questions or of documents."""
-        key, most = f"{role}_length", transformer.config.max_positions
-        return (
-            transformer.max_tokens
-            if self.lengths.get(key) is None
-            else min(config_size(self.lengths, key), most)
-        )
-
-
-def marker_id(marker: str, tokenizer: TextTokenizer) -> int | None:
-    """Return the id of a marker, such as ``[unused0]`` or ``"[Q] "``; None for one that is no token."""
-    whole = tokenizer.id_of(marker)
-    return tokenizer.id_of(marker.strip()) if whole is None else whole
-
-
-def mask_id(tokenizer: TextTokenizer, folder: Path, named: object) -> int:
-    """Return the id of the token that fills up questions: the named one, or that of masked words."""
-    usage = read_optional(folder / "tokenizer_config.json")
-    tokens = [named, usage.get("mask_token"), "[MASK]", "<mask>", usage.get("eos_token")]
-    for token in tokens:
-        token = token.get("content") if isinstance(token, dict) else token
-        if isinstance(token, str) and (number := tokenizer.id_of(token)) is not None:
-            return number
-    raise ModelFileError(f"{folder} has no token that fills up questions: its tokenizer knows no [MASK]")
