@@ -96,7 +96,7 @@ def try_own_documents(journey: Journey, url: str, documents: Sequence[str] = DOC
     journey.see("examples about own documents", main.get_by_text("Try one about your documents"))
     journey.click(main.get_by_test_id("stButtonGroup").get_by_role("radio").first)
     journey.see("answer from own documents", main.get_by_text("Find better settings"))
-    journey.click(main.get_by_role("button", name="Why was it not found?"))
+    journey.click(main.get_by_role("button", name="Was this wrong?"))
     journey.see("diagnosis", main.get_by_role("textbox", name="Words of the passage"))
     page.go_back()
     journey.clicks += 1

@@ -118,6 +118,7 @@ def nearest(passage: Location, chunks: Sequence[Chunk]) -> int | None:
 def open_diagnosis(question: str, document: str | None) -> None:
     """Open the diagnosis of a question whose passage the user then finds in a document, by its name."""
     st.session_state.update({f"diagnose-way-{has_labels}": SEARCHED for has_labels in (True, False)})
+    st.session_state.update({"diagnose-words": "", "diagnose-answer": ""})
     set_question(question)
     if document is not None:
         set_document(document)

@@ -47,6 +47,8 @@ SCORE_HELP = (
     "passage of these documents with a smaller cosine is given too and, where passages are ranked by cosine, "
     "the lead over the next passage."
 )
+WRONG = "Was this wrong? Show the right passage"
+WRONG_HELP = "Finds out why it was not answered from that passage, and tries what gives the right answer."
 RIGHT_HELP = (
     "Keeps the question with the answer's sentence as the passage that answers it, on the page “Questions”. "
     "From a few dozen on, “Best settings” can tell which settings answer your questions best."
@@ -172,10 +174,10 @@ def show_next_steps(report: Report, answer: Answer, asked: Asked) -> None:
                 on_click=keep,
                 args=(answer.question, sentence),
             )
-        if st.button("Why was it not found?", icon=":material/troubleshoot:"):
+        if st.button(WRONG, icon=":material/troubleshoot:", help=WRONG_HELP):
             hits = answer.retrieved.hits
             nearest = hits[0].chunk.document if hits else None
-            open_diagnosis(answer.question, sentence.document if sentence else nearest)
+            open_diagnosis(asked.typed, sentence.document if sentence else nearest)
         if answer.retrieved.relevant and st.button("Look inside", icon=":material/account_tree:"):
             st.switch_page("pages/inside/answer/page.py")
         if st.button("Find better settings", icon=":material/science:"):

@@ -66,7 +66,7 @@ def test_an_answer_is_shown_with_its_passages_prompt_timing_and_report_and_its_n
     expect(open_tab(wide, "Timing").get_by_text("Generate text", exact=True)).to_be_visible()
     wide.get_by_role("button", name="It is right").click()
     expect(wide.get_by_text("Kept as a labelled question")).to_be_visible()
-    wide.get_by_role("button", name="Why was it not found?").click()
+    wide.get_by_role("button", name="Was this wrong?").click()
     expect(wide.get_by_role("heading", name="Why wasn't it found?")).to_be_visible()
     expect(wide.get_by_role("textbox", name="Your question")).to_have_value(ANSWERED)
     go_to(wide, "Questions")

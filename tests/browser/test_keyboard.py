@@ -64,7 +64,7 @@ def test_a_question_is_asked_diagnosed_and_a_chunk_opened_by_keyboard_alone(wide
     expect(wide.get_by_role("tab", name="Sources")).to_be_visible()
     settled(wide)
     tab_to(wide, wide.get_by_role("button", name="Look inside", exact=True))
-    tab_to(wide, wide.get_by_role("button", name="Why was it not found?"), "Shift+Tab")
+    tab_to(wide, wide.get_by_role("button", name="Was this wrong?"), "Shift+Tab")
     wide.keyboard.press("Enter")
     expect(title_of(wide)).to_have_text(TITLES["diagnose"])
     settled(wide)

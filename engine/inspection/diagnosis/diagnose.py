@@ -1,211 +1,272 @@
-"""Why a question does not find a passage: its rank with each possible cause removed in turn."""
+"""From a wrong answer to its cause, by evidence, and to its cure, by asking again with it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any
 
-import numpy as np
+from ...documents.document import Failure
+from ...evaluation.answers import ShortAnswer
+from ...generation.answer import Answer
+from ...generation.answer_json import found_answer_json
+from ...generation.conversation import Turn
+from .asking import CUTTING, Searched, is_right, says, touches
+from .chain import Chain, Link, chain_of, given_hit
+from .location import Location, locate
+from .suspects import NEAR, Case, Cause, Cure, Suspect, in_words_of_passage, lowered, suspects
+from .table_rows import scattered
 
-from ...documents.document import Document
-from ...documents.truncation import read_ends, span_mask
-from ...errors import InputError
-from ...layers.tracing import Array
-from ...retrieval.embedding_model import Model, embed_query, encode_by
-from ...retrieval.index import Index
-from ...retrieval.words import WORD, words
-from ..health.neighbors import neighborhood
-from ..health.report import NEAR_DUPLICATE
-from ..pooling.stop_words import without_stop_words
-from .counterfactual import RankedScore, counterfactuals, tail_vectors
-from .location import ChunkOverlap, Location, chunk_overlaps, matching_rows
-
-COMPARED = 1000  # chunks above a passage that are searched for near duplicates
-
-CauseKind = Literal[
-    "not in the corpus",
-    "prompts left out",
-    "truncated",
-    "split",
-    "near duplicates",
-    "pooled away",
-    "word mismatch",
-    "other words",
-    "retriever",
-    "not relevant",
-    "outranked",
-]
+NONE_NEEDED = "Nothing broke: the right answer is given now."
+NOT_READ = "None of the documents holds this text."
+MOST_LISTED = 4  # notes of files
 
 
 @dataclass(frozen=True)
-class Cause:
-    """A reason why a passage is not found."""
+class Trial:
+    """An answer with a cure, whether it is right, and what it took."""
 
-    kind: CauseKind
-    headline: str  # the cause in a sentence
-    advice: str  # what may help, to be measured
-    rank: int | None = None  # rank of the passage without it, where that can be computed
-
-    @property
-    def sentence(self) -> str:
-        """The headline and the advice."""
-        return f"{self.headline} {self.advice}"
+    cure: Cure
+    answer: Answer
+    is_right: bool
+    seconds: float
+    n_chunks: int
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The rank of a passage for a question, now and with one condition changed at a time.
+    """The cause of an answer, the links that show it, and the best cure that was tried.
 
-    Ranks count from 1; those of a passage are of the best of its chunks (`matching_rows`).
+    ``trial`` is None where no cure was tried; it gives the right answer only where `Trial.is_right` says so.
     """
 
-    k: int  # how many chunks count as found
-    length: int  # characters of the passage
-    overlaps: tuple[ChunkOverlap, ...]  # the chunks with some of the passage
-    # the passage's best chunk, and its rank
-    row: int
-    now: RankedScore
-    scores: Array = field(repr=False)  # cosine of every chunk with the question, ``(n_chunks,)``
-    above: tuple[int, ...]  # rows of the chunks that rank higher, best first
-    # groups of rows above that nearly repeat one another or the passage's chunk; two rows or more each
-    repeats: tuple[tuple[int, ...], ...]
-    # parts of the passage that chunks hold but all beyond their token limit, ``(start, end)``
-    unread: tuple[tuple[int, int], ...]
-    # rank with each group of near duplicates counted once, and the passage's own group as the passage
-    without_repeats: int
-    # with the truncated chunks of the passage read to their ends; None where none is truncated within it
-    tail_read: RankedScore | None
-    centred: RankedScore  # with all of it in the middle of a chunk, as long as the one that holds most of it
-    by_itself: RankedScore  # with the passage as a chunk of its own
-    part: float  # its length as a share of the part of its chunk that is read
-    bm25: RankedScore  # by BM25; a score of 0 where they share no word
-    # content words of the question that the passage has too, in this or another form
-    shared_words: tuple[str, ...]
+    question: str
+    place: Location | None
+    cause: Cause
+    sentence: str
+    before: Answer
+    chain: Chain
+    settings: Mapping[str, Any]
+    n_chunks: int
+    trial: Trial | None = None
+    n_tried: int = 0
+    is_unfinished: bool = False  # whether cures were left out
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for the command line."""
+        trial = self.trial
+        cure = None
+        if trial is not None:
+            cure = {
+                "words": trial.cure.words(self.settings),
+                "settings": dict(trial.cure.settings),
+                "question": trial.cure.question or self.question,
+                "gives_right_answer": trial.is_right,
+                "seconds": round(trial.seconds, 3),
+                "chunks": {"before": self.n_chunks, "after": trial.n_chunks},
+            }
+        return {
+            "question": self.question,
+            "cause": self.cause,
+            "sentence": self.sentence,
+            "links": [link_json(link) for link in self.chain.links],
+            "cure": cure,
+            "cures_tried": self.n_tried,
+            "before": found_answer_json(self.before),
+            "after": None if trial is None else found_answer_json(trial.answer),
+        }
 
     @property
-    def found(self) -> bool:
-        """Whether the passage is among the first ``k``."""
-        return self.now.rank <= self.k
+    def cure_words(self) -> str:
+        """Say what the cure does, or that none that was tried gives the right answer."""
+        if self.cause == "none":
+            return "None is needed."
+        if self.cause == "not_read":
+            return "No setting and no wording can give it: add the text, or a file that holds it."
+        if self.trial is None:
+            return "No cure was tried yet."
+        words = self.trial.cure.words(self.settings)
+        if self.trial.is_right:
+            return f"{words}: the right answer is then given."
+        if self.is_unfinished:
+            return f"None of the first {self.n_tried:,} cures gives the right answer. Nearest: {words}."
+        return f"None of {self.n_tried:,} cures that were tried gives the right answer. Next best: {words}."
 
-    @property
-    def n_unread(self) -> int:
-        """Number of characters of the passage that are never read."""
-        return sum(end - start for start, end in self.unread)
 
-    @property
-    def share(self) -> float:
-        """Share of the passage in the chunk that holds most of it."""
-        return max(each.share for each in self.overlaps)
+def link_json(link: Link) -> dict[str, Any]:
+    """Return a link for the command line."""
+    return {"link": link.name, "holds": link.holds, "evidence": link.evidence, **link.figures}
+
+
+@dataclass
+class Trials:
+    """The cures that are tried on a case, each once."""
+
+    question: str
+    turns: Sequence[Turn]
+    place: Location
+    wanted: ShortAnswer
+    searched: Searched
+    stop: Callable[[], bool]
+    done: dict[str, Trial] = field(default_factory=dict)
+    cut: dict[tuple[Any, ...], Searched] = field(default_factory=dict)  # by the settings of cutting
+
+    def run(self, cures: Iterable[Cure]) -> Iterator[Trial]:
+        """Try cures until one gives the right answer; then those that were refused, with lower thresholds."""
+        refused: list[Trial] = []
+        for cure in cures:
+            if self.stop():
+                return
+            trial = self.one(cure)
+            yield trial
+            if trial.is_right:
+                return
+            if trial.answer.judged.status == "refused":
+                refused.append(trial)
+        for trial in refused:
+            for _ in range(2):  # the relevance of passages, then the confidence in words
+                if self.stop():
+                    return
+                values = {**self.searched.settings, **trial.cure.settings}
+                more = lowered(trial.answer, values).settings
+                if not more or trial.answer.judged.status != "refused":
+                    break
+                trial = self.one(replace(trial.cure, settings={**trial.cure.settings, **more}))
+                yield trial
+                if trial.is_right:
+                    return
+
+    def one(self, cure: Cure) -> Trial:
+        """Ask with a cure."""
+        key = repr(cure)
+        if key not in self.done:
+            start = perf_counter()
+            searched = self.under(cure.settings)
+            answer = searched.answer(cure.question or self.question, self.turns)
+            right = is_right(answer, self.wanted, self.place)
+            took = perf_counter() - start
+            self.done[key] = Trial(cure, answer, right, took, len(searched.index.chunks))
+        return self.done[key]
+
+    def under(self, changes: Mapping[str, Any]) -> Searched:
+        """Return the documents under changed settings, cut once for each way to cut."""
+        values = {**self.searched.settings, **changes}
+        key = tuple(values[name] for name in CUTTING)
+        if key not in self.cut:
+            self.cut[key] = self.searched.under(changes)
+        return replace(self.cut[key], settings=values)
+
+    @cached_property
+    def best(self) -> Trial | None:
+        """The trial that comes nearest to the right answer."""
+        return max(self.done.values(), key=self.nearness, default=None)
+
+    def nearness(self, trial: Trial) -> tuple[bool, ...]:
+        """Order trials by how far the passage comes."""
+        answer = trial.answer
+        is_quoted = any(touches(quote, self.place) for quote in answer.quotes)
+        is_given = given_hit(answer, self.place) is not None
+        return trial.is_right, is_quoted and answer.judged.status != "refused", is_quoted, is_given
 
 
 def diagnose(
-    question: str, place: Location, document: Document, index: Index, encoder: Model, k: int
+    question: str,
+    passage: str,
+    searched: Searched,
+    wanted: ShortAnswer = ShortAnswer(()),  # noqa: B008 (it is frozen)
+    turns: Sequence[Turn] = (),
+    place: Location | None = None,
+    failures: Sequence[Failure] = (),
+    may_cut: bool = True,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Diagnosis:
-    """Rank a passage now, and with one condition changed at a time.
+    """Find out why a question is not answered from a passage, and try what gives the right answer.
 
-    ``place`` is the passage in its ``document``, ``encoder`` the model of the vectors of ``index``; the first
-    ``k`` chunks count as found. Without token vectors, `Diagnosis.tail_read` is not known.
+    Parameters
+    ----------
+    passage
+        Words of the passage, of which the documents may have changed a few.
+    wanted
+        The right answer; without one, words or a sentence of the passage count as right.
+    turns
+        The conversation before the question.
+    place
+        Where the passage is, if that is known.
+    failures
+        Files that could not be read, which may have held it.
+    may_cut
+        Whether cures may cut and embed the documents anew.
+    stop
+        Called before each cure that is tried; once it returns true, none is.
     """
-    if k < 1:
-        raise InputError(f"k is {k}: look at 1 chunk or more")
-    encoder, spec = index.encoder(encoder), index.spec
-    query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
-    index.check(query)
-    ends = read_ends(index.chunks, encoder.tokenizer, encoder.text_limit(spec.max_tokens))
-    overlaps, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
-    if not own:
-        raise InputError(f"no chunk of {place.document} holds this passage: choose that document to search")
-    scores = index.vectors @ query.vector  # (n_chunks,)
-    row = max(own, key=lambda each: scores[each])
-    above = [int(each) for each in np.argsort(-scores, kind="stable") if scores[each] > scores[row]]
-    groups, without_repeats = group_repeats(index, row, above)
-
-    others = np.delete(scores, own)  # (n_others,)
-    fullest = index.chunks[max(overlaps, key=lambda each: each.share).row]
-    passage = document.text[place.start : place.end]
-    middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
-    vectors = encode_by(spec, "document", [passage, middle], encoder)
-    by_itself, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
-    cut = [each.row for each in overlaps if each.row in own and each.read < each.share]
-    tail_read: RankedScore | None = None
-    if cut and (inside := encoder.as_encoder):
-        tails = counterfactuals(query.vector, tail_vectors(index, inside, cut))
-        tail_read = min(
-            (way for tail in tails for way in (tail.whole, tail.windows)), key=lambda way: way.rank
-        )
-    by_words = index.words.scores([question])[0]  # (n_chunks,)
-    return Diagnosis(
-        k=k,
-        length=len(passage),
-        overlaps=overlaps,
-        row=row,
-        now=rank_among(others, float(scores[row])),
-        scores=scores,
-        above=tuple(above),
-        repeats=groups,
-        unread=unread_spans(place, index, overlaps, ends),
-        without_repeats=without_repeats,
-        tail_read=tail_read,
-        centred=centred,
-        by_itself=by_itself,
-        part=len(passage) / (ends[row] - index.chunks[row].start),
-        bm25=rank_among(np.delete(by_words, own), float(by_words[own].max())),
-        shared_words=shared_words(question, passage, index.languages[place.document]),
+    documents = list(searched.index.documents.values())
+    before = searched.answer(question, turns)
+    place = place or place_of(passage, documents, wanted) or scattered(passage, documents)
+    base = Diagnosis(
+        question, place, "none", NONE_NEEDED, before, Chain(()), searched.settings, len(searched.index.chunks)
     )
+    if place is None:
+        if wanted and before.reading and says(wanted, before.reading.text):
+            return replace(base, chain=Chain((Link("read", False, NOT_READ),)))
+        return not_read(base, passage, failures, searched)
+    chain = chain_of(place, before, searched, wanted)
+    if is_right(before, wanted, place):
+        return replace(base, chain=chain)
+    text = searched.index.document_text(place.document)[place.start : place.end]
+    case = Case(question, turns, place, text, passage, wanted, before, chain, searched)
+    trials = Trials(question, turns, place, wanted, searched, stop)
+    first: Suspect | None = None
+    for suspect in suspects(case, may_cut and bool(searched.documents)):
+        first = first or suspect
+        is_cured = any(trial.is_right for trial in trials.run(suspect.cures))
+        if is_cured or suspect.certain:
+            first = suspect
+            break
+    assert first is not None, "the last suspicions always stand"
+    if not any(trial.is_right for trial in trials.done.values()):
+        for _ in trials.run(other_cures(case, may_cut and bool(searched.documents))):
+            pass
+    found = replace(base, cause=first.cause, sentence=first.sentence, chain=chain)
+    unfinished = stop() or (bool(searched.documents) and not may_cut)
+    return replace(found, trial=trials.best, n_tried=len(trials.done), is_unfinished=unfinished)
 
 
-def rank_among(others: Array, score: float) -> RankedScore:
-    """Return the rank of a score among those of other chunks, ``(n_others,)``."""
-    return RankedScore(1 + int((others > score).sum()), score)
+def other_cures(case: Case, may_cut: bool) -> list[Cure]:
+    """Return cures that are tried where the cause's own do not give the right answer."""
+    values, worded = case.searched.settings, [each.question for each in in_words_of_passage(case)[:1]]
+    ways: list[dict[str, Any]] = [{"k": 10}, {"k": 1}, {"retriever": "bm25"}, {"retriever": "dense"}]
+    ways += [{"retriever": "reader"}]
+    ways += [{"chunk_tokens": n, "overlap": 0} for n in (64, 32, 256)] * may_cut
+    return [
+        Cure(way, question)
+        for question in ("", *worded)
+        for way in ways
+        if any(values[k] != v for k, v in way.items())
+    ]
 
 
-def centred_span(place: Location, size: int, text: str) -> tuple[int, int]:
-    """Return a span of about ``size`` characters around a passage that ends at word borders."""
-    room = max(0, size - (place.end - place.start))
-    start = max(0, place.start - room // 2)
-    end = min(len(text), place.end + room // 2)
-    while start and start < place.start and not text[start - 1].isspace():
-        start += 1
-    while end < len(text) and end > place.end and not text[end].isspace():
-        end -= 1
-    return start, end
+def place_of(passage: str, documents: Sequence[Any], wanted: ShortAnswer) -> Location | None:
+    """Find a passage; a text that is only alike must still hold its numbers, and the answer near it."""
+    place = locate(passage, documents)
+    if place is None or place.how != "approximate":
+        return place
+    [text] = [document.text for document in documents if document.name == place.document]
+    around = text[max(0, place.start - NEAR) : place.end + NEAR]
+    numbers = [word for word in passage.split() if any(map(str.isdigit, word))]
+    is_same = wanted.is_in(around) if wanted else all(number in around for number in numbers)
+    return place if is_same else None
 
 
-def group_repeats(index: Index, row: int, above: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Group the near duplicates among a row and the chunks above it; return the row's rank with one of each.
-
-    Near duplicates of the row itself are as good an answer, so they do not count. Only the first `COMPARED`
-    are compared, pair by pair. Rows of tables look alike and say different things: each is alone.
-    """
-    rows = np.array([row, *above[:COMPARED]])
-    leaders = neighborhood(index.vectors[rows], NEAR_DUPLICATE, 1).leader  # (n_rows,), indices into rows
-    tables = {name for name, document in index.documents.items() if document.has_rows}
-    in_table = np.array([index.chunks[each].document in tables for each in rows])
-    leaders = np.where(in_table, np.arange(len(rows)), leaders)
-    groups = [tuple(rows[leaders == leader].tolist()) for leader in np.unique(leaders)]
-    rank = len(groups) + len(above[COMPARED:])
-    return tuple(group for group in groups if len(group) > 1), rank
-
-
-def unread_spans(
-    place: Location, index: Index, overlaps: Sequence[ChunkOverlap], ends: Sequence[int]
-) -> tuple[tuple[int, int], ...]:
-    """Return the parts of a passage that chunks hold but all beyond their token limit."""
-    whole = span_mask(
-        [(index.chunks[each.row].start, index.chunks[each.row].end) for each in overlaps], place.end
-    )
-    read = span_mask([(index.chunks[each.row].start, ends[each.row]) for each in overlaps], place.end)
-    unread = (whole & ~read)[place.start :]
-    borders = np.flatnonzero(np.diff(unread, prepend=False, append=False))  # start and end of each run
-    return tuple((place.start + start, place.start + end) for start, end in borders.reshape(-1, 2).tolist())
-
-
-def shared_words(question: str, passage: str, language: str) -> tuple[str, ...]:
-    """Return the content words of a question that a passage has too, in order, compared as BM25 does."""
-    [given] = words([without_stop_words(passage)], [language])
-    asked = WORD.findall(without_stop_words(question))
-    found: dict[str, str] = {}  # by stem
-    for word, stems in zip(asked, words(asked, [language] * len(asked)), strict=True):
-        for stem in stems:
-            # Of several, as of a run of Chinese, each stands for itself.
-            found.setdefault(stem, word if len(stems) == 1 else stem)
-    return tuple(word for stem, word in found.items() if stem in given)
+def not_read(base: Diagnosis, passage: str, failures: Sequence[Failure], searched: Searched) -> Diagnosis:
+    """Return the diagnosis of a passage that is in no document, with what reading left out of the files."""
+    notes = [
+        f"{document.name}: {note}"
+        for document in searched.index.documents.values()
+        for note in document.notes
+    ]
+    notes += [failure.reason for failure in failures]
+    left_out = f" Left out in reading: {'; '.join(notes[:MOST_LISTED])}." if notes else ""
+    near = locate(passage, list(searched.index.documents.values()))
+    alike = f" The most similar text is in {near.document}, alike to {near.likeness:.0%}." if near else ""
+    link = Link("read", False, f"{NOT_READ}{alike}{left_out}")
+    return replace(base, cause="not_read", sentence=link.evidence, chain=Chain((link,)))

@@ -1,7 +1,7 @@
 """The input of a diagnosis: a question, and the passage that should have been found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -40,11 +40,12 @@ MAX_PASSAGE_CHARACTERS = 5_000
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, the expected passage, and its location; None where no document contains it."""
+    """A question, the expected passage, and its location; None where no document holds it word for word."""
 
     question: str
     passage: str
     place: Location | None
+    answer: str = ""  # the right one, where it is known
 
 
 def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
@@ -74,11 +75,20 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         key="diagnose-question",
         persist_state="session",
         on_change=changed,
-        placeholder="Which question did not find the passage?",
+        placeholder="Which question was answered wrongly, or not at all?",
         help="As you asked it on the page “Ask your documents”.",
     )
     check_typed(question, MOST_QUESTION)
-    return (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
+    asked = (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
+    answer = st.text_input(
+        "The right answer, if you know its words",
+        key="diagnose-answer",
+        persist_state="session",
+        max_chars=200,
+        placeholder="Without it, any words of the passage count as right",
+        help="Parts that must all occur stand between &, other spellings of one between |: 5 May | 05/05.",
+    )
+    return asked and replace(asked, answer=answer)
 
 
 def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | None:
@@ -142,9 +152,9 @@ def ask_pasted(question: str, documents: list[Document]) -> Asked | None:
         st.info("Give the question, and the passage that it should find.", icon=":material/find_in_page:")
         return None
     place = place_of(passage, documents)
-    if place is not None:
+    if place is not None and place.how != "approximate":
         set_passage(place.document, place.start, place.end, shown_by=key)
-    return Asked(question, passage, place)
+    return Asked(question, passage, place if place and place.how != "approximate" else None)
 
 
 @st.cache_data(max_entries=32, show_spinner="Looking for the passage…", scope="session")

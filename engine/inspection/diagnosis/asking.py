@@ -1,0 +1,108 @@
+"""A question asked of documents under some settings, and again under others, as cures are tried."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...documents.document import Document
+from ...documents.splitters import Splitting
+from ...evaluation.answers import ShortAnswer, normalized
+from ...generation.answer import Answer
+from ...generation.answering import find_answer
+from ...generation.conversation import Turn, follow_up
+from ...generation.settings import AnswerSettings, SearchSettings
+from ...models.reader import Reader
+from ...retrieval.embedding_model import Model, cut_documents
+from ...retrieval.evidence import Quote
+from ...retrieval.index import Index, build_index
+from ...retrieval.relevance import NullScores, null_scores_of
+from ...retrieval.vector_cache import VectorCache
+from .location import Location
+
+# Settings that documents are cut anew for, when they change.
+CUTTING = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens")
+MOST_WORDS, MOST_TIMES = 4, 4  # of words that hold an answer of so many, to count as that answer
+MOST_OTHERS = 1  # numbers that words with a number as the answer may hold besides
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Documents as they are searched and answered from.
+
+    Attributes
+    ----------
+    settings
+        The settings in use by their keys in `SETTINGS`; thresholds of confidence are in percent.
+    documents
+        The documents to cut anew; none where chunks were given.
+    """
+
+    index: Index
+    model: Model
+    reader: Reader | None
+    settings: Mapping[str, Any]
+    null_scores: NullScores = field(repr=False)
+    documents: Sequence[Document] = ()
+    cache: VectorCache = field(default_factory=VectorCache, repr=False)
+
+    def under(self, changes: Mapping[str, Any]) -> "Searched":
+        """Return the same documents under changed settings, cut and embedded anew where these ask for it."""
+        settings = {**self.settings, **changes}
+        if all(settings[key] == self.settings[key] for key in CUTTING):
+            return replace(self, settings=settings)
+        splitting = Splitting(settings["splitter"], settings["chunk_tokens"], settings["overlap"])
+        pieces = cut_documents(self.documents, self.model, splitting, settings["parent_tokens"])
+        chunks = [chunk for own in pieces for chunk in own]
+        pooling, model, limit = (
+            self.index.spec.pooling,
+            self.index.encoder(self.model),
+            settings["max_tokens"],
+        )
+        index = build_index(chunks, model, pooling, limit, None, self.cache, self.documents)
+        return replace(self, settings=settings, index=index, null_scores=null_scores_of(index, model))
+
+    def answer(self, question: str, turns: Sequence[Turn] = ()) -> Answer:
+        """Answer a question, as one that may follow on ``turns`` if the settings say so."""
+        own, values = question, self.settings
+        if turns and values["follow_ups"]:
+            own, _ = follow_up(question, turns, self.index, self.model, self.null_scores)
+        search = SearchSettings(values["k"], values["min_relevance"], values["retriever"])
+        least = values["answer_threshold"] / 100, values["refuse_threshold"] / 100
+        settings = AnswerSettings(search, answer_threshold=least[0], refuse_threshold=least[1])
+        return find_answer(own, self.index, self.model, settings, self.null_scores, self.reader)
+
+
+def is_right(answer: Answer, wanted: ShortAnswer, place: Location) -> bool:
+    """Whether the right answer is shown: ``wanted``, or words of the passage where that is empty.
+
+    The reader's words count where there are any, or else the quotes of the passage.
+    """
+    if answer.judged.status == "refused":
+        return False
+    if (words := answer.reading) is None:
+        quotes = [quote for quote in answer.quotes if touches(quote, place)]
+        return bool(quotes) and (not wanted or wanted.is_in("\n".join(quote.text for quote in quotes)))
+    if not wanted:
+        return touches(words, place)
+    return says(wanted, words.text) or (touches(words, place) and is_part(words.text, wanted))
+
+
+def says(wanted: ShortAnswer, text: str) -> bool:
+    """Whether words hold an answer, and not one number among several."""
+    numbers = [word for word in normalized(text).split() if word.isdigit()]
+    own = {word for part in wanted.parts for each in part for word in normalized(each).split()}
+    is_short = len(normalized(text).split()) <= MOST_WORDS + MOST_TIMES * len(own)
+    return wanted.is_in(text) and is_short and (len(numbers) <= MOST_OTHERS or {*numbers} <= own)
+
+
+def is_part(text: str, wanted: ShortAnswer) -> bool:
+    """Whether words are part of an answer, as "8" is of "8 kilograms"."""
+    words = f" {normalized(text)} "
+    return bool(words.strip()) and any(
+        words in f" {normalized(each)} " for part in wanted.parts for each in part
+    )
+
+
+def touches(piece: Quote | Any, place: Location) -> bool:
+    """Whether a piece of a document, a quote or a span, shares characters with a passage."""
+    return piece.document == place.document and piece.start < place.end and place.start < piece.end

@@ -1,0 +1,420 @@
+"""What may have caused a wrong or refused answer, by its evidence, each with the cures that are its own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import floor
+from typing import Any, Literal
+
+from ...documents.language import LANGUAGES, detected
+from ...evaluation.answers import ShortAnswer
+from ...generation.answer import Answer
+from ...generation.conversation import Turn
+from ...generation.reading import AnswerSpan
+from ...retrieval.evidence import CandidateSentence, has_digit, short_sentences
+from ...retrieval.retrievers import RETRIEVERS, usable_retrievers
+from ...settings import SETTINGS, default
+from ...wording import beginning
+from .asking import Searched, touches
+from .chain import SHOWN, WHOLE, Chain
+from .location import Location
+from .table_rows import flattened, is_in_heads, is_twin, took_head
+from .wordings import differing, in_words_of, misspelled, other_forms, respelled, share_covered
+
+Cause = Literal[
+    "not_read",
+    "flattened",
+    "split",
+    "beyond_limit",
+    "other_words",
+    "typing_error",
+    "other_language",
+    "read_as_follow_up",
+    "header_for_row",
+    "near_twin",
+    "number_form",
+    "outranked",
+    "not_among_k",
+    "reader_took_other",
+    "refused_by_threshold",
+    "none",
+]
+FEW_WORDS = 0.34  # of a question's content words, below which it is in other words than the passage
+NEAR = 200  # characters on either side of a passage that belong to it
+JUST_BEHIND = 2  # ranks after the last passage that is read
+MOST_K = 10  # passages that can be read
+THRESHOLDS = ("min_relevance", "refuse_threshold", "answer_threshold")
+
+
+@dataclass(frozen=True)
+class Cure:
+    """Changes of settings, by their keys, and another wording of the question; empty for as it is."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
+
+    def words(self, now: Mapping[str, Any]) -> str:
+        """Say what it does: ``Ask “…”``, ``set chunk size 32 → 192``."""
+        parts = [f"ask “{self.question}”"] * bool(self.question)
+        if self.settings.get("follow_ups") is False:
+            parts.append("ask it as a new topic")
+        changed = (
+            f"{SETTINGS[key].name} {SETTINGS[key].words(now[key])} → {SETTINGS[key].words(value)}"
+            for key, value in self.settings.items()
+            if key != "follow_ups"
+        )
+        if listed := ", ".join(changed):
+            parts.append(f"set {listed}")
+        said = ", and ".join(parts)
+        return said[:1].upper() + said[1:]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A possible cause: its evidence in a sentence, and its cures.
+
+    A ``certain`` one needs no cure that works to be named: its evidence leaves no doubt.
+    """
+
+    cause: Cause
+    sentence: str
+    cures: tuple[Cure, ...] = ()
+    certain: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wrong or refused answer to a question, and the passage that should have answered it."""
+
+    question: str
+    turns: Sequence[Turn]
+    place: Location
+    passage: str  # as the documents have it
+    given: str  # as it was given
+    wanted: ShortAnswer
+    before: Answer
+    chain: Chain
+    searched: Searched
+
+    @property
+    def language(self) -> str:
+        """The language of the passage."""
+        return detected(self.passage) or self.searched.index.languages[self.place.document]
+
+    @property
+    def taken(self) -> AnswerSpan | CandidateSentence | None:
+        """The words or the sentence that were taken in place of the passage's, also where refused."""
+        spans, quotes = self.before.spans[:1], self.before.evidence[:1]
+        return next((each for each in (self.before.best_span, *quotes, *spans) if each is not None), None)
+
+    @property
+    def answers(self) -> list[str]:
+        """The words that answer, which no other wording of the question may give away."""
+        known = [each for part in self.wanted.parts for each in part]
+        own = self.chain.own_span
+        return known or ([] if own is None else [own.text])
+
+    @property
+    def around(self) -> str:
+        """The passage with the text around it, which says what its pronouns stand for."""
+        text, place = self.searched.index.document_text(self.place.document), self.place
+        return f"{self.context} {text[max(0, place.start - NEAR) : place.end + NEAR]}"
+
+    @property
+    def context(self) -> str:
+        """The passage with what stands above it: the name of its document and its headings."""
+        document = self.searched.index.documents.get(self.place.document)
+        headings = document.section_at(self.place.start).headings if document else ()
+        return " ".join([self.place.document.rpartition(".")[0], *headings, self.passage])
+
+
+def suspects(case: Case, may_cut: bool) -> Iterator[Suspect]:
+    """Yield what the evidence points at, the most specific first; ``may_cut`` allows cures that cut anew."""
+    values = case.searched.settings
+    if case.before.question != case.question:
+        added = case.before.question.removeprefix(case.question.strip()).strip()
+        yield Suspect(
+            "read_as_follow_up",
+            f"The question was read as one that follows on those before, with the words {added}.",
+            (Cure({"follow_ups": False}),),
+        )
+    stricter = {key: default(key) for key in THRESHOLDS if values[key] > default(key)}
+    if stricter and case.chain.holds("sure") is False:
+        yield Suspect("refused_by_threshold", refusal(case), (lowered(case.before, values), Cure(stricter)))
+    yield from of_the_question(case)
+    yield from of_tables(case)
+    yield from of_cutting(case, may_cut)
+    yield from of_search_and_reading(case, may_cut)
+
+
+def of_the_question(case: Case) -> Iterator[Suspect]:
+    """Yield another language, typing errors, numbers in another form."""
+    asked, own, question = detected(case.question), case.language, case.question
+    if asked and own and asked != own:
+        yield Suspect(
+            "other_language",
+            f"The question is in {LANGUAGES[asked].label}, the passage in {LANGUAGES[own].label}.",
+            in_words_of_passage(case),
+            certain=True,
+        )
+    near = misspelled(question, case.context, case.searched.index, case.searched.model.tokenizer)
+    if near:
+        listed = "; ".join(
+            f"“{word}”: nearest is {', '.join(f'“{each}”' for each in own)}" for word, own in near.items()
+        )
+        yield Suspect(
+            "typing_error",
+            f"No document holds words of the question ({listed}).",
+            (Cure(question=respelled(question, near)),),
+            certain=any(is_near(own[0], case.context) for own in near.values()),
+        )
+    if forms := other_forms(question, case.passage):
+        listed = " and ".join(f"“{asked}” as “{form}”" for asked, form in forms.items())
+        worded = question
+        for asked, form in forms.items():
+            worded = worded.replace(asked, form)
+        yield Suspect(
+            "number_form",
+            f"The passage writes {listed}.",
+            (Cure(question=worded), Cure({"retriever": "bm25"}, worded)),
+        )
+    if share_covered(question, case.around, own) == 0:
+        yield other_words(case, certain=True)
+
+
+def is_near(word: str, context: str) -> bool:
+    """Whether a word, or a pair of words, stands in a text."""
+    return word in context.lower()
+
+
+def other_words(case: Case, certain: bool) -> Suspect:
+    """Return the suspicion that the question says it in other words."""
+    share = share_covered(case.question, case.around, case.language)
+    how = "shares no word with the passage" if share == 0 else "shares few words with the passage"
+    return Suspect(
+        "other_words", f"The question {how}, function words aside.", in_words_of_passage(case), certain
+    )
+
+
+def in_words_of_passage(case: Case) -> tuple[Cure, ...]:
+    """Return wordings of the question with words of the passage, but for those that answer it."""
+    index, without = case.searched.index, [*case.answers, *taken_answer(case)]
+    wordings = in_words_of(case.question, case.passage, without, index, case.language)
+    ways: list[dict[str, Any]] = [{}, {"retriever": "bm25"}]
+    return tuple(
+        Cure(way, wording) for wording in wordings for way in ways if differs(way, case.searched.settings)
+    )
+
+
+def quoting_row(case: Case) -> tuple[Cure, ...]:
+    """Return a wording that has the row quoted as a whole, for a person to read."""
+    return (Cure(question=f"List what stands in the row: {case.question.strip()}"),)
+
+
+def taken_answer(case: Case) -> list[str]:
+    """Return the reader's words where they are of the passage and no answer is given."""
+    own = case.chain.own_span
+    return [own.text] if own is not None and not case.wanted else []
+
+
+def differs(changes: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether changes change settings; those without one do nothing."""
+    return all(now[key] != value for key, value in changes.items())
+
+
+def of_tables(case: Case) -> Iterator[Suspect]:
+    """Yield tables that were flattened, heads taken for rows, and rows or sentences that nearly repeat it."""
+    documents, place = case.searched.index.documents, case.place
+    document, taken = documents.get(place.document), case.taken
+    if document is None:
+        return
+    if is_in_heads(document, place, case.given):
+        yield Suspect(
+            "header_for_row",
+            "The first row of the table was taken for the names of its columns.",
+            (*quoting_row(case), *in_words_of_passage(case)),
+            certain=True,
+        )
+    elif taken is not None and took_head(documents[taken.document], taken.start, taken.end):
+        yield Suspect(
+            "header_for_row",
+            f"“{beginning(taken.text, SHOWN)}” was taken, which are names of columns and no row.",
+            (*quoting_row(case), *in_words_of_passage(case)),
+            certain=True,
+        )
+    if lost := flattened(document, place):
+        yield Suspect(
+            "flattened",
+            f"The table was read as plain text: {lost}, so a value does not say of what it is.",
+            (*quoting_row(case), *in_words_of_passage(case)),
+            certain=True,
+        )
+    yield from twins(case)
+
+
+def twins(case: Case) -> Iterator[Suspect]:
+    """Yield the row or sentence that was taken, where it differs from the passage in a word or two."""
+    taken, place = case.taken, case.place
+    if taken is None or touches(taken, place):
+        return
+    own = unit_at(place.start, place.end, place.document, case)
+    other = unit_at(taken.start, taken.end, taken.document, case)
+    if other == own or not is_twin(own, other, case.answers):
+        return
+    words, _, _ = differing(own, other, case.answers)
+    if not words:  # what tells them apart is a number, or above them
+        above = f"{taken.document.rpartition('.')[0]} {other}"
+        held = other.lower().split()
+        numbers = [word for word in own.split() if has_digit(word) and word.lower() not in held]
+        asked = [word for word in numbers if not any(word in answer for answer in case.answers)]
+        words = asked or differing(case.context, above, case.answers)[0]
+    question = f"{case.question.strip()} ({' '.join(words)})"
+    yield Suspect(
+        "near_twin",
+        f"“{beginning(other, SHOWN)}” was taken, which differs from the passage in a word or two.",
+        (Cure(question=question),) * bool(words) + in_words_of_passage(case),
+        certain=True,
+    )
+
+
+def unit_at(start: int, end: int, name: str, case: Case) -> str:
+    """Return the row, or else the sentences, that a span of a document stands in."""
+    document = case.searched.index.documents.get(name)
+    if document is None:
+        return ""
+    if (row := document.row_at(start)) is not None:
+        return document.text[slice(*row)]
+    line_start = document.text.rfind("\n", 0, start) + 1
+    line_end = document.text.find("\n", end)
+    line_end = len(document.text) if line_end < 0 else line_end
+    own = [
+        document.text[first:last]
+        for first, last in short_sentences(document.text, line_start, line_end)
+        if first < end and start < last
+    ]
+    return " ".join(own)
+
+
+def of_cutting(case: Case, may_cut: bool) -> Iterator[Suspect]:
+    """Yield a passage that no chunk holds whole, and one that lies beyond the token limit."""
+    values, chain = case.searched.settings, case.chain
+    reset = {
+        key: default(key) for key in ("splitter", "chunk_tokens", "overlap") if values[key] != default(key)
+    }
+    limit = case.searched.index.encoder(case.searched.model).text_limit(case.searched.index.spec.max_tokens)
+    if chain.unread:
+        n = sum(end - start for start, end in chain.unread)
+        smaller = [{"chunk_tokens": n} for n in (size(limit), 128, 64) if n < values["chunk_tokens"]]
+        cures = [reset] * bool(reset) + smaller
+        yield Suspect(
+            "beyond_limit",
+            f"{n:,} of its {case.place.end - case.place.start:,} characters are beyond the {limit:,} tokens "
+            "that are read of a chunk.",
+            tuple(map(Cure, cures)) * may_cut,
+            certain=2 * n >= case.place.end - case.place.start and chain.holds("given") is False,
+        )
+    if chain.share < WHOLE:
+        larger = [
+            {"chunk_tokens": n} for n in (128, 192, 256, 384, 512) if values["chunk_tokens"] < n <= limit
+        ]
+        overlap = {"overlap": values["chunk_tokens"] // 2}
+        ways = [reset] * bool(reset) + [overlap, *larger, {"splitter": "sentences"}, {"parent_tokens": 512}]
+        fitting = (way for way in ways if differs(way, values))
+        yield Suspect(
+            "split",
+            f"It was cut apart: no chunk holds more than {chain.share:.0%} of it.",
+            tuple(Cure(way) for way in fitting) * may_cut,
+        )
+
+
+def size(limit: int) -> int:
+    """Return the largest chunk size of the settings within a limit."""
+    step, least = int(SETTINGS["chunk_tokens"].step), int(SETTINGS["chunk_tokens"].low)
+    return max(least, min(limit, int(SETTINGS["chunk_tokens"].high or limit)) // step * step)
+
+
+def of_search_and_reading(case: Case, may_cut: bool) -> Iterator[Suspect]:
+    """Yield what broke in the search, at the reader, and at the thresholds."""
+    values, chain = case.searched.settings, case.chain
+    covered = share_covered(case.question, case.around, case.language)
+    sure = Suspect("refused_by_threshold", refusal(case), (lowered(case.before, values),))
+    if case.before.judged.status == "refused" and covered >= FEW_WORDS:
+        yield sure
+    if chain.holds("given") is not False:
+        yield from [reader_took_other(case, may_cut)] * bool(case.before.retrieved.relevant)
+        yield sure
+        return
+    rank = chain.ranking.rank if chain.ranking else None
+    is_behind = rank is not None and rank <= max(default("k"), values["k"] + JUST_BEHIND)
+    if is_behind and default("k") > values["k"]:
+        yield not_among_k(case, (default("k"), MOST_K))
+    if covered < FEW_WORDS:
+        yield other_words(case, certain=False)
+    usual = [default("retriever")] * (values["retriever"] != default("retriever"))
+    halves = [name for name, each in chain.by_half.items() if each.rank and each.rank <= values["k"]]
+    if is_behind and not halves:
+        yield not_among_k(case, (rank or MOST_K, MOST_K))
+    yield outranked(case, [*usual, *halves], may_cut)
+
+
+def refusal(case: Case) -> str:
+    """Say by which threshold the answer was refused."""
+    return next((link.evidence for link in case.chain.links if link.name == "sure"), "")
+
+
+def lowered(answer: Answer, values: Mapping[str, Any]) -> Cure:
+    """Return the threshold that refuses an answer, at the value that shows it; no change where none does."""
+    found = answer.retrieved
+    if not found.relevant and found.hits:
+        relevance = found.null_scores.relevance(max(hit.score for hit in found.hits))
+        return Cure({"min_relevance": min(floor(relevance), values["min_relevance"])})
+    if answer.judged.status == "refused":
+        return Cure({"refuse_threshold": floor(100 * answer.judged.confidence)})
+    return Cure()
+
+
+def not_among_k(case: Case, numbers: Sequence[int]) -> Suspect:
+    """Return the suspicion that too few passages are read."""
+    rank, k = (case.chain.ranking.rank if case.chain.ranking else None), case.searched.settings["k"]
+    where = "is not found" if rank is None else f"ranks {rank:,}"
+    return Suspect(
+        "not_among_k",
+        f"It {where}, and only the first {k:,} are read.",
+        tuple(Cure({"k": number}) for number in dict.fromkeys(numbers) if number > k),
+    )
+
+
+def outranked(case: Case, better: Sequence[str], may_cut: bool) -> Suspect:
+    """Return the suspicion that the retriever puts others first; ``better`` are retrievers that may not."""
+    ranking, values = case.chain.ranking, case.searched.settings
+    retriever, usable = values["retriever"], usable_retrievers(case.searched.model)
+    n_above = len(ranking.above) if ranking else 0
+    names = dict.fromkeys([*better, *(name for name in RETRIEVERS if name in usable)])
+    halves = " and ".join(RETRIEVERS[name].label for name in better if name in case.chain.by_half)
+    by = f"; by {halves} alone it would be read" if halves else ""
+    smaller = [{"chunk_tokens": n} for n in (96, 48) if n < values["chunk_tokens"]] * may_cut
+    ways: list[dict[str, Any]] = [*({"retriever": name} for name in names), {"k": MOST_K}, *smaller]
+    return Suspect(
+        "outranked",
+        f"By {RETRIEVERS[retriever].label} {n_above:,} other chunks rank above it{by}.",
+        tuple(Cure(way) for way in ways if differs(way, values)),
+        certain=True,
+    )
+
+
+def reader_took_other(case: Case, may_cut: bool) -> Suspect:
+    """Return the suspicion that other words or another sentence were taken."""
+    values, taken = case.searched.settings, case.taken
+    what = f"“{beginning(taken.text, SHOWN)}” of {taken.document}" if taken else "other words"
+    hit = (
+        next((n for n in range(1, values["k"]) if n >= (case.chain.ranking.rank or n)), 1)
+        if case.chain.ranking
+        else 1
+    )
+    smaller = [{"chunk_tokens": n} for n in (64, 32) if n < values["chunk_tokens"]] * may_cut
+    ways: list[dict[str, Any]] = [{"k": hit}, {"retriever": "reader"}, *smaller]
+    settings = tuple(Cure(way) for way in ways if differs(way, values))
+    return Suspect(
+        "reader_took_other",
+        f"The passage was read, and {what} was taken.",
+        (*in_words_of_passage(case), *settings),
+    )

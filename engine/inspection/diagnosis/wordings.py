@@ -1,0 +1,153 @@
+"""Other wordings of a question: with the words, the numbers and the spelling of a passage."""
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches
+from itertools import pairwise
+
+from ...documents.language import ENGLISH
+from ...generation.numbers import Written, written
+from ...retrieval.bm25 import Bm25, question_stems
+from ...retrieval.index import Index
+from ...retrieval.words import WORD, words
+from ...tokenizers.text_tokenizer import TextTokenizer
+
+# Likeness of spelling from which on a word that no document holds is taken for another (`SequenceMatcher`):
+# of a word that the model's vocabulary lacks, and of one that it has, which is more often meant as it stands.
+MISSPELLED, MISSPELLED_WORD = 0.75, 0.85
+SHORTEST = 4  # letters of a word whose spelling is compared
+MOST_NEAR = 3  # words of the documents that are offered for one
+ASKING = re.compile(  # what a question in English asks for
+    r"(?:who|whom|when|where|why|what|which|"
+    r"how(?: (?:many|much|long|far|old|large|high|wide|often|deep))?)\b",
+    re.I,
+)
+MOST_ADDED = 6  # words of a passage that a question is asked with
+
+
+def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer) -> dict[str, list[str]]:
+    """Return the words of a question that no document holds, each with the nearest of the documents.
+
+    Words ``near`` the passage come first, pairs of them as one word too; a word of the tokenizer's vocabulary
+    counts only beside these.
+    """
+    found = {}
+    known = set(WORD.findall(near.lower()))
+    pairs = {f"{one} {two}" for one, two in pairwise(WORD.findall(near.lower()))}
+    for word in dict.fromkeys(WORD.findall(question)):
+        if len(word) < SHORTEST or word.isdigit() or is_known(word, index.words):
+            continue
+        is_word = len(tokenizer.encode(word.lower()).ids) - tokenizer.n_special == 1
+        least = MISSPELLED_WORD if is_word else MISSPELLED
+        own = get_close_matches(word.lower(), sorted(known | pairs), MOST_NEAR, least)
+        if not own and not is_word and not any(map(str.isdigit, word)):
+            own = get_close_matches(word.lower(), sorted(corpus_words(index)), MOST_NEAR, least)
+        if own:
+            found[word] = own
+    return found
+
+
+def is_known(word: str, index: Bm25) -> bool:
+    """Whether the documents hold a word in some form, or it is a stop word."""
+    stems = question_stems(word, index.postings.languages)
+    return not stems or any(stem in index.postings.vocabulary for stem in stems)
+
+
+def corpus_words(index: Index) -> set[str]:
+    """Return all words of the chunks of an index, in lower case."""
+    return {word for text in index.texts for word in WORD.findall(text.lower()) if len(word) >= SHORTEST}
+
+
+def respelled(question: str, spelled: dict[str, list[str]]) -> str:
+    """Return a question with each misspelled word as the documents spell it."""
+    for word, near in spelled.items():
+        best = near[0].capitalize() if word[0].isupper() else near[0]
+        question = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", best, question)
+    return question
+
+
+def other_forms(question: str, passage: str) -> dict[str, str]:
+    """Return the numbers and dates of a question that a passage writes in another form, with that form."""
+    own = [each for comma in (False, True) for each in longest(passage, comma)]
+    found: dict[str, str] = {}
+    for comma in (False, True):
+        for asked in longest(question, comma):
+            text = question[asked.start : asked.end].strip()
+            if len(text) < 2 or occurs(text, passage):
+                continue
+            same = (each for each in own if asked.said & each.given)
+            if (each := next(same, None)) is not None:
+                found.setdefault(text, passage[each.start : each.end].strip())
+    return found
+
+
+def longest(text: str, decimal_comma: bool) -> list[Written]:
+    """Return the numbers and dates of a text, none within longer ones or within codes such as "E12"."""
+    pieces = (each for each in written(text, decimal_comma) if each.said)
+    kept: list[Written] = []
+    for each in sorted(pieces, key=lambda each: each.start - each.end):
+        is_within = any(other.start <= each.start and each.end <= other.end for other in kept)
+        if not is_within and not text[each.start - 1 : each.start].isalnum():
+            kept.append(each)
+    return kept
+
+
+def occurs(text: str, passage: str) -> bool:
+    """Whether a text stands in a passage as a whole word, in any case."""
+    return re.search(rf"(?<![\w.,]){re.escape(text)}(?![\w]|[.,]\d)", passage, re.IGNORECASE) is not None
+
+
+def content_words(text: str, language: str = ENGLISH) -> dict[str, str]:
+    """Return the words of a text that carry meaning, by their stems, as they are first spelled."""
+    spelled = WORD.findall(text)
+    stems = words(spelled, [language] * len(spelled), leave_out_more=True)
+    found: dict[str, str] = {}
+    for word, own in zip(spelled, stems, strict=True):
+        for stem in own:
+            found.setdefault(stem, word if len(own) == 1 else stem)
+    return found
+
+
+def share_covered(question: str, passage: str, language: str) -> float:
+    """Return the share of a question's content words that a passage holds in some form; 1 without any."""
+    asked = content_words(question, language)
+    held = content_words(passage, language)
+    return sum(stem in held for stem in asked) / len(asked) if asked else 1.0
+
+
+def in_words_of(
+    question: str, passage: str, without: Sequence[str], index: Index, language: str
+) -> list[str]:
+    """Return a question with the rarest words of a passage that it lacks, none of the texts ``without``.
+
+    They stand in brackets, as the topic of a follow-up question does, and then in place of its own words.
+    """
+    left_out = {stem for text in (question, *without) for stem in content_words(text, language)}
+    own = {stem: word for stem, word in content_words(passage, language).items() if stem not in left_out}
+    rare = sorted(own, key=lambda stem: -index.words.idf(stem))[:MOST_ADDED]
+    added = [word for stem, word in own.items() if stem in rare]
+    if not added:
+        return []
+    asking = ASKING.match(question)
+    alone = " ".join([*([asking.group().strip()] if asking else []), *added])
+    return [f"{question.strip()} ({', '.join(added)})", f"{alone}?"]
+
+
+def differing(one: str, other: str, answers: Sequence[str] = ()) -> tuple[list[str], list[str], int]:
+    """Compare two texts word by word: the words that only one of them has, in order, and how many both have.
+
+    Numbers are left out, and the ``answers`` in the first.
+    """
+    for answer in answers:
+        one = one.replace(answer, " ")
+    texts = [[word for word in re.findall(r"\w+", text) if not word[0].isdigit()] for text in (one, other)]
+    lower = [[word.lower() for word in text] for text in texts]
+    first: list[str] = []
+    second: list[str] = []
+    n_shared = 0
+    for kind, a, b, c, d in SequenceMatcher(None, lower[0], lower[1], autojunk=False).get_opcodes():
+        if kind == "equal":
+            n_shared += b - a
+        else:
+            first, second = first + texts[0][a:b], second + texts[1][c:d]
+    return first, second, n_shared
