@@ -36,6 +36,7 @@ NAMES = [
     "tune",
     "quality",
     "late",
+    "diagnosis",
     "languages",
     "threshold",
     "serve",

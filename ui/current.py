@@ -115,11 +115,9 @@ def nearest(passage: Location, chunks: Sequence[Chunk]) -> int | None:
     return 1 + shared.index(most) if most > 0 else None
 
 
-def open_diagnosis(question: str, document: str | None) -> None:
-    """Open the diagnosis of a question whose passage the user then finds in a document, by its name."""
+def open_diagnosis(question: str) -> None:
+    """Open the diagnosis of a question whose passage the user then finds in the documents."""
     st.session_state.update({f"diagnose-way-{has_labels}": SEARCHED for has_labels in (True, False)})
     st.session_state.update({"diagnose-words": "", "diagnose-answer": ""})
     set_question(question)
-    if document is not None:
-        set_document(document)
     st.switch_page("pages/improve/diagnose/page.py")

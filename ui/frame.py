@@ -65,8 +65,8 @@ DIAGNOSE = page(
     "improve/diagnose",
     "Why wasn't it found?",
     "troubleshoot",
-    "Give a question and the passage that it should have found. See each step between them in order, which "
-    "one failed, and the smallest change that fixes it without breaking other questions.",
+    "Give a question and the passage that answers it. See which link between the file and the answer broke, "
+    "and a cure that was tried: the answers before and after, and what it does to other questions.",
 )
 POOLINGS = page(
     "improve/poolings",

@@ -175,9 +175,7 @@ def show_next_steps(report: Report, answer: Answer, asked: Asked) -> None:
                 args=(answer.question, sentence),
             )
         if st.button(WRONG, icon=":material/troubleshoot:", help=WRONG_HELP):
-            hits = answer.retrieved.hits
-            nearest = hits[0].chunk.document if hits else None
-            open_diagnosis(asked.typed, sentence.document if sentence else nearest)
+            open_diagnosis(asked.typed)
         if answer.retrieved.relevant and st.button("Look inside", icon=":material/account_tree:"):
             st.switch_page("pages/inside/answer/page.py")
         if st.button("Find better settings", icon=":material/science:"):

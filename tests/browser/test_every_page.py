@@ -51,7 +51,7 @@ SHOWN = {
         "Results": "Nothing is measured yet",
         "Runs": "No run has ended yet",
     },
-    "diagnose": "5 · Where would it rank under other settings?",
+    "diagnose": "From the file to the answer",
     "poolings": {
         "Sentences": "What to look for.",
         "A pair explained": "Each strategy has its own level",

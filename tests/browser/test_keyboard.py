@@ -72,7 +72,7 @@ def test_a_question_is_asked_diagnosed_and_a_chunk_opened_by_keyboard_alone(wide
     wide.keyboard.type("carbon dioxide")
     wide.keyboard.press("Enter")
     settled(wide)
-    expect(main.get_by_role("heading", name="4 · Where does it rank")).to_be_visible()
+    expect(main.get_by_role("heading", name="What ranks above it")).to_be_visible()
     tab_to(wide, main.get_by_role("table").last.locator("xpath=.."))
     tab_to(wide, main.get_by_role("button", name="Look inside this chunk").last)
     wide.keyboard.press("Enter")

@@ -42,7 +42,7 @@ ARROWS = {
     "inspection": "documents evaluation generation layers models retrieval "
     f"settings tokenizers weights {SHARED}",
     "storage": f"documents retrieval {SHARED}",
-    "cli": "documents evaluation export generation kernels layers models retrieval "
+    "cli": "documents evaluation export generation inspection kernels layers models retrieval "
     f"serving settings storage training verify weights {SHARED}",
     "api": f"cli documents generation layers models retrieval settings weights {SHARED}",
     "__init__": "api documents errors generation models retrieval",

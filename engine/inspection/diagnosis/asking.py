@@ -21,7 +21,7 @@ from .location import Location
 
 # Settings that documents are cut anew for, when they change.
 CUTTING = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens")
-MOST_WORDS, MOST_TIMES = 4, 4  # of words that hold an answer of so many, to count as that answer
+MOST_WORDS, MOST_TIMES = 2, 4  # of words that hold an answer of so many, to count as that answer
 MOST_OTHERS = 1  # numbers that words with a number as the answer may hold besides
 
 
@@ -81,10 +81,18 @@ def is_right(answer: Answer, wanted: ShortAnswer, place: Location) -> bool:
         return False
     if (words := answer.reading) is None:
         quotes = [quote for quote in answer.quotes if touches(quote, place)]
-        return bool(quotes) and (not wanted or wanted.is_in("\n".join(quote.text for quote in quotes)))
+        return bool(quotes) and (not wanted or wanted.is_in("\n".join(cells(quote.text) for quote in quotes)))
     if not wanted:
         return touches(words, place)
-    return says(wanted, words.text) or (touches(words, place) and is_part(words.text, wanted))
+    return says(wanted, cells(words.text)) or (touches(words, place) and is_part(words.text, wanted))
+
+
+def cells(text: str) -> str:
+    """Return a row without the names of its columns, which answer nothing; any other text as it is."""
+    lines = text.split("\n")
+    return (
+        "\n".join(line.partition(": ")[2] for line in lines) if all(": " in line for line in lines) else text
+    )
 
 
 def says(wanted: ShortAnswer, text: str) -> bool:

@@ -15,7 +15,7 @@ from ...retrieval.embedding_model import embed_query
 from ...retrieval.index import Hit, Index
 from ...retrieval.ranking import best_first
 from ...retrieval.retrievers import RETRIEVERS, index_scores
-from ...wording import beginning
+from ...wording import beginning, counted
 from .asking import Searched, is_part, says, touches
 from .location import ChunkOverlap, Location, chunk_overlaps, matching_rows
 from .table_rows import flattened
@@ -120,7 +120,7 @@ def chain_of(place: Location, answer: Answer, searched: Searched, wanted: ShortA
         whole_link(overlaps),
         limit_link(place, unread, limit),
         found_link(ranking, rankings, searched),
-        given_link(hit, ranking, searched),
+        given_link(hit, len(answer.retrieved.hits), ranking, searched),
         reader_link(answer, span, place, wanted),
         quoted_link(answer, place),
         sure_link(answer, searched),
@@ -185,11 +185,13 @@ def found_link(ranking: Ranking, rankings: dict[str, Ranking], searched: Searche
     return Link("found", ranking.rank is not None, said + halves, figures)
 
 
-def given_link(hit: int | None, ranking: Ranking, searched: Searched) -> Link:
+def given_link(hit: int | None, n_given: int, ranking: Ranking, searched: Searched) -> Link:
     """Say whether the passage is among those that are read."""
     k = searched.settings["k"]
     if hit is not None:
-        return Link("given", True, f"It is number {hit + 1} of the {k:,} passages that are read.", {"k": k})
+        return Link(
+            "given", True, f"It is number {hit + 1} of {counted(n_given, 'passage')} that are read.", {"k": k}
+        )
     above = [searched.index.chunks[row] for row in ranking.above[:k]]
     taken = "; ".join(f"“{beginning(chunk.text, SHOWN)}” ({chunk.document})" for chunk in above[:2])
     return Link("given", False, f"Only {k:,} are read, and others rank above it: {taken}.", {"k": k})

@@ -15,9 +15,9 @@ from .asking import CUTTING, Searched, is_right, says, touches
 from .chain import Chain, Link, chain_of, given_hit
 from .location import Location, locate
 from .suspects import NEAR, Case, Cause, Cure, Suspect, in_words_of_passage, lowered, suspects
-from .table_rows import scattered
+from .table_rows import heads_place, scattered
 
-NONE_NEEDED = "Nothing broke: the right answer is given now."
+NONE_NEEDED = "The right answer is given now."
 NOT_READ = "None of the documents holds this text."
 MOST_LISTED = 4  # notes of files
 
@@ -201,7 +201,8 @@ def diagnose(
     """
     documents = list(searched.index.documents.values())
     before = searched.answer(question, turns)
-    place = place or place_of(passage, documents, wanted) or scattered(passage, documents)
+    place = place or place_of(passage, documents, wanted) or heads_place(passage, documents)
+    place = place or scattered(passage, documents)
     base = Diagnosis(
         question, place, "none", NONE_NEEDED, before, Chain(()), searched.settings, len(searched.index.chunks)
     )

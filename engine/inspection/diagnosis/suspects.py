@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import floor
 from typing import Any, Literal
 
-from ...documents.language import LANGUAGES, detected
+from ...documents.language import ENGLISH, LANGUAGES, detected
 from ...evaluation.answers import ShortAnswer
 from ...generation.answer import Answer
 from ...generation.conversation import Turn
@@ -17,8 +17,16 @@ from ...wording import beginning
 from .asking import Searched, touches
 from .chain import SHOWN, WHOLE, Chain
 from .location import Location
-from .table_rows import flattened, is_in_heads, is_twin, took_head
-from .wordings import differing, in_words_of, misspelled, other_forms, respelled, share_covered
+from .table_rows import flattened, heads_place, is_twin, took_head
+from .wordings import (
+    differing,
+    in_words_of,
+    misspelled,
+    other_forms,
+    reads_as_words,
+    respelled,
+    share_covered,
+)
 
 Cause = Literal[
     "not_read",
@@ -148,7 +156,9 @@ def suspects(case: Case, may_cut: bool) -> Iterator[Suspect]:
 
 def of_the_question(case: Case) -> Iterator[Suspect]:
     """Yield another language, typing errors, numbers in another form."""
-    asked, own, question = detected(case.question), case.language, case.question
+    own, question, tokenizer = case.language, case.question, case.searched.model.tokenizer
+    asked = detected(question) or (ENGLISH if reads_as_words(question, tokenizer) else "")
+    covered = share_covered(question, case.context, own)
     if asked and own and asked != own:
         yield Suspect(
             "other_language",
@@ -156,7 +166,7 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             in_words_of_passage(case),
             certain=True,
         )
-    near = misspelled(question, case.context, case.searched.index, case.searched.model.tokenizer)
+    near = misspelled(question, case.context, case.searched.index, tokenizer)
     if near:
         listed = "; ".join(
             f"“{word}”: nearest is {', '.join(f'“{each}”' for each in own)}" for word, own in near.items()
@@ -167,7 +177,8 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             (Cure(question=respelled(question, near)),),
             certain=any(is_near(own[0], case.context) for own in near.values()),
         )
-    if forms := other_forms(question, case.passage):
+    unit = unit_at(case.place.start, case.place.end, case.place.document, case)
+    if forms := other_forms(question, f"{unit}\n{case.passage}"):
         listed = " and ".join(f"“{asked}” as “{form}”" for asked, form in forms.items())
         worded = question
         for asked, form in forms.items():
@@ -176,8 +187,9 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             "number_form",
             f"The passage writes {listed}.",
             (Cure(question=worded), Cure({"retriever": "bm25"}, worded)),
+            certain=2 * covered < 1,
         )
-    if share_covered(question, case.around, own) == 0:
+    if covered == 0 and share_covered(question, case.around, own) < FEW_WORDS:
         yield other_words(case, certain=True)
 
 
@@ -227,7 +239,7 @@ def of_tables(case: Case) -> Iterator[Suspect]:
     document, taken = documents.get(place.document), case.taken
     if document is None:
         return
-    if is_in_heads(document, place, case.given):
+    if heads_place(case.given, [document]) is not None:
         yield Suspect(
             "header_for_row",
             "The first row of the table was taken for the names of its columns.",
@@ -380,6 +392,7 @@ def not_among_k(case: Case, numbers: Sequence[int]) -> Suspect:
         "not_among_k",
         f"It {where}, and only the first {k:,} are read.",
         tuple(Cure({"k": number}) for number in dict.fromkeys(numbers) if number > k),
+        certain=True,
     )
 
 

@@ -12,6 +12,7 @@ GAP = re.compile(r"\t+| {2,}")  # between the cells of a line
 SENTENCE_END = re.compile(r"[.!?:;。！？]\W*$")
 MOST_CELL_WORDS, FEWEST_CELLS = 3, 6  # of a line that is one cell, and cells below one another
 FEWEST_LINES = 3  # of a table
+IN_HEADS = 0.8  # of the words of a passage, for it to be the names of columns
 SCATTERED = 1000  # characters between which the cells of one row may be scattered
 MOST_ROW_WORDS = 16  # of a row that is looked for cell by cell
 MOST_DIFFERENT, FEWEST_SHARED = 2, 3  # words of each, in which twins may differ, and that they share
@@ -131,18 +132,24 @@ def took_head(document: Document, start: int, end: int) -> bool:
     return is_row_of_heads(text, last) or is_above_numbers(text, first, last)
 
 
-def is_in_heads(document: Document, place: Location, passage: str) -> bool:
-    """Whether a passage is a row that was taken for the names of the columns."""
-    row = document.row_at(place.start)
-    if row is None:
-        return False
-    cells = cells_of(document.text[slice(*row)])
-    names, values = (" ".join(each).lower() for each in zip(*cells, strict=True)) if cells else ("", "")
+def heads_place(passage: str, documents: Sequence[Document]) -> Location | None:
+    """Return the first row of a table that took the words of a passage for the names of its columns."""
     wanted = {word.lower() for word in re.findall(r"\w+", passage)}
-    in_names = sum(word in re.findall(r"\w+", names) for word in wanted)
-    return in_names >= 0.8 * len(wanted) and in_names > sum(
-        word in re.findall(r"\w+", values) for word in wanted
-    )
+    for document in documents:
+        first = next(
+            (document.row_at(section.start) for section in document.sections if section.is_row), None
+        )
+        if first is None:
+            continue
+        cells = cells_of(document.text[slice(*first)])
+        names, values = (
+            {word.lower() for each in own for word in re.findall(r"\w+", each)}
+            for own in ([name for name, _ in cells], [cell for _, cell in cells])
+        )
+        held = wanted & names
+        if len(held) >= IN_HEADS * len(wanted) and len(held) > len(wanted & values):
+            return Location(document.name, *first, "approximate", len(held) / len(wanted))
+    return None
 
 
 def is_twin(one: str, other: str, answers: Sequence[str]) -> bool:

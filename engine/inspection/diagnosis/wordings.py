@@ -9,7 +9,7 @@ from ...documents.language import ENGLISH
 from ...generation.numbers import Written, written
 from ...retrieval.bm25 import Bm25, question_stems
 from ...retrieval.index import Index
-from ...retrieval.words import WORD, words
+from ...retrieval.words import WORD, stem_of, words
 from ...tokenizers.text_tokenizer import TextTokenizer
 
 # Likeness of spelling from which on a word that no document holds is taken for another (`SequenceMatcher`):
@@ -37,14 +37,24 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
     for word in dict.fromkeys(WORD.findall(question)):
         if len(word) < SHORTEST or word.isdigit() or is_known(word, index.words):
             continue
-        is_word = len(tokenizer.encode(word.lower()).ids) - tokenizer.n_special == 1
+        is_word = is_token(word, tokenizer)
         least = MISSPELLED_WORD if is_word else MISSPELLED
         own = get_close_matches(word.lower(), sorted(known | pairs), MOST_NEAR, least)
         if not own and not is_word and not any(map(str.isdigit, word)):
             own = get_close_matches(word.lower(), sorted(corpus_words(index)), MOST_NEAR, least)
-        if own:
+        if own := [each for each in own if stem_of(each) != stem_of(word)]:
             found[word] = own
     return found
+
+
+def is_token(word: str, tokenizer: TextTokenizer) -> bool:
+    """Whether the vocabulary of a tokenizer holds a word as a whole."""
+    return len(tokenizer.encode(word.lower()).ids) - tokenizer.n_special == 1
+
+
+def reads_as_words(text: str, tokenizer: TextTokenizer) -> bool:
+    """Whether the vocabulary of a tokenizer, of English mostly, holds all words of a text."""
+    return all(is_token(word, tokenizer) for word in WORD.findall(text))
 
 
 def is_known(word: str, index: Bm25) -> bool:
@@ -86,7 +96,11 @@ def longest(text: str, decimal_comma: bool) -> list[Written]:
     pieces = (each for each in written(text, decimal_comma) if each.said)
     kept: list[Written] = []
     for each in sorted(pieces, key=lambda each: each.start - each.end):
-        is_within = any(other.start <= each.start and each.end <= other.end for other in kept)
+        span = each.start, each.end
+        is_within = any(
+            other.start <= each.start and each.end <= other.end and (other.start, other.end) != span
+            for other in kept
+        )
         if not is_within and not text[each.start - 1 : each.start].isalnum():
             kept.append(each)
     return kept

@@ -20,7 +20,6 @@ from ui.current import (
     SEARCHED,
     current_passage,
     current_question,
-    document_choice,
     follow,
     follow_question,
     set_passage,
@@ -164,11 +163,8 @@ def place_of(passage: str, documents: list[Document]) -> Location | None:
 
 
 def ask_searched(question: str, documents: list[Document]) -> Asked | None:
-    """Draw a search for a sentence of one document by some of its words."""
-    left, right = st.columns(2)
-    reason = "The document that contains the passage."
-    document = document_choice(documents, "diagnose-document", reason, left)
-    wanted = right.text_input(
+    """Draw a search for a sentence of the documents by some of its words."""
+    wanted = st.text_input(
         "Words of the passage",
         key="diagnose-words",
         persist_state="session",
@@ -179,24 +175,30 @@ def ask_searched(question: str, documents: list[Document]) -> Asked | None:
     if not wanted.strip():
         st.info("Type a few words of the passage to pick its sentence.", icon=":material/find_in_page:")
         return None
-    spans = sentences_with(wanted, document.text)
-    if not spans:
-        st.info("No sentence of this document has all these words. Try fewer, or another document.")
+    found = [(document, *span) for document in documents for span in sentences_with(wanted, document.text)]
+    if not found:
+        st.info("No sentence of the documents has all these words. Try fewer, or paste the passage.")
         return None
-    if len(spans) > MAX_HITS_SHOWN:
-        st.caption(f"The first {MAX_HITS_SHOWN} of {len(spans):,} sentences. Add words to narrow them down.")
-    start, end = st.selectbox(
+    if len(found) > MAX_HITS_SHOWN:
+        st.caption(f"The first {MAX_HITS_SHOWN} of {len(found):,} sentences. Add words to narrow them down.")
+    number = st.selectbox(
         "The passage",
-        spans[:MAX_HITS_SHOWN],
-        format_func=lambda span: beginning(document.text[slice(*span)], 160),
+        range(min(len(found), MAX_HITS_SHOWN)),
+        format_func=lambda number: hit_words(*found[number]),
         key="diagnose-sentence",
-        help="Sentences with all the words, in the order of the document.",
+        help="Sentences with all the words, in the order of the documents.",
     )
+    document, start, end = found[min(number, len(found) - 1)]
     if not question.strip():
         st.info("Give the question that should have found it.", icon=":material/find_in_page:")
         return None
     set_passage(document.name, start, end)
     return Asked(question, document.text[start:end], Location(document.name, start, end))
+
+
+def hit_words(document: Document, start: int, end: int) -> str:
+    """``"prices.csv · The lock is open …"``."""
+    return f"{document.name} · {beginning(document.text[start:end], 140)}"
 
 
 @dataclass(frozen=True)

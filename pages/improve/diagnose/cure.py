@@ -132,7 +132,7 @@ def show_applied(report: Report, found: Diagnosis) -> None:
     applied: Applied | None = st.session_state.get(APPLIED)
     if applied is None:
         return
-    report.note(st.info, ":material/healing:", Strong("Applied: "), applied.words)
+    report.note(st.info, ":material/healing:", Strong("Applied:"), f" {applied.words}")
     show_answers(report, applied.before, answer_words(found.before))
     st.button("Undo", key="diagnose-undo", icon=":material/undo:", on_click=undo)
 
@@ -142,7 +142,6 @@ def show_cure(
 ) -> None:
     """Draw the cure, the answers without and with it, what it costs and does to others, and its button."""
     if found.cause == "none":
-        report.caption(found.cure_words)
         return
     report.header(CURE)
     report.sentence(found.cure_words)

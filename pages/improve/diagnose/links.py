@@ -35,7 +35,7 @@ TITLES: dict[Cause, tuple[str, str]] = {
     "not_among_k": ("Too few passages are read", ":material/leaderboard:"),
     "reader_took_other": ("The reader took other words", ":material/auto_stories:"),
     "refused_by_threshold": ("It was refused by a threshold", ":material/straighten:"),
-    "none": ("The right answer is given", ":material/check_circle:"),
+    "none": ("Nothing broke", ":material/check_circle:"),
 }
 
 
@@ -54,7 +54,7 @@ def show_chain(report: Report, chain: Chain) -> None:
     for link in chain.links:
         words = (Strong(f"{MARKS[link.holds]} {link.title}."), f" {link.evidence}")
         if link == chain.broken:
-            report.note(st.warning, "", *words)
+            report.note(st.warning, ":material/link_off:", *words)
         else:
             report.sentence(*words)
 

@@ -15,11 +15,13 @@ from engine.evaluation.embedding_server import EmbeddingServer
 from engine.evaluation.library_model import LibraryModel
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
+from engine.inspection.diagnosis.asking import Searched
 from engine.inspection.diagnosis.diagnose import diagnose
-from engine.inspection.diagnosis.location import Location
 from engine.models.prompts import Prompts
 from engine.retrieval.index import build_index, index_vectors
+from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.vector_files import COLUMNS, read_index, read_rows, save_npz
+from engine.settings import SETTINGS
 from tests.embedding_server import embedding_server
 
 TEXT = "The lighthouse was painted grün in 1931. 🐝 Its keeper kept bees. He sold the honey in Vardholm."
@@ -109,19 +111,18 @@ def test_questions_may_be_embedded_by_sentence_transformers(table, index, encode
 
 def test_uploaded_vectors_are_diagnosed(table, index, encoder):
     question, passage = "Who sold honey?", "He sold the honey in Vardholm."
-    place = Location("light.md", TEXT.index(passage), TEXT.index(passage) + len(passage))
+    values = {key: setting.default for key, setting in SETTINGS.items()}
     with embedding_server(encoder.encode) as server:
         model = EmbeddingServer.connect(server.address, encoder.tokenizer)
         again = read_index(table, model)
-        found = diagnose(question, place, DOCUMENTS[0], again, model, 2)
-    expected = diagnose(question, place, DOCUMENTS[0], index, encoder, 2)
-    for name in ("row", "above", "without_repeats"):
-        assert getattr(found, name) == getattr(expected, name)
-    for name in ("now", "by_itself", "centred", "bm25"):
-        mine, other = getattr(found, name), getattr(expected, name)
-        assert mine.rank == other.rank
-        assert mine.score == pytest.approx(other.score, abs=1e-5)
-    assert found.tail_read is None
+        found, expected = (
+            diagnose(question, passage, Searched(*pair, None, values, null_scores_of(*pair)))
+            for pair in ((again, model), (index, encoder))
+        )
+    assert found.cause == expected.cause
+    assert [link.holds for link in found.chain.links] == [link.holds for link in expected.chain.links]
+    assert found.chain.ranking.order == expected.chain.ranking.order
+    assert found.trial is None or found.trial.n_chunks == len(again.chunks)
 
 
 def test_another_model_or_pooling_is_not_taken_for_that_of_the_file(table, encoder, tmp_path):
