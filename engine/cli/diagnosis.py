@@ -14,9 +14,9 @@ from ..inspection.diagnosis.diagnose import Diagnosis, diagnose
 from ..retrieval.index import Index
 from ..retrieval.vector_cache import VectorCache
 from ..settings import SETTINGS
-from .loading import check_reranker, load_reader, load_searched, null_scores_in, say_languages
+from .loading import check_second_models, load_reader, load_searched, null_scores_in, say_languages
 from .main import app, print_answer
-from .options import AnsweringOptions, JsonOption, RetrievalOptions, SearchedOptions, grouped
+from .options import AnsweringOptions, JsonOption, RetrievalOptions, SearchedOptions, as_utf8, grouped
 from .printing import print_json, say
 
 MARKS = {True: "yes", False: "NO", None: "-"}
@@ -25,8 +25,10 @@ MARKS = {True: "yes", False: "NO", None: "-"}
 @app.command(name="diagnose")
 @grouped
 def diagnose_command(
-    question: Annotated[str, typer.Argument(help="The question that was answered wrongly, or refused.")],
-    passage: Annotated[str, typer.Option(help="Words of the passage that answers it.")],
+    question: Annotated[
+        str, typer.Argument(help="The question that was answered wrongly, or refused.", callback=as_utf8)
+    ],
+    passage: Annotated[str, typer.Option(help="Words of the passage that answers it.", callback=as_utf8)],
     corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,
@@ -52,8 +54,8 @@ def diagnose_command(
     if not passage.strip():
         raise InputError("the passage is blank: give some of its words by --passage")
     wanted = ShortAnswer.parse(answer)
-    check_reranker([retrieval.retriever], corpus.reranker)
-    model, index, unrelated, about = load_searched(corpus)
+    check_second_models([retrieval.retriever], corpus)
+    model, index, unrelated, about = load_searched(corpus, retrieval.retriever)
     say_languages(question, index, model)
     values = {key: setting.default for key, setting in SETTINGS.items()}
     for group in (corpus, retrieval, answering):

@@ -21,6 +21,7 @@ from .table_rows import flattened, heads_place, is_twin, took_head
 from .wordings import (
     differing,
     in_words_of,
+    is_token,
     misspelled,
     other_forms,
     reads_as_words,
@@ -166,7 +167,7 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             in_words_of_passage(case),
             certain=True,
         )
-    near = misspelled(question, case.context, case.searched.index, tokenizer)
+    near = misspelled(question, case.around, case.searched.index, tokenizer)
     if near:
         listed = "; ".join(
             f"“{word}”: nearest is {', '.join(f'“{each}”' for each in own)}" for word, own in near.items()
@@ -175,7 +176,9 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             "typing_error",
             f"No document holds words of the question ({listed}).",
             (Cure(question=respelled(question, near)),),
-            certain=any(is_near(own[0], case.context) for own in near.values()),
+            certain=any(
+                own[0] in case.around.lower() and not is_token(word, tokenizer) for word, own in near.items()
+            ),
         )
     unit = unit_at(case.place.start, case.place.end, case.place.document, case)
     if forms := other_forms(question, f"{unit}\n{case.passage}"):
@@ -191,11 +194,6 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
         )
     if covered == 0 and share_covered(question, case.around, own) < FEW_WORDS:
         yield other_words(case, certain=True)
-
-
-def is_near(word: str, context: str) -> bool:
-    """Whether a word, or a pair of words, stands in a text."""
-    return word in context.lower()
 
 
 def other_words(case: Case, certain: bool) -> Suspect:
@@ -316,7 +314,9 @@ def of_cutting(case: Case, may_cut: bool) -> Iterator[Suspect]:
     if chain.unread:
         n = sum(end - start for start, end in chain.unread)
         smaller = [{"chunk_tokens": n} for n in (size(limit), 128, 64) if n < values["chunk_tokens"]]
-        cures = [reset] * bool(reset) + smaller
+        encoder = case.searched.model.as_encoder
+        further = [{"max_tokens": encoder.config.max_positions}] if encoder is not None else []
+        cures = [reset] * bool(reset) + smaller + [way for way in further if limit < way["max_tokens"]]
         yield Suspect(
             "beyond_limit",
             f"{n:,} of its {case.place.end - case.place.start:,} characters are beyond the {limit:,} tokens "

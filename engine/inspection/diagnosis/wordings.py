@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import pairwise
 
-from ...documents.language import ENGLISH
+from ...documents.language import ENGLISH, all_stop_words
 from ...generation.numbers import Written, written
 from ...retrieval.bm25 import Bm25, question_stems
 from ...retrieval.index import Index
@@ -35,7 +35,8 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
     known = set(WORD.findall(near.lower()))
     pairs = {f"{one} {two}" for one, two in pairwise(WORD.findall(near.lower()))}
     for word in dict.fromkeys(WORD.findall(question)):
-        if len(word) < SHORTEST or word.isdigit() or is_known(word, index.words):
+        is_left_out = len(word) < SHORTEST or word.isdigit() or word.lower() in all_stop_words()
+        if is_left_out or is_known(word, index.words):
             continue
         is_word = is_token(word, tokenizer)
         least = MISSPELLED_WORD if is_word else MISSPELLED
