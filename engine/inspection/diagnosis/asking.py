@@ -50,14 +50,12 @@ class Searched:
         settings = {**self.settings, **changes}
         if all(settings[key] == self.settings[key] for key in CUTTING):
             return replace(self, settings=settings)
-        splitting = Splitting(settings["splitter"], settings["chunk_tokens"], settings["overlap"])
-        pieces = cut_documents(self.documents, self.model, splitting, settings["parent_tokens"])
+        size, parents = settings["chunk_tokens"], settings["parent_tokens"]
+        splitting = Splitting(settings["splitter"], size, min(settings["overlap"], size // 2))
+        pieces = cut_documents(self.documents, self.model, splitting, parents and max(parents, size))
         chunks = [chunk for own in pieces for chunk in own]
-        pooling, model, limit = (
-            self.index.spec.pooling,
-            self.index.encoder(self.model),
-            settings["max_tokens"],
-        )
+        pooling, model = self.index.spec.pooling, self.index.encoder(self.model)
+        limit = settings["max_tokens"]
         index = build_index(chunks, model, pooling, limit, None, self.cache, self.documents)
         return replace(self, settings=settings, index=index, null_scores=null_scores_of(index, model))
 

@@ -69,7 +69,7 @@ class Cure:
         changed = (
             f"{SETTINGS[key].name} {SETTINGS[key].words(now[key])} → {SETTINGS[key].words(value)}"
             for key, value in self.settings.items()
-            if key != "follow_ups"
+            if key != "follow_ups" and now[key] != value
         )
         if listed := ", ".join(changed):
             parts.append(f"set {listed}")
@@ -207,8 +207,7 @@ def other_words(case: Case, certain: bool) -> Suspect:
 
 def in_words_of_passage(case: Case) -> tuple[Cure, ...]:
     """Return wordings of the question with words of the passage, but for those that answer it."""
-    index, without = case.searched.index, [*case.answers, *taken_answer(case)]
-    wordings = in_words_of(case.question, case.passage, without, index, case.language)
+    wordings = in_words_of(case.question, case.passage, case.answers, case.searched.index, case.language)
     ways: list[dict[str, Any]] = [{}, {"retriever": "bm25"}]
     return tuple(
         Cure(way, wording) for wording in wordings for way in ways if differs(way, case.searched.settings)
@@ -218,12 +217,6 @@ def in_words_of_passage(case: Case) -> tuple[Cure, ...]:
 def quoting_row(case: Case) -> tuple[Cure, ...]:
     """Return a wording that has the row quoted as a whole, for a person to read."""
     return (Cure(question=f"List what stands in the row: {case.question.strip()}"),)
-
-
-def taken_answer(case: Case) -> list[str]:
-    """Return the reader's words where they are of the passage and no answer is given."""
-    own = case.chain.own_span
-    return [own.text] if own is not None and not case.wanted else []
 
 
 def differs(changes: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -107,6 +107,13 @@ def test_cures_end_where_they_are_stopped_and_cut_only_where_they_may(encoder, r
     assert kept.trial.n_chunks == len(chunks)
 
 
+def test_other_sizes_follow_smaller_chunks(searched):
+    wide = replace(searched, settings={**searched.settings, "overlap": 128, "parent_tokens": 16})
+    chunks = wide.under({"chunk_tokens": 24}).index.chunks
+    assert max(chunk.n_tokens for chunk in chunks) <= 24
+    assert wide.under({"k": 2}).index is searched.index
+
+
 @pytest.mark.parametrize(
     ("wanted", "text", "right"),
     [
