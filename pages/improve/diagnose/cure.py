@@ -246,7 +246,8 @@ def show_effect(
 
 def reads_again(retriever: str) -> bool:
     """Whether a retriever reads the best chunks of every question again, by a pass through a model."""
-    return RETRIEVERS[retriever].needs_tokens or RETRIEVERS[retriever].pairs > 0
+    used = RETRIEVERS[retriever]
+    return used.needs_tokens or used.pairs > 0 or used.needs == "multi_vector"
 
 
 @st.cache_resource(
