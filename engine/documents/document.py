@@ -4,6 +4,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import NamedTuple
 
+MOST_OF_NAME = 5000  # characters; those that are read here have at most some 1000
+
 
 class Section(NamedTuple):
     """A part of a document from character ``start`` to the next section.
@@ -69,6 +71,20 @@ class Document:
         start = self.sections[number - 1].start
         end = self.sections[number].start if number < len(self.sections) else len(self.text)
         return start, start + len(self.text[start:end].rstrip())
+
+
+def with_bounded_names(document: Document) -> Document:
+    """Return a document from a file of ours that somebody else may have made.
+
+    Raises
+    ------
+    ValueError
+        Its name, its title or a heading is so long that it can be none.
+    """
+    names = (document.name, document.title, *(each for one in document.sections for each in one.headings))
+    if max(map(len, names)) > MOST_OF_NAME:
+        raise ValueError(f"a name or title in {document.name:.80} has over {MOST_OF_NAME:,} characters")
+    return document
 
 
 @dataclass(frozen=True)

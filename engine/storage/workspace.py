@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, TypeAdapter
 
-from ..documents.document import Chunk, Document, Section
+from ..documents.document import Chunk, Document, Section, with_bounded_names
 from ..errors import UNREADABLE, DocumentError, InputError
 from ..retrieval.embedding_spec import EmbeddingSpec
 from ..retrieval.index import Index, index_vectors
@@ -226,7 +226,8 @@ def to_document(row: tuple[int, str, str, str, str]) -> Document:
     _, name, title, text, about = row
     content = json.loads(about)
     known = METADATA.validate_python({"sections": content} if isinstance(content, list) else content)
-    return Document(name, text, title, known.sections, known.date, known.tags, known.notes)
+    document = Document(name, text, title, known.sections, known.date, known.tags, known.notes)
+    return with_bounded_names(document)
 
 
 def to_rows(workspace: Workspace) -> Rows:

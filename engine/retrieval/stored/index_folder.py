@@ -134,8 +134,8 @@ class StoredIndex:
     """The content of a folder.
 
     The chunks of its files one after the other are those of the index, whose vectors are mapped from the
-    disk. ``unrelated`` are the vectors of unrelated questions for `null_scores_by`, so that a search embeds
-    nothing but its question.
+    disk where they are large. ``unrelated`` are the vectors of unrelated questions for `null_scores_by`, so
+    that a search embeds nothing but its question.
     """
 
     settings: IndexSettings

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
-from ...documents.document import Chunk, Document
+from ...documents.document import Chunk, Document, with_bounded_names
 
 # Start, end, tokens, headings and page of a chunk, whose text is this span of its document.
 Span = tuple[int, int, int, tuple[str, ...], int | None]
@@ -52,6 +52,8 @@ def span_of(chunk: Chunk) -> Span:
 def to_file(line: bytes) -> IndexedFile:
     """Restore a file of the corpus."""
     row = ROW.validate_python(json.loads(line))
+    for document in row.documents:
+        with_bounded_names(document)
     parents: dict[tuple[int, Span], Chunk] = {}  # each is made once
     chunks = []
     for place, span, large in row.chunks:

@@ -136,6 +136,12 @@ def test_chunks_beyond_their_document_are_refused(folder, span):
         open_index(folder)
 
 
+def test_names_as_long_as_a_book_are_refused(folder):
+    with_row(folder, lambda row: row["documents"][0].__setitem__("title", "t" * 10_000))
+    with pytest.raises(DocumentError, match=r"a name or title in a\.txt has over 5,000 characters"):
+        open_index(folder)
+
+
 def test_two_documents_of_one_name_are_refused(folder):
     with_row(folder, lambda row: row["documents"][0].__setitem__("name", "b.md"))
     with pytest.raises(DocumentError, match=r"there are two documents named b\.md"):
