@@ -79,8 +79,8 @@ def show_reader_training() -> None:
         )
         first, last = training.averaged.at
         st.write(
-            f"After {first:,} and after {last:,} examples the learning rate had fallen to 0. The reader in use "
-            f"has the mean of the weights at both: its F1 is {training.averaged.f1:.3f}, above either's."
+            f"After {first:,} and after {last:,} examples the learning rate had fallen to 0. The reader in "
+            f"use has the mean of the weights at both: its F1 is {training.averaged.f1:.3f}, above either's."
         )
         show_figure(
             training_figure(training),
