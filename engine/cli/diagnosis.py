@@ -62,7 +62,7 @@ def diagnose_command(
         given = {field.name: getattr(group, field.name) for field in fields(group)}
         values |= {key: value for key, value in given.items() if key in SETTINGS}
     for key in ("answer_threshold", "refuse_threshold"):
-        values[key] = 100 * values[key]
+        values[key] = round(100 * values[key], 6)  # in percent, as the app has them
     null_scores = null_scores_in(index, model, unrelated)
     is_cut_here = corpus.index is None and corpus.vectors is None
     searched = Searched(

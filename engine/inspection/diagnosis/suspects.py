@@ -51,7 +51,7 @@ FEW_WORDS = 0.34  # of a question's content words, below which it is in other wo
 NEAR = 200  # characters on either side of a passage that belong to it
 JUST_BEHIND = 2  # ranks after the last passage that is read
 MOST_K = 10  # passages that can be read
-THRESHOLDS = ("min_relevance", "refuse_threshold", "answer_threshold")
+THRESHOLDS = ("min_relevance", "refuse_threshold")
 
 
 @dataclass(frozen=True)
