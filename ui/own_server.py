@@ -49,7 +49,9 @@ class OwnAddresses:
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
             host, origin = headers.get("host", ""), headers.get("origin")
-            is_here = scope["path"].endswith(HEALTH) or is_host_allowed(host)
+            base = config.get_option("server.baseUrlPath").strip("/")
+            is_health = scope["path"] == (f"/{base}{HEALTH}" if base else HEALTH)
+            is_here = is_health or is_host_allowed(host)
             if not (is_here and (origin is None or is_own(origin, host, scope["scheme"] in SECURE))):
                 await refuse(scope, receive, send)
                 return

@@ -326,6 +326,8 @@ def use_index(stored):
         assert np.isfinite(index_scores(name, "beta gamma", query, index, None)).any()
         assert set(found_rows(name, "beta gamma", query, index, None, 2)) <= set(range(len(index.chunks)))
     index.words.idf("beta")
+    if index.expanded is not None:
+        assert np.isfinite(np.ones((1, index.expanded.weights.shape[1])) @ index.expanded.weights.T).all()
 
 
 def of_document(name, change=changed_bytes):

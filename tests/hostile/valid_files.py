@@ -15,6 +15,7 @@ import pptx
 import pyarrow as pa
 from pyarrow import parquet
 from safetensors.numpy import save_file
+from scipy.sparse import csc_matrix
 
 from engine.documents.document import Chunk, Document, Section
 from engine.documents.splitters import Splitting
@@ -23,6 +24,7 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import index_vectors
 from engine.retrieval.index_choice import Choice
 from engine.retrieval.index_kinds import build_ann
+from engine.retrieval.sparse_index import SparseIndex
 from engine.retrieval.stored.index_folder import (
     MANIFEST,
     IndexSettings,
@@ -249,7 +251,8 @@ def stored_index():
     index = index_vectors(
         chunks, vectors, EmbeddingSpec("m", "idf", 32, 8, "model"), np.ones(50, "f4"), documents
     )
-    index = replace(index, ann=build_ann(vectors, "hnsw"))
+    weights = csc_matrix(np.array([[0, 0.5, 1], [2, 0, 0], [0, 1, 0.1]], np.float32))
+    index = replace(index, ann=build_ann(vectors, "hnsw"), expanded=SparseIndex(weights, "f"))
     files = (
         IndexedFile("a.md", "0" * 64, (documents[0],), tuple(chunks[:2])),
         IndexedFile("b.txt", "1" * 64, (documents[1],), (chunks[2],)),

@@ -87,3 +87,5 @@ def check_postings(starts: Array, rows: Array, impacts: Array, n_chunks: int, n_
     require(bool(is_divided), "its postings are not divided among its words")
     are_chunks = not len(rows) or (rows.min() >= 0 and rows.max() < n_chunks)
     require(bool(are_chunks), f"its postings are of other chunks than its {n_chunks}")
+    for array in (starts, rows, impacts):
+        release(array)
