@@ -268,7 +268,19 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--order", type=Path, help="write the mean gain of each setting to this file, CSV")
 
 
-BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options)
+EXPLANATION = """\
+*tau* is Kendall's correlation of the orders by drafts and by labels, *halves* that of two halves of the
+labels, *fixed* that of the labels and the mean order on the other corpora, which knows nothing of this one.
+*Pairs* of settings are told apart by the drafts (paired z above 1.96), *right* where the labels order
+them alike. Unread drafts order settings less well than half of the labels do, and no better than the fixed
+order, so they recommend nothing. Where they tell two settings apart, people's questions about articles of
+Wikipedia (squad…) agree in 352 of 362 pairs. On Cranfield they do not: drafts ask for the words of
+a sentence, people for a subject. The reader prefers questions in the words of their sentence, which favours
+BM25; of several that pass, the draft is therefore the one that shares least words: on three corpora that
+halved the excess of BM25 over dense search, from 0.12 to 0.06. Other work on the machine slowed the seconds:
+60 drafts take 53 s of one core's time."""
+
+BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options, explanation=EXPLANATION)
 
 if __name__ == "__main__":
     BENCHMARK.main()

@@ -35,6 +35,7 @@ NAMES = [
     "train_reader",
     "tune",
     "quality",
+    "drafts",
     "late",
     "diagnosis",
     "languages",

@@ -22,48 +22,29 @@ INSTRUCTION = (
     "other words than the text."
 )
 REQUEST = "Write a question about this text: "
-EXAMPLES = (
-    (
-        "The bridge was opened to traffic on 4 May 1932 after nine years of work.",
-        "When could cars first cross the bridge?",
-    ),
-    (
-        "Income from licences fell by 12 percent because two large customers left.",
-        "By how much did licence revenue decline?",
-    ),
-    (
-        "Marie Curie shared the prize of 1903 with her husband and Henri Becquerel.",
-        "Who won the 1903 award together with a spouse?",
-    ),
-    (
-        "In Norway most electricity is produced by hydroelectric power stations in the mountains.",
-        "What is the main source of electric power in Norway?",
-    ),
-    (
-        "Filters of the pump should be replaced after 500 hours because dust damages the bearings.",
-        "How often do the filters of the pump need changing?",
-    ),
-    (
-        "The committee moved the library from the old town hall to a former mill on Kirk Street.",
-        "Where is the library now?",
-    ),
-    (
-        "Unlike his brother, who studied law, Anton Berg became a painter of ships.",
-        "What did Anton Berg paint?",
-    ),
-    (
-        "A visitor who stays longer than 90 days has to apply for a residence permit at the town hall.",
-        "Where does one apply for a residence permit?",
-    ),
-    (
-        "The song spent eleven weeks at number one and sold four million copies in Japan.",
-        "How many copies of the song were bought in Japan?",
-    ),
+EXAMPLES = (  # a text, and below it a question about it
+    "The bridge was opened to traffic on 4 May 1932 after nine years of work.",
+    "When could cars first cross the bridge?",
+    "Income from licences fell by 12 percent because two large customers left.",
+    "By how much did licence revenue decline?",
+    "Marie Curie shared the prize of 1903 with her husband and Henri Becquerel.",
+    "Who won the 1903 award together with a spouse?",
+    "In Norway most electricity is produced by hydroelectric power stations in the mountains.",
+    "What is the main source of electric power in Norway?",
+    "Filters of the pump should be replaced after 500 hours because dust damages the bearings.",
+    "How often do the filters of the pump need changing?",
+    "The committee moved the library from the old town hall to a former mill on Kirk Street.",
+    "Where is the library now?",
+    "Unlike his brother, who studied law, Anton Berg became a painter of ships.",
+    "What did Anton Berg paint?",
+    "A visitor who stays longer than 90 days has to apply for a residence permit at the town hall.",
+    "Where does one apply for a residence permit?",
+    "The song spent eleven weeks at number one and sold four million copies in Japan.",
+    "How many copies of the song were bought in Japan?",
 )
 
 ASKS = re.compile(
-    r"(?:\w+ ){0,3}?(?:who|whom|whose|what|when|where|which|why|how)(?:['’]s)?\b.*\?",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:\w+ ){0,3}?(?:who|whom|whose|what|when|where|which|why|how)(?:['’]s)?\b[^?]*\?", re.IGNORECASE
 )
 # What only the passage explains: "this chamber", "the author", and a pronoun before anything is named.
 POINTING = re.compile(
@@ -87,7 +68,7 @@ class Writer:
     def questions(self, text: str, seed: int) -> Iterator[str]:
         """Yield a question for each of `STARTS`; those that are drawn are drawn by the seed."""
         shown = [{"role": "system", "content": INSTRUCTION}]
-        for example, question in EXAMPLES:
+        for example, question in zip(EXAMPLES[::2], EXAMPLES[1::2], strict=True):
             shown += [
                 {"role": "user", "content": REQUEST + example},
                 {"role": "assistant", "content": question},

@@ -116,7 +116,7 @@ def test_the_question_is_kept_that_shares_least_words_and_is_answered_best_here(
         ("Is the bridge open to cars?", False),
         ("The bridge was opened in 1932.", False),
         ("What is it?", False),
-        ("Who built it? When was the bridge opened?", False),
+        ("Who built the bridge? When was the bridge built?", False),
         ("When was the bridge across the river opened to the traffic of cars?", False),
         ("", False),
     ],
