@@ -237,7 +237,7 @@ def add_file(name: str, loaded: Loaded) -> None:
         state["searched"] = [*others, name]
         state["new_files"] = (*state.get("new_files", ()), name)
         uploads()[name] = loaded.documents
-        state[AT_ONCE] = True  # whoever adds documents wants to search them
+        state[AT_ONCE] = "ask"  # whoever adds documents wants to search them
 
 
 def check_own(name: str) -> None:

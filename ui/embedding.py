@@ -6,7 +6,7 @@ that want the same vectors, as one does after a reload, share one job.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import Lock
 from typing import Any
@@ -34,7 +34,7 @@ CPU_SECOND = 10_000 * 6 * 384**2
 SHORT_WORK = 10 * CPU_SECOND
 OFFER_S = 20.0  # of embedding, above which 8 bits are offered
 JOB = "embedding"  # the name of the session's job, and the key of its box
-AT_ONCE = "embed-at-once"  # in the session's state: the page "ask" begins by itself, as after an upload
+AT_ONCE = "embed-at-once"  # in the session's state, the page that begins by itself: "ask", after an upload
 RELOAD_S = 60.0  # for which the work goes on without a page that wants it: a reload reads all documents first
 # Of all sessions, by the identity of the cache and `Wanted.key`.
 _running: WeakValueDictionary[tuple[int, str], Job[Any]] = WeakValueDictionary()
@@ -144,7 +144,8 @@ def show_embedding(wanted: Wanted, page: str) -> None:
     """
     key = wanted.key
     job = current_job(JOB, key) or adopted(wanted.cache, key)
-    if job is None and page == "ask" and st.session_state.pop(AT_ONCE, False):
+    if job is None and st.session_state.get(AT_ONCE) == page:
+        del st.session_state[AT_ONCE]
         start_embedding(wanted, page)
         job = current_job(JOB, key)
     if job is not None and not job.done:
@@ -185,7 +186,7 @@ def show_embedding(wanted: Wanted, page: str) -> None:
                     key="embed-int8",
                     icon=":material/bolt:",
                     on_click=st.session_state.update,
-                    args=({"precision": "int8", AT_ONCE: True},),
+                    args=({"precision": "int8", AT_ONCE: page},),
                     help="Sets the precision of the model, under “Chunks”, to 8 bits: slightly other vectors "
                     "of all chunks.",
                 )
@@ -193,6 +194,7 @@ def show_embedding(wanted: Wanted, page: str) -> None:
 
 def start_embedding(wanted: Wanted, page: str) -> None:
     """Begin to embed what is missing in the background."""
+    wanted = replace(wanted, vectors={})  # which the cache has, too
 
     def work(job: Job[None]) -> None:
         def show(done: int, total: int) -> None:

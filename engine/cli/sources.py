@@ -60,7 +60,7 @@ def sources(
             documents, asked = list(sample.documents), list(sample.questions)
     asked, problems, n_mended = mended(asked, documents)
     if n_mended:
-        say(f"{counted(n_mended, 'passage')} found again: its text differs in marks or white space")
+        say(f"{counted(n_mended, 'passage')} found again, a few characters further")
     warn_of_problems([problem.text for problem in problems])
     used = measurable(asked, documents)
     report_unused(asked, used, documents)

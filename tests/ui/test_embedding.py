@@ -74,7 +74,7 @@ def test_work_is_stopped_anywhere_and_resumed_from_what_is_kept(batches):
 
 
 def test_questions_are_answered_while_vectors_are_missing_and_the_share_is_said(batches):
-    app = app_file(**tides("lagoon"), **{AT_ONCE: True}).run()
+    app = app_file(**tides("lagoon"), **{AT_ONCE: "ask"}).run()
     job = app.session_state["jobs"][JOB]
     assert not job.done
     batches.release(1)

@@ -361,7 +361,7 @@ def show_counts(found: Examined) -> None:
     ]
     said = f"Left out: {', '.join(left_out)}." if left_out else ""
     if found.n_mended:
-        said += f" {counted(found.n_mended, 'place')} found again: the text differs in marks or white space."
+        said += f" {counted(found.n_mended, 'place')} found again, a few characters further."
     if not found.usable and not left_out and not found.problems:
         st.info(
             "No question is labelled yet. Label or draft some on the page “Questions”, upload a file, or "
