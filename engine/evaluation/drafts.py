@@ -30,6 +30,7 @@ UNANSWERED = 6  # one draft of so many asks what the documents do not say
 PASSES = 4  # over the strips: sentences of each that are tried until a draft passes
 N_ELSEWHERE = 6  # other passages, likely by their words, in which the reader looks for an answer too
 NAME = re.compile(r"(?<=[\w,] )[A-Z][\w'’-]+(?: (?:(?:of|the|de|van|von) )?[A-Z][\w'’-]+)*")
+ARTICLE = re.compile(r"\b(?:the|an?) (?:\w+ )?$", re.IGNORECASE)  # before a name that others cannot replace
 N_NAMES = 8  # that are tried in place of a name
 
 
@@ -74,7 +75,7 @@ def draft_questions(
         )
     drafter = Drafter(every, decoder, reader, seed, is_stopped or (lambda: False))
     made = {each.text: each for each in done}
-    for drafts in (answered(found, n_answered, made, drafter), unanswered(n, made, drafter)):
+    for drafts in (answered(found, n_answered, made, drafter), unanswered(n - n_answered, made, drafter)):
         for draft in drafts:
             made[draft.text] = draft
             if on_progress is not None:
@@ -112,12 +113,14 @@ def answered(
 
 
 def unanswered(n: int, made: dict[str, Question], drafter: "Drafter") -> Iterator[Question]:
-    """Yield drafts that the documents do not answer, until there are ``n`` drafts in all."""
+    """Yield drafts that the documents do not answer, until there are ``n`` of them."""
+    n_made = sum(not each.references for each in made.values())
     for draft in [each for each in made.values() if each.references]:
-        if len(made) >= n or drafter.is_stopped():
+        if n_made == n or drafter.is_stopped():
             return
         other = drafter.about_another(draft)
         if other is not None and other.text not in made:
+            n_made += 1
             yield other
 
 
@@ -191,12 +194,15 @@ class Drafter:
         The name is replaced by the likest one of another document, or of another passage where there is only
         one; the reader finds no answer in the sentences that have it.
         """
-        own = draft.references[0]
-        for name in NAME.findall(draft.text):
-            places = [each for each in self.named.get(name, ()) if each.start == own.start]
-            if not places:
+        for match in NAME.finditer(draft.text):
+            name, before = match.group(), draft.text[: match.start()]
+            place = draft.corpus_id, draft.references[0].start
+            own = [
+                each for each in self.named.get(name, ()) if (stem(each.document.name), each.start) == place
+            ]
+            if not own or ARTICLE.search(before):
                 continue
-            for other in self.names_like(name, places[0]):
+            for other in self.names_like(name, own[0]):
                 question = draft.text.replace(name, other)
                 sentences = self.named[other][: 2 * N_ELSEWHERE]
                 if self.read_elsewhere(question, sentences) < 0:
