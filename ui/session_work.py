@@ -46,7 +46,8 @@ def apply_workspace(workspace: Workspace) -> None:
     names = {*own, *bundled_names()}
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names
-    state["searched"] = [name for name in session_files() if name in chosen and name in names] or list(names)
+    found = [name for name in session_files() if name in chosen and name in names]
+    state["searched"] = found or list(own or names)  # files of vectors that were searched are not kept
     apply_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
     apply_answer_sets(workspace.settings.get("answer_questions"))
     index = workspace.index

@@ -114,6 +114,18 @@ def session(**state):
     return app_within("inside/positions", **state)
 
 
+def test_own_files_are_searched_where_vectors_were_that_are_not_kept():
+    def script():
+        import streamlit as st
+
+        from ui.session_work import apply_workspace
+
+        apply_workspace(st.session_state["given"])
+
+    given = Workspace((TIDE,), {"files": {"tide.md": ["tide.md"]}, "searched": ["vectors.npz"]})
+    assert app_of(script, given=given).run().session_state["searched"] == ["tide.md"]
+
+
 def test_the_work_of_a_session_is_there_in_the_next(own_machine):
     answers = {"tides.csv": (AnswerQuestion("How often?", ShortAnswer.parse("twice"), "tide.md", ((0, 4),)),)}
     given = {"searched": ["tide.md"], "k": 7, "answer-sets": answers}
