@@ -31,8 +31,8 @@ CURED = {
     "grouped digits": "Ask “Who paid 1.250 EUR?”",
     "long chunk of many things": "Set ",
     "one passage only": "Set passages 1 → 4",
-    "two founders": "Ask “Who started the paper mill of Varde? (first, set",
-    "strict confidence": "Set refused below 99 → 93",
+    "two lengths": "Ask “How long is the Grimm tunnel? (built, ",
+    "strict confidence": "Set refused below 99 → ",
     "right already": "",
 }
 TEXT = "The keeper of the lighthouse kept bees. He sold the honey in Vardholm for two crowns a jar."
