@@ -11,9 +11,9 @@ from engine.evaluation.metrics import METRICS
 from engine.layers.tracing import Array
 from engine.settings import SETTINGS, SWEPT
 from pages.improve.settings.conclusion import shown_metrics
+from pages.improve.settings.configurations import value_words, values_in_order, varied
 from pages.improve.settings.experiments import Experiment
 from ui.colours import BLUE, GREY, ORANGE
-from ui.configurations import value_words, values_in_order, varied
 from ui.export import arrays_of, show_figure
 from ui.figures import legend_below, numbered_cells, styled
 from ui.report import Report

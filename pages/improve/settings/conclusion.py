@@ -14,8 +14,13 @@ from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
+from pages.improve.settings.configurations import (
+    apply_configuration,
+    configuration_words,
+    value_words,
+    varied,
+)
 from pages.improve.settings.experiments import Experiment
-from ui.configurations import apply_configuration, configuration_words, value_words, varied
 from ui.questions.drafts import ENOUGH, status_words
 from ui.report import Report
 from ui.server_settings import ENCODER

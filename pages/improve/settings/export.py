@@ -16,8 +16,8 @@ from engine.evaluation.questions import question_fields, questions_about, to_jso
 from engine.evaluation.sweep_store import to_csv, to_json
 from engine.installed import PROGRAM
 from engine.settings import SWEPT, Configuration
+from pages.improve.settings.configurations import configuration_words
 from pages.improve.settings.experiments import Experiment, models_named
-from ui.configurations import configuration_words
 from ui.documents import bundled_names
 from ui.export_as_code import code_button, export_as_code
 from ui.questions.sets import bundled_questions

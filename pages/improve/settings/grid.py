@@ -30,6 +30,7 @@ from engine.retrieval.retrievers import usable_retrievers
 from engine.settings import SETTINGS, SWEPT, Configuration, default
 from engine.wording import counted, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
+from pages.improve.settings.configurations import choose_values, configuration_words
 from pages.improve.settings.experiments import (
     Experiment,
     digest,
@@ -39,7 +40,6 @@ from pages.improve.settings.experiments import (
     start,
 )
 from ui.chunk_settings import Cut, cut_values
-from ui.configurations import choose_values, configuration_words
 from ui.corpus import all_chunks
 from ui.models import load_encoder, model_name, second_names
 from ui.server_settings import ENCODER, limits

@@ -36,6 +36,7 @@ from pages.improve.settings.conclusion import (
     verdicts,
     won_and_lost,
 )
+from pages.improve.settings.configurations import configuration_words, value_words, values_in_order, varied
 from pages.improve.settings.experiments import (
     JOB,
     Experiment,
@@ -45,7 +46,6 @@ from pages.improve.settings.experiments import (
     show_resume,
 )
 from pages.improve.settings.export import has_baseline, show_export
-from ui.configurations import configuration_words, value_words, values_in_order, varied
 from ui.jobs import current_job
 from ui.report import Report
 from ui.tables import show_selectable, show_table

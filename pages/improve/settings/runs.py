@@ -14,6 +14,7 @@ from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
 from engine.wording import counted
 from pages.improve.settings.conclusion import ACROSS_K, ALPHA, difference_words, is_across_k
+from pages.improve.settings.configurations import configuration_words, value_words, varied
 from pages.improve.settings.experiments import (
     Experiment,
     known_experiments,
@@ -22,7 +23,6 @@ from pages.improve.settings.experiments import (
     shared_questions,
 )
 from pages.improve.settings.results import metric_choice, show_questions
-from ui.configurations import configuration_words, value_words, varied
 from ui.data_folder import kept_folder
 from ui.tables import show_table
 from ui.text import escape_markdown, p_words

@@ -24,6 +24,7 @@ from engine.settings import SWEPT, Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
+from pages.improve.settings.configurations import configuration_words, values_in_order, varied
 from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
 from pages.improve.settings.export import as_json, command_line
 from pages.improve.settings.grid import (
@@ -39,7 +40,6 @@ from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
 from tests.pytorch import torch, transformers
 from tests.text_files import packed, write_files
-from ui.configurations import configuration_words, values_in_order, varied
 
 EVIL = '<script>alert("1")</script>'
 
