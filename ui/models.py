@@ -252,7 +252,7 @@ def limits_of(encoder: Encoder) -> dict[int, str]:
     limits = {min(128, positions): "a common size of chunks"}
     if encoder.name == DEFAULT_ENCODER:
         limits = {128: "the length it was trained at"}
-    has_table = hasattr(encoder.weights, "position_table")
+    has_table = getattr(encoder.weights, "position_table", None) is not None
     limits[positions] = "the rows of its position table" if has_table else "the most that it can read"
     limits[encoder.max_tokens] = "what sentence-transformers reads"
     return dict(sorted(limits.items()))

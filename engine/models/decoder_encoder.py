@@ -124,10 +124,8 @@ def read_config(folder: Path) -> LlamaConfig:
     config = gemma3_file.read_sizes(folder) if is_gemma else llama_file.read_folder_config(folder)
     # As transformers reads them: only Gemma knows the first, which puts half of a window on each side, and
     # the second counts windows without the token itself.
-    halved, both_ways = (
-        bool(is_gemma and raw.get("use_bidirectional_attention")),
-        raw.get("is_causal") is False,
-    )
+    halved = is_gemma and bool(raw.get("use_bidirectional_attention"))
+    both_ways = raw.get("is_causal") is False
     if not (halved or both_ways):
         return config
     windows = tuple(w and (w // 2 + 1 if halved else w) + both_ways for w in config.windows)
