@@ -18,7 +18,8 @@ from ..weights.tensors import read_json
 from ..wording import reason_of
 from .added_tokens import AddedToken, read_added_token
 from .encoding import Encoding, check_text
-from .normalizers import patterns_are_known
+from .normalized import apply, unchanged
+from .normalizers import patterns_are_known, read_normalizer
 from .templates import (
     TemplatePart,
     assemble,
@@ -56,8 +57,9 @@ class SharedSettings:
         The padding token.
     trim
         Changes the offsets of a text's tokens: see `trimmed_offsets`. None leaves them.
-    known_patterns
-        Whether the regular expressions of its normalizer take time linear in the text.
+    in_library
+        Whether the library may run it: the patterns of its normalizer take time linear in the text, and no
+        added token becomes nothing by it, at which the library fails.
     """
 
     tokens: Mapping[str, int]
@@ -66,7 +68,7 @@ class SharedSettings:
     pair: Sequence[TemplatePart]
     padding: str
     trim: Callable[[Encoding], Encoding] | None = None
-    known_patterns: bool = True
+    in_library: bool = True
 
 
 def read_content(path: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,8 +94,15 @@ def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Pat
         pair=pair,
         padding=checked((content.get("padding") or {}).get("pad_token", default_padding(content)), str),
         trim=None if prefixed is None else partial(trimmed_offsets, prefixed=prefixed),
-        known_patterns=patterns_are_known(content),
+        in_library=patterns_are_known(content) and not any_vanishes(added, content, path),
     )
+
+
+def any_vanishes(added: Sequence[AddedToken], content: Mapping[str, Any], path: Path) -> bool:
+    """Whether an added token that is matched in the normalised text is itself normalised to nothing."""
+    normalized = [token.content for token in added if token.normalized and token.content]
+    changes = read_normalizer(content, path) if normalized else []
+    return not all(apply(changes, unchanged(text)).text for text in normalized)
 
 
 def default_padding(content: Mapping[str, Any]) -> str:
@@ -125,8 +134,7 @@ class TextTokenizer(ABC):
 
     def __init__(self, path: Path, settings: SharedSettings, changes: Mapping[str, Any]) -> None:
         self.path, self._changes, self._trim = path, changes, settings.trim
-        # Whether the library may run the patterns of the file: it has no limit of time.
-        self.in_library = settings.known_patterns
+        self.in_library = settings.in_library
         self._single, self._pair = settings.single, settings.pair
         self._ids = {**settings.tokens, **{token.content: token.id for token in settings.added}}
         self._texts = {number: token for token, number in self._ids.items()}

@@ -272,6 +272,14 @@ def test_what_is_not_read_is_refused_with_the_reason(tmp_path, change, reason):
         read_tokenizer(path)
 
 
+def test_an_added_token_that_is_normalised_to_nothing_is_left_to_the_engine(tmp_path):
+    tokenizer = with_normalizer(unigram_tokenizer(), normalizers.StripAccents())
+    tokenizer.add_tokens([AddedToken("\u0301", normalized=True)])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    ours = read_tokenizer(tmp_path / "tokenizer.json")
+    assert ours.encode_batch(["a\u0301bÉ", "東"]) == [ours.encode("a\u0301bÉ"), ours.encode("東")]
+
+
 def test_a_text_that_is_none_is_refused(tokenizers):
     ours, _ = tokenizers("roberta")
     for call in (ours.encode, lambda text: ours.encode_pair("a", text), lambda text: ours.ids_batch([text])):
