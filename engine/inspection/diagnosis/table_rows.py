@@ -29,7 +29,7 @@ def flattened(document: Document, place: Location) -> str:
         return ""
     kinds: dict[str, Callable[[str], int]] = {
         "its columns are only blanks": lambda line: len(GAP.split(line.strip())),
-        "its cells stand in a line without columns": lambda line: n_numbers(line) + 1,
+        "its cells stand in a line without columns": n_cells_of_numbers,
     }
     for words, count in kinds.items():
         n_cells = max(map(count, own))
@@ -49,6 +49,12 @@ def lines_around(text: str, place: Location) -> tuple[list[str], int, int]:
     lines = text[start : None if end < 0 else end].split("\n")
     first = text.count("\n", start, place.start)
     return lines, first, first + text.count("\n", place.start, place.end) + 1
+
+
+def n_cells_of_numbers(line: str) -> int:
+    """Return the cells of a line by its numbers, with one for its name; 1 for a line of words mostly."""
+    n = n_numbers(line)
+    return n + 1 if 3 * n >= len(line.split()) else 1
 
 
 def n_numbers(line: str) -> int:

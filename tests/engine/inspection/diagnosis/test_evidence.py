@@ -77,6 +77,7 @@ BLANKS = "Type    Flow   Head\nAlder   12     30\nBirch   18     45\nCedar   25 
 LINES = "Type Flow Head\nAlder 12 30\nBirch 18 45\nCedar 25 60\nThey are old."
 CELLS = "Room\nBeds\nPrice\nHeron\n2\n95\nOwl\n1\n55"
 PROSE = "The pump gives 18 litres.\nIt weighs 45 kilograms.\nIt was built in 2009."
+FINES = "Zone 2 by day: a fine of 60 francs\nZone 2 by night: a fine of 90 francs\nZone 1 by day: a fine of 6"
 LABELS = "Pump: Birch\nFlow: 18\nHead: 45"
 
 
@@ -88,6 +89,7 @@ LABELS = "Pump: Birch\nFlow: 18\nHead: 45"
         (CELLS, "Owl\n1\n55", "each of its cells is a line"),
         (PROSE, "It weighs 45 kilograms.", ""),
         (LABELS, "Flow: 18", ""),
+        (FINES, "by day: a fine of 60 francs", ""),
         ("| Type | Flow |\n|---|---|\n| Alder | 12 |\n| Birch | 18 |", "| Birch | 18 |", ""),
     ],
 )
