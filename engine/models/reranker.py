@@ -222,7 +222,9 @@ def read_head(
         The folder holds no classifier, one with several labels, or one whose form is not known.
     """
     names = FAMILIES[settings["model_type"]].classifier
-    read = TensorReader({name.removeprefix("bert."): array for name, array in tensors.items()}, dtype)
+    for prefix in ("bert.", "gte.", "new."):
+        tensors = {name.removeprefix(prefix): array for name, array in tensors.items()}
+    read = TensorReader(tensors, dtype)
     wanted = () if names is None else (f"{names.dense}.weight", f"{names.score}.weight")
     if names is None or not set(wanted) <= set(read.tensors):
         known = [name for name, family in FAMILIES.items() if family.classifier]

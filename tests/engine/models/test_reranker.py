@@ -59,6 +59,7 @@ def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer
         ("distilbert", {}),
         ("modernbert", {}),
         ("modernbert", MEAN_HEAD),
+        ("gte", {}),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
