@@ -141,8 +141,17 @@ def answers(page: Page, url: str) -> None:
 
 @scene
 def diagnose(page: Page, url: str) -> None:
-    """Show why a labelled question does not find its passage."""
+    """Show the cause of a refused answer, and its cure."""
     visit(page, url, "diagnose")
+    main = page.get_by_test_id("stMain")
+    main.get_by_role("radio", name="Find it in a document").click()
+    main.get_by_role("textbox", name="Your question").fill("Who discribed the plian maskrey?")
+    page.keyboard.press("Enter")
+    main.get_by_role("textbox", name="Words of the passage").fill("first scientific description")
+    page.keyboard.press("Enter")
+    main.get_by_role("button", name="Apply it and ask again").wait_for()
+    settled(page)
+    scroll_to(page, main.get_by_role("heading", name="In short"))
 
 
 @scene

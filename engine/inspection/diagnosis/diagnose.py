@@ -11,6 +11,7 @@ from ...evaluation.answers import ShortAnswer
 from ...generation.answer import Answer
 from ...generation.answer_json import found_answer_json
 from ...generation.conversation import Turn
+from ...wording import counted
 from .asking import CUTTING, Searched, is_right, says, touches
 from .chain import Chain, Link, chain_of, given_hit
 from .location import Location, locate
@@ -89,7 +90,7 @@ class Diagnosis:
         if self.trial.is_right:
             return f"{words}: the right answer is then given."
         if self.is_unfinished:
-            return f"None of the first {self.n_tried:,} cures gives the right answer. Nearest: {words}."
+            return f"No right answer by the first {counted(self.n_tried, 'cure')}. Nearest: {words}."
         return f"None of {self.n_tried:,} cures that were tried gives the right answer. Next best: {words}."
 
 

@@ -84,7 +84,12 @@ def diagnosed(asked: Asked, search: Search) -> Diagnosis:
 def diagnosis_of(wanted: tuple[Any, ...], values: dict[str, Any], search: Search, try_all: bool) -> Diagnosis:
     """Diagnose a question, a passage, an answer if one is known, a place, and the turns before."""
     question, passage, answer, place, turns = wanted
-    end = monotonic() + AT_ONCE_S
+    begun: list[float] = []  # when the first cure was tried
+
+    def is_over() -> bool:
+        begun.append(monotonic())
+        return not try_all and begun[-1] - begun[0] > AT_ONCE_S
+
     return diagnose(
         question,
         passage,
@@ -93,7 +98,7 @@ def diagnosis_of(wanted: tuple[Any, ...], values: dict[str, Any], search: Search
         turns,
         place,
         may_cut=try_all or seconds_to_cut(search) < AT_ONCE_S,
-        stop=lambda: not try_all and monotonic() > end,
+        stop=is_over,
     )
 
 
