@@ -205,7 +205,7 @@ def reader_link(answer: Answer, own: AnswerSpan | None, place: Location, wanted:
         if not answer.retrieved.relevant:
             reason = "Nothing is read, as no passage is close enough to the question."
         elif not answer.spans:
-            reason = "The reader reads English only, so sentences are quoted."
+            reason = "There is no reader for these passages, so sentences are quoted."
         return Link("reader", None, reason)
     figures = {"taken": taken.text, "score": round(taken.score, 4), "document": taken.document}
     took = f"It takes “{beginning(taken.text, SHOWN)}” (score {taken.score:.1f}) of {taken.document}"
