@@ -21,14 +21,14 @@ NEVER_LAST = entries(
     "Hr Hrn Hl Frl Dipl Tit bzgl bzw d.h evtl ggf inkl insb vgl z.b zzgl M MM Mgr p.ex avv dott geom sig",
     "sigg ing p.es exmo excmo cnel gral p.ej sra sres srta dra Ud Uds profa prof dr bijv d.w.z dhr mevr",
     "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj lic napr např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα",
-    "καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
+    "ul mme mmes mlle pl esim καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
 )
 # Months, days, and words of which some end sentences too: abbreviations only before a number.
 BEFORE_NUMBERS = entries(
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun Mo Di Mi",
     "Do Sa So jan feb apr jun jul aug sept oct nov okt dez mrz janv févr avr juil déc ene abr ago dic giu",
     "lug ott fev янв февр апр авг сент окт нояб дек ιαν φεβρ απρ αυγ σεπτ οκτ νοε δεκ art arts cap est ex",
-    "ext no nos nr num par rep tab min max",
+    "ext no nos nr num par rep tab min max kb ok ust lgs παρ",
 )
 # A sentence ends after these only before one of the words that begin sentences.
 ABBREVIATIONS = entries(

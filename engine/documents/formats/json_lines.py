@@ -178,7 +178,8 @@ def plain_text(value: Any, depth: int = 4) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and depth:
-        return "".join(plain_text(each, depth - 1) for each in value)
+        texts = filter(None, (plain_text(each, depth - 1) for each in value))
+        return ("\n" if len({type(each) for each in value}) == 1 else "").join(texts)
     if isinstance(value, dict) and depth:
         kinds = ("text", "parts", "role", "name", "content")
         return next(filter(None, (plain_text(value.get(kind), depth - 1) for kind in kinds)), "")

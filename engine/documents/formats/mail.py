@@ -81,7 +81,7 @@ def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
             continue
         try:
             if kinds == ("html",):
-                found = read_html(name, content)
+                found = read_html(name, content, part.get_content_charset())
                 return found.text, [*notes, *found.notes]
             return decode(name, content, part.get_content_charset()).strip(), notes
         except DocumentError as error:

@@ -26,6 +26,7 @@ MATH = "{http://www.w3.org/1998/Math/MathML}"
 BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", f"{DRAW}frame", f"{DRAW}custom-shape")
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
+VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")  # of cells without a text
 MAX_REPEATED = 1000  # cells or rows; more are empty ones up to the edge of the sheet
 MAX_ROWS = 1_000_000
 
@@ -140,6 +141,7 @@ def sheet_of(table: Any, reading: Reading) -> Sheet:
             for cell in row:
                 repeated = int(cell.get(f"{TABLE}number-columns-repeated", "1"))
                 text = "\n".join(filter(None, (block.text for block in blocks_of(cell, reading))))
+                text = text or next(filter(None, (cell.get(f"{OFFICE}{value}") for value in VALUES)), "")
                 across, down = (
                     int(cell.get(f"{TABLE}number-{each}-spanned", "1")) for each in ("columns", "rows")
                 )

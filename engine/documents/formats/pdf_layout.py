@@ -2,26 +2,30 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
+LEAST_BREAK, ALIGNED = 0.5, 1.5  # times the height of letters, and points: between cells of aligned columns
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
+SHORT = 12  # characters of a line or cell
 FULL = 0.8  # of the width of a column, of lines that are set in full
 SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
 PARAGRAPH = 1.6  # times the usual distance of lines
 APART = 2.0  # times it: a head or foot in several parts above or below columns
+TALL = 1.5  # times the height of the letters: distance of parts of a page
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
 LEAST_ROWS, MAX_ROW = 3, 8  # and lines of one
 LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
 LEAST_RULE = 20  # points, of lines between rows
+NEAR_ROWS = 3  # lines above and below, whose cells tell that a blank parts two
 NEAR = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
 MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
@@ -36,6 +40,7 @@ class Segment:
     bottom: float
     right: float
     top: float
+    breaks: tuple[tuple[int, float, float], ...] = ()  # places of blanks that may part cells, and their ends
 
     @property
     def middle(self) -> float:
@@ -107,33 +112,108 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
         line.sort(key=lambda each: -each.right if is_from_right else each.left)
         if len(line) == 2 and MARKER.fullmatch(line[0].text):
             line[:] = [whole for whole in [joined(*line)] if whole]
-    return lines
+    return with_narrow_gaps(lines)
+
+
+def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
+    """Return lines whose segments are parted at blanks too where a cell of a line nearby begins or ends."""
+    found = []
+    for number, line in enumerate(lines):
+        near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
+        starts = [cell.left for each in near for cell in each[1:]]
+        ends = [cell.right for each in near for cell in each[:-1]]
+        inner = [start for each in near for cell in each for _, _, start in cell.breaks]
+        for each in inner if len(line) > 1 else ():
+            starts += [each] * (sum(abs(each - other) < ALIGNED for other in inner) >= NEAR_ROWS)
+        parts = []
+        for whole in line:
+            for place, end, start in reversed(whole.breaks):
+                if is_near_one(start, starts) or is_near_one(end, ends):
+                    behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
+                    whole = replace(whole, text=whole.text[:place], right=end, breaks=())
+                    parts.append(behind)
+            parts.append(whole)
+        found.append(sorted(parts, key=lambda each: each.left) if len(parts) > len(line) else line)
+    return found
+
+
+def is_near_one(place: float, places: Iterable[float]) -> bool:
+    """Whether a place is that of another, but for rounding."""
+    return any(abs(place - other) < ALIGNED for other in places)
 
 
 def blocks_of(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
-    """Yield the lines in reading order: where there are columns of prose, one column after the other."""
+    """Yield the lines in reading order: where there are columns of prose, one column after the other.
+
+    Parts of a page, with wide gaps between them, have columns of their own.
+    """
+    blocks = list(filter(None, columns_in(lines, rules)))
+    if len(blocks) > 1:
+        yield from blocks
+        return
+    rest: list[Line] = []
+    for part in parts_of(lines):
+        blocks = list(filter(None, columns_in(part, rules)))
+        if len(part) < len(lines) and len(blocks) > 1:
+            yield rest
+            yield from blocks
+            rest = []
+        else:
+            rest += part
+    yield rest
+
+
+def parts_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Yield the lines between wide gaps over the whole width."""
+    heights = [line[0].top - line[0].bottom for line in lines]
+    far = TALL * median(heights) if heights else 0.0
+    starts = [n for n, (a, b) in enumerate(pairwise(lines), 1) if a[0].middle - b[0].middle > far]
+    yield from (list(lines[start:end]) for start, end in pairwise([0, *starts, len(lines)]))
+
+
+def are_cells(lines: Sequence[Line]) -> bool:
+    """Whether lines are the rows of a table of at least three columns."""
+    segments = [each for line in lines for each in line]
+    return len(segments) > 2.5 * len(lines) > 2.5 and fmean(len(each.text) for each in segments) < SHORT
+
+
+def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
+    """Yield the lines in reading order where columns of prose stand beside the widest gap."""
     gutter = gutter_of(lines)
     if gutter is None:
         yield lines
         return
     band: list[Line] = []
     across: list[Line] = []  # lines over the whole width, and tables
+    cells = [id(line) for part in parts_of(lines) if are_cells(part) for line in part]
     for line in [*lines, None]:
-        if line is not None and not any(each.left < gutter < each.right for each in line):
+        is_across = line is None or id(line) in cells or any(each.left < gutter < each.right for each in line)
+        if line is not None and not is_across:
             band.append(line)
             continue
+        below = foot_start(band)
+        foot, band = band[below:], band[:below]
         left, right = sides_of(band, gutter)
         are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
         if left and right and are_columns and not has_rows(band, gutter, rules):
             yield across
             yield from blocks_of(left, rules)
             yield from blocks_of(right, rules)
-            across = []
+            across = foot
         else:
-            across += band
+            across += [*band, *foot]
         band = []
         across += [line] if line is not None else []
     yield across
+
+
+def foot_start(band: Sequence[Line]) -> int:
+    """Return the place of a heading, or note, that stands on one side well below both columns."""
+    distances = [a[0].middle - b[0].middle for a, b in pairwise(band)]
+    far = APART * median(distances) if distances else 0.0
+    last = len(distances)
+    is_apart = last > LEAST_LINES and (distances[-1] > far or CELL_GAP in band[last][0].text)
+    return last if is_apart and len(band[last]) == 1 else len(band)
 
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
@@ -149,16 +229,23 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
     best, n_open = 0.0, 0
     found: float | None = None
     start: float | None = None  # of the gap
+    fewest, widest, clearest = (
+        len(segments),
+        0.0,
+        0.0,
+    )  # segments over the clearest part of it, and its middle
     for (left, step), (right, _) in pairwise(edges):
         n_open += step
         if n_open > most:
             start = None
             continue
-        start = left if start is None else start
-        middle = (start + right) / 2
-        n_beside = min(bisect_right(rights, middle), len(lefts) - bisect_left(lefts, middle))
+        if start is None:
+            start, fewest, widest = left, len(segments), 0.0
+        if (-n_open, right - left) > (-fewest, widest):
+            fewest, widest, clearest = n_open, right - left, (left + right) / 2
+        n_beside = min(bisect_right(rights, clearest), len(lefts) - bisect_left(lefts, clearest))
         if right - start > best and n_beside >= LEAST_LINES:
-            best, found = right - start, middle
+            best, found = right - start, clearest
     height = median(each.top - each.bottom for each in segments)
     return found if best > 0.7 * height else None
 
@@ -210,11 +297,14 @@ def is_prose(lines: Sequence[Line]) -> bool:
         if gutter is None or all(map(is_prose, sides_of(lines, gutter))):
             return gutter is not None
     texts = [" ".join(segment.text for segment in line) for line in lines]
-    if len(texts) < LEAST_LINES or fmean(map(len, texts)) < 12:
+    if len(texts) < LEAST_LINES or fmean(map(len, texts)) < SHORT:
         return False
-    goes_on = [a[-1] not in ".!?:;" and (b[0].islower() or a[-1] in ",-") for a, b in pairwise(texts)]
     left, right = min(line[0].left for line in lines), max(line[-1].right for line in lines)
     is_full = [line[-1].right - line[0].left > FULL * (right - left) for line in lines]
+    goes_on = [  # German has capitals within sentences
+        a[-1] not in ".!?:;" and (b[0].islower() or a[-1] in ",-" or (full and len(a.split()) > LEAST_LINES))
+        for (a, b), full in zip(pairwise(texts), is_full[:-1], strict=True)
+    ]
     return fmean(goes_on) >= LEAST_FLOW or (len(lines) > LEAST_LINES + 2 and fmean(is_full) > 2 * LEAST_FLOW)
 
 
@@ -254,7 +344,7 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         columns = columns_of(run[-NEAR:]) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR:], line])) == len(columns)
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
-        is_cell = is_cell and (len(following) > 1 or goes_on)
+        is_cell = is_cell and (len(following) > 1 or goes_on) and not stands_apart(run, line, following)
         if len(line) > 1 or is_cell:
             run.append(line)
             continue
@@ -264,6 +354,15 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield [line]
     if run:
         yield run
+
+
+def stands_apart(run: Sequence[Line], line: Line, following: Line) -> bool:
+    """Whether a line between rows is a heading: far from both, as the rows above are not."""
+    if len(run) < 2 or not following:
+        return False
+    usual = median(a[0].middle - b[0].middle for a, b in pairwise(run))
+    above, below = run[-1][0].middle - line[0].middle, line[0].middle - following[0].middle
+    return min(above, below) > PARAGRAPH * usual
 
 
 def are_near(above: Line, line: Line) -> bool:

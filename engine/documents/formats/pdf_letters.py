@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from .pdf_grids import Rule
-from .pdf_layout import Segment
+from .pdf_layout import LEAST_BREAK, Segment
 
 SHARED = 0.3  # of the height of two letters in one line
 NO_GAP, NO_LEVEL_GAP = 0.08, 0.045  # times the height of letters, of different sizes and of one
@@ -41,6 +41,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
 
     characters = text.raw
     letters: list[str] = []
+    breaks: list[tuple[int, float, float]] = []
     n_unmapped, turns, font = 0, 0, ""
     left = bottom = right = top = 0.0
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
@@ -49,11 +50,13 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
         nonlocal n_unmapped
         written = "".join(letters).translate(HYPHENS)
         is_unmapped = n_unmapped > UNMAPPED * len(written)
+        parted = tuple(breaks)
         letters.clear()
+        breaks.clear()
         n_unmapped = 0
         if not written.strip():
             return None
-        return turns, Segment(written, left, bottom, right, top), font if is_unmapped else ""
+        return turns, Segment(written, left, bottom, right, top, parted), font if is_unmapped else ""
 
     for found in BLANK_AND_WORD.finditer(all_characters(text)):
         blank, first = found[1], found.start(2)
@@ -87,6 +90,8 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 was_raised = True
             else:
                 was_raised = False
+            if blank and letters and edges[0] - right > LEAST_BREAK * height:
+                breaks.append((sum(map(len, letters)), right, edges[0]))
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
             if is_unknown:

@@ -102,8 +102,10 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
         text = nearly_utf8(content)
     if text is None and declared:
         with suppress(LookupError):  # of an encoding that there is not
-            if codecs.lookup(declared).name in DECLARED:
-                text = content.decode(declared, "replace")
+            encoding = codecs.lookup(declared).name
+            if encoding in DECLARED:
+                encoding = "cp1252" if encoding in ("iso8859-1", "ascii") else encoding  # as browsers do
+                text = content.decode(encoding, "replace")
                 text = text if 50 * text.count("\ufffd") <= len(text) + 50 else None
     if text is None:
         text = guessed(name, content)

@@ -12,7 +12,7 @@ from .plain import kind_of, unified
 NOTE = re.compile(r"\{\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
-TITLE = re.compile(r"\{\\title ([^{}\\]*)\}")
+TITLE = re.compile(r"\{\\title ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?\?)*)\}")
 WORDS = r"\{(?:\\[a-z]{1,32}-?\d{0,9} ?)*"  # a group's control words
 HIDDEN = re.compile(WORDS + r"\\v(?![a-z0-9])[^{}]*\}")
 DELETED = re.compile(WORDS + r"\\deleted(?![a-z0-9])[^{}]*\}")
@@ -48,12 +48,17 @@ def read_rtf(name: str, content: bytes) -> Document:
         notes.append("hidden text was left out")
     for what, n in (
         ("picture", source.count("\\pict")),
-        ("head or foot of pages", len(MARGINS.findall(source))),
+        ("head and foot line", len(MARGINS.findall(source))),
     ):
         if n:
             notes.append(f"{counted(n, what)} left out")
     title = TITLE.search(source)
-    return Document(name, text, one_line(title[1]) if title else "", notes=tuple(notes))
+    return Document(
+        name,
+        text,
+        one_line(read(f"{{\\rtf1 {title[1]}}}", encoding, "replace")) if title else "",
+        notes=tuple(notes),
+    )
 
 
 def raised(group: re.Match[str]) -> str:
@@ -64,7 +69,7 @@ def raised(group: re.Match[str]) -> str:
 
 def without_footnotes(source: str) -> tuple[str, list[str]]:
     """Return a file with a mark in the place of every footnote, and the footnotes as files of their own."""
-    head = source[: source.find("\\pard")] if "\\pard" in source[:20_000] else source[:200]
+    head = source[: source.find("}}", source.find("\\fonttbl")) + 2] if "\\fonttbl" in source else "{\\rtf1 "
     kept: list[str] = []
     notes: list[str] = []
     position = 0

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 
 from ..document import Section
 from .outline import one_line
@@ -77,8 +77,8 @@ def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:
 def names_of(sheet: Sheet) -> tuple[int, list[str]]:
     """Return the place of the first row below the names of columns, and the names; none without such a row.
 
-    They stand in the first row of several texts without numbers, below lines of a title; where cells of it
-    are merged, the names of the next row are added: "Price, Rent".
+    They stand in the first row of several texts, without numbers but years, below lines of a title; where
+    cells of it are merged, the names of the next row are added: "Price, Rent".
     """
     rows = sheet.rows
     most = max((sum(map(bool, cells)) for _, cells in rows[: 2 * MOST_ABOVE]), default=0)
@@ -87,7 +87,8 @@ def names_of(sheet: Sheet) -> tuple[int, list[str]]:
         if len(set(filled)) < 2 or 2 * len(filled) < most:
             continue
         is_pair = most == 2 and any(map(str.isdigit, "".join(filled)))  # "Contact | Anna 5"
-        if is_pair or any(NUMBER.fullmatch(cell) for cell in filled) or place + 1 >= len(rows):
+        numbers = [cell for cell in filled if NUMBER.fullmatch(cell)]
+        if is_pair or (numbers and not are_years(numbers)) or place + 1 >= len(rows):
             return 0, []
         names, place = cells, place + 1
         while number in sheet.merged_rows and place + 1 < len(rows) and is_of_texts(rows[place][1]):
@@ -114,6 +115,12 @@ def is_of_texts(cells: Iterable[str]) -> bool:
     """Whether the cells that are not empty hold no numbers."""
     filled = [cell for cell in cells if cell]
     return bool(filled) and not any(NUMBER.fullmatch(cell) for cell in filled)
+
+
+def are_years(cells: Sequence[str]) -> bool:
+    """Whether the cells are years that follow one another, the names of columns."""
+    years = [int(cell) for cell in cells if re.fullmatch(r"(?:19|20)\d\d", cell)]
+    return len(years) == len(cells) > 1 and {abs(a - b) for a, b in pairwise(years)} == {1}
 
 
 def padded(cells: Sequence[str], width: int) -> list[str]:

@@ -36,13 +36,15 @@ CHARSET = re.compile(
 )
 
 
-def read_html(name: str, content: bytes) -> Document:
+def read_html(name: str, content: bytes, charset: str | None = None) -> Document:
     """Make a document from a page's visible text, with its headings as sections and its ``<title>``.
 
+    ``charset`` is the encoding that is stated outside of the page, as in the head of an e-mail.
     Its date and tags are those of ``<meta>`` elements, the first of `DATES` and `TAGS` that there are.
     """
     declared = CHARSET.search(content[:4096])
-    root = parsed(name, decode(name, content, declared[1].decode("ascii") if declared else None))
+    charset = charset or (declared[1].decode("ascii") if declared else None)
+    root = parsed(name, decode(name, content, charset))
     notes = rewrite(root) if root is not None else ()
     text, sections = join_blocks(page_blocks(root) if root is not None else ())
     if not text:

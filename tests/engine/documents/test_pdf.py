@@ -338,3 +338,33 @@ def test_heads_that_are_read_once_are_named_in_a_note():
     document = parse_document("a.pdf", make_pdf(*(f"Bread manual\nText {n} of bread" for n in "abcd")))
     assert document.text.count("manual") == 1
     assert document.notes == ("heads and feet that come again were read once: “Bread manual”",)
+
+
+HOURS = [("Name", "Place", "Hours"), ("Blue", "First floor", "9-12"), ("Red", "Second floor", "14-16"),
+         ("Green", "Cellar", "closed")]  # fmt: skip
+
+
+def test_cells_with_narrow_gaps_are_parted_as_in_other_rows_and_columns_below_are_read_apart():
+    table = [
+        (x, 700 - 17 * n, cell)
+        for n, row in enumerate(HOURS)
+        for x, cell in zip((50, 102, 174), row, strict=True)
+    ]
+    left = (
+        "Die Heizung wird jeden Herbst vom",
+        "Hausmeister entlüftet. Jede Wohnung",
+        "Kinder zahlen nichts.",
+    )
+    right = ("Hunde dürfen ab dem Frühling in den", "Garten. Das Schwimmbad öffnet im Mai", "jedes Jahres.")
+    columns = [
+        (x, y - 12 * n, t) for x, y, side in ((50, 590, left), (250, 597, right)) for n, t in enumerate(side)
+    ]
+    text = read(
+        shown(
+            *table,
+            *columns,
+            (50, 540, "Fees"),
+            (50, 510, "The pool costs five euros, and the garden nothing at all."),
+        )
+    ).text
+    assert text.split("\n\n")[:3] == ["\n".join(map(" | ".join, HOURS)), "\n".join(left), "\n".join(right)]
