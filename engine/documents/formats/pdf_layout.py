@@ -10,7 +10,7 @@ from statistics import fmean, median
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
-LEAST_BREAK, ALIGNED = 0.5, 1.5  # times the height of letters, and points: between cells of aligned columns
+LEAST_BREAK, ALIGNED = 0.6, 1.5  # times the height of letters, and points: between cells of aligned columns
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
 SHORT = 12  # characters of a line or cell
@@ -116,19 +116,16 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
 
 
 def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
-    """Return lines whose segments are parted at blanks too where a cell of a line nearby begins or ends."""
+    """Return lines whose segments are parted at blanks too where cells of lines nearby begin or end."""
     found = []
     for number, line in enumerate(lines):
         near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
         starts = [cell.left for each in near for cell in each[1:]]
         ends = [cell.right for each in near for cell in each[:-1]]
-        inner = [start for each in near for cell in each for _, _, start in cell.breaks]
-        for each in inner if len(line) > 1 else ():
-            starts += [each] * (sum(abs(each - other) < ALIGNED for other in inner) >= NEAR_ROWS)
         parts = []
         for whole in line:
-            for place, end, start in reversed(whole.breaks):
-                if is_near_one(start, starts) or is_near_one(end, ends):
+            for place, end, start in reversed(whole.breaks) if len(line) > 1 else ():
+                if is_near_some(start, starts) or is_near_some(end, ends):
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
                     parts.append(behind)
@@ -137,9 +134,9 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
-def is_near_one(place: float, places: Iterable[float]) -> bool:
-    """Whether a place is that of another, but for rounding."""
-    return any(abs(place - other) < ALIGNED for other in places)
+def is_near_some(place: float, places: Iterable[float]) -> bool:
+    """Whether a place is that of two others, but for rounding."""
+    return sum(abs(place - other) < ALIGNED for other in places) > 1
 
 
 def blocks_of(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
@@ -191,7 +188,7 @@ def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -
         if line is not None and not is_across:
             band.append(line)
             continue
-        below = foot_start(band)
+        below = foot_start(band, gutter)
         foot, band = band[below:], band[:below]
         left, right = sides_of(band, gutter)
         are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
@@ -207,13 +204,20 @@ def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -
     yield across
 
 
-def foot_start(band: Sequence[Line]) -> int:
-    """Return the place of a heading, or note, that stands on one side well below both columns."""
-    distances = [a[0].middle - b[0].middle for a, b in pairwise(band)]
-    far = APART * median(distances) if distances else 0.0
-    last = len(distances)
-    is_apart = last > LEAST_LINES and (distances[-1] > far or CELL_GAP in band[last][0].text)
-    return last if is_apart and len(band[last]) == 1 else len(band)
+def foot_start(band: Sequence[Line], gutter: float) -> int:
+    """Return where parts of a page start that stand on one side below both columns, in short lines."""
+    foot: list[Line] = []
+    sides: set[bool] = set()
+    parts = list(parts_of(band))[1:]
+    margin = parts.pop() if parts and len(parts[-1]) == 1 < len(parts[-1][0]) else []  # the page's own foot
+    for part in reversed(parts):
+        sides |= {each.left < gutter for line in part for each in line}
+        if len(sides) > 1:
+            break
+        foot = [*part, *foot]
+    width = max(each.right - each.left for line in band for each in line)
+    n_full = sum(line[-1].right - line[0].left > FULL * width for line in foot)
+    return len(band) if 2 * n_full >= len(foot) else len(band) - len(foot) - len(margin)
 
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
@@ -302,7 +306,9 @@ def is_prose(lines: Sequence[Line]) -> bool:
     left, right = min(line[0].left for line in lines), max(line[-1].right for line in lines)
     is_full = [line[-1].right - line[0].left > FULL * (right - left) for line in lines]
     goes_on = [  # German has capitals within sentences
-        a[-1] not in ".!?:;" and (b[0].islower() or a[-1] in ",-" or (full and len(a.split()) > LEAST_LINES))
+        a[-1] not in ".!?:;"
+        and not MARKER.match(b)
+        and (b[0].islower() or a[-1] in ",-" or (full and len(a) > 2 * SHORT and ":" not in b))
         for (a, b), full in zip(pairwise(texts), is_full[:-1], strict=True)
     ]
     return fmean(goes_on) >= LEAST_FLOW or (len(lines) > LEAST_LINES + 2 and fmean(is_full) > 2 * LEAST_FLOW)
@@ -311,7 +317,12 @@ def is_prose(lines: Sequence[Line]) -> bool:
 def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
     """Whether two columns of several lines rarely have a line at the same height."""
     n_both = len(left) + len(right) - len(band)
-    return min(len(left), len(right)) > LEAST_LINES and n_both < LEAST_FLOW * min(len(left), len(right))
+    n_several = sum(len(line) > 1 for line in [*left, *right])  # as the rows of tables have
+    return (
+        3 * n_several < len(left) + len(right)
+        and min(len(left), len(right)) > LEAST_LINES
+        and n_both < LEAST_FLOW * min(len(left), len(right))
+    )
 
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
