@@ -215,7 +215,7 @@ def foot_start(band: Sequence[Line], gutter: float) -> int:
         if len(sides) > 1:
             break
         foot = [*part, *foot]
-    width = max(each.right - each.left for line in band for each in line)
+    width = max((each.right - each.left for line in band for each in line), default=0.0)
     n_full = sum(line[-1].right - line[0].left > FULL * width for line in foot)
     return len(band) if 2 * n_full >= len(foot) else len(band) - len(foot) - len(margin)
 
