@@ -4,10 +4,10 @@ The app is started, asked, given files, and looked at page by page in Chromium, 
 the kernels compiled before. Each row has the seconds until the result is in sight, the processor time of the
 app and its child processes in that time, and the most memory that they had.
 
-The first answer counts from the start of the app. Ten megabytes are drawn sentence by sentence from the bundled
-documents, by a seed; a folder of text files may be given in their place, and all their vectors count from the
-upload. Then one, four and twelve people ask at once, with the seconds of the longest wait, and every page is
-opened twice with the samples.
+The first answer counts from the start of the app. Ten megabytes are drawn sentence by sentence from the
+bundled documents, by a seed; a folder of text files may be given in their place, and all their vectors count
+from the upload. Then one, four and twelve people ask at once, with the seconds of the longest wait, and every
+page is opened twice with the samples.
 """
 
 import argparse
