@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import DocumentError
-from ...wording import printable, reason_of
+from ...wording import printable, reason_of, some_of
 from ..document import Document, Failure, Section
 from .metadata import date_of, tags_of
 from .outline import one_line
@@ -21,6 +22,7 @@ SPEAKER_KEYS = ("role", "from", "author", "speaker", "sender", "user", "username
 MESSAGE_KEYS = ("content", "value", "text", "message", "body", "utterance")
 PART_KEYS = ("title", "system", "instruction", "context", "question", "query", "prompt", "input", "answer",
              "answers", "response", "completion", "output", "summary", "description")  # fmt: skip
+MOST_NAMED = 8  # fields, in notes
 ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u[0-9a-fA-F]{4})+")
 
 
@@ -30,6 +32,8 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     If a line states a ``date`` or ``tags``, by which documents are filtered, each is a document of its own,
     named after the line: ``a.jsonl#1``. The first record with a text determines which of `TEXT_KEYS` has the
     texts; where it has none, that of another, a conversation or the parts of a question and its answer are.
+    Where no record has any of these, all its fields are the text, as ``price: 4``. Fields that are not read
+    are named in a note.
     ``title`` is the title of a document, or a heading of a row. A line that is damaged or has no text is a
     failure, and the rest is still read.
     """
@@ -48,13 +52,15 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     if not any(isinstance(each, dict) for _, each in records):
         raise DocumentError(next(each.reason for _, each in records if isinstance(each, Failure)))
     key = text_key(name, [each for _, each in records if isinstance(each, dict)])
-    documents = []
+    documents: list[Document] = []
+    others = "" if not key else unread_fields([each for _, each in records if isinstance(each, dict)], key)
+    notes = (f"other fields than {key} left out: {others}",) if others else ()
     for line_name, values in records:
         try:
             if isinstance(values, Failure):
                 yield values
             else:
-                documents.append(line_document(line_name, values, key))
+                documents.append(replace(line_document(line_name, values, key), notes=notes))
         except DocumentError as error:
             yield Failure(line_name, str(error))
     if any(document.date or document.tags for document in documents):
@@ -72,7 +78,16 @@ def one_document(name: str, lines: Sequence[Document]) -> Document:
         headings = (f"row {line.name.rpartition('#')[2]}", line.title)
         rows.append((Section(0, tuple(filter(None, headings)), is_row=True), line.text))
     text, sections = joined_rows(rows)
-    return Document(name, text, sections=sections)
+    return Document(name, text, sections=sections, notes=lines[0].notes)
+
+
+def unread_fields(records: Sequence[dict[str, Any]], key: str) -> str:
+    """Return the names of the fields that are no text, title, date or tags, and hold something."""
+    read = {key, "title", "date", "tags"}
+    names = dict.fromkeys(
+        name for each in records if key in each for name, value in each.items() if value and name not in read
+    )
+    return printable(unified(some_of(list(names), MOST_NAMED)))[:300]
 
 
 def whole_records(text: str) -> list[dict[str, Any]]:
@@ -124,14 +139,19 @@ def parse_json(name: str, text: str) -> Any:
         raise DocumentError(f"{name} is not JSON ({reason_of(error)}): fix it") from error
 
 
-def text_key(name: str, records: Sequence[dict[str, Any]]) -> str:
-    """Return the key of the texts: the first of `TEXT_KEYS` in a record; empty where others hold them."""
+def text_key(name: str, records: Sequence[dict[str, Any]]) -> str | None:
+    """Return the key of the texts: the first of `TEXT_KEYS` in a record.
+
+    It is empty where conversations or questions with answers are the texts, None where all fields are.
+    """
     for values in records:
         for key in TEXT_KEYS:
             if isinstance(values.get(key), str):
                 return key
         if other_text(values):
             return ""
+    if any(True for values in records for _ in fields_of(values)):
+        return None
     found = printable(", ".join(map(unified, records[0])))[:300] or "none"
     raise DocumentError(
         f"{name} has no text under {', '.join(TEXT_KEYS)} and no messages, its keys are: {found}. Rename one"
@@ -143,6 +163,20 @@ def other_text(values: dict[str, Any]) -> str:
     texts = (values[key] for key in TEXT_KEYS if isinstance(values.get(key), str) and values[key].strip())
     parts = [f"{key}: {text.strip()}" for key in PART_KEYS if (text := plain_text(values.get(key)))]
     return next(texts, "") or conversation(values) or "\n".join(parts)
+
+
+def fields_of(values: dict[str, Any], path: str = "", depth: int = 4) -> Iterator[str]:
+    """Yield a line for each value of a record without a text: ``price: 4``, ``size.width: 2``."""
+    for key, value in values.items():
+        if isinstance(value, dict) and depth:
+            yield from fields_of(value, f"{path}{key}.", depth - 1)
+        elif isinstance(value, list) and value and all(isinstance(each, str | int | float) for each in value):
+            yield f"{path}{key}: {', '.join(map(str, value))}"
+        elif isinstance(value, list) and depth:
+            pairs = ((str(place), each) for place, each in enumerate(value, 1))
+            yield from fields_of(dict(pairs), f"{path}{key}.", depth - 1)
+        elif isinstance(value, str | int | float) and str(value).strip():
+            yield f"{path}{key}: {str(value).strip()}"
 
 
 def conversation(values: Any) -> str:
@@ -193,9 +227,9 @@ def title_in(value: Any) -> str:
     return one_line(unified(title)) if isinstance(title, str) else ""
 
 
-def line_document(name: str, values: dict[str, Any], key: str) -> Document:
+def line_document(name: str, values: dict[str, Any], key: str | None) -> Document:
     """Make a document from a record."""
-    text = values.get(key)
+    text = "\n".join(fields_of(values)) if key is None else values.get(key)
     text = unified(text if isinstance(text, str) and text.strip() else other_text(values))
     if not text.strip():
         raise DocumentError(

@@ -263,7 +263,9 @@ def pieces(element: Any, reading: Reading) -> Iterator[str]:
     place = about.get(f"{STYLE}text-position", "") if about is not None else ""
     text = " ".join((element.text or "").split("\n"))
     is_power = place.startswith(("super", "33%")) and text.strip("-−+").isdigit()
-    yield f"^{text}" if is_power else text
+    is_struck = about is not None and about.get(f"{STYLE}text-line-through-style", "none") != "none"
+    text = f"^{text}" if is_power else text
+    yield f"~~{text}~~" if text.strip() and is_struck else text
     for child in element:
         match child.tag:
             case tag if tag == f"{TEXT}s":

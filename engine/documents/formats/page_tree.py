@@ -44,6 +44,7 @@ LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b(none|[a-z]+-[a-z]+)\b
 MAX_SPAN, MAX_COPIED, MAX_COPIES = 100, 200, 50_000  # columns, characters of a cell, and cells of a page
 MAX_SCRIPT, MAX_RUBY = 50, 500  # characters of a superscript or subscript, and of words with readings
 MAX_CELL = 300  # characters of a cell whose paragraphs stand on one line
+FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp)", re.IGNORECASE)
 MATH_SPACED = frozenset("=<>≤≥≠≈→±∈+−")
 
 
@@ -51,6 +52,7 @@ def rewrite(root: Any) -> tuple[str, ...]:
     """Write into the text what a reader sees beside it, and return notes of what is left out."""
     notes = []
     rewrite_formulas(root)
+    rewrite_pictures(root)
     if n := remove_hidden(root):
         notes.append(f"{counted(n, 'part')} hidden on the page left out")
     if n := sum(1 for _ in root.iter("iframe", "frame", "object", "embed")):
@@ -175,6 +177,17 @@ def rewrite_formulas(root: Any) -> None:
         become(math, f" {linear_math(math)} ")
 
 
+def rewrite_pictures(root: Any) -> None:
+    """Write what pictures show, as it is described, in brackets; and ``~~`` around what is struck out."""
+    for picture in list(root.iter("img", "area")):
+        shown = one_line(picture.get("alt", ""))[:MAX_CELL]
+        if shown and not FILE_NAME.fullmatch(shown):
+            become(picture, f" [{shown}] ")
+    for struck in list(root.iter("del", "s", "strike")):
+        if text := short_text(struck, MAX_CELL):
+            become(struck, f"~~{text}~~")
+
+
 def linear_math(element: Any) -> str:
     """Return MathML (https://www.w3.org/TR/mathml-core/) as text: ``(a+b)/2``, ``x^2``, ``√(x)``."""
     tag = str(element.tag).rpartition(":")[2]
@@ -239,6 +252,10 @@ def rewrite_ruby(root: Any) -> None:
 
 def rewrite_scripts(root: Any) -> None:
     """Write ``10^6`` for a power, ``x_1`` for an index, ``[4]`` for the number of a note, and ``H2O``."""
+    for mark in root.iter("a"):
+        kinds = f"{mark.get('epub:type')} {mark.get('role')}"
+        if "noteref" in kinds and mark.find(".//sup") is None and (text := short_text(mark, MAX_SCRIPT)):
+            become(mark, raised(text, "", True))
     for element in list(root.iter("sup", "sub")):
         text = short_text(element, MAX_SCRIPT)
         if not text:

@@ -276,6 +276,7 @@ def table_rows(table: Any, reading: Reading) -> Iterator[Block]:
             about = cell.find(f"{WORD}tcPr")
             merged = about.find(f"{WORD}vMerge") if about is not None else None
             text = " ".join(one_line(block.text) for block in body_blocks(cell, reading))
+            text = text.replace(" | ", ", ")  # of a table within the cell
             if merged is not None and merged.get(f"{WORD}val") != "restart":
                 text = text or above.get(column, "")
             span = attribute(about, "gridSpan", "1")
@@ -311,7 +312,9 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
     for child in element:
         if child.tag == RUN:
             text = "".join(run_pieces(child, reading, hidden))
-            text = raised(text, before, child.find(RUN_PROPERTIES)) if text else ""
+            about = child.find(RUN_PROPERTIES)
+            text = raised(text, before, about) if text else ""
+            text = f"~~{text}~~" if text.strip() and is_on(about, "strike") else text
         elif child.tag == EQUATION:
             text = " ".join(linear(child).split())
             text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text

@@ -115,6 +115,14 @@ NODES = {
         ("a.jsonl", [{"id": 1, "text": None}, {"id": 2, "text": "b"}], ["b"], 1),
         ("a.jsonl", [5, {"text": "b"}, {"content": "c"}], ["b", "c"], 1),
         ("a.jsonl", [{"question": "Where?", "answer": "Here."}], ["question: Where?\nanswer: Here."], 0),
+        ("a.jsonl", [{"text": "b", "price": 4}], ["b"], 0),
+        ("a.jsonl", [{"a": "x", "b": {"c": 2.5, "d": [1, 2]}}, {"a": ""}], ["a: x\nb.c: 2.5\nb.d: 1, 2"], 1),
+        (
+            "a.jsonl",
+            [{"question": "Who?", "answers": ["Ann", "Bo"]}],
+            ["question: Who?\nanswers: Ann\nBo"],
+            0,
+        ),
         ("a.ndjson", [{"text": "K\u00fcche \ud83d\ude00"}], ["Küche \U0001f600"], 0),
         ("a.json", [{"title": "T", "mapping": NODES}], [READ], 0),
         ("a.json", [[{"title": "T", "mapping": NODES}]], [READ], 0),
@@ -130,6 +138,7 @@ def test_texts_and_conversations_in_json(name, content, texts, n_failures):
     assert document.text == "\n\n".join(texts)
     assert [text for _, text in rows_of(document)] == (texts if name != "a.json" else [])
     assert len(loaded.failures) == n_failures
+    assert any("left out: price" in note for note in document.notes) == ("price" in str(content))
 
 
 def test_json_lines_written_over_several_lines_are_read():

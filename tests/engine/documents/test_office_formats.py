@@ -87,6 +87,11 @@ def test_numbers_are_shown_as_their_formats_say_and_a_sheet_may_have_several_tab
     assert text == "S\n\nName: Ann\nCode: 00034\n\nName: Bo\nCode: 7 k\n\nTown: Oslo\nPeople: 5"
 
 
+def test_years_are_names_of_columns():
+    document = parse_document("a.xlsx", saved(workbook(("S", [[None, 2024, 2025], ["Profit", 4, 7]]))))
+    assert document.text == "S\n\nProfit\n2024: 4\n2025: 7"
+
+
 def test_pairs_without_names_of_columns_are_read_as_they_stand():
     document = parse_document("a.xlsx", saved(workbook(("S", [["Contact", "Anna 5"], ["Phone", 5550142]]))))
     assert document.text == "S\n\nContact | Anna 5\n\nPhone | 5550142"
@@ -213,6 +218,8 @@ def test_an_email_in_html_alone_is_read():
     message["Subject"] = "Hi"
     message.set_content("<p>Bring <b>keys</b></p>", subtype="html")
     assert parse_document("m.eml", message.as_bytes()).text == "Subject: Hi\n\nBring keys"
+    message.set_content("<p>Fee 5 €", subtype="html", charset="windows-1252", cte="8bit")
+    assert parse_document("m.eml", message.as_bytes()).text == "Subject: Hi\n\nFee 5 €"
 
 
 def test_rtf_is_read_with_its_footnotes_and_tables():
@@ -241,6 +248,12 @@ def test_powers_hidden_and_deleted_text_of_rtf():
     document = parse_document("a.rtf", rb"{\rtf1\ansi 3 x 10{\super 6} cells%s, 1{\super st}\par}" % unseen)
     assert document.text == "3 x 10^6 cells, 1st"
     assert document.notes == ("hidden text was left out",)
+
+
+def test_a_title_and_notes_of_rtf_that_marks_no_paragraphs():
+    content = rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\info{\title K\'fcche}}Rent{\footnote By 3 percent.}}"
+    document = parse_document("a.rtf", content)
+    assert (document.title, document.text.split()) == ("Küche", ["Rent[^1]", "[^1]", "By", "3", "percent."])
 
 
 def opendocument(kind, body, styles="", manifest=""):
@@ -289,6 +302,11 @@ def test_sheets_and_slides_of_libreoffice_are_read():
     assert (
         parse_document("a.ods", opendocument("spreadsheet", sheet)).text == "S\n\nItem: Lamp\nPrice: 12,50 €"
     )
+    cells = '<table:table-cell office:value="5"/><table:table-cell office:date-value="2026-03-01"/>'
+    bare = f"{row('Item', 'Day')}<table:table-row>{cells}</table:table-row>"
+    bare = f'<table:table table:name="S">{bare}</table:table>'
+    text = parse_document("a.ods", opendocument("spreadsheet", bare)).text
+    assert text == "S\n\nItem: 5\nDay: 2026-03-01"
     box = "<draw:frame {}><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     title = box.format('presentation:class="title"', "Bees")
     page = f"<draw:page>{box.format('', 'Bees fly.')}{title}</draw:page>"

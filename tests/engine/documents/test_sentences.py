@@ -32,6 +32,17 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
+        *(
+            (text, [text])
+            for text in (
+                "Mme. Durand, 3 ul. Nowa.",
+                "Zgodnie z art. 5 ust. 2 ustawy.",
+                "L'art. 5 del D.Lgs. 196 dice no.",
+                "Kb. 5 euró, pl. Anna.",
+                "Esim. Anna tuli.",
+                "Το άρθρ. 5 παρ. 2 λέει.",
+            )
+        ),
         ("It is. So it was. And?", ["It is.", " So it was.", " And?"]),
         (
             "Dr. A. Smith met J. R. R. Tolkien in St. Paul. Yes.",

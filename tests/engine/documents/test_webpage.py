@@ -25,6 +25,10 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<ol><li><p>a</p><p>more</p><li><ul><li>u</ul><li>c</ol>", "1. a\n\nmore\n\n2. u\n\n3. c"),
         ("<ol><li>a<ol type=a><li>x<li>y</ol><li>b</ol>", "1. a\n\na. x\nb. y\n\n2. b"),
         ("<ol start=x><li>a</ol><ul><li>b</ul>", "1. a\n\nb"),
+        # pictures, what is struck out, and notes of books
+        ("<p>Open:<img src=a.png alt='Mon to Fri'><img alt=''><img alt=a.jpg>now", "Open: [Mon to Fri] now"),
+        ("<p>Price: <del>50</del> <s>45</s> 40", "Price: ~~50~~ ~~45~~ 40"),
+        ("<p>It rises.<a role='doc-noteref' href='n.xhtml'>1</a>", "It rises.[1]"),
         # cells over several rows and columns
         ("<table><tr><td rowspan=2>A<td>1<tr><td>2<tr><td>B<td>3</table>", "A | 1\nA | 2\nB | 3"),
         ("<table><tr><th rowspan=2>M<th colspan=2>P<tr><th>R<th>S</table>", "M | P | P\nM | R | S"),

@@ -100,6 +100,16 @@ def level(number, form, text, more=""):
     )
 
 
+def test_what_is_struck_out_is_marked_and_a_table_in_a_cell_has_no_columns_of_the_outer_one():
+    price = paragraph(run("Price ") + run("50", "<w:strike/>") + run(" 40"))
+    inner = "".join(f"<w:tc>{paragraph(run(text))}</w:tc>" for text in "xy")
+    table = (
+        f"<w:tbl><w:tr><w:tc>{paragraph(run('a'))}<w:tbl><w:tr>{inner}</w:tr></w:tbl>{paragraph('')}</w:tc>"
+    )
+    table += f"<w:tc>{paragraph(run('b'))}</w:tc></w:tr></w:tbl>"
+    assert text_of(price, table) == "Price ~~50~~ 40\n\na x, y | b"
+
+
 CLAUSES = (
     '<w:abstractNum w:abstractNumId="1">'
     f"{level(0, 'decimal', '%1.')}{level(1, 'decimal', '%1.%2')}{level(2, 'lowerLetter', '(%3)')}"
