@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
 from .metadata import date_of, front_matter, tags_of
@@ -16,9 +17,16 @@ from .outline import (
     title_of,
 )
 from .plain import decode, unified
+from .webpage import read_html
 
 DATA_URI = re.compile(r"\bdata:[a-z]{1,20}/[\w.+-]{1,80}[;,][^\s()<>\"']{40,}+")
 HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]{0,500})?>(.{1,1000}?)</h\1\s*>", re.IGNORECASE)
+# Code, and tables in HTML outside of it.
+TABLE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,9}|~{3,9})[^\n]*\n(?:(?![ \t]*(?P=fence))[^\n]*\n)*|"
+    r"`[^`\n]+`|<!--(?:(?!-->|<!--).)*|^[ \t]*(?P<table><table\b(?:(?!</table>|<table\b).)*</table>)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
 HTML_TAG = re.compile(r"<[^<>]{0,500}>")
 UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*")
 LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s+|$)")
@@ -32,7 +40,7 @@ def read_markdown(name: str, content: bytes) -> Document:
     """Make a document with a section under each heading: ``# A``, underlined by ``=`` or ``-``, or ``<h1>``.
 
     Title, date and tags are those of the front matter, or else the title is the first heading. The front
-    matter remains part of the text; comments and pictures embedded as data are left out.
+    matter remains part of the text; comments and pictures embedded as data are left out, and tables in HTML are read as their rows.
     """
     text = decode(name, content)
     values, end = front_matter(text)
@@ -59,6 +67,7 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
     be indented to any depth. ``offset`` is the start of the text in the document.
     """
     text, n_pictures = DATA_URI.subn("", text)
+    text = TABLE.sub(lambda found: table_text(found["table"]) if found["table"] else found[0], text)
     left_out = Counter({"embedded picture": n_pictures})
     lines: list[str] = []
     headings: list[Heading] = []
@@ -98,6 +107,14 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
             break  # the file is refused
         paragraph = [*paragraph[:MOST_LINES], (start, body)] if is_plain else []
     return "\n".join(lines), headings, left_out
+
+
+def table_text(table: str) -> str:
+    """Return the rows of a table in HTML, ``a | b``; its source where it cannot be read."""
+    try:
+        return read_html("table", table.encode()).text + "\n"
+    except DocumentError:
+        return table
 
 
 def without_comments(text: str, left_out: Counter[str]) -> Iterator[str]:

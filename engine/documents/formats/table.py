@@ -169,9 +169,20 @@ def header_place(sample: Sequence[NumberedRow]) -> int:
 
 
 def is_numbered(rows: Sequence[NumberedRow]) -> bool:
-    """Whether the first row is data: its first cell is a number, as in all rows, and not a year."""
-    first = [row[0].strip() for _, row in rows]
-    return len(rows) > 1 and all(map(WHOLE.fullmatch, first)) and not 1900 <= int(first[0]) <= 2100
+    """Whether the first row is data: one cell is a number, as in all rows below, and not a year.
+
+    Several numbers may be names of columns, as sizes are, but for one in the first cell.
+    """
+    first = [cell.strip() for cell in rows[0][1]]
+    places = [place for place, cell in enumerate(first) if WHOLE.fullmatch(cell)]
+    if (
+        len(rows) < 2
+        or not places
+        or (places[0] and len(places) > 1)
+        or 1900 <= int(first[places[0]]) <= 2100
+    ):
+        return False
+    return all(len(row) > places[0] and WHOLE.fullmatch(row[places[0]].strip()) for _, row in rows)
 
 
 def width(row: Sequence[str]) -> int:

@@ -16,6 +16,15 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
         ('"sep=,"\nItem,Price\nLamp,"12,50"\nDesk,"149,00"\n', TWO),
         ("SEP=\t\nItem\tPrice\nLamp\t12,50\nDesk\t149,00\n", TWO),
         ("sep=^\nItem^Price\nLamp^12,50\nDesk^149,00\n", TWO),
+        # no header
+        (
+            "Ann,Rome,34\nBo,Oslo,45\n",
+            [
+                f"column 1: {a} / column 2: {b} / column 3: {c}"
+                for a, b, c in (("Ann", "Rome", 34), ("Bo", "Oslo", 45))
+            ],
+        ),
+        ("Name,38,40\nBo,5,45\n", ["Name: Bo / 38: 5 / 40: 45"]),
         # lines above the header
         ("Price list, valid from May\n\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
         ("# May\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),

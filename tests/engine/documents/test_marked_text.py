@@ -74,6 +74,14 @@ def test_comments_and_embedded_pictures_are_left_out_and_counted(text, shown, no
     assert note in document.notes[0] if note else document.notes == ()
 
 
+def test_tables_in_html_are_read_as_rows_outside_of_code():
+    table = "<table>\n<tr><th>Class<th>Fee</tr>\n<tr><td rowspan=2>A<td>10 &euro;<tr><td>12</table>"
+    text = parse_document(
+        "a.md", f"# Fees\n{table}\nper day\n```\n{table}\n```\n`<table>` <!-- {table} -->".encode()
+    ).text
+    assert text == f"# Fees\nClass | Fee\nA | 10 €\nA | 12\n\nper day\n```\n{table}\n```\n`<table>` "
+
+
 @pytest.mark.parametrize(
     ("output", "text"),
     [
