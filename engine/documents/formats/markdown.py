@@ -40,7 +40,8 @@ def read_markdown(name: str, content: bytes) -> Document:
     """Make a document with a section under each heading: ``# A``, underlined by ``=`` or ``-``, or ``<h1>``.
 
     Title, date and tags are those of the front matter, or else the title is the first heading. The front
-    matter remains part of the text; comments and pictures embedded as data are left out, and tables in HTML are read as their rows.
+    matter remains part of the text; comments and pictures embedded as data are left out, and tables in HTML
+    are read as their rows.
     """
     text = decode(name, content)
     values, end = front_matter(text)
