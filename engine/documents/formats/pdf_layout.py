@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
@@ -120,8 +120,8 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     found = []
     for number, line in enumerate(lines):
         near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
-        starts = [cell.left for each in near for cell in each[1:]]
-        ends = [cell.right for each in near for cell in each[:-1]]
+        starts = sorted(cell.left for each in near for cell in each[1:])
+        ends = sorted(cell.right for each in near for cell in each[:-1])
         parts = []
         for whole in line:
             for place, end, start in reversed(whole.breaks) if len(line) > 1 else ():
@@ -134,9 +134,9 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
-def is_near_some(place: float, places: Iterable[float]) -> bool:
-    """Whether a place is that of two others, but for rounding."""
-    return sum(abs(place - other) < ALIGNED for other in places) > 1
+def is_near_some(place: float, places: Sequence[float]) -> bool:
+    """Whether a place is that of two others, which are in order, but for rounding."""
+    return bisect_right(places, place + ALIGNED) - bisect_left(places, place - ALIGNED) > 1
 
 
 def blocks_of(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
@@ -182,7 +182,7 @@ def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -
         return
     band: list[Line] = []
     across: list[Line] = []  # lines over the whole width, and tables
-    cells = [id(line) for part in parts_of(lines) if are_cells(part) for line in part]
+    cells = {id(line) for part in parts_of(lines) if are_cells(part) for line in part}
     for line in [*lines, None]:
         is_across = line is None or id(line) in cells or any(each.left < gutter < each.right for each in line)
         if line is not None and not is_across:
