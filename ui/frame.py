@@ -215,7 +215,9 @@ def mark_section(title: str) -> str:
     for number, pages in enumerate(sections, start=len(alone) + 1):
         if title in [each.keywords["title"] for each in pages]:
             entry = f"[data-testid=stTopNav] > :nth-child({number}) [data-testid=stTopNavSection]"
-            return f"<style>{entry} {{ font-weight: 600; box-shadow: 0 2px {BLUE}; }}</style>"
+            # the focus, which has a shadow of its own, stays seen
+            line = f"{entry}:not(:focus-visible) {{ border-radius: 0; box-shadow: 0 2px {BLUE}; }}"
+            return f"<style>{entry} {{ font-weight: 600; }} {line}</style>"
     return ""
 
 

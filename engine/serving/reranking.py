@@ -55,7 +55,7 @@ async def reranked(
         found = await compute(("windows",), [window for _, window in windows], sizes)
         margins, n_tokens = np.full(len(passages), WORDLESS), sum(sizes)
         np.maximum.at(margins, [number for number, _ in windows], found)
-        margins += WORDS_WEIGHT * (words - 1)
+        margins = np.where(margins > WORDLESS, margins + WORDS_WEIGHT * (words - 1), WORDLESS)
         scores = (margins if body.raw_scores else sigmoid(margins)).tolist()
     order = sorted(range(len(passages)), key=lambda number: -scores[number])[: body.top_n]
     if body.texts is not None:

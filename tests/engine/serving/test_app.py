@@ -17,6 +17,7 @@ from engine.evaluation.embedding_server import EmbeddingServer
 from engine.layers.activation import sigmoid
 from engine.models.prompts import Prompts
 from engine.models.reranker import Reranker
+from engine.retrieval.bm25 import Bm25
 from engine.serving.served import Limits, Served
 from tests.engine_server import MODEL, engine_server
 from tests.sentence_transformer_folders import save_reranker
@@ -251,9 +252,11 @@ def test_only_the_host_names_of_the_server_lead_to_it(server, served):
         assert running.get("/health", headers={"Host": "x"}).status_code == 200
 
 
-def test_without_a_cross_encoder_documents_are_ordered_by_the_reader(server, reader):
+def test_without_a_cross_encoder_documents_are_ordered_by_the_reader_and_common_words(server, reader):
     texts = ["It is painted white.", "It was built in 1891 by Ada Lind.", "A red car. " * 200]
-    query, expected = "Who built it?", reader.score("Who built it?", ["", *texts])[1:]
+    query = "Who built it?"
+    words = Bm25(texts).scores([query])[0].astype(float)
+    expected = reader.score(query, ["", *texts])[1:] + 10 * (words / words.max() - 1)
     body = {"query": query, "documents": [texts[0], {"text": texts[1]}, texts[2]], "top_n": 2}
     answer = server.post("/rerank", body | {"return_documents": True}).json()
     assert (answer["method"], answer["model"]) == ("reader", "glassbox-reader")
