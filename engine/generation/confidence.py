@@ -28,7 +28,7 @@ READING_WEIGHTS = {
 }
 QUOTE_WEIGHTS = {"intercept": -3.9, "lead": 3.0, "cosine": 2.7, "agreement": 1.25}
 # With these, 8 % of the questions that they were chosen on are answered wrongly and shown as answered.
-DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD = 0.55, 0.05
+DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD = 0.57, 0.05
 LARGEST_SCORE = 12.0  # of the reader; beyond it all are as sure
 
 
