@@ -118,7 +118,7 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
 def marked_encoding(content: bytes) -> str | None:
     """Return the encoding that a byte order mark names, or NUL bytes beside most letters show."""
     marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
-    if marked or b"\0" not in content[:SAMPLE]:
+    if marked or len(content) < 2 or b"\0" not in content[:SAMPLE]:
         return marked
     nulls = [content[start:SAMPLE:2].count(0) / len(content[start:SAMPLE:2]) for start in (0, 1)]
     few, many = sorted(nulls)

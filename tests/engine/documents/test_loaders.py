@@ -62,6 +62,7 @@ def test_a_file_without_permission_is_refused(tmp_path):
         ("a.txt", b"", "a.txt is empty"),
         ("a.txt", b" \n\t ", "is empty"),
         ("a.md", b"text\0", "binary"),
+        ("a.csv", b"\0", "binary"),
         ("a.exe", b"text", "a.exe is of a kind that is not read: give .txt"),
         ("a", b"text", "of a kind that is not read"),
         ("a.pdf", b"", "a.pdf is empty"),
