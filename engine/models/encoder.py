@@ -10,32 +10,31 @@ from warnings import warn
 
 import numpy as np
 
-from ..errors import InputError, ModelFileError, check_several
-from ..kernels.primitives import best_primitives, prepare_compiled
+from ..errors import InputError, check_several
+from ..kernels.primitives import best_primitives, prepared
 from ..layers.norm import l2_normalize
 from ..layers.pooling import POOLINGS, TokenStates, idf
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
-from ..tokenizers.encoding import check_vocab_size
-from ..tokenizers.tokenizer_file import read_tokenizer
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
 from ..weights.catalog import DEFAULT_ENCODER
-from ..weights.fetch import Progress, model_path
+from ..weights.fetch import Progress
 from ..weights.tensors import damaged_files
 from .bert import EncoderConfig, EncoderWeights
 from .embedding_head import OWN, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
-from .encoder_families import FAMILIES, read_model_type
+from .encoder_families import FAMILIES
 from .fingerprint import parts_digest
 from .multi_vector import MultiVectorEncoder
 from .parallel import run_packs
 from .precision import in_precision
 from .prompts import Prompts, Role
 from .reranker import Reranker
-from .sentence_transformer_folder import read_folder, read_tensors
+from .sentence_transformer_folder import read_folder
 from .sparse_encoder import SparseEncoder
 from .streaming import VectorSpool, each_once
 from .token_reader import TokenReader
 from .token_states import pooled, token_states
+from .transformer import model_folder, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
 
@@ -123,33 +122,22 @@ class Encoder(TokenReader):
         InputError
             There is no such precision, or 8 bits are asked for with another ``dtype`` than float32.
         """
-        compiled = compiled and np.dtype(dtype) == np.float32
-        if compiled:
-            prepare_compiled()
-        folder = model_path(source, on_progress)
-        if not folder.is_dir():
-            raise ModelFileError(f"{folder} is a file: an encoder is a folder with config.json")
+        compiled = prepared(compiled, dtype)
+        folder = model_folder(source, "an encoder", on_progress)
         with damaged_files(folder):
             files = read_folder(folder, np.dtype(dtype))
-            model_type = read_model_type(files.model)
-            family = FAMILIES[model_type].forward
-            config = family.read_config(files.model)
-            check_widths(files.head, config.d_model, folder)
-            tensors = read_tensors(files.model)
-            weights = family.read_weights(tensors, config, np.dtype(dtype))
-            tokenizer = read_tokenizer(files.model / "tokenizer.json", files.lower_case)
-            check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        max_tokens = min(files.max_tokens or config.max_positions, config.max_positions)
+            own, _ = read_transformer(source, files.model, np.dtype(dtype), compiled, files.settings)
+            check_widths(files.head, own.config.d_model, folder)
         encoder = cls(
-            str(source),
-            config,
-            weights,
-            tokenizer,
-            max_tokens,
+            own.name,
+            own.config,
+            own.weights,
+            own.tokenizer,
+            own.max_tokens,
             compiled,
             head=files.head,
             prompts=files.prompts,
-            model_type=model_type,
+            model_type=own.model_type,
         )
         return encoder.with_precision(precision)
 

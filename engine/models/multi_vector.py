@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..errors import check_several
-from ..kernels.primitives import prepare_compiled
+from ..kernels.primitives import prepared
 from ..layers.attention import attention, window_mask
 from ..layers.linear import linear
 from ..layers.norm import l2_normalize
@@ -74,9 +74,7 @@ class MultiVectorEncoder:
         The folder is one of ColBERT's own library, of PyLate, or a `MultiVectorEncoder` of
         sentence-transformers.
         """
-        compiled = compiled and np.dtype(dtype) == np.float32
-        if compiled:
-            prepare_compiled()
+        compiled = prepared(compiled, dtype)
         folder = model_folder(source, "a late-interaction model", on_progress)
         with damaged_files(folder):
             modules = list_modules(folder, MODULE_KINDS, LIBRARIES)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelFileError, check_several
-from ..kernels.primitives import best_primitives, prepare_compiled
+from ..kernels.primitives import best_primitives, prepared
 from ..layers.activation import ACTIVATIONS, sigmoid
 from ..layers.linear import Linear, linear
 from ..layers.norm import LayerNorm, layer_norm
@@ -107,9 +107,7 @@ class Reranker:
 
         Arguments and errors are those of `Encoder.load`; a model that gives more than one score is refused.
         """
-        compiled = compiled and np.dtype(dtype) == np.float32
-        if compiled:
-            prepare_compiled()
+        compiled = prepared(compiled, dtype)
         folder = model_folder(source, "a cross-encoder", on_progress)
         with damaged_files(folder):
             own, tensors = read_transformer(source, folder, np.dtype(dtype), compiled)

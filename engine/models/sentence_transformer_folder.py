@@ -74,17 +74,14 @@ class SentenceTransformerFolder:
         From token vectors to a text's vector.
     prompts
         The model's prompts.
-    max_tokens
-        Token limit, None if no file states one.
-    lower_case
-        Texts are lower-cased before the tokenizer's own normalisation.
+    settings
+        Those of the Transformer module.
     """
 
     model: Path
     head: EmbeddingHead
     prompts: Prompts
-    max_tokens: int | None
-    lower_case: bool
+    settings: dict[str, Any]
 
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
@@ -110,13 +107,7 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     prompts = read_prompts(settings, folder)
     if not prompts.named and card is not None:
         prompts = Prompts(card.prompts)
-    return SentenceTransformerFolder(
-        model,
-        head,
-        prompts,
-        max_tokens=read_max_tokens(model, transformer),
-        lower_case=transformer.get("do_lower_case") is True,
-    )
+    return SentenceTransformerFolder(model, head, prompts, transformer)
 
 
 def read_optional(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelFileError, check_several
-from ..kernels.primitives import prepare_compiled
+from ..kernels.primitives import prepared
 from ..layers.activation import ACTIVATIONS, relu
 from ..layers.linear import Linear, linear
 from ..layers.norm import LayerNorm, layer_norm
@@ -106,9 +106,7 @@ class SparseEncoder:
 
         The folder is a masked language model of transformers, or a `SparseEncoder` of sentence-transformers.
         """
-        compiled = compiled and np.dtype(dtype) == np.float32
-        if compiled:
-            prepare_compiled()
+        compiled = prepared(compiled, dtype)
         folder = model_folder(source, "a learned sparse model", on_progress)
         with damaged_files(folder):
             settings = read_optional(folder / SETTINGS_FILE)
