@@ -9,6 +9,7 @@ sort; a chunk with the score ``-inf`` or NaN was not found. Each raises `InputEr
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,39 +27,54 @@ def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
     return np.take_along_axis(relevant & (scores > -np.inf), order, axis=1)
 
 
-def first_relevant(scores: Array, relevant: Array) -> tuple[Array, Array, Array]:
-    """Return for each question which chunks come before its first relevant one, that one, and whether found.
+class First(NamedTuple):
+    """The first relevant chunk of each question, and which chunks come before it: see `first_relevant`."""
+
+    before: Array  # bool ``(n_questions, n_chunks)``
+    column: Array  # ``(n_questions,)``
+    is_found: Array  # ``(n_questions,)``
+
+
+def first_relevant(scores: Array, relevant: Array) -> First:
+    """Find the first relevant chunk of each question.
 
     Instead of sorting, it compares: before it are the chunks with a better score, and equals further left.
-    ``(n_questions, n_chunks)``, ``(n_questions, 1)``, ``(n_questions,)``; there must be a chunk.
     """
+    n_questions, n_chunks = scores.shape
+    if not n_chunks:
+        return First(
+            np.zeros((n_questions, 0), bool), np.zeros(n_questions, int), np.zeros(n_questions, bool)
+        )
     own = np.where(relevant & (scores > -np.inf), scores, -np.inf)
     column = own.argmax(axis=1)[:, None]
     score = np.take_along_axis(own, column, axis=1)
-    is_before = (scores > score) | ((scores == score) & (np.arange(scores.shape[1]) < column))
-    return is_before, column, score[:, 0] > -np.inf
+    before = (scores > score) | ((scores == score) & (np.arange(n_chunks) < column))
+    return First(before, column[:, 0], score[:, 0] > -np.inf)
 
 
 def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:
     """1 over the rank of the first relevant chunk, 0 where none is among the first ``k``."""
     check_places(k)
-    if not scores.shape[1]:
-        return np.zeros(len(scores))
-    is_before, _, is_found = first_relevant(scores, relevant)
-    rank = 1 + is_before.sum(axis=1)
-    return np.where(is_found & (rank <= (scores.shape[1] if k is None else k)), 1 / rank, 0.0)
+    return reciprocal_of(first_relevant(scores, relevant), k)
 
 
-def tokens_to_first(scores: Array, relevant: Array, n_tokens: Array) -> Array:
+def reciprocal_of(first: First, k: int | None = None) -> Array:
+    """1 over the rank of each question's first relevant chunk, as `reciprocal_rank`."""
+    rank = 1 + first.before.sum(axis=1)
+    is_counted = first.is_found if k is None else first.is_found & (rank <= k)
+    return np.where(is_counted, 1 / rank, 0.0)
+
+
+def tokens_to_first(first: First, n_tokens: Array) -> Array:
     """Tokens of all chunks up to the first relevant one, with it; infinity where none is found.
 
     ``n_tokens`` are those of the chunks, ``(n_chunks,)``; the result is ``(n_questions,)``.
     """
-    if not scores.shape[1]:
-        return np.full(len(scores), np.inf)
-    is_before, column, is_found = first_relevant(scores, relevant)
-    before = np.array([n_tokens[row].sum() for row in is_before])
-    return np.where(is_found, before + n_tokens[column[:, 0]], np.inf)
+    read = [
+        n_tokens[row].sum() + n_tokens[column] if found else np.inf
+        for row, column, found in zip(*first, strict=True)
+    ]
+    return np.array(read, float)
 
 
 def hit_rate(scores: Array, relevant: Array, k: int) -> Array:

@@ -11,7 +11,7 @@ from ..retrieval.bm25 import Postings
 from ..retrieval.retrievers import RETRIEVERS
 from ..settings import Configuration
 from .bootstrap import N_RESAMPLES, draws, level_interval, means, percentile_interval
-from .metrics import METRICS, Retrieved, reciprocal_rank, tokens_to_first
+from .metrics import METRICS, Retrieved, first_relevant, reciprocal_of, tokens_to_first
 from .questions import Question
 from .spans import SpanMetrics, best_chunks, span_metrics
 
@@ -88,8 +88,9 @@ class Ranked:
     @classmethod
     def of(cls, scores: Array, relevant: Array, depth: int, n_tokens: Array) -> "Ranked":
         """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``; see `tokens_to_first`."""
-        read = tokens_to_first(scores, relevant, n_tokens)
-        return cls(best_chunks(scores, depth), relevant, reciprocal_rank(scores, relevant), read)
+        first = first_relevant(scores, relevant)
+        best, read = best_chunks(scores, depth), tokens_to_first(first, n_tokens)
+        return cls(best, relevant, reciprocal_of(first), read)
 
     def first(self, k: int, spans: Sequence[SpanMetrics] = ()) -> Retrieved:
         """Return the first ``k`` chunks of every question, in a matrix as small as metrics at ``k`` allow.

@@ -11,6 +11,7 @@ from engine.evaluation.metrics import (
     METRICS,
     Retrieved,
     at_depth,
+    first_relevant,
     hit_rate,
     ndcg,
     precision,
@@ -76,7 +77,8 @@ def test_the_first_relevant_chunk_is_counted_to_as_sorting_finds_it(search, is_c
 def test_tokens_are_read_in_the_order_of_the_search_up_to_the_first_relevant_chunk(search, randoms):
     scores, relevant, _ = search
     n_tokens = np.array([randoms.randrange(1, 99) for _ in scores[0]])
-    for found, row, marks in zip(tokens_to_first(scores, relevant, n_tokens), scores, relevant, strict=True):
+    read = tokens_to_first(first_relevant(scores, relevant), n_tokens)
+    for found, row, marks in zip(read, scores, relevant, strict=True):
         order = sorted(np.flatnonzero(row > -np.inf), key=lambda place: (-row[place], place))
         first = next((rank for rank, place in enumerate(order) if marks[place]), None)
         assert found == (np.inf if first is None else n_tokens[order[: first + 1]].sum())

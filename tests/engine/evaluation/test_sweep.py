@@ -21,6 +21,7 @@ from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import (
     METRICS,
     Metric,
+    first_relevant,
     hit_rate,
     ndcg,
     precision,
@@ -133,7 +134,7 @@ def by_hand(documents, questions, configuration, encoder):
         "hit_rate@k": hit_rate(*judged, configuration.k),
         "recall@k": recall(*judged, configuration.k),
         "precision@k": precision(*judged, configuration.k),
-        "found_at_equal_reading": (tokens_to_first(*judged, n_tokens) <= 1024).astype(float),
+        "found_at_equal_reading": (tokens_to_first(first_relevant(*judged), n_tokens) <= 1024).astype(float),
         "ndcg@k": ndcg(*judged, configuration.k),
         "span_recall@k": np.array([span.recall for span in spans]),
         "span_precision@k": np.array([span.precision for span in spans]),
