@@ -337,6 +337,15 @@ def default(key: str) -> Any:
     return SETTINGS[key].default
 
 
+def changes_in_words(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings of ``new`` that differ in words: ``chunk size 64 → 192``."""
+    return {
+        key: f"{SETTINGS[key].name} {SETTINGS[key].words(old[key])} → {SETTINGS[key].words(value)}"
+        for key, value in new.items()
+        if old[key] != value
+    }
+
+
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
 
 

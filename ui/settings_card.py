@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.settings import SETTINGS
+from engine.settings import SETTINGS, changes_in_words
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 from ui.export_as_code import code_button, export_as_code
@@ -21,20 +21,11 @@ SEEN, CHANGED, UNDO, REDO = "settings-seen", "settings-changed", "settings-undo"
 MOST_STEPS = 20
 
 
-def changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings that differ in words: ``chunk size 64 → 192``."""
-    return {
-        key: f"{SETTINGS[key].name} {SETTINGS[key].words(old[key])} → {SETTINGS[key].words(value)}"
-        for key, value in new.items()
-        if old[key] != value
-    }
-
-
 def note_change(now: Mapping[str, Any]) -> None:
     """Keep the settings before a change, to be undone; changes of the same settings in a row are one step."""
     state = st.session_state
     seen = state.setdefault(SEEN, now)
-    changed = list(changed_settings(seen, now))
+    changed = list(changes_in_words(seen, now))
     if not changed:
         return
     if changed != state.get(CHANGED):
@@ -50,14 +41,14 @@ def go_back(now: Mapping[str, Any], taken: str, kept: str) -> None:
     *state[taken], wanted = state[taken]
     state[kept] = [*state.get(kept, []), now]
     state[SEEN], state[CHANGED] = wanted, None
-    state.update({key: wanted[key] for key in changed_settings(now, wanted)})
+    state.update({key: wanted[key] for key in changes_in_words(now, wanted)})
 
 
 def step_button(name: str, now: Mapping[str, Any], taken: str, kept: str, icon: str) -> None:
     """Draw the button that undoes a step, or does it again; it is explained by what it changes."""
     if not (steps := st.session_state.get(taken)):
         return
-    changes = list(changed_settings(now, steps[-1]).values())
+    changes = list(changes_in_words(now, steps[-1]).values())
     label = f"{len(changes)} settings" if len(changes) > 1 else "".join(changes)
     st.button(
         f"{name}: {label}",
@@ -90,7 +81,7 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
         )
         if encoder.name != DEFAULT_ENCODER:
             st.caption(escape_markdown(model_words(encoder)))
-        if changed := changed_settings(defaults, now):
+        if changed := changes_in_words(defaults, now):
             st.caption(f"**{len(changed)} changed:** {', '.join(SETTINGS[key].name for key in changed)}")
         with st.container(horizontal=True, gap="xsmall"):
             if changed:
@@ -98,7 +89,7 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
                     "Reset",
                     on_click=st.session_state.update,
                     args=({key: defaults[key] for key in changed},),
-                    help=as_list(changed_settings(now, defaults).values()),
+                    help=as_list(changes_in_words(now, defaults).values()),
                     icon=":material/restart_alt:",
                     type="tertiary",
                 )
