@@ -1,7 +1,8 @@
 """What became of a table in reading: rows and their twins, rows of heads, or lines without columns."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 
 from ...documents.document import Document
 from ...retrieval.evidence import CELL_GAP, has_digit, is_above_numbers, is_row_of_heads
@@ -87,15 +88,31 @@ def scattered(passage: str, documents: Sequence[Document]) -> Location | None:
             for match in re.finditer(r"\w+", document.text.lower())
             if (word := match.group()) in wanted
         ]
-        for number, (start, _, _) in enumerate(places):
-            within = [each for each in places[number:] if each[1] <= start + SCATTERED]
-            if {word for *_, word in within} == wanted:
-                seen: set[str] = set()
-                for _, end, word in within:
-                    seen.add(word)
-                    if seen == wanted:
-                        place = Location(document.name, start, end, "approximate", 0.0)
-                        return place if flattened(document, place) else None
+        if (span := first_window(places, wanted)) is not None:
+            place = Location(document.name, *span, "approximate", 0.0)
+            return place if flattened(document, place) else None
+    return None
+
+
+def first_window(places: Sequence[tuple[int, int, str]], wanted: Collection[str]) -> tuple[int, int] | None:
+    """Return the first start and end, at most `SCATTERED` apart, between which all words stand.
+
+    ``places`` are start, end and word, in order.
+    """
+    counts: Counter[str] = Counter()
+    last = 0
+    for number, (start, _, own) in enumerate(places):
+        while last < len(places) and len(counts) < len(wanted) and places[last][1] <= start + SCATTERED:
+            counts[places[last][2]] += 1
+            last += 1
+        if len(counts) == len(wanted):
+            return start, places[last - 1][1]
+        if last == number:  # a word longer than the window
+            last += 1
+            continue
+        counts[own] -= 1
+        if not counts[own]:
+            del counts[own]
     return None
 
 
