@@ -87,18 +87,18 @@ def some_documents(
         n_about[each.about] = n_about.get(each.about, 0) + 1
     order = np.random.default_rng(seed).permutation(len(documents)).tolist()
     asked = {row: sum(n_about.get(name, 0) for name in names_for(documents[row].name)) for row in order}
-    chosen: list[int] = []
+    chosen: set[int] = set()
     n_characters = n_asked = 0
     for row in sorted(order, key=lambda row: asked[row] == 0):  # those with questions first
         if asked[row] and n_asked >= most and n_characters >= most_characters // 2:
             continue  # others come in their place
         if chosen and n_characters + len(documents[row].text) > most_characters:
             continue
-        chosen.append(row)
+        chosen.add(row)
         n_characters, n_asked = n_characters + len(documents[row].text), n_asked + asked[row]
     for row in order:  # without others, the rest has questions, too
         if row not in chosen and n_characters + len(documents[row].text) <= most_characters:
-            chosen.append(row)
+            chosen.add(row)
             n_characters += len(documents[row].text)
     return [documents[row] for row in sorted(chosen)]
 

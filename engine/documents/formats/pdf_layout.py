@@ -233,11 +233,8 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
     best, n_open = 0.0, 0
     found: float | None = None
     start: float | None = None  # of the gap
-    fewest, widest, clearest = (
-        len(segments),
-        0.0,
-        0.0,
-    )  # segments over the clearest part of it, and its middle
+    # of the clearest part of the gap: the segments over it, its width and its middle
+    fewest, widest, clearest = len(segments), 0.0, 0.0
     for (left, step), (right, _) in pairwise(edges):
         n_open += step
         if n_open > most:

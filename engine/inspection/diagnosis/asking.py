@@ -18,6 +18,7 @@ from ...retrieval.index import Index, build_index
 from ...retrieval.relevance import NullScores, null_scores_of
 from ...retrieval.vector_cache import VectorCache
 from .location import Location
+from .table_rows import cells_of
 
 # Settings that documents are cut anew for, when they change.
 CUTTING = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens")
@@ -44,6 +45,11 @@ class Searched:
     null_scores: NullScores = field(repr=False)
     documents: Sequence[Document] = ()
     cache: VectorCache = field(default_factory=VectorCache, repr=False)
+
+    @property
+    def text_limit(self) -> int:
+        """Tokens that are read of a chunk, without the prompt before it."""
+        return self.index.encoder(self.model).text_limit(self.index.spec.max_tokens)
 
     def under(self, changes: Mapping[str, Any]) -> "Searched":
         """Return the same documents under changed settings, cut and embedded anew where these ask for it."""
@@ -87,10 +93,8 @@ def is_right(answer: Answer, wanted: ShortAnswer, place: Location) -> bool:
 
 def cells(text: str) -> str:
     """Return a row without the names of its columns, which answer nothing; any other text as it is."""
-    lines = text.split("\n")
-    return (
-        "\n".join(line.partition(": ")[2] for line in lines) if all(": " in line for line in lines) else text
-    )
+    is_row = all(": " in line for line in text.split("\n"))
+    return "\n".join(cell for _, cell in cells_of(text)) if is_row else text
 
 
 def says(wanted: ShortAnswer, text: str) -> bool:

@@ -94,6 +94,11 @@ class Chain:
         return next((link.holds for link in self.links if link.name == name), None)
 
     @property
+    def rank(self) -> int | None:
+        """The rank of the passage's best chunk, None where it is not found."""
+        return self.ranking.rank if self.ranking else None
+
+    @property
     def share(self) -> float:
         """Share of the passage in the chunk that holds most of it."""
         return max((each.share for each in self.overlaps), default=0.0)
@@ -101,10 +106,7 @@ class Chain:
 
 def chain_of(place: Location, answer: Answer, searched: Searched, wanted: ShortAnswer) -> Chain:
     """Follow a passage from its file to an answer."""
-    index, limit = (
-        searched.index,
-        searched.index.encoder(searched.model).text_limit(searched.index.spec.max_tokens),
-    )
+    index, limit = searched.index, searched.text_limit
     ends = read_ends(index.chunks, searched.model.tokenizer, limit)
     overlaps = chunk_overlaps(place, index.chunks, ends)
     if not overlaps:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -157,7 +156,7 @@ class Trials:
             self.cut[key] = self.searched.under(changes)
         return replace(self.cut[key], settings=values)
 
-    @cached_property
+    @property
     def best(self) -> Trial | None:
         """The trial that comes nearest to the right answer."""
         return max(self.done.values(), key=self.nearness, default=None)

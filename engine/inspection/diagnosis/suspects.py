@@ -12,7 +12,7 @@ from ...generation.conversation import Turn
 from ...generation.reading import AnswerSpan
 from ...retrieval.evidence import CandidateSentence, has_digit, short_sentences
 from ...retrieval.retrievers import RETRIEVERS, usable_retrievers
-from ...settings import SETTINGS, default
+from ...settings import SETTINGS, changes_in_words, default
 from ...wording import beginning
 from .asking import Searched, touches
 from .chain import SHOWN, WHOLE, Chain
@@ -66,13 +66,9 @@ class Cure:
         parts = [f"ask “{self.question}”"] * bool(self.question)
         if self.settings.get("follow_ups") is False:
             parts.append("ask it as a new topic")
-        changed = (
-            f"{SETTINGS[key].name} {SETTINGS[key].words(now[key])} → {SETTINGS[key].words(value)}"
-            for key, value in self.settings.items()
-            if key != "follow_ups" and now[key] != value
-        )
-        if listed := ", ".join(changed):
-            parts.append(f"set {listed}")
+        changes = {key: value for key, value in self.settings.items() if key != "follow_ups"}
+        if changed := changes_in_words(now, changes):
+            parts.append(f"set {', '.join(changed.values())}")
         said = ", and ".join(parts)
         return said[:1].upper() + said[1:]
 
@@ -303,7 +299,7 @@ def of_cutting(case: Case, may_cut: bool) -> Iterator[Suspect]:
     reset = {
         key: default(key) for key in ("splitter", "chunk_tokens", "overlap") if values[key] != default(key)
     }
-    limit = case.searched.index.encoder(case.searched.model).text_limit(case.searched.index.spec.max_tokens)
+    limit = case.searched.text_limit
     if chain.unread:
         n = sum(end - start for start, end in chain.unread)
         smaller = [{"chunk_tokens": n} for n in (size(limit), 128, 64) if n < values["chunk_tokens"]]
@@ -348,7 +344,7 @@ def of_search_and_reading(case: Case, may_cut: bool) -> Iterator[Suspect]:
         yield from [reader_took_other(case, may_cut)] * bool(case.before.retrieved.relevant)
         yield sure
         return
-    rank = chain.ranking.rank if chain.ranking else None
+    rank = chain.rank
     is_behind = rank is not None and rank <= max(default("k"), values["k"] + JUST_BEHIND)
     if is_behind and default("k") > values["k"]:
         yield not_among_k(case, (default("k"), MOST_K))
@@ -379,7 +375,7 @@ def lowered(answer: Answer, values: Mapping[str, Any]) -> Cure:
 
 def not_among_k(case: Case, numbers: Sequence[int]) -> Suspect:
     """Return the suspicion that too few passages are read."""
-    rank, k = (case.chain.ranking.rank if case.chain.ranking else None), case.searched.settings["k"]
+    rank, k = case.chain.rank, case.searched.settings["k"]
     where = "is not found" if rank is None else f"ranks {rank:,}"
     return Suspect(
         "not_among_k",
@@ -411,11 +407,8 @@ def reader_took_other(case: Case, may_cut: bool) -> Suspect:
     """Return the suspicion that other words or another sentence were taken."""
     values, taken = case.searched.settings, case.taken
     what = f"“{beginning(taken.text, SHOWN)}” of {taken.document}" if taken else "other words"
-    hit = (
-        next((n for n in range(1, values["k"]) if n >= (case.chain.ranking.rank or n)), 1)
-        if case.chain.ranking
-        else 1
-    )
+    rank = case.chain.rank
+    hit = rank if rank is not None and rank < values["k"] else 1
     smaller = [{"chunk_tokens": n} for n in (64, 32) if n < values["chunk_tokens"]] * may_cut
     ways: list[dict[str, Any]] = [{"k": hit}, {"retriever": "reader"}, *smaller]
     settings = tuple(Cure(way) for way in ways if differs(way, values))

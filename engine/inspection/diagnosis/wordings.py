@@ -32,6 +32,7 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
     counts only beside these.
     """
     found = {}
+    everywhere: list[str] = []  # the words of all documents, once they are needed
     known = set(WORD.findall(near.lower()))
     pairs = {f"{one} {two}" for one, two in pairwise(WORD.findall(near.lower()))}
     for word in dict.fromkeys(WORD.findall(question)):
@@ -42,7 +43,8 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
         least = MISSPELLED_WORD if is_word else MISSPELLED
         own = get_close_matches(word.lower(), sorted(known | pairs), MOST_NEAR, least)
         if not own and not is_word and not any(map(str.isdigit, word)):
-            own = get_close_matches(word.lower(), sorted(corpus_words(index)), MOST_NEAR, least)
+            everywhere = everywhere or sorted(corpus_words(index))
+            own = get_close_matches(word.lower(), everywhere, MOST_NEAR, least)
         if own := [each for each in own if stem_of(each) != stem_of(word)]:
             found[word] = own
     return found
