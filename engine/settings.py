@@ -339,11 +339,8 @@ def default(key: str) -> Any:
 
 def changes_in_words(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
     """Return the settings of ``new`` that differ in words: ``chunk size 64 → 192``."""
-    return {
-        key: f"{SETTINGS[key].name} {SETTINGS[key].words(old[key])} → {SETTINGS[key].words(value)}"
-        for key, value in new.items()
-        if old[key] != value
-    }
+    changed = {key: SETTINGS[key] for key, value in new.items() if old[key] != value}
+    return {key: f"{one.name} {one.words(old[key])} → {one.words(new[key])}" for key, one in changed.items()}
 
 
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
@@ -381,9 +378,9 @@ def named_settings(values: Mapping[str, Any], stages: Collection[Stage]) -> dict
     found = {}
     for name, value in values.items():
         if name not in keys:
-            known = [key for key, setting in SETTINGS.items() if setting.stage in stages]
+            known = ", ".join(dict.fromkeys(keys.values()))
             raise InputError(
-                f"there is no setting {name!r} here: choose of {', '.join(known)}{did_you_mean(name, keys)}"
+                f"there is no setting {name!r} here: choose of {known}{did_you_mean(name, keys)}"
             )
         check_value(keys[name], value)
         found[keys[name]] = value

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ..layers.activation import ACTIVATIONS, Activation, gelu_backward
 from ..layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
@@ -34,13 +33,6 @@ def prepare_compiled() -> threading.Thread:
             _thread = threading.Thread(target=_load_compiled, name="kernels")
             _thread.start()
         return _thread
-
-
-def prepared(compiled: bool, dtype: npt.DTypeLike) -> bool:
-    """Whether a model runs compiled, if that is wanted: in float32 alone; start to load what it runs on."""
-    if is_compiled := compiled and np.dtype(dtype) == np.float32:
-        prepare_compiled()
-    return is_compiled
 
 
 def best_primitives() -> Primitives:

@@ -11,7 +11,7 @@ from warnings import warn
 import numpy as np
 
 from ..errors import InputError, check_several
-from ..kernels.primitives import best_primitives, prepared
+from ..kernels.primitives import best_primitives
 from ..layers.norm import l2_normalize
 from ..layers.pooling import POOLINGS, TokenStates, idf
 from ..layers.primitives import NUMPY, Primitives
@@ -34,7 +34,7 @@ from .sparse_encoder import SparseEncoder
 from .streaming import VectorSpool, each_once
 from .token_reader import TokenReader
 from .token_states import pooled, token_states
-from .transformer import model_folder, read_transformer
+from .transformer import model_folder, prepared, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
 

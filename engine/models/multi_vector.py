@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..errors import check_several
-from ..kernels.primitives import prepared
 from ..layers.attention import attention, window_mask
 from ..layers.linear import linear
 from ..layers.norm import l2_normalize
@@ -35,7 +34,7 @@ from .multi_vector_folder import (
 from .parallel import run_packs, run_parallel
 from .prompts import Role
 from .sentence_transformer_folder import list_modules, read_transformer_settings
-from .transformer import Transformer, model_folder, read_transformer
+from .transformer import Transformer, model_folder, prepared, read_transformer
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelFileError, check_several
-from ..kernels.primitives import best_primitives, prepared
+from ..kernels.primitives import best_primitives
 from ..layers.activation import ACTIVATIONS, sigmoid
 from ..layers.linear import Linear, linear
 from ..layers.norm import LayerNorm, layer_norm
@@ -30,7 +30,7 @@ from .pair_template import MAX_TOKENS, TEMPLATES, PairTemplate, YesNoHead
 from .parallel import run_packs
 from .precision import in_precision
 from .sentence_transformer_folder import read_optional
-from .transformer import model_folder, read_transformer
+from .transformer import model_folder, prepared, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
 SIGMOID = "torch.nn.modules.activation.Sigmoid"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ModelFileError, check_several
-from ..kernels.primitives import prepared
 from ..layers.activation import ACTIVATIONS, relu
 from ..layers.linear import Linear, linear
 from ..layers.norm import LayerNorm, layer_norm
@@ -36,7 +35,7 @@ from .sentence_transformer_folder import (
     read_prompts,
     read_transformer_settings,
 )
-from .transformer import Transformer, model_folder, read_transformer
+from .transformer import Transformer, model_folder, prepared, read_transformer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

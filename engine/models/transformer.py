@@ -7,9 +7,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelFileError
-from ..kernels.primitives import best_primitives
+from ..kernels.primitives import best_primitives, prepare_compiled
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array
 from ..tokenizers.encoding import check_vocab_size
@@ -56,6 +57,13 @@ class Transformer(TokenReader):
             sequences, self.weights, self.config, ops=ops or self.ops
         )
         return found
+
+
+def prepared(compiled: bool, dtype: npt.DTypeLike) -> bool:
+    """Whether a model runs compiled, if that is wanted: in float32 alone; start to load what it runs on."""
+    if is_compiled := compiled and np.dtype(dtype) == np.float32:
+        prepare_compiled()
+    return is_compiled
 
 
 def model_folder(source: str | Path, kind: str, on_progress: Progress | None = None) -> Path:

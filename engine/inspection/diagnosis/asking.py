@@ -10,13 +10,13 @@ from ...evaluation.answers import ShortAnswer, normalized
 from ...generation.answer import Answer
 from ...generation.answering import find_answer
 from ...generation.conversation import Turn, follow_up
-from ...generation.settings import AnswerSettings, SearchSettings
 from ...models.reader import Reader
 from ...retrieval.embedding_model import Model, cut_documents
 from ...retrieval.evidence import Quote
 from ...retrieval.index import Index, build_index
 from ...retrieval.relevance import NullScores, null_scores_of
 from ...retrieval.vector_cache import VectorCache
+from ...settings import answer_settings
 from .location import Location
 from .table_rows import cells_of
 
@@ -70,9 +70,7 @@ class Searched:
         own, values = question, self.settings
         if turns and values["follow_ups"]:
             own, _ = follow_up(question, turns, self.index, self.model, self.null_scores)
-        search = SearchSettings(values["k"], values["min_relevance"], values["retriever"])
-        least = values["answer_threshold"] / 100, values["refuse_threshold"] / 100
-        settings = AnswerSettings(search, answer_threshold=least[0], refuse_threshold=least[1])
+        settings = answer_settings(values)
         return find_answer(own, self.index, self.model, settings, self.null_scores, self.reader)
 
 
