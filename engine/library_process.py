@@ -24,21 +24,11 @@ Arrays = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class LibraryProcess:
-    """A program that keeps the model it has loaded, in a process that is started again where it has ended.
+    """A program that keeps the model it has loaded, in a process that is started again where it has ended."""
 
-    Attributes
-    ----------
-    program
-        It answers by `answer_with`.
-    what
-        What it runs, for messages.
-    limits
-        Of each request; the memory is all that was free before the process was started.
-    """
-
-    program: Program
-    what: str
-    limits: Limits
+    program: Program  # answers by `answer_with`
+    what: str  # it runs, for messages
+    limits: Limits  # of each request; the memory is all that was free before the process was started
 
     @classmethod
     def of(cls, path: Path, what: str, seconds: int, idle_s: float) -> "LibraryProcess":

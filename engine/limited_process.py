@@ -31,24 +31,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Program:
-    """A Python file with a function ``answer(request: bytes) -> bytes``.
-
-    Attributes
-    ----------
-    path
-        The file.
-    idle_s
-        Seconds after which a process without a request ends.
-    forks
-        Whether each request is answered in a fork. Otherwise a process has what earlier requests left in
-        it, and ends where a request exceeds the limits.
-    idle
-        Processes that wait for a request.
-    """
+    """A Python file with a function ``answer(request: bytes) -> bytes``."""
 
     path: Path
-    idle_s: float
+    idle_s: float  # seconds after which a process without a request ends
+    # whether each request is answered in a fork. Otherwise a process has what earlier requests left in it,
+    # and ends where a request exceeds the limits.
     forks: bool = True
+    # processes that wait for a request
     idle: deque[subprocess.Popen[bytes]] = field(default_factory=deque, compare=False)
 
 

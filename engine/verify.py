@@ -50,32 +50,21 @@ ENCODED = "encode"
 
 @dataclass(frozen=True)
 class StageCheck:
-    """Difference of one stage, by its name in a trace, from the official model's, over all texts.
-
-    Attributes
-    ----------
-    end_to_end
-        Largest absolute difference when both sides run from the text on: it includes the rounding of
-        all earlier stages.
-    alone
-        Largest difference when the stage receives the official model's own input, relative to values
-        above 1. Float32 numbers near 30 lie 1.9e-6 apart, and those near 190, which some feed-forward
-        outputs reach, 1.5e-5.
-    tolerance
-        The largest passing ``decisive``.
-    decisive
-        The figure compared with the tolerance: ``alone`` for the stages of a float32 model,
-        ``end_to_end`` for its vectors and for everything in float64.
-    n_numbers
-        Numbers compared, of all texts.
-    """
+    """Difference of one stage, by its name in a trace, from the official model's, over all texts."""
 
     stage: str
+    # largest absolute difference when both sides run from the text on: it includes the rounding of all
+    # earlier stages
     end_to_end: float
+    # largest difference when the stage receives the official model's own input, relative to values above 1.
+    # Float32 numbers near 30 lie 1.9e-6 apart, and those near 190, which some feed-forward outputs reach,
+    # 1.5e-5.
     alone: float
-    tolerance: float
+    tolerance: float  # the largest passing ``decisive``
+    # compared with the tolerance: ``alone`` for the stages of a float32 model, ``end_to_end`` for its vectors
+    # and for everything in float64
     decisive: float
-    n_numbers: int
+    n_numbers: int  # compared, of all texts
 
     @property
     def passed(self) -> bool:

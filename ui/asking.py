@@ -46,21 +46,16 @@ _last_used_lock = Lock()
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the session, and what it was answered with.
+    """A question of the session, and what it was answered with."""
 
-    ``typed`` is the question as it was typed, ``question`` as it was answered, ``turns`` are those that it
-    follows on; ``documents`` are those searched, by their names, ``encoder`` is the name of the model that
-    searched them, ``time`` when that was, and ``share`` the part of their chunks that had vectors then.
-    """
-
-    typed: str
-    question: str
-    turns: tuple[Turn, ...]
+    typed: str  # as it was typed
+    question: str  # as it was answered
+    turns: tuple[Turn, ...]  # those that it follows on
     settings: Settings
-    documents: Mapping[str, Document]
-    encoder: str
-    time: datetime
-    share: float = 1.0
+    documents: Mapping[str, Document]  # those searched, by their names
+    encoder: str  # name of the model that searched them
+    time: datetime  # when that was
+    share: float = 1.0  # of their chunks that had vectors then
 
     def changed(self, settings: Settings, documents: Iterable[str]) -> list[str]:
         """Name what is different from now."""

@@ -26,20 +26,16 @@ CHUNK_SETTINGS = tuple(
 
 @dataclass(frozen=True)
 class Cut:
-    """How documents are cut and embedded.
-
-    The fields are those of `CHUNK_SETTINGS`, and whether the chunks are ``uploaded``: then ``chunk_tokens``
-    is their longest size. ``parent_tokens`` is 0 where an answer gets the chunk itself, no larger one.
-    """
+    """How documents are cut and embedded: the fields of `CHUNK_SETTINGS`."""
 
     splitter: str
-    chunk_tokens: int
+    chunk_tokens: int  # of ``uploaded`` chunks the longest size
     overlap: int
-    parent_tokens: int
+    parent_tokens: int  # 0 where an answer gets the chunk itself, no larger one
     max_tokens: int
     prompts: str = default("prompts")
     precision: str = default("precision")
-    uploaded: bool = False
+    uploaded: bool = False  # whether the chunks are
 
     @property
     def splitting(self) -> Splitting:

@@ -48,18 +48,14 @@ SECOND = {kind: server_setting(f"GLASSBOX_{kind.upper()}") for kind in SECOND_MO
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a visitor may use: megabytes of files, characters of documents together, cells of a grid.
+    """The most that a visitor may use."""
 
-    ``kept_mb`` are the megabytes of keys and values that all visitors' last prompts keep together;
-    ``reading`` are the limits of reading one file.
-    """
-
-    document_mb: int
+    document_mb: int  # of files
     workspace_mb: int
-    characters: int
-    cells: int
-    kept_mb: int
-    reading: ProcessLimits
+    characters: int  # of documents together
+    cells: int  # of a grid
+    kept_mb: int  # of keys and values that all visitors' last prompts keep together
+    reading: ProcessLimits  # of one file
 
 
 OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, ProcessLimits(90, 2000))

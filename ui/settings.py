@@ -30,16 +30,13 @@ GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey d
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a search and an answer, and whether questions may follow on those before.
-
-    ``index_kind`` is one of `INDEX_KINDS`, or `AUTO`.
-    """
+    """The settings of a search and an answer, and whether questions may follow on those before."""
 
     cut: Cut
     pooling: str
     answer: AnswerSettings
     follow_ups: bool
-    index_kind: str = AUTO
+    index_kind: str = AUTO  # one of `INDEX_KINDS`, or `AUTO`
 
 
 def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Document] = ()) -> Settings:

@@ -8,15 +8,12 @@ MOST_OF_NAME = 5000  # characters; those that are read here have at most some 10
 
 
 class Section(NamedTuple):
-    """A part of a document from character ``start`` to the next section.
-
-    ``headings`` is the path of headings above it, the outermost first; ``page`` counts from 1, None for files
-    without pages. A row of a table has its number among its headings: ``("row 12",)``.
-    """
+    """A part of a document from character ``start`` to the next section."""
 
     start: int
+    # the path of headings above it, the outermost first, and a table row's number: ``("row 12",)``
     headings: tuple[str, ...] = ()
-    page: int | None = None
+    page: int | None = None  # counts from 1, None for files without pages
     is_row: bool = False
 
 

@@ -28,23 +28,13 @@ LETTERS = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?![-/]?\d)")  # no part of a code,
 
 @dataclass(frozen=True)
 class Language:
-    """A language: its name, its script as Unicode names letters, and how BM25 reads its words.
-
-    Attributes
-    ----------
-    stems
-        Whether Snowball has a stemmer of its name.
-    accents
-        Its letters that English lacks.
-    common
-        Its commonest words, of which those of questions suffice where bm25s has a list.
-    """
+    """A language: its name, its script as Unicode names letters, and how BM25 reads its words."""
 
     label: str
     script: str
-    stems: bool
-    accents: str
-    common: tuple[str, ...]
+    stems: bool  # whether Snowball has a stemmer of its name
+    accents: str  # its letters that English lacks
+    common: tuple[str, ...]  # its commonest words, of which those of questions suffice where bm25s has a list
 
 
 def read_languages() -> dict[str, Language]:

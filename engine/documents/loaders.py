@@ -48,16 +48,13 @@ ParsedPart = Document | Failure | str  # a str is the name of a member that is n
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name for people, the suffixes of its files, and its reader.
-
-    ``read`` yields the parts of a file from its name, its content and the column for CSV files. Files that
-    are packed say little by their size about their text.
-    """
+    """A file format: its name for people, the suffixes of its files, and its reader."""
 
     label: str
     suffixes: tuple[str, ...]
+    # parts of a file by its name, its content and the column for CSV files
     read: Callable[[str, bytes, str | None], Iterable[ParsedPart]]
-    is_packed: bool = False
+    is_packed: bool = False  # says little by its size about its text
 
     @property
     def short(self) -> str:

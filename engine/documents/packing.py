@@ -17,19 +17,16 @@ FindStarts = Callable[[str], list[int]]
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text, and the parts of longer ones, for chunks of up to ``room`` tokens.
-
-    ``starts``, ``ends`` and ``totals`` are as in `TokenSpans`; ``room`` leaves out special tokens. ``cuts``
-    are the numbers of the parts that begin within a word: they only come first in a chunk, since two parts of
-    a word may have other tokens together than apart.
-    """
+    """The words of a text, and the parts of longer ones, for chunks of up to ``room`` tokens."""
 
     text: str
-    starts: Ints
+    starts: Ints  # these and the next two as in `TokenSpans`
     ends: Ints
     totals: Ints
+    # numbers of the parts that begin within a word: they only come first in a chunk, since two parts of a
+    # word may have other tokens together than apart
     cuts: Sequence[int]
-    room: int
+    room: int  # without special tokens
 
     def __len__(self) -> int:
         return len(self.starts)

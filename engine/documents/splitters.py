@@ -26,20 +26,17 @@ Barriers = Callable[[Document, Embed | None], list[int]]
 
 @dataclass(frozen=True)
 class Splitter:
-    """A way to cut documents: as many whole units as fit are packed into a chunk.
-
-    ``units`` find where units begin, the coarsest first: a unit longer than a chunk is cut into those of the
-    next level, at last into words. ``barriers`` find places that no chunk crosses, with the vectors of
-    sentences if it ``needs_embed``; no chunk crosses the border of a table's row either. If it
-    ``is_sliding``, a chunk begins at every unit, whatever the overlap.
-    """
+    """A way to cut documents: as many whole units as fit are packed into a chunk."""
 
     label: str
     help: str
+    # find where units begin, the coarsest first: a unit longer than a chunk is cut into those of the next
+    # level, at last into words
     units: tuple[FindStarts, ...] = ()
+    # find places that no chunk crosses, besides the borders of a table's rows
     barriers: Barriers | None = None
-    is_sliding: bool = False
-    needs_embed: bool = False
+    is_sliding: bool = False  # a chunk begins at every unit, whatever the overlap
+    needs_embed: bool = False  # ``barriers`` are given the vectors of sentences
 
 
 # To add a splitter, add an entry: the app and the command line take names and descriptions from here.

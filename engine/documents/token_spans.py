@@ -30,18 +30,12 @@ BORDER = re.compile(f"(?![\\[\\]<>|_])[{character_class(PUNCTUATION, CHINESE)}]"
 
 @dataclass(frozen=True)
 class TokenSpans:
-    """The words of a text and their tokens.
+    """The words of a text and their tokens; a punctuation mark or a Chinese character is a word."""
 
-    ``starts`` and ``ends`` are the span of each word, ``(n_words,)`` int32. Together they cover every
-    character that is not blank; a punctuation mark or a Chinese character is a word. ``totals`` are the
-    tokens of all words before each, and of all, ``(n_words + 1,)`` int32, without the ``n_special`` around
-    every text.
-    """
-
-    starts: Ints
+    starts: Ints  # of each word, ``(n_words,)`` int32; the words cover every character that is not blank
     ends: Ints
-    totals: Ints
-    n_special: int
+    totals: Ints  # tokens of all words before each, and of all, ``(n_words + 1,)`` int32
+    n_special: int  # tokens around every text, which ``totals`` leave out
 
     @property
     def n_tokens(self) -> int:

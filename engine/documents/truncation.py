@@ -19,14 +19,10 @@ BATCH_TEXTS = 256
 
 @dataclass(frozen=True)
 class TruncatedChunk:
-    """A chunk whose last ``tokens_truncated`` tokens are beyond the limit.
-
-    ``document.text[start:chunk.end]`` is not read. A character shared by several tokens is read if its first
-    token is.
-    """
+    """A chunk whose last ``tokens_truncated`` tokens are beyond the limit."""
 
     chunk: Chunk
-    start: int
+    start: int  # ``document.text[start:chunk.end]`` is not read; a character is read if its first token is
     tokens_truncated: int
 
     @property

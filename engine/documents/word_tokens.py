@@ -38,24 +38,14 @@ MOST_RUNS = 1 << 17  # in a cache, which is then emptied
 
 @dataclass(frozen=True)
 class WordCache:
-    """Facts about a tokenizer, and the words of runs seen before.
+    """Facts about a tokenizer, and the words of runs seen before."""
 
-    Attributes
-    ----------
-    blanks
-        The blanks at which it separates words; it drops some of the other `BLANKS`.
-    continues
-        Whether each token continues a word, ``(vocab_size,)``.
-    lengths
-        Characters of each token, ``(vocab_size,)``; 0 for tokens that are no part of a word, such as [MASK].
-    runs
-        For each run the bytes of an int32 array ``(n_words, 3)``: start and end of each word in the run, and
-        its number of tokens. Most runs of one document occur in the next.
-    """
-
-    blanks: str
-    continues: NDArray[np.bool_]
+    blanks: str  # at which it separates words; it drops some of the other `BLANKS`
+    continues: NDArray[np.bool_]  # whether each token continues a word, ``(vocab_size,)``
+    # characters of each token, ``(vocab_size,)``; 0 for tokens that are no part of a word, such as [MASK]
     lengths: Ints
+    # for each run the bytes of an int32 array ``(n_words, 3)``: start and end of each word in the run, and
+    # its number of tokens. Most runs of one document occur in the next.
     runs: dict[str, bytes]
 
 
@@ -80,16 +70,12 @@ def word_cache(tokenizer: WordPieceTokenizer) -> WordCache:
 
 @dataclass(frozen=True)
 class RunWords:
-    """The words of different runs, one run after the other.
+    """The words of different runs, one run after the other."""
 
-    ``first[i]`` is the first word of run i, ``(n_runs + 1,)``; ``starts`` and ``ends`` are the spans of
-    the words in their run, and ``counts`` their tokens, ``(n_words,)``.
-    """
-
-    first: Ints
-    starts: Ints
+    first: Ints  # of run i, ``(n_runs + 1,)``
+    starts: Ints  # spans of the words in their run, ``(n_words,)``
     ends: Ints
-    counts: Ints
+    counts: Ints  # their tokens, ``(n_words,)``
 
 
 def words_of_runs(runs: Sequence[str], tokenizer: WordPieceTokenizer, cache: WordCache) -> RunWords:

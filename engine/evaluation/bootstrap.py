@@ -35,13 +35,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Resampled:
-    """Statistics of the original items, ``estimates (n_statistics,)``, and of their resamples.
+    """Statistics of the original items, and of their resamples."""
 
-    ``replicates`` are ``(n_resamples, n_statistics)``, NaN where a statistic of a resample is undefined.
-    """
-
-    estimates: Array
-    replicates: Array
+    estimates: Array  # ``(n_statistics,)``
+    replicates: Array  # ``(n_resamples, n_statistics)``, NaN where a statistic of a resample is undefined
 
     def interval(self, number: int, confidence: float = CONFIDENCE) -> Interval:
         """Return one statistic with its interval."""

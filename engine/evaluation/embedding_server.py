@@ -35,21 +35,16 @@ FORM = "http://host:port#model-name"
 
 @dataclass(frozen=True)
 class EmbeddingServer(BlackBoxModel):
-    """A model behind an OpenAI-compatible server, a black box.
-
-    ``name`` is the address and the model, as they were given; documents are cut by the engine's
-    ``tokenizer``; ``d_model`` is the length of the server's first answer. Which prompts it puts before
-    texts is not known.
-    """
+    """A model behind an OpenAI-compatible server, a black box."""
 
     sets_limit: ClassVar[bool] = False
     block_texts: ClassVar[int] = REQUEST_TEXTS
 
-    name: str
+    name: str  # the address and the model, as they were given
     server: Server
-    tokenizer: WordPieceTokenizer = field(repr=False)
-    d_model: int
-    prompts: Prompts = field(default_factory=Prompts)
+    tokenizer: WordPieceTokenizer = field(repr=False)  # the engine's, by which documents are cut
+    d_model: int  # the length of the server's first answer
+    prompts: Prompts = field(default_factory=Prompts)  # the server's own are not known
 
     @classmethod
     def connect(cls, address: str, tokenizer: WordPieceTokenizer, api_key: str = "") -> "EmbeddingServer":

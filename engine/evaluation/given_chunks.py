@@ -21,12 +21,9 @@ ROOM = 2  # times the vectors' bytes: the cache holds those of questions, too, a
 
 @dataclass(frozen=True)
 class GivenDocument(Document):
-    """A document put together from given chunks.
+    """A document put together from given chunks."""
 
-    ``digest`` is that of all chunks and vectors of the file: documents with other vectors are not equal.
-    """
-
-    digest: str = ""
+    digest: str = ""  # of all chunks and vectors of the file: documents with other vectors are not equal
 
 
 def given_configurations(

@@ -34,26 +34,21 @@ SECONDS = 600  # of computing, for `BLOCK_TEXTS` texts
 
 @dataclass(frozen=True)
 class LibraryModel(BlackBoxModel):
-    """A model of sentence-transformers, with the pooling defined in its files: a black box.
-
-    ``process`` holds the library and its ``SentenceTransformer``; ``fingerprint`` is a SHA-256 over all
-    weights and the modules' settings; ``most_tokens`` is its own limit, None if it has none. ``in_use`` is
-    locked while texts are embedded: texts at once would start a second process. ``reason`` is why the engine
-    does not run it.
-    """
+    """A model of sentence-transformers, with the pooling defined in its files: a black box."""
 
     sets_limit: ClassVar[bool] = True
     block_texts: ClassVar[int] = BLOCK_TEXTS
 
     name: str
-    process: LibraryProcess = field(repr=False, compare=False)
+    process: LibraryProcess = field(repr=False, compare=False)  # holds the library and its model
     tokenizer: TextTokenizer = field(repr=False)
     d_model: int
-    fingerprint: str
-    most_tokens: int | None
+    fingerprint: str  # SHA-256 over all weights and the modules' settings
+    most_tokens: int | None  # its own limit, None if it has none
     prompts: Prompts = field(default_factory=Prompts)
     similarity_fn_name: str = "cosine"
-    reason: str = ""
+    reason: str = ""  # why the engine does not run it
+    # locked while texts are embedded: texts at once would start a second process
     in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod

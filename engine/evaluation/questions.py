@@ -54,32 +54,25 @@ def names_for(document: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Reference:
-    """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document.
-
-    Both are `UNLOCATED` until `passage_search.located` has found a passage whose place is not given.
-    """
+    """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document."""
 
     content: str
-    start: int
+    start: int  # both `UNLOCATED` until `passage_search.located` finds the passage
     end: int
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, the stem of the document that it is about, and the passages that answer it.
-
-    The stem is empty where a file names no document and the passages are not located yet. ``answer`` are the
-    words of a passage that answer in short, if known. ``status`` is empty for a label of a person, `DRAFTED`
-    for a question that a model wrote and nobody has read, `KEPT` once a person has kept it; ``seed`` is that
-    of the draw.
-    """
+    """A question, the document that it is about, and the passages that answer it."""
 
     text: str
-    corpus_id: str
+    corpus_id: str  # stem of the document; empty where a file names none and the passages are not located yet
     references: tuple[Reference, ...]
-    answer: Reference | None = None
+    answer: Reference | None = None  # the words of a passage that answer in short, if known
+    # empty for a label of a person, `DRAFTED` for a question that a model wrote and nobody has read, `KEPT`
+    # once a person has kept it
     status: str = ""
-    seed: int | None = None
+    seed: int | None = None  # of the draw of a draft
 
     @property
     def about(self) -> str:

@@ -43,14 +43,11 @@ SYNONYM = re.compile(rf"\b(?:{'|'.join(SYNONYMS)})\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Probe:
-    """A question made from a sentence, the depth of the sentence in its document, and its wording.
-
-    ``depth`` is one of `DEPTHS`, ``wording`` one of `WORDINGS`.
-    """
+    """A question made from a sentence."""
 
     question: Question
-    depth: str
-    wording: str
+    depth: str  # of the sentence in its document, one of `DEPTHS`
+    wording: str  # one of `WORDINGS`
 
 
 def sentence_questions(documents: Sequence[Document], n: int, seed: int = 0) -> list[Probe]:

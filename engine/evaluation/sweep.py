@@ -190,15 +190,12 @@ def split_documents(
 
 @dataclass(frozen=True)
 class LabelledChunks:
-    """The chunks of one splitting, with their relevance to the questions.
-
-    ``relevant`` is bool ``(n_questions, n_chunks)``, ``counts`` is the result of `resamples`.
-    """
+    """The chunks of one splitting, with their relevance to the questions."""
 
     questions: Sequence[Question]
     chunks: Sequence[Chunk]
-    relevant: Array
-    counts: Array
+    relevant: Array  # bool ``(n_questions, n_chunks)``
+    counts: Array  # the result of `resamples`
 
     @cached_property
     def texts(self) -> list[str]:

@@ -36,25 +36,13 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Library:
-    """A library that scripts are written in.
-
-    Attributes
-    ----------
-    label
-        Its name for people.
-    package, tested
-        Its package, and the version that the scripts are tested with.
-    names
-        Names that scripts take from it, by its modules.
-    native
-        Retrievers that the library has itself, with the settings of ours.
-    """
+    """A library that scripts are written in."""
 
     label: str
     package: str
-    tested: str
-    names: dict[str, tuple[str, ...]]
-    native: tuple[str, ...] = ()
+    tested: str  # the version that the scripts are tested with
+    names: dict[str, tuple[str, ...]]  # that scripts take from it, by its modules
+    native: tuple[str, ...] = ()  # retrievers that the library has itself, with the settings of ours
 
 
 # To add a library, add an entry and its template: the app and the command line take names from here.

@@ -128,14 +128,10 @@ def leave_one_out(
 
 @dataclass(frozen=True)
 class Support:
-    """The passages that a sentence depends on, by leaving passages out.
+    """The passages that a sentence depends on, by leaving passages out; if neither holds, on none."""
 
-    ``passages`` are the numbers, from 1, of those without which it would be clearly less probable;
-    ``together`` is whether it would be so without all of them. With no ``passages`` this means that each one
-    can be missing but not all, as where two say the same. If neither holds, it depends on no passage.
-    """
-
-    passages: tuple[int, ...]
+    passages: tuple[int, ...]  # numbers, from 1, of those without which it would be clearly less probable
+    # whether it would be so without all of them: with no ``passages``, each can be missing but not all
     together: bool
 
     @property

@@ -20,14 +20,11 @@ MARK = re.compile("\ue000([0-9]{1,9})\ue001")
 
 @dataclass(frozen=True)
 class RenderedChat:
-    """A prompt, and the span ``(start, end)`` of each message's content in it.
-
-    ``has_last`` is whether the content of the last message is among them.
-    """
+    """A prompt."""
 
     text: str
-    contents: tuple[tuple[int, int], ...]
-    has_last: bool
+    contents: tuple[tuple[int, int], ...]  # the span of each message's content in it
+    has_last: bool  # whether the content of the last message is among them
 
 
 def render_chat(

@@ -35,15 +35,12 @@ class UnknownWord:
 
 @dataclass(frozen=True)
 class CheckedSentence:
-    """A sentence of a generated text, at ``[start, end)``.
-
-    ``unknown`` are its words that occur in no passage. ``log_prob_drop`` is how much its log-probability
-    drops without the passages, in nats per token; None if not computed.
-    """
+    """A sentence of a generated text, at ``[start, end)``."""
 
     start: int
     end: int
-    unknown: tuple[UnknownWord, ...]
+    unknown: tuple[UnknownWord, ...]  # words that occur in no passage
+    # fall of its log-probability without the passages, in nats per token; None if not computed
     log_prob_drop: float | None = None
 
     @property

@@ -17,10 +17,7 @@ TURNS_SHARE = 0.25  # of the budget, for the earlier turns of a conversation
 
 @dataclass(frozen=True)
 class Source:
-    """A passage in the prompt.
-
-    ``document.text[start:end] == text``; ``cut`` is whether the passage's end was cut off to fit.
-    """
+    """A passage in the prompt: ``document.text[start:end] == text``."""
 
     number: int
     document: str
@@ -29,28 +26,23 @@ class Source:
     text: str
     score: float
     n_tokens: int
-    cut: bool
+    cut: bool  # whether the passage's end was cut off to fit
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The exact prompt, and the tokens of its parts.
-
-    ``text`` is ``messages`` in the model's chat template. ``max_tokens`` is the budget of the prompt,
-    ``left_out`` are the hits that did not fit. ``turns`` are the earlier turns in it, ``turn_tokens`` their
-    tokens without the template's. ``spans`` are the places of the sources' texts in the last message.
-    """
+    """The exact prompt, and the tokens of its parts."""
 
     messages: tuple[Message, ...]
-    text: str
+    text: str  # ``messages`` in the model's chat template
     ids: tuple[int, ...]
     question_tokens: int
     sources: tuple[Source, ...]
-    left_out: tuple[Hit, ...]
-    max_tokens: int
-    turns: tuple[Turn, ...] = ()
-    turn_tokens: int = 0
-    spans: tuple[tuple[int, int], ...] = ()
+    left_out: tuple[Hit, ...]  # that did not fit
+    max_tokens: int  # budget of the prompt
+    turns: tuple[Turn, ...] = ()  # the earlier ones in it
+    turn_tokens: int = 0  # theirs, without the template's
+    spans: tuple[tuple[int, int], ...] = ()  # places of the sources' texts in the last message
 
     @property
     def source_tokens(self) -> int:

@@ -76,19 +76,15 @@ REASON_SCORE = 5.0  # of the reader, from which on half of such answers are righ
 
 @dataclass(frozen=True)
 class AnswerSpan:
-    """Words that the reader takes for an answer: ``text`` is the span ``[start, end)`` of its document.
-
-    ``place`` is that of its passage among the hits, ``score`` its logits of start and end over those of no
-    answer in this passage, ``sentence_lag`` how far its sentence's score is behind that of the best one.
-    """
+    """Words that the reader takes for an answer: ``text`` is the span ``[start, end)`` of its document."""
 
     document: str
     start: int
     end: int
     text: str
-    place: int
-    score: float
-    sentence_lag: float = 0.0
+    place: int  # of its passage among the hits
+    score: float  # its logits of start and end over those of no answer in this passage
+    sentence_lag: float = 0.0  # of its sentence's score behind that of the best one
 
     @property
     def total(self) -> float:

@@ -55,12 +55,11 @@ DELTA_ENDS: dict[str, DeltaEnd] = {  # by the server's reason; any other is "sto
 
 @dataclass(frozen=True)
 class TextDelta:
-    """Some of the answer's text; ``finish_reason`` comes with the last one.
-
-    It is ``unfinished`` where the server ended neither with a reason nor with OpenAI's mark of the end.
-    """
+    """Some of the answer's text."""
 
     text: str
+    # comes with the last one; ``unfinished`` where the server ended neither with a reason nor with OpenAI's
+    # mark of the end
     finish_reason: DeltaEnd | None
 
 

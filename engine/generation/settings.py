@@ -19,15 +19,13 @@ CONTEXTS = {
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How ``k`` passages are searched for, by one of `RETRIEVERS`, and which of them count as relevant.
-
-    ``min_relevance`` is the lowest `NullScores.relevance` of a passage that counts, 0 to 100: the share of
-    unrelated questions, in percent, whose best passage is further away.
-    """
+    """How ``k`` passages are searched for, and which of them count as relevant."""
 
     k: int = 4
+    # the lowest `NullScores.relevance` of a passage that counts, 0 to 100: the share of unrelated questions,
+    # in percent, whose best passage is further away
     min_relevance: float = DEFAULT_MIN_RELEVANCE
-    retriever: str = DEFAULT_RETRIEVER
+    retriever: str = DEFAULT_RETRIEVER  # one of `RETRIEVERS`
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_relevance <= 100:

@@ -15,17 +15,13 @@ from .sampling import Sampling, log_probability, sample
 
 @dataclass(frozen=True)
 class SmallToken:
-    """One generated token.
-
-    ``attention``, ``(n_layers, n_heads, n_seen)``, is the attention of the token before it. The tokens that
-    the model sees begin at place ``first_seen`` of the text.
-    """
+    """One generated token."""
 
     token_id: int
     log_probability: float
     finish_reason: FinishReason | None
-    attention: Array
-    first_seen: int
+    attention: Array  # that of the token before it, ``(n_layers, n_heads, n_seen)``
+    first_seen: int  # place in the text of the first token that the model sees
 
 
 def generate(

@@ -16,19 +16,14 @@ def ignore(_: str) -> None:
 
 @dataclass(frozen=True)
 class StreamedText:
-    """A text and the thought before it, without the white space around them.
-
-    ``ids`` are the text's tokens, ``log_probabilities`` theirs in nats; both are empty for a server.
-    ``first_at`` is when the first came, by `perf_counter`, or None; ``n_guessed`` tokens of
-    text and thought were guessed.
-    """
+    """A text and the thought before it, without the white space around them."""
 
     text: str
-    ids: tuple[int, ...]
-    log_probabilities: tuple[float, ...]
+    ids: tuple[int, ...]  # the text's tokens, empty for a server
+    log_probabilities: tuple[float, ...]  # theirs in nats
     finish_reason: AnswerEnd
-    first_at: float | None
-    n_guessed: int
+    first_at: float | None  # when the first came, by `perf_counter`, or None
+    n_guessed: int  # tokens of text and thought that were guessed
     thought: str
     thought_ids: tuple[int, ...]
 

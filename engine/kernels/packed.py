@@ -18,21 +18,11 @@ CACHE_LINE = 8 * LINE  # bytes
 
 @dataclass(frozen=True)
 class PackedMatrix:
-    """A matrix in panels of `WIDE` rows, the last padded with zeros; rows and ``T`` are read as float32.
+    """A matrix in panels of `WIDE` rows, the last padded with zeros; rows and ``T`` are read as float32."""
 
-    Attributes
-    ----------
-    kind
-        GGUF's name of the type of its numbers.
-    shape
-        ``(d_out, d_in)``.
-    panels
-        Bytes, ``(n_panels, bytes of a panel)``, in the order of a `PanelLayout`.
-    """
-
-    kind: str
-    shape: tuple[int, int]
-    panels: Array
+    kind: str  # GGUF's name of the type of its numbers
+    shape: tuple[int, int]  # ``(d_out, d_in)``
+    panels: Array  # bytes, ``(n_panels, bytes of a panel)``, in the order of a `PanelLayout`
 
     dtype = np.dtype(np.float32)  # of the rows it returns
 

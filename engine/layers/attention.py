@@ -9,14 +9,11 @@ from .tracing import Array, Tracer, no_trace
 
 
 class CachedKeys(Protocol):
-    """A cache of keys and values, both ``(n_layers, n_kv_heads, capacity, d_head)``.
-
-    Those in 8 bits have scales, ``(n_layers, n_kv_heads, capacity)``.
-    """
+    """A cache of keys and values, both ``(n_layers, n_kv_heads, capacity, d_head)``."""
 
     keys: Array
     values: Array
-    key_scales: Array | None
+    key_scales: Array | None  # of those in 8 bits, ``(n_layers, n_kv_heads, capacity)``, as for the values
     value_scales: Array | None
 
     def reserve(self, n_tokens: int) -> None:

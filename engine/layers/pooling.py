@@ -17,24 +17,13 @@ from .tracing import Array
 
 @dataclass(frozen=True)
 class TokenStates:
-    """One text's tokens after the layers, with the inputs that some poolings need.
+    """One text's tokens after the layers, with the inputs that some poolings need."""
 
-    Attributes
-    ----------
-    ids
-        ``(n_tokens,)``.
-    vectors
-        Of the last layer, ``(n_tokens, d_model)``.
-    layers
-        Of every layer, ``(n_layers, n_tokens, d_model)``, for poolings that need ``"layers"``.
-    received
-        Attention that each token receives in the last layer, ``(n_tokens,)``, for those that need
-        ``"attention"``.
-    """
-
-    ids: Array
-    vectors: Array
+    ids: Array  # ``(n_tokens,)``
+    vectors: Array  # of the last layer, ``(n_tokens, d_model)``
+    # of every layer, ``(n_layers, n_tokens, d_model)``, for poolings that need "layers"
     layers: Array | None = None
+    # attention that each token receives in the last layer, ``(n_tokens,)``, for "attention"
     received: Array | None = None
 
 
@@ -116,35 +105,21 @@ BY_THE_LIBRARY = ""  # the script of a strategy that sentence-transformers' Pool
 
 @dataclass(frozen=True)
 class Pooling:
-    """A pooling strategy.
+    """A pooling strategy."""
 
-    Attributes
-    ----------
-    label, help
-        Its name and one sentence, for people.
-    equation
-        LaTeX of the vector ``v`` by the token vectors ``x``.
-    script
-        Body of a function of a ``text`` in PyTorch, for exported scripts: ``read(text, **options)`` gives its
-        ids and the model's output.
-    weights
-        Weights of a weighted sum, from ``(mask, states, idf)``: ``(n_tokens,)``; None if it is no sum.
-    vectors
-        The vectors to sum, ``(n_tokens, d_model)``.
-    pool
-        The pooled vector of a strategy that is no sum, from ``(states, mask, pooler)``: ``(d_model,)``.
-    needs
-        An input besides the last layer's vectors: all ``"layers"``, ``"attention"`` of the last layer, the
-        weights of BERT's ``"pooler"``, or the ``"idf"`` of every token in a corpus.
-    """
-
-    label: str
-    help: str
-    equation: str
+    label: str  # its name for people
+    help: str  # one sentence for people
+    equation: str  # LaTeX of the vector ``v`` by the token vectors ``x``
+    # body of a function of a ``text`` in PyTorch, for exported scripts: ``read(text, **options)`` gives its
+    # ids and the model's output
     script: str
+    # of a weighted sum, from ``(mask, states, idf)``: ``(n_tokens,)``; None if it is no sum
     weights: Callable[[Array, TokenStates, Array | None], Array] | None = None
-    vectors: Callable[[TokenStates], Array] = last_layer
+    vectors: Callable[[TokenStates], Array] = last_layer  # to sum, ``(n_tokens, d_model)``
+    # the vector of a strategy that is no sum, from ``(states, mask, pooler)``: ``(d_model,)``
     pool: Callable[[TokenStates, Array, Linear | None], Array] | None = None
+    # an input besides the last layer's vectors: all "layers", "attention" of the last layer, the weights of
+    # BERT's "pooler", or the "idf" of every token in a corpus
     needs: Literal["layers", "attention", "pooler", "idf"] | None = None
 
 

@@ -51,18 +51,10 @@ def rotate(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Int8Matrix:
-    """A matrix ``(d_out, d_in)`` whose rows are rotated, then quantized; rows and ``T`` are read as float32.
+    """A matrix ``(d_out, d_in)`` with rotated and quantized rows; rows and ``T`` are read as float32."""
 
-    Attributes
-    ----------
-    codes
-        int8 ``(d_out, d_in)``.
-    scales
-        Of each row, float32 ``(d_out,)``.
-    """
-
-    codes: Array
-    scales: Array
+    codes: Array  # int8 ``(d_out, d_in)``
+    scales: Array  # of each row, float32 ``(d_out,)``
 
     dtype = np.dtype(np.float32)  # of the rows it returns
 

@@ -30,12 +30,7 @@ from .shared_layers import (
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Sizes of a BERT-family encoder.
-
-    ``max_positions`` is the length of its position table, ``n_types`` the number of segments. BERT norms
-    after each part of a layer; ``norm_first`` moves the norms in front (Xiong et al. 2020), which no BERT was
-    trained for: it shows the effect.
-    """
+    """Sizes of a BERT-family encoder."""
 
     is_causal: ClassVar[bool] = False
 
@@ -44,10 +39,12 @@ class EncoderConfig:
     n_layers: int
     n_heads: int
     d_ff: int
-    max_positions: int
-    n_types: int
+    max_positions: int  # length of the position table
+    n_types: int  # number of segments
     norm_eps: float
     activation: str
+    # norms stand before each part of a layer, not behind (Xiong et al. 2020), for which no BERT was trained:
+    # it shows the effect
     norm_first: bool = False
 
     @property
@@ -77,17 +74,13 @@ class EncoderLayer:
 
 @dataclass(frozen=True)
 class EncoderWeights:
-    """Parameters of the whole encoder; embedding tables are ``(n_rows, d_model)``.
-
-    ``position_table`` is None for families that rotate, ``type_table`` for those without segments; ``layers``
-    are those of the family.
-    """
+    """Parameters of the whole encoder; embedding tables are ``(n_rows, d_model)``."""
 
     token_table: Array
-    position_table: Array | None
-    type_table: Array | None
+    position_table: Array | None  # None for families that rotate
+    type_table: Array | None  # None for those without segments
     embedding_norm: LayerNorm
-    layers: tuple[Any, ...]
+    layers: tuple[Any, ...]  # those of the family
     pooler: Linear | None
 
 

@@ -75,29 +75,14 @@ class Normalize:
 
 @dataclass(frozen=True)
 class EmbeddingHead:
-    """The modules of a model behind its last layer.
+    """The modules of a model behind its last layer."""
 
-    Attributes
-    ----------
-    poolings
-        Keys of `POOLINGS`; the vectors of several are concatenated.
-    steps
-        Modules between pooling and the end.
-    normalize
-        Whether the last module scales the vector to length 1.
-    include_prompt
-        Whether tokens of a prompt are pooled like those of the text.
-    dimensions
-        Number of first dimensions that the vector is cut to; None for all.
-    similarity
-        The measure that the model was made for, a key of `SIMILARITIES`; ``cosine`` where it orders alike.
-    """
-
-    poolings: tuple[str, ...] = ("mean",)
-    steps: tuple[Dense | Normalize, ...] = ()
-    normalize: bool = False
-    include_prompt: bool = True
-    dimensions: int | None = None
+    poolings: tuple[str, ...] = ("mean",)  # keys of `POOLINGS`; the vectors of several are concatenated
+    steps: tuple[Dense | Normalize, ...] = ()  # modules between pooling and the end
+    normalize: bool = False  # whether the last module scales the vector to length 1
+    include_prompt: bool = True  # whether tokens of a prompt are pooled like those of the text
+    dimensions: int | None = None  # first ones that the vector is cut to; None for all
+    # that the model was made for, a key of `SIMILARITIES`; "cosine" where it orders alike
     similarity: str = "cosine"
 
     @property

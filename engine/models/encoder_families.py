@@ -26,35 +26,24 @@ class ClassifierNames:
 
 @dataclass(frozen=True)
 class WordHeadNames:
-    """The head of a masked language model: names of its tensors.
-
-    ``activation`` is a key of `ACTIVATIONS`, or the name of the setting of config.json that states one.
-    """
+    """The head of a masked language model: names of its tensors."""
 
     dense: str
     norm: str
     words: str  # whose table most models share with the embeddings, and leave out
     bias: str  # of the words, where it is stored apart from them
+    # a key of `ACTIVATIONS`, or the name of the setting of config.json that states one
     activation: str = "gelu"
 
 
 @dataclass(frozen=True)
 class EncoderFamily:
-    """An encoder family.
+    """An encoder family."""
 
-    Attributes
-    ----------
-    forward
-        The module with ``read_config``, ``read_weights``, ``encoder_forward`` and ``trace_shapes``.
-    classifier
-        Its classifier in transformers' models for sequence classification; None where there are none.
-    words
-        The head of its masked language models; None where there are none.
-    """
-
-    forward: ModuleType
+    forward: ModuleType  # with ``read_config``, ``read_weights``, ``encoder_forward`` and ``trace_shapes``
+    # in transformers' models for sequence classification; None where there are none
     classifier: ClassifierNames | None = None
-    words: WordHeadNames | None = None
+    words: WordHeadNames | None = None  # the head of its masked language models; None where there are none
 
 
 BERT_WORDS = WordHeadNames(

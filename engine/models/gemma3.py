@@ -23,24 +23,13 @@ from .shared_layers import gated_feed_forward, layer_trace_shapes, run_layers
 
 @dataclass(frozen=True)
 class Gemma3Config(LlamaConfig):
-    """Sizes of a Gemma 3 decoder.
+    """Sizes of a Gemma 3 decoder."""
 
-    Attributes
-    ----------
-    local_rope
-        Rotations of the layers with a window; ``rope`` holds those of the layers that see all tokens.
-    query_scalar
-        Scores are divided by its square root; it is ``d_head`` except in the largest model.
-    logit_cap
-        Soft bound of the logits; None for no bound.
-    activation
-        Always GeGLU: `gated` by `gelu_new`.
-    """
-
+    # rotations of the layers with a window; ``rope`` has those of the layers that see all tokens
     local_rope: Rope
-    query_scalar: float
-    logit_cap: float | None
-    activation = "geglu"
+    query_scalar: float  # scores are divided by its square root; it is ``d_head`` except in the largest model
+    logit_cap: float | None  # soft bound of the logits; None for no bound
+    activation = "geglu"  # always GeGLU: `gated` by `gelu_new`
 
 
 def parameter_count(config: Gemma3Config) -> int:

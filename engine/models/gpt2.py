@@ -17,10 +17,7 @@ from .shared_layers import feed_forward, layer_trace_shapes, run_layers
 
 @dataclass(frozen=True)
 class GPT2Config:
-    """Sizes of a GPT-2; ``max_positions`` is the length of its position table.
-
-    ``tied`` models use their token embeddings as the unembedding.
-    """
+    """Sizes of a GPT-2; ``max_positions`` is the length of its position table."""
 
     vocab_size: int
     d_model: int
@@ -30,7 +27,7 @@ class GPT2Config:
     max_positions: int
     norm_eps: float
     activation: str
-    tied: bool
+    tied: bool  # token embeddings are the unembedding, too
 
     @property
     def n_kv_heads(self) -> int:

@@ -38,20 +38,17 @@ class JinaConfig(EncoderConfig):
 
 @dataclass(frozen=True)
 class JinaLayer:
-    """Parameters of one layer; the weight of ``gate_up`` is ``(2 d_ff, d_model)``.
-
-    ``query_norm``, ``key_norm`` and ``inner_norm`` are those of the newer files, else None.
-    """
+    """Parameters of one layer."""
 
     query: Linear
     key: Linear
     value: Linear
     attention_output: Linear
     attention_norm: LayerNorm
-    gate_up: Linear
+    gate_up: Linear  # ``(2 d_ff, d_model)``
     ffn_output: Linear
     output_norm: LayerNorm
-    query_norm: LayerNorm | None = None
+    query_norm: LayerNorm | None = None  # these three are of the newer files, else None
     key_norm: LayerNorm | None = None
     inner_norm: LayerNorm | None = None
 

@@ -26,27 +26,7 @@ from .shared_layers import (
 
 @dataclass(frozen=True)
 class LlamaConfig:
-    """Sizes of a Llama-family decoder; ``max_positions`` is its context length in tokens.
-
-    Attributes
-    ----------
-    rope
-        Rotations of queries and keys.
-    tied
-        The unembedding is the table of token embeddings.
-    biased
-        Matrices with a bias, by their keys in `matrix_shapes`: ``query``, ``gate``, ….
-    head_norms
-        The queries and keys of each head are normed before they are rotated.
-    windows
-        Number of last tokens that a token sees in each layer, itself among them; None for all.
-    rotated
-        Whether each layer rotates queries and keys; the others do not know positions.
-    stacked
-        Files hold query, key and value as one matrix, and gate and up as another.
-
-    The feed-forward part is always SwiGLU (`engine.layers.activation.gated`).
-    """
+    """Sizes of a Llama-family decoder."""
 
     vocab_size: int
     d_model: int
@@ -55,36 +35,33 @@ class LlamaConfig:
     n_kv_heads: int
     d_head: int
     d_ff: int
-    max_positions: int
+    max_positions: int  # context length in tokens
     norm_eps: float
-    rope: Rope
-    tied: bool
-    biased: frozenset[str]
-    head_norms: bool
+    rope: Rope  # rotations of queries and keys
+    tied: bool  # the unembedding is the table of token embeddings
+    biased: frozenset[str]  # matrices with a bias, by their keys in `matrix_shapes`: ``query``, ``gate``, …
+    head_norms: bool  # the queries and keys of each head are normed before they are rotated
+    # of each layer: last tokens that a token sees, itself among them; None for all
     windows: tuple[int | None, ...]
-    rotated: tuple[bool, ...]
-    stacked: bool
-    activation = "swiglu"
+    rotated: tuple[bool, ...]  # whether each layer rotates queries and keys; the others do not know positions
+    stacked: bool  # files hold query, key and value as one matrix, and gate and up as another
+    activation = "swiglu"  # always `engine.layers.activation.gated`
     is_causal = True  # of encoders, some are not
 
 
 @dataclass(frozen=True)
 class LlamaLayer:
-    """Parameters of one layer; matrices that read the same input are stacked into one.
-
-    The weight of ``query_key_value`` is ``((n_heads + 2 n_kv_heads) d_head, d_model)``, that of
-    ``gate_up`` ``(2 d_ff, d_model)``. With `head_norms`, ``query_norm`` and ``key_norm`` are ``(d_head,)``.
-    Gemma 3 has norms behind attention and feed-forward network, too.
-    """
+    """Parameters of one layer; matrices that read the same input are stacked into one."""
 
     attention_norm: Array
-    query_key_value: Linear
+    query_key_value: Linear  # ``((n_heads + 2 n_kv_heads) d_head, d_model)``
     attention_output: Linear
     ffn_norm: Array
-    gate_up: Linear
+    gate_up: Linear  # ``(2 d_ff, d_model)``
     ffn_output: Linear
-    query_norm: Array | None = None
+    query_norm: Array | None = None  # with `head_norms`, as ``key_norm``: ``(d_head,)``
     key_norm: Array | None = None
+    # Gemma 3 has norms behind attention and feed-forward network, too
     attention_post_norm: Array | None = None
     ffn_post_norm: Array | None = None
 

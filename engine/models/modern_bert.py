@@ -30,36 +30,23 @@ OLD_KEYS = {GLOBAL: "global_rope_theta", LOCAL: "local_rope_theta"}  # of transf
 
 @dataclass(frozen=True)
 class ModernBertConfig(EncoderConfig):
-    """Sizes of a ModernBERT encoder; ``max_positions`` is its context length in tokens.
+    """Sizes of a ModernBERT encoder; ``max_positions`` is its context length in tokens."""
 
-    Attributes
-    ----------
-    is_global
-        Whether each layer attends to the whole text, ``(n_layers,)``.
-    reach
-        Tokens to each side that the other layers attend to.
-    global_theta, local_theta
-        Bases of the rotary frequencies in the two kinds of layers.
-    """
-
-    is_global: tuple[bool, ...] = ()
-    reach: int = 64
-    global_theta: float = THETAS[GLOBAL]
-    local_theta: float = THETAS[LOCAL]
+    is_global: tuple[bool, ...] = ()  # whether each layer attends to the whole text, ``(n_layers,)``
+    reach: int = 64  # tokens to each side that the other layers attend to
+    global_theta: float = THETAS[GLOBAL]  # base of the rotary frequencies in the first kind of layers
+    local_theta: float = THETAS[LOCAL]  # and in the others
 
 
 @dataclass(frozen=True)
 class ModernBertLayer:
-    """Parameters of one layer; matrices that read the same input are stacked into one.
-
-    The weight of ``query_key_value`` is ``(3 d_model, d_model)``, that of ``gate_up`` ``(2 d_ff, d_model)``.
-    """
+    """Parameters of one layer; matrices that read the same input are stacked into one."""
 
     attention_norm: LayerNorm | None
-    query_key_value: Linear
+    query_key_value: Linear  # ``(3 d_model, d_model)``
     attention_output: Linear
     ffn_norm: LayerNorm
-    gate_up: Linear
+    gate_up: Linear  # ``(2 d_ff, d_model)``
     ffn_output: Linear
 
 

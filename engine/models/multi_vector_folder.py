@@ -35,24 +35,12 @@ TOKENS = "token_embeddings"  # what the modules of late interaction work on
 
 @dataclass(frozen=True)
 class TextForm:
-    """How questions, or documents, are read.
+    """How questions, or documents, are read."""
 
-    Attributes
-    ----------
-    marker
-        The id behind the first special tokens; None for none.
-    prefix
-        A text before each, empty for none.
-    max_tokens
-        The most tokens of one, special ones and marker included.
-    skipped
-        Ids whose vectors are left out.
-    """
-
-    marker: int | None
-    prefix: str
-    max_tokens: int
-    skipped: frozenset[int] = frozenset()
+    marker: int | None  # the id behind the first special tokens; None for none
+    prefix: str  # a text before each, empty for none
+    max_tokens: int  # the most tokens of one, special ones and marker included
+    skipped: frozenset[int] = frozenset()  # ids whose vectors are left out
 
 
 @dataclass(frozen=True)
@@ -66,15 +54,12 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a folder states of questions and documents, whichever library wrote it.
+    """What a folder states of questions and documents, whichever library wrote it."""
 
-    ``markers`` and ``prompts`` are by role; a marker that the vocabulary lacks is read as text. ``expansion``
-    is that of sentence-transformers: ``strategy``, ``length``, ``attend`` and ``token``, or None.
-    """
-
-    markers: Mapping[str, str]
-    prompts: Mapping[str, str]
+    markers: Mapping[str, str]  # by role; one that the vocabulary lacks is read as text
+    prompts: Mapping[str, str]  # by role
     lengths: Mapping[str, Any]
+    # of sentence-transformers: ``strategy``, ``length``, ``attend`` and ``token``, or None
     expansion: Mapping[str, Any] | None
     skipped: Sequence[str]
     skipped_in: Sequence[str] = ("document",)

@@ -39,20 +39,15 @@ OUTPUTS: dict[str, Callable[[Array], Array]] = {"Sigmoid": sigmoid, "Identity": 
 
 @dataclass(frozen=True)
 class Head:
-    """From a pair's token vectors to its score: ``output(w norm(f(W x + b)) + c)``.
+    """From a pair's token vectors to its score: ``output(w norm(f(W x + b)) + c)``."""
 
-    ``x`` is the vector of the first token, or with ``is_mean`` the mean over all. ``dense`` is
-    ``(d_model, d_model)``, ``score`` ``(1, d_model)``; ``norm`` is None in all families but ModernBERT, and
-    ``output`` a key of `OUTPUTS`.
-    """
-
-    dense: Linear
+    dense: Linear  # ``(d_model, d_model)``
     activation: Callable[[Array], Array]
-    norm: LayerNorm | None
-    score: Linear
-    output: str
+    norm: LayerNorm | None  # None in all families but ModernBERT
+    score: Linear  # ``(1, d_model)``
+    output: str  # a key of `OUTPUTS`
     eps: float = 1e-5
-    is_mean: bool = False
+    is_mean: bool = False  # whether ``x`` is the mean over all token vectors, not that of the first
 
     def logits(self, hidden: Sequence[Array], trace: Tracer = no_trace) -> Array:
         """Score pairs by their token vectors, ``(n_tokens, d_model)`` each: ``(n_pairs,)``."""

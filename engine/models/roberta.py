@@ -22,11 +22,9 @@ NAMES = TensorNames(prefix="roberta.")
 
 @dataclass(frozen=True)
 class RobertaConfig(EncoderConfig):
-    """Sizes of a RoBERTa encoder; ``padding_id`` is the id of its padding token.
+    """Sizes of a RoBERTa encoder."""
 
-    The position table has ``max_positions + padding_id + 1`` rows, of which the first are not positions.
-    """
-
+    # of the padding token: so many and one more rows of the position table are no positions
     padding_id: int = 1
 
 

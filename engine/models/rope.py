@@ -33,25 +33,13 @@ class LongRope:
 
 @dataclass(frozen=True)
 class Rope:
-    """Rotations of queries and keys.
+    """Rotations of queries and keys."""
 
-    Attributes
-    ----------
-    theta
-        Base of the frequencies.
-    factors
-        Divisor of the frequency of each pair of dimensions; dimensions of a head beyond these pairs are not
-        rotated.
-    scale
-        Factor of cosines and sines.
-    long
-        Other factors for long texts.
-    """
-
-    theta: float
+    theta: float  # base of the frequencies
+    # divisor of the frequency of each pair of dimensions; a head's dimensions beyond are not rotated
     factors: tuple[float, ...]
-    scale: float = 1.0
-    long: LongRope | None = None
+    scale: float = 1.0  # of cosines and sines
+    long: LongRope | None = None  # other factors for long texts
 
 
 def new_rotations(rope: Rope, n_new: int, cache: KVCache, dtype: np.dtype) -> tuple[Array, Array]:

@@ -14,18 +14,14 @@ SecondModel = Reranker | SparseEncoder | MultiVectorEncoder
 
 @dataclass(frozen=True)
 class SecondModelKind:
-    """A kind of model: its name and description for people, and how it is loaded.
-
-    ``example`` is an id on the Hub; ``default`` the known model that is used where none is named, if there is
-    one, and ``reads`` the method that reads chunks by themselves, empty for one that reads pairs.
-    """
+    """A kind of model: its name and description for people, and how it is loaded."""
 
     label: str
     load: Callable[..., Any]
-    example: str
+    example: str  # an id on the Hub
     help: str
-    default: str = ""
-    reads: str = ""
+    default: str = ""  # the known model that is used where none is named, if there is one
+    reads: str = ""  # the method that reads chunks by themselves, empty for one that reads pairs
 
 
 # By the field of an `Encoder` that holds the model.

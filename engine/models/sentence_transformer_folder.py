@@ -64,24 +64,12 @@ PLAIN_SETTINGS: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class SentenceTransformerFolder:
-    """The settings that the files state beside the weights.
+    """The settings that the files state beside the weights."""
 
-    Attributes
-    ----------
-    model
-        The folder of config.json and the weights.
-    head
-        From token vectors to a text's vector.
-    prompts
-        The model's prompts.
-    settings
-        Those of the Transformer module.
-    """
-
-    model: Path
-    head: EmbeddingHead
+    model: Path  # the folder of config.json and the weights
+    head: EmbeddingHead  # from token vectors to a text's vector
     prompts: Prompts
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # of the Transformer module
 
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:

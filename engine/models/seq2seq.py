@@ -21,13 +21,9 @@ Params = Mapping[str, Array]  # dotted names, as `engine.models.seq2seq_params.p
 
 @dataclass(frozen=True)
 class Seq2SeqConfig:
-    """Sizes of an encoder-decoder.
+    """Sizes of an encoder-decoder."""
 
-    One table of ``vocab_size`` vectors embeds source and target and, transposed, gives the logits
-    (section 3.4).
-    """
-
-    vocab_size: int
+    vocab_size: int  # vectors of one table for source, target and, transposed, the logits (section 3.4)
     d_model: int
     n_heads: int
     d_head: int

@@ -30,12 +30,7 @@ NORM_EPS = 1e-5
 
 @dataclass(frozen=True)
 class SmallDecoderConfig:
-    """Sizes of a small decoder.
-
-    ``norm_first`` normalises the inputs of attention and feed-forward, with one more norm at the end
-    (GPT-2); without it, the sum after each of them (Vaswani et al. 2017). The transposed embedding table is
-    the unembedding. ``dropout`` applies to the embeddings and to the output of each part.
-    """
+    """Sizes of a small decoder; the transposed embedding table is the unembedding."""
 
     vocab_size: int
     d_model: int = 128
@@ -44,8 +39,10 @@ class SmallDecoderConfig:
     d_ff: int = 512
     context: int = 128
     positions: Positions = "learned"
+    # norms stand before each part, with one more at the end (GPT-2), else behind the sums (Vaswani et al.
+    # 2017)
     norm_first: bool = True
-    dropout: float = 0.0
+    dropout: float = 0.0  # of the embeddings and of the output of each part
     activation: str = "gelu"
 
     def __post_init__(self) -> None:

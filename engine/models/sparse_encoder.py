@@ -47,15 +47,12 @@ MODULE_KINDS = ("Transformer", "MLMTransformer", "SpladePooling")
 
 @dataclass(frozen=True)
 class WordHead:
-    """From token vectors to a logit for each word of the vocabulary: ``E norm(f(W x + b)) + c``.
+    """From token vectors to a logit for each word of the vocabulary: ``E norm(f(W x + b)) + c``."""
 
-    ``dense`` is ``(d_model, d_model)``, ``words`` has the table E ``(vocab_size, d_model)``.
-    """
-
-    dense: Linear
+    dense: Linear  # ``(d_model, d_model)``
     activation: str  # a key of `ACTIVATIONS`
     norm: LayerNorm
-    words: Linear
+    words: Linear  # with the table E, ``(vocab_size, d_model)``
     eps: float
 
     def logits(self, vectors: Array) -> Array:
@@ -75,23 +72,14 @@ class Expansion:
 
 @dataclass(frozen=True)
 class SparseEncoder:
-    """A learned sparse model.
-
-    Attributes
-    ----------
-    sums
-        Whether the weights of a word are summed over the tokens, as in the first version of SPLADE.
-    twice
-        Whether the weights are ``log(1 + log(1 + ReLU(logit)))`` (Shen et al. 2025).
-    most
-        Words that a text keeps at most, those with the largest weights; None for all.
-    """
+    """A learned sparse model."""
 
     transformer: Transformer
     head: WordHead = field(repr=False)
+    # whether a word's weights are summed over the tokens, as in the first version of SPLADE
     sums: bool = False
-    twice: bool = False
-    most: int | None = None
+    twice: bool = False  # whether the weights are ``log(1 + log(1 + ReLU(logit)))`` (Shen et al. 2025)
+    most: int | None = None  # words that a text keeps, those with the largest weights; None for all
 
     @classmethod
     def load(

@@ -13,17 +13,13 @@ NO_LIMIT = sys.maxsize  # tokens read of a text, where the model's limit is not 
 
 @dataclass(frozen=True)
 class EmbeddingSpec:
-    """How vectors were made. Only vectors with equal specs can be compared, whatever their shapes.
+    """How vectors were made. Only vectors with equal specs can be compared, whatever their shapes."""
 
-    ``model`` is the fingerprint of the model (with its prompts, and the word weights if the pooling has any),
-    ``name`` its name for people, ``d_model`` the length of a vector; ``max_tokens`` may be `NO_LIMIT`.
-    """
-
-    model: str
+    model: str  # fingerprint of the model, its prompts, and the word weights if the pooling has any
     pooling: str
-    max_tokens: int
-    d_model: int
-    name: str = field(default="", compare=False)
+    max_tokens: int  # may be `NO_LIMIT`
+    d_model: int  # length of a vector
+    name: str = field(default="", compare=False)  # the model's, for people
 
     def keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return the cache key of each text's vector."""

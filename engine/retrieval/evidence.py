@@ -74,16 +74,13 @@ KINDS: dict[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 @dataclass(frozen=True)
 class CandidateSentence:
-    """A sentence that may be quoted: ``text`` is the span ``[start, end)`` of its document.
-
-    ``place`` is that of its passage among the hits.
-    """
+    """A sentence that may be quoted: ``text`` is the span ``[start, end)`` of its document."""
 
     document: str
     start: int
     end: int
     text: str
-    place: int
+    place: int  # of its passage among the hits
 
     def holds(self, document: str, start: int) -> bool:
         """Whether a character of a document is within this sentence."""

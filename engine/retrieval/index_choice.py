@@ -31,16 +31,12 @@ SAME_SCORE = 1e-6  # float32 rounding: two chunks with one vector are one find
 
 @dataclass(frozen=True)
 class Lost:
-    """A passage that exact search finds for a sampled chunk, and the index does not.
+    """A passage that exact search finds for a sampled chunk, and the index does not."""
 
-    ``query`` and ``row`` are the rows of both chunks, ``rank`` is the place of the passage by exact search,
-    from 1, and ``score`` its cosine.
-    """
-
-    query: int
-    row: int
-    rank: int
-    score: float
+    query: int  # row of the sampled chunk
+    row: int  # row of the passage
+    rank: int  # the passage's by exact search, from 1
+    score: float  # its cosine
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,12 @@ EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A kind of index, with its name and description for people.
-
-    ``factory`` is the kind in FAISS's words for ``index_factory``, with the number of ``lists`` and of
-    ``halves``, half the length of a vector; empty for exact search, which reads the vectors where they are.
-    """
+    """A kind of index, with its name and description for people."""
 
     label: str
     help: str
+    # FAISS's words for ``index_factory``, with the number of ``lists`` and of ``halves``, half the length of
+    # a vector; empty for exact search, which reads the vectors where they are
     factory: str = ""
     effort: str = ""  # the search parameter that trades time for recall: ``efSearch`` or ``nprobe``
     candidates: int = 1  # to find for each that is asked for; the best by exact products are returned

@@ -26,14 +26,11 @@ from .ranking import min_ranks
 
 @dataclass(frozen=True)
 class RankChange:
-    """Rank and score of one chunk for a question, by its ordinary and by its late vector.
+    """Rank and score of one chunk for a question, by its ordinary and by its late vector."""
 
-    ``row`` is the chunk's place among the chunks; ranks count from 1, scores are cosines.
-    """
-
-    row: int
-    rank: int
-    score: float
+    row: int  # the chunk's place among the chunks
+    rank: int  # from 1
+    score: float  # a cosine
     late_rank: int
     late_score: float
 

@@ -73,18 +73,16 @@ class SavedRun:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Everything that a user works with.
+    """Everything that a user works with."""
 
-    Documents have different names; settings, and the questions of a set, are any JSON objects. ``saved_as``
-    is the digest of the file that this was read from or written to, by which `save_workspace` detects writes
-    of others; empty for a new workspace.
-    """
-
-    documents: tuple[Document, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    documents: tuple[Document, ...] = ()  # of different names
+    settings: Mapping[str, Any] = field(default_factory=dict)  # any JSON object
     index: Index | None = None
+    # questions are any JSON objects
     question_sets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     runs: tuple[SavedRun, ...] = ()
+    # digest of the file that this was read from or written to, by which `save_workspace` detects writes of
+    # others; empty for a new workspace
     saved_as: str = field(default="", compare=False)
 
 

@@ -14,20 +14,15 @@ from .unicode import is_white_space
 
 @dataclass(frozen=True)
 class AddedToken:
-    """A token that is matched before a text is split into words.
-
-    With ``normalized`` it is matched in the normalised text, else in the original; with ``single_word``
-    not within a word; with ``lstrip`` and ``rstrip`` it includes the white space beside it; ``special``
-    ones are control tokens and not text.
-    """
+    """A token that is matched before a text is split into words."""
 
     content: str
     id: int
-    single_word: bool
-    lstrip: bool
-    rstrip: bool
-    normalized: bool
-    special: bool
+    single_word: bool  # not matched within a word
+    lstrip: bool  # includes the white space before it
+    rstrip: bool  # and behind it
+    normalized: bool  # matched in the normalised text, else in the original
+    special: bool  # a control token and not text
 
 
 @dataclass(frozen=True)

@@ -67,35 +67,26 @@ def merge(symbols: Iterable[str], rank: Rank) -> list[str]:
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge of a word: the ``pair`` that became one symbol, and all ``symbols`` after it.
+    """One merge of a word."""
 
-    The ``rank`` of a pair is its priority; 0 is merged first.
-    """
-
-    pair: tuple[str, str]
-    rank: int
-    symbols: list[str]
+    pair: tuple[str, str]  # that became one symbol
+    rank: int  # the pair's priority; 0 is merged first
+    symbols: list[str]  # all symbols after it
 
 
 @dataclass(frozen=True)
 class BPEStages:
-    """The stages from one word of a text to its tokens.
+    """The stages from one word of a text to its tokens."""
 
-    ``original`` is ``text[start:end]`` of the whole text, ``symbols`` its spelling, ``merges`` the merges in
-    order, and ``tokens`` the resulting symbols with their ``ids`` and spans in the whole text. Symbols
-    without a token are dropped before the first merge. A ``special`` word is an added token in the text,
-    such as ``<|im_end|>``, which is not merged.
-    """
-
-    original: str
+    original: str  # ``text[start:end]`` of the whole text
     start: int
     end: int
-    symbols: list[str]
-    merges: list[Merge]
-    tokens: list[str]
+    symbols: list[str]  # its spelling, without symbols that have no token
+    merges: list[Merge]  # in order
+    tokens: list[str]  # the resulting symbols
     ids: list[int]
-    offsets: list[tuple[int, int]]
-    special: bool
+    offsets: list[tuple[int, int]]  # their spans in the whole text
+    special: bool  # an added token in the text, such as ``<|im_end|>``, which is not merged
 
 
 class BPETokenizer:

@@ -30,30 +30,20 @@ class Alphabet:
 
 @dataclass(frozen=True)
 class BPEVocabulary:
-    """The data of a BPE tokenizer.
+    """The data of a BPE tokenizer."""
 
-    ``tokens`` maps a token to its id; ``added`` tokens are matched as a whole before anything else.
-    The text between them goes through ``normalization``, a second match of added tokens, and
-    ``preparation``, and is split into words by the regular expressions ``patterns``, each applied to the
-    pieces of the one before. A word is spelled in the ``alphabet`` and merged by ``rank``; with
-    ``ignore_merges``, a word that is a token is not merged. A symbol without a token becomes ``unknown``,
-    or is dropped if that is None.
-
-    ``start_ids`` are the tokens before every text; with ``drops_blank``, decoding removes the space that
-    a text begins with.
-    """
-
-    tokens: Mapping[str, int]
-    added: Sequence[AddedToken]
-    alphabet: Alphabet
-    rank: Rank
-    normalization: Sequence[Change] = ()
-    preparation: Sequence[Change] = ()
+    tokens: Mapping[str, int]  # the id of each
+    added: Sequence[AddedToken]  # matched as a whole before anything else
+    alphabet: Alphabet  # in which words are spelled
+    rank: Rank  # by which they are merged
+    normalization: Sequence[Change] = ()  # of the text between added tokens, before a second match of these
+    preparation: Sequence[Change] = ()  # of the text between them then
+    # regular expressions that split it into words, each applied to the pieces of the one before
     patterns: Sequence[str] = ()
-    ignore_merges: bool = False
-    unknown: str | None = None
-    start_ids: Sequence[int] = ()
-    drops_blank: bool = False
+    ignore_merges: bool = False  # a word that is a token is not merged
+    unknown: str | None = None  # of a symbol without a token, which is dropped if this is None
+    start_ids: Sequence[int] = ()  # before every text
+    drops_blank: bool = False  # decoding removes the space that a text begins with
 
 
 @cache

@@ -16,17 +16,13 @@ LONGEST_CACHED = 128
 
 @dataclass(frozen=True)
 class Encoding:
-    """Tokens of one text, or of two.
-
-    ``offsets[i]`` is the span ``(start, end)`` of ``tokens[i]`` in its text, in characters; special
-    tokens without text have an empty span. ``type_ids[i]`` tells the texts of a pair apart; it is 0
-    by default.
-    """
+    """Tokens of one text, or of two."""
 
     ids: list[int]
     tokens: list[str]
+    # span of each token in its text, in characters; empty for special tokens without text
     offsets: list[tuple[int, int]]
-    type_ids: list[int] = field(default_factory=list)
+    type_ids: list[int] = field(default_factory=list)  # tell the texts of a pair apart; 0 by default
 
     def __post_init__(self) -> None:
         if not self.type_ids:

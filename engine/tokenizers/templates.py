@@ -12,13 +12,10 @@ from .encoding import Encoding
 
 @dataclass(frozen=True)
 class TemplatePart:
-    """A special token that every encoding gets, or the place of a text, and its segment id.
-
-    ``text`` is 0 for the first text, 1 for the second, None for a special token.
-    """
+    """A special token that every encoding gets, or the place of a text, and its segment id."""
 
     segment: int
-    text: int | None = None
+    text: int | None = None  # 0 for the first text, 1 for the second, None for a special token
     tokens: Sequence[str] = ()
     ids: Sequence[int] = ()
 

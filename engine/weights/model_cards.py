@@ -19,28 +19,15 @@ NOMIC = {
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The settings that a model's card states.
+    """The settings that a model's card states."""
 
-    Attributes
-    ----------
-    name
-        Regular expression of the model's name, without its owner.
-    sizes
-        ``(model_type, hidden_size)`` of its config.json: a folder of the same name with others is no copy.
-    pooling, normalize
-        Used where the folder has no modules.json.
-    prompts
-        Used where its files state none.
-    source
-        The card.
-    """
-
-    name: str
+    name: str  # regular expression of the model's name, without its owner
+    # ``(model_type, hidden_size)`` of its config.json: a folder of the same name with others is no copy
     sizes: frozenset[tuple[str, int]]
-    pooling: str
+    pooling: str  # this and the next used where the folder has no modules.json
     normalize: bool
-    source: str
-    prompts: Mapping[str, str] = field(default_factory=dict)
+    source: str  # the card
+    prompts: Mapping[str, str] = field(default_factory=dict)  # used where its files state none
 
 
 MODEL_CARDS = (

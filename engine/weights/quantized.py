@@ -39,34 +39,18 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class QuantizedType:
-    """A type of quantised numbers.
+    """A type of quantised numbers."""
 
-    Attributes
-    ----------
-    n_columns
-        Columns of a block.
-    fields
-        Bytes of each part of a block, in the order of the file.
-    planes
-        The bits of the codes, lowest first.
-    numbers
-        The number of each code.
-    sub_block
-        Columns of a sub-block.
-    scales
-        How memory holds the scales of sub-blocks: as signed ``bytes``, first the scales of a unit and then
-        its mins; as ``nibbles`` of one byte, scale and min; or as ``exponents``, powers of 2 in place of d.
-    read_scales
-        Takes the fields of many blocks, each ``(..., bytes)``; returns the bytes that memory holds for their
-        units, ``(..., n_units, n_scale_bytes)``.
-    """
-
-    n_columns: int
-    fields: Mapping[str, int]
-    planes: tuple[Plane, ...]
-    numbers: tuple[int, ...]
-    sub_block: int = UNIT
+    n_columns: int  # of a block
+    fields: Mapping[str, int]  # bytes of each part of a block, in the order of the file
+    planes: tuple[Plane, ...]  # the bits of the codes, lowest first
+    numbers: tuple[int, ...]  # the number of each code
+    sub_block: int = UNIT  # columns of a sub-block
+    # how memory holds those of sub-blocks: as signed "bytes", first the scales of a unit and then its mins;
+    # as "nibbles" of one byte, scale and min; or as "exponents", powers of 2 in place of d
     scales: Scales = "none"
+    # from the fields of many blocks, each ``(..., bytes)``, to the bytes that memory holds for their units,
+    # ``(..., n_units, n_scale_bytes)``
     read_scales: Callable[[Mapping[str, Array]], Array] | None = None
 
     @property

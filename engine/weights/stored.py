@@ -35,17 +35,10 @@ INFINITE_EXPONENT = 253
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a file's own format, rows first as in PyTorch.
+    """A tensor in a file's own format, rows first as in PyTorch."""
 
-    Attributes
-    ----------
-    kind
-        GGUF's name of the type.
-    rows
-        The numbers (bfloat16 as the 16-bit integers of its bits), or of each row the bytes of its blocks.
-    """
-
-    kind: str
+    kind: str  # GGUF's name of the type
+    # numbers (bfloat16 as the 16-bit integers of its bits), or of each row the bytes of its blocks
     rows: Array
 
     @property

@@ -19,13 +19,10 @@ CONTEXT = 120  # characters of its paragraph shown on either side of a quoted se
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Quotes that stand near one another in a document, the best first, and the number of each.
-
-    The number is that of the source in the prompt that holds the quote, 0 where none does.
-    """
+    """Quotes that stand near one another in a document, the best first."""
 
     quotes: list[CandidateSentence]
-    numbers: list[int]
+    numbers: list[int]  # of the source in the prompt that holds each quote, 0 where none does
     document: Document
 
     @property

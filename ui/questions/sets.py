@@ -77,22 +77,15 @@ EXAMPLE = 'question,passage\nWho pulls the sea?,The moon.\n"When, and where?","A
 
 @dataclass(frozen=True)
 class Examined:
-    """A question set, compared with the documents that are searched.
+    """A question set, compared with the documents that are searched."""
 
-    Questions are ``usable`` that are about these documents, with every passage at its place. Others are
-    about other documents (``n_elsewhere``), not usable (``n_faulty``), or drafted as ones that the documents
-    do not answer (``n_unanswered``); ``n_unclear`` usable ones are about a name that several documents have,
-    and ``n_mended`` passages were found at another place. The ``problems`` are those of questions about these
-    documents.
-    """
-
-    usable: tuple[Question, ...] = ()
-    n_elsewhere: int = 0
-    n_faulty: int = 0
-    n_unanswered: int = 0
-    n_unclear: int = 0
-    problems: tuple[Problem, ...] = ()
-    n_mended: int = 0
+    usable: tuple[Question, ...] = ()  # about these documents, with every passage at its place
+    n_elsewhere: int = 0  # about other documents
+    n_faulty: int = 0  # not usable
+    n_unanswered: int = 0  # drafted as ones that the documents do not answer
+    n_unclear: int = 0  # usable, and about a name that several documents have
+    problems: tuple[Problem, ...] = ()  # of questions about these documents
+    n_mended: int = 0  # passages that were found at another place
 
 
 def question_set_picker(documents: Sequence[Document]) -> list[Question]:

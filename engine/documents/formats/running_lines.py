@@ -30,15 +30,11 @@ YEARS = range(1900, 2101)
 
 @dataclass(frozen=True)
 class RunningLine:
-    """The first (``edge`` 0) or last (-1) line of pages, where it may be a running one.
-
-    The ``text`` leaves out the page's number, ``offset`` is that number less the page's place in the file;
-    None for a line without one.
-    """
+    """The first (``edge`` 0) or last (-1) line of pages, where it may be a running one."""
 
     edge: int
-    text: str
-    offset: int | None
+    text: str  # without the page's number
+    offset: int | None  # that number less the page's place in the file; None for a line without one
 
 
 def without_running_lines(pages: Sequence[str]) -> list[str]:

@@ -28,22 +28,14 @@ MOST_OTHERS = 1  # numbers that words with a number as the answer may hold besid
 
 @dataclass(frozen=True)
 class Searched:
-    """Documents as they are searched and answered from.
-
-    Attributes
-    ----------
-    settings
-        The settings in use by their keys in `SETTINGS`; thresholds of confidence are in percent.
-    documents
-        The documents to cut anew; none where chunks were given.
-    """
+    """Documents as they are searched and answered from."""
 
     index: Index
     model: Model
     reader: Reader | None
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any]  # in use, by their keys in `SETTINGS`; thresholds of confidence in percent
     null_scores: NullScores = field(repr=False)
-    documents: Sequence[Document] = ()
+    documents: Sequence[Document] = ()  # to cut anew; none where chunks were given
     cache: VectorCache = field(default_factory=VectorCache, repr=False)
 
     @property

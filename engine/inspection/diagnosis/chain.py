@@ -53,15 +53,12 @@ class Link:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All chunks by a retriever, best first, and where the passage's best one is among them, from 1.
-
-    ``rank`` is None where the retriever finds no chunk of the passage; ``row`` is that of the best chunk.
-    """
+    """All chunks by a retriever, best first, and where the passage's best one is among them."""
 
     order: tuple[int, ...] = field(repr=False)
     scores: Array = field(repr=False)  # ``(n_chunks,)``
-    row: int
-    rank: int | None
+    row: int  # of the passage's best chunk
+    rank: int | None  # its rank, from 1; None where the retriever finds no chunk of the passage
 
     @property
     def above(self) -> tuple[int, ...]:
@@ -72,17 +69,14 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Chain:
-    """The links of an answer, in order, and what they were read from.
-
-    ``by_half`` are the ranks by vectors and by words alone, ``own_span`` is the reader's best in the passage.
-    """
+    """The links of an answer, in order, and what they were read from."""
 
     links: tuple[Link, ...]
     overlaps: tuple[ChunkOverlap, ...] = ()
     unread: tuple[tuple[int, int], ...] = ()
     ranking: Ranking | None = None
-    by_half: dict[str, Ranking] = field(default_factory=dict)
-    own_span: AnswerSpan | None = None
+    by_half: dict[str, Ranking] = field(default_factory=dict)  # ranks by vectors and by words alone
+    own_span: AnswerSpan | None = None  # the reader's best in the passage
 
     @property
     def broken(self) -> Link | None:

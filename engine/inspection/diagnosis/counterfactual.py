@@ -42,18 +42,14 @@ class RankedScore:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """The rank of a truncated chunk for a question, with everything else in the index unchanged.
-
-    ``now`` is its rank as it is, ``whole`` with the chunk read in one pass, up to the length of the position
-    table, ``windows`` with its tail cut into windows that fit the limit: the best of them counts, or the part
-    read now.
-    """
+    """The rank of a truncated chunk for a question, with everything else in the index unchanged."""
 
     chunk: Chunk
     row: int
     tokens_truncated: int
-    now: RankedScore
-    whole: RankedScore
+    now: RankedScore  # as it is
+    whole: RankedScore  # with the chunk read in one pass, up to the length of the position table
+    # with its tail cut into windows that fit the limit: the best of them counts, or the part read now
     windows: RankedScore
 
     @property

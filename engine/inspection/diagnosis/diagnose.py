@@ -35,10 +35,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of an answer, the links that show it, and the best cure that was tried.
-
-    ``trial`` is None where no cure was tried; it gives the right answer only where `Trial.is_right` says so.
-    """
+    """The cause of an answer, the links that show it, and the best cure that was tried."""
 
     question: str
     place: Location | None
@@ -48,6 +45,7 @@ class Diagnosis:
     chain: Chain
     settings: Mapping[str, Any]
     n_chunks: int
+    # None where no cure was tried; gives the right answer only if `Trial.is_right`
     trial: Trial | None = None
     n_tried: int = 0
     is_unfinished: bool = False  # whether cures were left out

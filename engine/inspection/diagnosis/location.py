@@ -11,17 +11,14 @@ from ...evaluation.passage_search import LEAST_ALIKE, SearchableText
 
 @dataclass(frozen=True)
 class Location:
-    """Where a passage is: ``[start, end)`` of a document.
-
-    ``how`` is "exact", "alike" (other white space, quotation marks or dashes) or "approximate";
-    ``likeness`` is the share of words in common, in order: 1 for the first two.
-    """
+    """Where a passage is: ``[start, end)`` of a document."""
 
     document: str
     start: int
     end: int
+    # "alike": with other white space, quotation marks or dashes
     how: Literal["exact", "alike", "approximate"] = "exact"
-    likeness: float = 1.0
+    likeness: float = 1.0  # share of words in common, in order; 1 but for "approximate"
 
 
 @dataclass(frozen=True)

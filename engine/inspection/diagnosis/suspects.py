@@ -75,15 +75,12 @@ class Cure:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A possible cause: its evidence in a sentence, and its cures.
-
-    A ``certain`` one needs no cure that works to be named: its evidence leaves no doubt.
-    """
+    """A possible cause: its evidence in a sentence, and its cures."""
 
     cause: Cause
     sentence: str
     cures: tuple[Cure, ...] = ()
-    certain: bool = False
+    certain: bool = False  # it needs no cure that works to be named: its evidence leaves no doubt
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,11 @@ MAX_SPLIT_TOKENS = 4096
 
 @dataclass(frozen=True)
 class LimitEffect:
-    """The vector of a text under one limit, against vectors of more of the text.
-
-    ``cosine_longest`` is with the vector under the longest limit, ``cosine_windows`` with the mean of
-    ``n_embedded`` of the ``n_windows`` windows that cover the text.
-    """
+    """The vector of a text under one limit, against vectors of more of the text."""
 
     max_tokens: int
-    cosine_longest: float
-    cosine_windows: float
+    cosine_longest: float  # with the vector under the longest limit
+    cosine_windows: float  # with the mean of ``n_embedded`` of the ``n_windows`` windows that cover the text
     n_windows: int
     n_embedded: int
 

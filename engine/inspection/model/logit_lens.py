@@ -18,13 +18,10 @@ from ...models.decoders import final_norm
 
 @dataclass(frozen=True)
 class TopTokens:
-    """The ``k`` best tokens of a vocabulary for each vector, best first.
-
-    ``ids`` and ``scores`` are ``(n_vectors, k)``: cosines or probabilities.
-    """
+    """The ``k`` best tokens of a vocabulary for each vector, best first: ``(n_vectors, k)``."""
 
     ids: Array
-    scores: Array
+    scores: Array  # cosines or probabilities
 
 
 def pairwise_cosines(vectors: Array) -> Array:

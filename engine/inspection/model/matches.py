@@ -16,17 +16,13 @@ from ...tokenizers.encoding import Encoding
 
 @dataclass(frozen=True)
 class ExpandedWord:
-    """A word that a text was expanded by.
-
-    ``token`` is the one that gives it most, a place among those of the text; ``stands_in_text`` says whether
-    the word is one of them.
-    """
+    """A word that a text was expanded by."""
 
     number: int
     word: str
     weight: float
-    token: int
-    stands_in_text: bool
+    token: int  # the one that gives it most, a place among those of the text
+    stands_in_text: bool  # whether the word is one of them
 
 
 @dataclass(frozen=True)

@@ -43,32 +43,25 @@ class AnswerTokens:
 
 @dataclass(frozen=True)
 class PartEffect:
-    """What leaving out a part, ``[start, end)`` of question or passage, does to the answer.
-
-    ``drop`` is the fall of the answer's score, below 0 where it rises, NaN where the part holds words of the
-    answer. ``instead`` are the best words of what is left, ``score`` theirs over no answer, NaN for none.
-    """
+    """What leaving out a part, ``[start, end)`` of question or passage, does to the answer."""
 
     text: str
     start: int
     end: int
+    # fall of the answer's score, below 0 where it rises, NaN where the part holds words of the answer
     drop: float
-    instead: str
-    score: float
+    instead: str  # the best words of what is left
+    score: float  # theirs over no answer, NaN for none
 
 
 @dataclass(frozen=True)
 class AnswerAttention:
-    """Attention between an answer and its question in all heads.
-
-    ``to_question`` is ``(n_layers, n_heads, n_answer, n_question)``, ``to_answer`` the way back, ``(n_layers,
-    n_heads, n_question, n_answer)``.
-    """
+    """Attention between an answer and its question in all heads."""
 
     question: list[str]  # tokens
     answer: list[str]
-    to_question: Array
-    to_answer: Array
+    to_question: Array  # ``(n_layers, n_heads, n_answer, n_question)``
+    to_answer: Array  # the way back, ``(n_layers, n_heads, n_question, n_answer)``
 
     @property
     def shares(self) -> tuple[Array, Array]:

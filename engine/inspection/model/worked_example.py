@@ -37,18 +37,14 @@ SOS, EOS = 0, 1
 
 @dataclass(frozen=True)
 class Options:
-    """Variants of the steps.
+    """Variants of the steps."""
 
-    ``divisor`` divides the scores. ``norm`` is the example's ``(x - mean) / (std + 1e-6)``,
-    the usual layer norm ``(x - mean) / sqrt(var + 1e-5)``, or none. With ``shift_softmax`` the largest
-    score of a row is subtracted before ``exp``, which only prevents overflow.
-    """
-
-    divisor: float = EXAMPLE_DIVISOR
+    divisor: float = EXAMPLE_DIVISOR  # of the scores
+    # ``(x - mean) / (std + 1e-6)``, the usual ``(x - mean) / sqrt(var + 1e-5)``, or none
     norm: Literal["example", "usual", "none"] = "example"
     residual: bool = True
     positions: Literal["example", "formula"] = "example"
-    shift_softmax: bool = True
+    shift_softmax: bool = True  # subtract a row's largest score before ``exp``, which only prevents overflow
 
 
 def reference_arrays() -> dict[str, Array]:

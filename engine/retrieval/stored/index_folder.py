@@ -68,24 +68,19 @@ AGAIN = "index the corpus again with --rebuild"
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """How documents are cut and embedded, and their vectors searched: the values of options of these names.
+    """How documents are cut and embedded, and their vectors searched: the values of options."""
 
-    ``model`` is what `--model` takes, ``precision`` one of `PRECISIONS`, and ``max_tokens`` None for the
-    model's own limit. ``store`` is where the vectors are: `IN_FOLDER`, ``"milvus:URI"``, or None for where
-    they are already, which is the folder at first. ``sparse`` is the learned sparse model whose inverted
-    index is kept too, if any.
-    """
-
-    model: str
+    model: str  # what `--model` takes
     splitting: Splitting
     parent_tokens: int = 0
     pooling: str = "own"
     prompts: str = "own"
-    precision: str = "float32"
-    max_tokens: int | None = None
+    precision: str = "float32"  # one of `PRECISIONS`
+    max_tokens: int | None = None  # None for the model's own limit
     index_kind: str = AUTO
+    # where vectors are: `IN_FOLDER`, "milvus:URI", or None for where they are already, first the folder
     store: str | None = None
-    sparse: str = ""
+    sparse: str = ""  # the learned sparse model whose inverted index is kept too, if any
 
     @property
     def options(self) -> dict[str, Any]:
@@ -107,16 +102,13 @@ VOCABULARY, IN_MILVUS = TypeAdapter(dict[str, int]), TypeAdapter(MilvusVectors)
 
 @dataclass(frozen=True)
 class Build:
-    """What cuts and embeds files for an index.
-
-    ``on_progress`` is called with what is done and all there is, ``say`` with a line before what takes long.
-    """
+    """What cuts and embeds files for an index."""
 
     folder: Path
     model: Model
     settings: IndexSettings
-    on_progress: Progress | None = None
-    say: Callable[[str], None] = lambda line: None
+    on_progress: Progress | None = None  # called with what is done and all there is
+    say: Callable[[str], None] = lambda line: None  # called with a line before what takes long
 
     @property
     def spec(self) -> EmbeddingSpec:

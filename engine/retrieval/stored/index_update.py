@@ -52,10 +52,7 @@ Key = tuple[str, str]  # of a file: its name, whose ending says how it is read, 
 
 @dataclass(frozen=True)
 class Update:
-    """The index of a folder after an update, how many files changed of those in it, and what was not read.
-
-    Of a file that did not change since it was read in part, the ``failures`` are not repeated.
-    """
+    """The index of a folder after an update, how many files changed of those in it, and what was not read."""
 
     stored: StoredIndex
     new: int
@@ -63,7 +60,7 @@ class Update:
     deleted: int
     unchanged: int
     embedded_chunks: int
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Failure, ...] = ()  # not those of files that were read in part and have not changed since
 
     @property
     def words(self) -> str:

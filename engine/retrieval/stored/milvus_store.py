@@ -43,17 +43,13 @@ _connecting = Lock()
 
 @dataclass(frozen=True)
 class MilvusVectors:
-    """Vectors of the chunks of an index, in a collection of Milvus: a `VectorStore`.
+    """Vectors of the chunks of an index, in a collection of Milvus: a `VectorStore`."""
 
-    ``uri`` is the address of a server, or the path of a file of milvus-lite; ``sha256`` is that of the bytes
-    of all vectors, float32.
-    """
-
-    uri: str
+    uri: str  # address of a server, or path of a file of milvus-lite
     collection: str
     n_chunks: int
     d_model: int
-    sha256: str
+    sha256: str  # of the bytes of all vectors, float32
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -34,22 +34,17 @@ STEADY_TOKENS = 1024
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train.
+    """How to train."""
 
-    ``learning_rate`` is reached after ``n_warmup`` updates and falls to 0 at ``n_steps``, the last update,
-    along half a cosine.
-    Gradients longer than ``max_norm`` are clipped. The held-out loss is computed every
-    ``held_out_every`` updates. Training ends as diverged if the loss is not finite, or its mean over
-    `STEADY_TOKENS` tokens is ``divergence`` nats above the lowest such mean so far.
-    """
-
-    n_steps: int = 1000
-    learning_rate: float = 2e-3
+    n_steps: int = 1000  # at the last update the learning rate is 0
+    learning_rate: float = 2e-3  # reached after ``n_warmup`` updates; falls along half a cosine
     n_warmup: int = 20
     weight_decay: float = 0.01
     betas: tuple[float, float] = (0.9, 0.99)
-    max_norm: float = 1.0
-    held_out_every: int = 25
+    max_norm: float = 1.0  # to which longer gradients are clipped
+    held_out_every: int = 25  # updates between two held-out losses
+    # nats above the lowest mean loss over `STEADY_TOKENS` tokens, at which training ends as diverged, as it
+    # does where the loss is not finite
     divergence: float = 1.5
     seed: int = 0
 
@@ -64,20 +59,15 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """One optimiser update.
+    """One optimiser update."""
 
-    ``update`` counts from 1; ``loss`` is the batch's before the update, in nats a token, ``grad_norm`` the
-    L2 norm of the gradients before clipping, ``held_out_loss`` None if it was not due, and ``diverged``
-    the reason why training ended early.
-    """
-
-    update: int
-    loss: float
-    held_out_loss: float | None
+    update: int  # from 1
+    loss: float  # the batch's before the update, in nats a token
+    held_out_loss: float | None  # None if it was not due
     tokens_per_s: float
-    grad_norm: float
+    grad_norm: float  # L2 norm of the gradients before clipping
     learning_rate: float
-    diverged: str | None = None
+    diverged: str | None = None  # the reason why training ended early
 
 
 @dataclass

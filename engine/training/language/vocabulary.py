@@ -26,16 +26,12 @@ class TextTokenizer(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A learnt vocabulary, from which `tokenizer_of` makes a tokenizer.
-
-    ``tokens`` are the characters or word pieces in the order of their ids, ``merges`` those of BPE, which
-    determine its tokens; with ``keep_unknown``, unknown characters become U+FFFD.
-    """
+    """A learnt vocabulary, from which `tokenizer_of` makes a tokenizer."""
 
     kind: Kind
-    tokens: tuple[str, ...] = ()
-    merges: tuple[tuple[str, str], ...] = ()
-    keep_unknown: bool = False
+    tokens: tuple[str, ...] = ()  # the characters or word pieces in the order of their ids
+    merges: tuple[tuple[str, str], ...] = ()  # of BPE, which determine its tokens
+    keep_unknown: bool = False  # unknown characters become U+FFFD
 
     @property
     def size(self) -> int:

@@ -42,17 +42,13 @@ class Article:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the passage that is read for it.
-
-    ``span`` is the answer in the passage, None where it does not answer. ``near`` is then the place that
-    looks most like an answer, if known: a crop of the passage has it. ``kind`` says how the pair was made.
-    """
+    """A question with the passage that is read for it."""
 
     question: str
     passage: str
-    span: Span | None
-    near: Span | None
-    kind: str
+    span: Span | None  # the answer in the passage, None where it does not answer
+    near: Span | None  # the place that then looks most like an answer, if known: a crop of the passage has it
+    kind: str  # how the pair was made
 
 
 def read_squad(path: Path) -> list[Article]:

@@ -218,17 +218,14 @@ def batch_gradients(
 
 @dataclass(frozen=True)
 class ReadingQuality:
-    """How well a reader reads, with None where there are no questions of a kind.
-
-    ``f1`` is that of the tokens of answers, ``refused`` the share of questions without an answer for which
-    [CLS] has the highest score. ``auc`` is how often a question with an answer has a larger margin, best span
-    over no answer, than one without: 0.5 by chance.
-    """
+    """How well a reader reads, with None where there are no questions of a kind."""
 
     n_questions: int
     n_without: int  # without an answer
-    f1: float | None
-    refused: float | None
+    f1: float | None  # of the tokens of answers
+    refused: float | None  # share of questions without an answer for which [CLS] has the highest score
+    # how often a question with an answer has a larger margin, best span over no answer, than one without: 0.5
+    # by chance
     auc: float | None
 
 

@@ -75,16 +75,12 @@ def answer_span(asked: AnswerQuestion, hit: Hit) -> Span | None:
 
 @dataclass(frozen=True)
 class TunedReader:
-    """A reader trained on all questions, and what training brings on questions that were left out of it.
-
-    ``before`` and ``after`` are the F1 of each question, ``(n_questions,)``, by the reader before, and by one
-    trained on the other folds.
-    """
+    """A reader trained on all questions, and what training brings on questions that were left out of it."""
 
     reader: Reader = field(repr=False)
     questions: tuple[OwnQuestion, ...] = field(repr=False)
-    before: Array = field(repr=False)
-    after: Array = field(repr=False)
+    before: Array = field(repr=False)  # F1 of each question by the reader before, ``(n_questions,)``
+    after: Array = field(repr=False)  # by one trained on the other folds
     comparison: Comparison
 
 

@@ -25,16 +25,12 @@ from .frozen_layers import PACK_TOKENS, FrozenStates
 
 @dataclass(frozen=True)
 class TrainingTexts:
-    """Questions and chunks after the frozen layers, and how they belong together.
-
-    ``relevant`` is bool ``(n_questions, n_chunks)``, ``negatives`` are places of each question's hard
-    negatives.
-    """
+    """Questions and chunks after the frozen layers, and how they belong together."""
 
     questions: FrozenStates
     chunks: FrozenStates
-    relevant: Array = field(repr=False)
-    negatives: Sequence[Array] = field(repr=False)
+    relevant: Array = field(repr=False)  # bool ``(n_questions, n_chunks)``
+    negatives: Sequence[Array] = field(repr=False)  # places of each question's hard ones
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,12 @@ from ...layers.tracing import Array
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Questions, chunks and their relevance; every question has a relevant chunk.
-
-    ``documents`` names the document of each chunk; ``relevant`` is bool ``(n_questions, n_chunks)``.
-    """
+    """Questions, chunks and their relevance; every question has a relevant chunk."""
 
     questions: tuple[str, ...] = field(repr=False)
     chunks: tuple[str, ...] = field(repr=False)
-    documents: tuple[str, ...] = field(repr=False)
-    relevant: Array = field(repr=False)
+    documents: tuple[str, ...] = field(repr=False)  # name of each chunk's
+    relevant: Array = field(repr=False)  # bool ``(n_questions, n_chunks)``
 
     def __post_init__(self) -> None:
         sizes = (len(self.questions), len(self.chunks))

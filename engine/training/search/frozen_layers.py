@@ -18,13 +18,10 @@ PACK_TOKENS = 1024  # in one pack, which runs on one core
 
 @dataclass(frozen=True)
 class FrozenStates:
-    """Hidden states of texts after the frozen layers, concatenated along the token axis.
+    """Hidden states of texts after the frozen layers, concatenated along the token axis."""
 
-    ``hidden`` is float16 ``(n_tokens, d_model)``, to halve the memory; ``spans`` are the texts' rows.
-    """
-
-    hidden: Array = field(repr=False)
-    spans: tuple[slice, ...] = field(repr=False)
+    hidden: Array = field(repr=False)  # float16 ``(n_tokens, d_model)``, to halve the memory
+    spans: tuple[slice, ...] = field(repr=False)  # the texts' rows
 
     def states_of(self, numbers: Sequence[int], dtype: np.dtype) -> tuple[Array, list[slice]]:
         """Return the concatenated hidden states of some texts, and the rows of each."""

@@ -30,32 +30,25 @@ StageProgress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class TuningData:
-    """Labelled texts, the encoder, and its vectors of them before tuning.
-
-    ``question_vectors`` and ``chunk_vectors`` are ``(n, d_model)``, rows of length 1; ``max_tokens`` is the
-    token limit that the chunks were embedded with.
-    """
+    """Labelled texts, the encoder, and its vectors of them before tuning."""
 
     labelled: LabelledTexts
     encoder: Encoder
-    question_vectors: Array = field(repr=False)
+    question_vectors: Array = field(repr=False)  # ``(n, d_model)``, rows of length 1, as of the chunks
     chunk_vectors: Array = field(repr=False)
-    max_tokens: int | None = None
+    max_tokens: int | None = None  # token limit that the chunks were embedded with
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A tuned model and its cross-validation.
+    """A tuned model and its cross-validation."""
 
-    ``encoder`` and ``adapter`` are trained on all questions: the original encoder with an adapter, or a
-    fine-tuned encoder. ``document_metrics`` is empty where no folds by document can be made.
-    """
-
-    encoder: Encoder = field(repr=False)
+    encoder: Encoder = field(repr=False)  # trained on all questions, or the original one with an adapter
     adapter: Adapter | None = field(repr=False)
     choice: str  # hyper-parameters chosen for that training, in words
     by_question: CrossValidated = field(repr=False)
     question_metrics: tuple[MetricChange, ...]  # before and after, cross-validated by question
+    # and by document; empty where no such folds can be made
     document_metrics: tuple[MetricChange, ...]  # and by document
     keep: bool  # whether the gain is beyond noise, as `should_keep` says
 

@@ -20,16 +20,13 @@ from ui.embedding import vectors_now, wanted_vectors
 
 @dataclass(frozen=True)
 class PooledChunks:
-    """Chunks of documents, the encoder with their IDF weights, and their vectors by strategy.
-
-    ``vectors`` are ``(n_chunks, d_model)`` each, rows of length 1; ``max_tokens`` are read of each chunk.
-    """
+    """Chunks of documents, the encoder with their IDF weights, and their vectors by strategy."""
 
     documents: tuple[Document, ...]
     chunks: tuple[Chunk, ...]
     encoder: Encoder
-    vectors: dict[str, Array]
-    max_tokens: int
+    vectors: dict[str, Array]  # ``(n_chunks, d_model)`` each, rows of length 1
+    max_tokens: int  # that are read of each chunk
 
     @cached_property
     def digest(self) -> str:

@@ -42,13 +42,10 @@ UNSUPPORTED = f"{BADGE};border:2px solid {VERMILION}"
 
 @dataclass(frozen=True)
 class Attribution:
-    """What an answer rests on: attention, and the log-probability without each passage.
+    """What an answer rests on: attention, and the log-probability without each passage."""
 
-    ``prompt`` is the answer's, without the thought; ``ids`` are its tokens but for the end.
-    """
-
-    prompt: Prompt
-    ids: tuple[int, ...]
+    prompt: Prompt  # the answer's, without the thought
+    ids: tuple[int, ...]  # the answer's tokens but for the end
     sentences: tuple[Sentence, ...]
     attention: AttentionShares
     left_out: LeaveOneOut

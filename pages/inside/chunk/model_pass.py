@@ -31,18 +31,14 @@ class Input:
 
 @dataclass(frozen=True)
 class View:
-    """What is shown of a pass: a layer and a head, with or without the tokens that ``special`` names.
-
-    ``is_causal`` says whether a token sees only those before it, ``is_compared`` whether every stage is
-    compared with the official model's.
-    """
+    """What is shown of a pass."""
 
     layer: int
     head: int
-    special: str
+    special: str  # the special tokens that it has, by name
     without_special: bool
-    is_causal: bool
-    is_compared: bool
+    is_causal: bool  # whether a token sees only those before it
+    is_compared: bool  # whether every stage is compared with the official model's
 
 
 @st.cache_resource(max_entries=2, show_spinner="Running the model, keeping every step…")

@@ -40,18 +40,14 @@ class Averaged:
 
 @dataclass(frozen=True)
 class ReaderTraining:
-    """The figures of the reader's training, by the number of examples seen.
-
-    ``loss`` is the mean cross-entropy of start and end, in nats; ``f1`` that of the words found in passages
-    of articles that were held out, ``auc`` how often a question with an answer has a higher score over no
-    answer than one without.
-    """
+    """The figures of the reader's training, by the number of examples seen."""
 
     n_examples: int  # different ones
     hours: float
     processor: str
-    loss: Mapping[int, float]
-    f1: Mapping[int, float]
+    loss: Mapping[int, float]  # mean cross-entropy of start and end, in nats
+    f1: Mapping[int, float]  # of the words found in passages of articles that were held out
+    # how often a question with an answer has a higher score over no answer than one without
     auc: Mapping[int, float]
     averaged: Averaged
     answers: tuple[Answered, ...]

@@ -75,21 +75,18 @@ class Snapshot:
 
 @dataclass
 class TrainingSession:
-    """A training with its data and its results; the job's thread appends to ``reports`` and ``snapshots``.
-
-    ``looked_at`` are the held-out tokens whose attention is drawn, ``folder`` holds the file of the
-    corpus's ``n_tokens`` tokens; a step reads ``step_tokens`` of them.
-    """
+    """A training with its data and its results."""
 
     checkpoint: Checkpoint
     tokenizer: TextTokenizer
     settings: TrainingSettings
     batches: Iterator[Batch]
     held_out: Batch
-    looked_at: Array
-    folder: TemporaryDirectory[str]
-    n_tokens: int
-    step_tokens: int
+    looked_at: Array  # the held-out tokens whose attention is drawn
+    folder: TemporaryDirectory[str]  # of the file of the corpus's tokens
+    n_tokens: int  # of the corpus
+    step_tokens: int  # that a step reads of them
+    # the job's thread appends to them, and to the snapshots
     reports: list[UpdateReport] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     job: Job[None] | None = None  # of the steps, None before the first one

@@ -46,16 +46,13 @@ def run_block(matrices: Matrices, options: Options, head: int) -> BlockPass:
 
 @dataclass(frozen=True)
 class Step:
-    """A section: its equation, the matrices to edit in it, and a function that draws its results.
-
-    With ``of_head``, each head has its own ``inputs``.
-    """
+    """A section: its equation, the matrices to edit in it, and a function that draws its results."""
 
     title: str
     equation: str
     inputs: tuple[str, ...]
     show: Callable[[BlockPass], None]
-    of_head: bool = False
+    of_head: bool = False  # each head has its own ``inputs``
 
 
 def show_words(block: BlockPass) -> None:
