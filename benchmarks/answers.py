@@ -56,7 +56,7 @@ FIT_PASSAGES = 8  # whose sentences are candidates while the weights are compute
 PENALTY = 0.02  # on the squares of the weights, per standard deviation of each feature
 PLAIN = AnswerSettings(
     search=SearchSettings(retriever="dense"),
-    context="passages",
+    reads="passages",
     answer_threshold=0,
     refuse_threshold=0,
     write=True,

@@ -13,13 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from .documents.chunk_context import CONTEXTS
 from .documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from .errors import InputError
 from .generation.sampling import RULES, Rule, Sampling
 from .generation.settings import (
-    CONTEXTS,
     DEFAULT_ANSWER,
     DEFAULT_SEARCH,
+    READINGS,
     AnswerSettings,
     SearchSettings,
 )
@@ -143,6 +144,16 @@ SETTINGS: dict[str, Setting] = {
         high=256,
         plural="overlaps",
         tried=(0, 8, 16, 32, 64, 128),
+    ),
+    "context": Setting(
+        "Context",
+        "cut",
+        DEFAULT_SPLITTING.context,
+        "What is put before the text of a chunk where it is embedded and indexed.",
+        "The span stays, and answers quote only that; its tokens count against the token limit. “Documents "
+        "and chunks”, tab “Chunks”, shows it in grey.",
+        choices=CONTEXTS,
+        plural="contexts",
     ),
     "parent_tokens": Setting(
         "Small to big",
@@ -297,15 +308,15 @@ SETTINGS: dict[str, Setting] = {
         "That is done where its topic brings a question much closer to the documents; the page shows the "
         "words and lets you change them. Earlier questions and answers take up to a quarter of the prompt.",
     ),
-    "context": Setting(
+    "reads": Setting(
         "The model reads",
         "answer",
-        DEFAULT_ANSWER.context,
+        DEFAULT_ANSWER.reads,
         "What the model reads of the passages.",
         "A small model gets lost in whole passages. On the bundled questions it is right three times as "
         "often when it reads only the three sentences that answer best. A larger model, on a server, may do "
         "better with whole passages.",
-        choices={name: Choice(label) for name, label in CONTEXTS.items()},
+        choices={name: Choice(label) for name, label in READINGS.items()},
     ),
     "answer_threshold": Setting(
         "Answered from",
@@ -396,7 +407,7 @@ def answer_settings(
         values["max_prompt_tokens"],
         values["max_new_tokens"],
         sampling,
-        values["context"],
+        values["reads"],
         values["answer_threshold"] / 100,  # the table has percent
         values["refuse_threshold"] / 100,
         values["write"],
@@ -421,11 +432,12 @@ class Configuration:
     k: int = 5  # at which metrics are usual
     prompts: str = default("prompts")
     precision: str = default("precision")
+    context: str = default("context")
 
     @property
     def splitting(self) -> Splitting:
         """How documents are cut."""
-        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
+        return Splitting(self.splitter, self.chunk_tokens, self.overlap, self.context)
 
 
 SWEPT = tuple(one.name for one in fields(Configuration))

@@ -19,7 +19,7 @@ from engine.documents.loaders import FORMATS
 from engine.documents.splitters import SPLITTERS
 from engine.evaluation.metrics import METRICS
 from engine.generation.sampling import RULES
-from engine.generation.settings import CONTEXTS
+from engine.generation.settings import READINGS
 from engine.layers.pooling import POOLINGS
 from engine.models.precision import PRECISIONS
 from engine.retrieval.index_kinds import INDEX_KINDS
@@ -251,7 +251,7 @@ def test_every_setting_is_in_the_guide():
         ),
         *((name, "--splitter", SPLITTERS) for name in ("ask", "search", "embed", "answers", "sweep")),
         *((name, "--retriever", RETRIEVERS) for name in ("ask", "search", "answers", "sweep")),
-        *((name, "--context", CONTEXTS) for name in ("ask", "answers")),
+        *((name, "--reads", READINGS) for name in ("ask", "answers")),
         ("serve", "--retriever", RETRIEVERS),
         ("serve", "--pooling", POOLINGS),
         ("index", "--index-kind", INDEX_KINDS),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from engine.documents.document import Chunk, Document
 from engine.wording import counted
 from ui.colours import CHUNK_TINTS, NEVER_READ
-from ui.text import escape_html
+from ui.text import escape_html, faint_html
 from ui.tokens import AS_ENCODER_COUNTS
 
 # Text that is never read is struck through and tinted.
@@ -43,13 +43,15 @@ def near_to(chunks: Sequence[Chunk], start: int, end: int) -> list[int]:
 
 
 def label(number: int, chunk: Chunk) -> str:
-    """Return a chunk's number, counted from 1, with its size and position on hovering."""
+    """Return a chunk's number, counted from 1, its size and position on hovering, and its context in grey."""
     place = " › ".join(chunk.headings) or "no heading"
     page = f", page {chunk.page}" if chunk.page else ""
     where = f"characters {chunk.start:,}–{chunk.end:,}{page}, {place}"
     title = f"{counted(chunk.n_tokens, 'token')} {AS_ENCODER_COUNTS}, {where}"
     style = "padding:0 4px;margin:0 2px;border-radius:3px;border:1px solid currentColor;font-weight:600"
-    return f'<sup title="{escape_html(title)}" style="{style}">{number + 1}</sup>'
+    before = " › ".join(chunk.context.split("\n"))
+    context = f"{faint_html(before)} " if before else ""
+    return f'<sup title="{escape_html(title)}" style="{style}">{number + 1}</sup>{context}'
 
 
 def piece(text: str, covering: Sequence[int], is_lost: bool) -> str:

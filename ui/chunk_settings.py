@@ -33,6 +33,7 @@ class Cut:
     overlap: int
     parent_tokens: int  # 0 where an answer gets the chunk itself, no larger one
     max_tokens: int
+    context: str = default("context")
     prompts: str = default("prompts")
     precision: str = default("precision")
     uploaded: bool = False  # whether the chunks are
@@ -40,7 +41,7 @@ class Cut:
     @property
     def splitting(self) -> Splitting:
         """How the text of a document is cut."""
-        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
+        return Splitting(self.splitter, self.chunk_tokens, self.overlap, self.context)
 
     def encoder(self, encoder: Encoder) -> Encoder:
         """Return the encoder with or without its prompts, in the precision."""
@@ -67,6 +68,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         high=most,
         disabled=SPLITTERS[splitter].is_sliding,
     )
+    values["context"] = setting_widget("context", suffix)
     values["parent_tokens"] = setting_widget("parent_tokens", suffix)
     values["max_tokens"] = setting_widget(
         "max_tokens", suffix, default=defaults["max_tokens"], high=positions

@@ -89,7 +89,7 @@ def shared_vectors() -> VectorCache:
     cache = VectorCache()
     index = import_workspace(BUNDLED_INDEX.name, BUNDLED_INDEX.read_bytes()).index
     assert index is not None
-    cache.put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
+    cache.put_many(index.texts, index.vectors, index.spec)
     return cache
 
 
@@ -142,7 +142,7 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
     with st.spinner("Cutting the documents…"):
         pieces = [all_chunks(part, cut) for part in (shared, own)]
         if pooling == "idf":  # the weights of words depend on all documents
-            encoder = encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
+            encoder = encoder.with_idf([chunk.indexed for chunks in pieces for chunk in chunks])
     spec = embedding_spec(encoder, pooling, cut.max_tokens)
     idf = encoder.idf if spec.pooling == "idf" else None
     parts, late = [], None
@@ -196,7 +196,7 @@ def index_so_far(
     vectors = index.vectors.copy()
     best = [row for row in np.argsort(-scores, kind="stable")[:BY_WORDS].tolist() if not vectors[row].any()]
     if best:
-        texts = [index.chunks[row].text for row in best]
+        texts = [index.texts[row] for row in best]
         spec = index.spec
         vectors[best] = cached_encode(texts, wanted.encoder, spec.pooling, spec.max_tokens, wanted.cache)
     index = replace(index, source=vectors)
@@ -247,6 +247,6 @@ def content_hash(chunks: Sequence[Chunk], vectors: Array, questions: Array | Non
     if questions is not None:
         digest.update(np.ascontiguousarray(questions).tobytes())
     for chunk in chunks:
-        place = (chunk.document, chunk.start, chunk.end, chunk.n_tokens, chunk.text)
+        place = (chunk.document, chunk.start, chunk.end, chunk.n_tokens, chunk.indexed)
         digest.update(repr(place).encode())
     return digest.hexdigest()

@@ -56,13 +56,13 @@ class Wanted:
     @property
     def texts(self) -> list[str]:
         """The texts of the chunks."""
-        return [chunk.text for chunk in self.chunks]
+        return [chunk.indexed for chunk in self.chunks]
 
     @property
     def missing(self) -> list[Chunk]:
         """The chunks without vectors, each text once."""
         return list(
-            {chunk.text: chunk for row, chunk in enumerate(self.chunks) if not self.known[row]}.values()
+            {chunk.indexed: chunk for row, chunk in enumerate(self.chunks) if not self.known[row]}.values()
         )
 
     @property
@@ -82,7 +82,7 @@ class Wanted:
         for pooling in self.poolings:
             digest.update(repr(embedding_spec(self.encoder, pooling, self.max_tokens)).encode())
         for chunk in self.chunks:
-            digest.update(sha256(chunk.text.encode("utf-8", "surrogatepass")).digest())
+            digest.update(sha256(chunk.indexed.encode("utf-8", "surrogatepass")).digest())
         return digest.hexdigest()
 
     def embed(self, on_progress: Callable[[int, int], None] | None = None) -> dict[str, Array]:
@@ -113,7 +113,7 @@ def wanted_vectors(
     chunks: Sequence[Chunk], encoder: Encoder, poolings: Sequence[str], max_tokens: int, cache: VectorCache
 ) -> Wanted:
     """Look up the vectors of chunks that the cache has."""
-    texts = encoder.prompts.before("document", [chunk.text for chunk in chunks])
+    texts = encoder.prompts.before("document", [chunk.indexed for chunk in chunks])
     specs = {pooling: embedding_spec(encoder, pooling, max_tokens) for pooling in poolings}
     found = {pooling: cache.get_many(texts, spec) for pooling, spec in specs.items()}
     known = np.all([known for _, known in found.values()], axis=0)

@@ -52,7 +52,7 @@ def apply_workspace(workspace: Workspace) -> None:
     apply_answer_sets(workspace.settings.get("answer_questions"))
     index = workspace.index
     if index is not None:
-        session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
+        session_vectors().put_many(index.texts, index.vectors, index.spec)
     state["workspace"] = replace(workspace, index=None)
 
 

@@ -14,7 +14,7 @@ from ui.widgets import choice, slider
 
 # Settings of earlier versions, which files and links may have: the labels of those removed, and new names.
 REMOVED = {"expand": "Expand the question"}
-FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold"}
+FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold", "context": "reads"}
 BUTTONS_WIDTH = 30  # characters of labels, up to which choices are drawn as buttons
 
 
@@ -49,7 +49,7 @@ def kept_settings() -> dict[str, Any]:
 def apply_settings(values: object, max_positions: int) -> None:
     """Set the widgets to values from a file or a link, leaving out what the settings do not allow."""
     given, state = values if isinstance(values, dict) else {}, st.session_state
-    given = {FORMER_NAMES.get(key, key): value for key, value in given.items()}
+    given = {present_name(key, value): value for key, value in given.items()}
     for key in widget_keys():
         if key in given and SETTINGS[key].allows(given[key]):
             state[key] = given[key]
@@ -66,6 +66,11 @@ def apply_settings(values: object, max_positions: int) -> None:
             f"Left out, as this version does not have it: {escape_markdown(joined(gone, 'and'))}.",
             duration="long",
         )
+
+
+def present_name(key: str, value: object) -> str:
+    """Return the key that a setting of an earlier version has now, unless its value is one of that key's."""
+    return key if key in SETTINGS and SETTINGS[key].allows(value) else FORMER_NAMES.get(key, key)
 
 
 def settings_words(values: Mapping[str, Any]) -> dict[str, str]:

@@ -54,7 +54,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         setting_widget("max_new_tokens")
         setting_widget("think")
         follow_ups = setting_widget("follow_ups")
-        setting_widget("context")
+        setting_widget("reads")
         answer_threshold = setting_widget("answer_threshold")
         if st.session_state.get("refuse_threshold", SETTINGS["refuse_threshold"].default) > answer_threshold:
             st.session_state["refuse_threshold"] = answer_threshold

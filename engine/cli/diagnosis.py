@@ -89,7 +89,7 @@ def diagnose_command(
 
 def keep_vectors(cache: VectorCache, index: Index) -> None:
     """Keep the vectors of an index, so that chunks which stay as they are are not embedded again."""
-    cache.put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
+    cache.put_many(index.texts, index.vectors, index.spec)
 
 
 def print_diagnosis(found: Diagnosis) -> None:

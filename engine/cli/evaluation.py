@@ -89,7 +89,7 @@ from .sources import present, sources, warn_of_problems, with_matched_names
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")
 EVALUATED_K = 10
-SHOWN_WHERE_VARIED = ("prompts", "precision")  # settings in the printed table
+SHOWN_WHERE_VARIED = ("prompts", "precision", "context")  # settings in the printed table
 SHOWN_ROWS = 20
 SORTED_BY = "mrr"
 TIMES = ("seconds", "ms a search")  # to measure a row, and to score all chunks for a question

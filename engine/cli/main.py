@@ -52,7 +52,7 @@ from .printing import place, print_json, print_table, say
 
 SHOWN = 100  # characters of a passage
 # Options of answers that only a text of the decoder depends on, beside those of sampling.
-WRITING = ("decoder", "max_prompt_tokens", "max_new_tokens", "context", "think", "kv_bits", "quotes_only")
+WRITING = ("decoder", "max_prompt_tokens", "max_new_tokens", "reads", "think", "kv_bits", "quotes_only")
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -97,7 +97,7 @@ def answer_settings(
         answering.max_prompt_tokens,
         answering.max_new_tokens,
         sampling,
-        answering.context,
+        answering.reads,
         answering.answer_threshold,
         answering.refuse_threshold,
         write=answering.write,
@@ -274,7 +274,7 @@ def embed(
     check_folder_of(out, "--out")
     encoder = load_search_model(embedding)
     index = index_documents(read_documents(path), encoder, embedding)
-    ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
+    ids = encoder.tokenizer.ids_batch([chunk.indexed for chunk in index.chunks])
     if (with_tokens := encoder.as_encoder) is not None:
         ids = [with_tokens.truncate(sequence, embedding.max_tokens) for sequence in ids]
     with write_errors(out):

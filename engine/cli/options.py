@@ -105,6 +105,7 @@ class EmbeddingOptions:
     splitter: str = default("splitter")
     chunk_tokens: int = default("chunk_tokens")
     overlap: int = default("overlap")
+    context: str = default("context")
     max_tokens: int | None = default("max_tokens")
     pooling: str = OWN
     prompts: str = default("prompts")
@@ -122,7 +123,7 @@ class EmbeddingOptions:
     @property
     def splitting(self) -> Splitting:
         """How documents are cut."""
-        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
+        return Splitting(self.splitter, self.chunk_tokens, self.overlap, self.context)
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ class AnsweringOptions:
     min_relevance: float = default("min_relevance")
     max_prompt_tokens: int = default("max_prompt_tokens")
     max_new_tokens: int = default("max_new_tokens")
-    context: str = default("context")
+    reads: str = default("reads")
     answer_threshold: float = DEFAULT_ANSWER.answer_threshold
     refuse_threshold: float = DEFAULT_ANSWER.refuse_threshold
     think: bool = default("think")

@@ -89,7 +89,8 @@ class Chunk:
     """A span of the document of a name: ``document.text[start:end] == text``.
 
     ``n_tokens`` counts special tokens; ``headings`` and ``page`` are those of the section in which it begins.
-    A decoder reads ``parent``, the larger chunk around it, in its place, if there is one.
+    A decoder reads ``parent``, the larger chunk around it, in its place, if there is one. ``context`` is put
+    before the text where it is embedded and indexed, and its tokens count: see `chunk_context`.
     """
 
     document: str
@@ -100,6 +101,12 @@ class Chunk:
     headings: tuple[str, ...] = ()
     page: int | None = None
     parent: "Chunk | None" = None
+    context: str = ""
+
+    @property
+    def indexed(self) -> str:
+        """What is embedded and indexed of it."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
 
 
 @dataclass(frozen=True)

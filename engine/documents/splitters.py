@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from ..errors import InputError
 from ..tokenizers.text_tokenizer import TextTokenizer
+from .chunk_context import CONTEXTS, with_contexts
 from .document import Chunk, Document
 from .packing import FindStarts, Words, cut, slide, with_room, words_of
 from .token_spans import TokenSpans, token_spans
@@ -80,12 +81,14 @@ class Splitting:
     """How documents are cut into chunks: the ``method`` is one of `SPLITTERS`.
 
     ``chunk_tokens`` are the most of a chunk as the model counts them, [CLS] and [SEP] included: a chunk of
-    256 just fits a limit of 256. It repeats up to ``overlap`` tokens of the one before, in whole units.
+    256 just fits a limit of 256. It repeats up to ``overlap`` tokens of the one before, in whole units. The
+    ``context``, one of `CONTEXTS`, comes on top and changes no span.
     """
 
     method: str = "sentences"
     chunk_tokens: int = 192
     overlap: int = 0
+    context: str = "off"
 
 
 # Whole sentences, so that none is quoted in halves.
@@ -104,7 +107,7 @@ def split(
 
     The chunks are in order of their starts. Together they cover every character that is not blank; none
     begins or ends within a word, unless that word is longer than a chunk; none has more than
-    ``chunk_tokens``.
+    ``chunk_tokens`` without its context.
 
     Parameters
     ----------
@@ -133,13 +136,15 @@ def split(
         return chunks_of(document, small, spans, n_special)
 
     if not parent_tokens:
-        return list(small_chunks(barriers, 0, len(small)))
-    parents = spans_between(large, replace(splitting, overlap=0), barriers, 0, len(large))
-    return [
-        replace(child, parent=parent)
-        for parent in chunks_of(document, large, parents, n_special)
-        for child in small_chunks([], *small.between(parent.start, parent.end))  # it crosses no barrier
-    ]
+        found = list(small_chunks(barriers, 0, len(small)))
+    else:
+        parents = spans_between(large, replace(splitting, overlap=0), barriers, 0, len(large))
+        found = [
+            replace(child, parent=parent)
+            for parent in chunks_of(document, large, parents, n_special)
+            for child in small_chunks([], *small.between(parent.start, parent.end))  # it crosses no barrier
+        ]
+    return with_contexts(found, document, tokenizer, splitting.context, splitting.chunk_tokens)
 
 
 def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0) -> None:
@@ -147,6 +152,8 @@ def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0
     method, chunk_tokens, overlap = splitting.method, splitting.chunk_tokens, splitting.overlap
     if method not in SPLITTERS:
         raise InputError(f"there is no splitter {method!r}: choose one of {', '.join(SPLITTERS)}")
+    if splitting.context not in CONTEXTS:
+        raise InputError(f"there is no context {splitting.context!r}: choose one of {', '.join(CONTEXTS)}")
     if chunk_tokens < MIN_CHUNK_TOKENS:
         raise InputError(f"chunk size {chunk_tokens} is too small: give {MIN_CHUNK_TOKENS} tokens or more")
     room = chunk_tokens - n_special

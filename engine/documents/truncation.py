@@ -83,10 +83,13 @@ def truncation_reports(
         raise InputError(f"a limit of {min(limits)} tokens leaves no room for text: give {shortest} or more")
     long = over_limit(chunks, min(limits))
     truncated: list[list[TruncatedChunk]] = [[] for _ in limits]
-    for chunk, encoding in zip(long, tokenized([chunk.text for chunk in long], tokenizer), strict=True):
+    for chunk, encoding in zip(long, tokenized([chunk.indexed for chunk in long], tokenizer), strict=True):
         for limit, found in zip(limits, truncated, strict=True):
             if len(encoding) > limit:
-                start = chunk.start + encoding.offsets[limit - tokenizer.n_after - 1][1]
+                read = (
+                    encoding.offsets[limit - tokenizer.n_after - 1][1] + len(chunk.text) - len(chunk.indexed)
+                )
+                start = chunk.start + max(0, read)
                 found.append(TruncatedChunk(chunk, start, len(encoding) - limit))
     return [truncation_report(chunks, limit, found) for limit, found in zip(limits, truncated, strict=True)]
 

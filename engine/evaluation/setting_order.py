@@ -35,6 +35,6 @@ def setting_order() -> dict[tuple[str, ...], Elsewhere]:
 def elsewhere(configuration: Configuration) -> Elsewhere | None:
     """Return how a setting ranks on other corpora; None where it was not measured, or with another model."""
     default = Configuration()
-    if (configuration.model, configuration.overlap) != (default.model, default.overlap):
+    if any(getattr(configuration, key) != getattr(default, key) for key in ("model", "overlap", "context")):
         return None
     return setting_order().get(tuple(str(getattr(configuration, key)) for key in KEYS))

@@ -199,8 +199,8 @@ class LabelledChunks:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The chunks' texts."""
-        return [chunk.text for chunk in self.chunks]
+        """What is embedded and indexed of the chunks."""
+        return [chunk.indexed for chunk in self.chunks]
 
     @cached_property
     def n_tokens(self) -> Array:

@@ -73,7 +73,7 @@ def sweep_seconds(inputs: SweepInputs) -> float:
                 if reads is not None:
                     n_read = min(RETRIEVERS[retriever].pairs, round(len(chunks) / share))
                     n_poolings = sum(name == retriever for _, name in reordered)
-                    texts = [chunk.text for chunk in chunks[:SAMPLE_PAIRS]]
+                    texts = [chunk.indexed for chunk in chunks[:SAMPLE_PAIRS]]
                     seconds += pair_seconds(texts, reads) * n_read * n_poolings * len(inputs.questions)
     return seconds
 
@@ -98,7 +98,7 @@ def row_seconds(
 
 def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chunk], model: Model) -> float:
     """Return the seconds that the models beside the encoder take to read chunks by themselves, once."""
-    texts, seconds = [chunk.text for chunk in chunks[:SAMPLE_PAIRS]], 0.0
+    texts, seconds = [chunk.indexed for chunk in chunks[:SAMPLE_PAIRS]], 0.0
     for kind in {RETRIEVERS[one.retriever].needs for one in configurations} - {""}:
         if (method := SECOND_MODELS[kind].reads) and (encoder := model.as_encoder) is not None:
             read = getattr(second_model(kind, encoder), method)
@@ -111,7 +111,7 @@ def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None 
     pooling = OWN if model.as_encoder is None else "mean"
     lengths = np.cumsum([chunk.n_tokens for chunk in chunks], dtype=int)
     some = chunks[: int(np.searchsorted(lengths, SAMPLE_TOKENS)) + 1]
-    texts, limit = [chunk.text for chunk in some], model.token_limit(max_tokens)
+    texts, limit = [chunk.indexed for chunk in some], model.token_limit(max_tokens)
     if model.as_encoder is not None and model.as_encoder.compiled:
         prepare_compiled().join(KERNELS_SECONDS)
     cached_encode(["warm up"], model, pooling, None, VectorCache())

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..documents import abbreviations, sentences
+from ..documents.chunk_context import CONTEXT_SHARE, CONTEXTS, RULE, heads_above, says
 from ..documents.formats.markdown import closes, fence_of, heading_of
 from ..documents.splitters import SPLITTERS, Barriers, check_splitting
 from ..documents.units import (
@@ -112,13 +113,23 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
     dense = retriever.uses_vectors
     bert = dense and pooling not in (OWN, *POOLING_MODES)
     barriers = BARRIERS[splitter.barriers] if splitter.barriers else ""
-    topics = barriers == "topic_starts"
+    topics, context = barriers == "topic_starts", configuration.context
+
+    def chunk_text(name: str, text: str) -> str:
+        return f"{text}[start:end]" if context == "off" else f"indexed({name}, {text}, start, end)"
+
     return {
         "label": LIBRARIES[to].label,
         "model": repr_of(public_name(configuration.model)),
         "tokenizer": repr_of(public_name(DEFAULT_ENCODER)) if isinstance(model, LibraryModel) else "",
         "max_tokens": configuration.max_tokens or limit,
         "chunk_tokens": configuration.chunk_tokens,
+        "context": context,
+        "context_label": CONTEXTS[context].label,
+        "context_share": CONTEXT_SHARE,
+        "context_sources": "\n\n\n".join(inspect.getsource(each).rstrip() for each in (says, heads_above)),
+        "rule": f'r"{RULE.pattern}"',
+        "chunk_text": chunk_text,
         "overlap": configuration.overlap,
         "overlaps": configuration.overlap > 0 and not splitter.is_sliding,
         "parents": parent_tokens,
@@ -225,8 +236,9 @@ def left_out(configuration: Configuration, model: Model) -> tuple[str, ...]:
             "the model that reorders its best passages",
         ),
         (
-            configuration.splitter == "markdown",
-            "headings of files other than Markdown: the script takes lines with # for headings, in any text",
+            configuration.splitter == "markdown" or configuration.context != "off",
+            "headings of files other than Markdown, those that lines below them underline, and titles in "
+            "front matter: the script takes lines with # for headings",
         ),
         (
             configuration.splitter == "semantic"

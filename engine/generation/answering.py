@@ -191,7 +191,7 @@ def answer_prompt(
     """Return the prompt with the best sentences or the relevant passages, and the hit of each source."""
     hits, budget = answer.retrieved.hits, settings.max_prompt_tokens
     decoder = replace(writer.decoder, thinks=True) if settings.think else writer.decoder
-    best = best_sentences(answer.evidence, N_READ) if settings.context == "sentences" else ()
+    best = best_sentences(answer.evidence, N_READ) if settings.reads == "sentences" else ()
     read = quoted_hits(best, hits) or [hits[place] for place in answer.retrieved.relevant]
     prompt = assemble_prompt(answer.question, read, decoder, budget, turns)
     while len(best) > 1 and (prompt.left_out or any(source.cut for source in prompt.sources)):

@@ -11,7 +11,7 @@ from .thinking import MAX_THOUGHT_TOKENS
 # About one in ten questions that have nothing to do with the documents is answered. benchmarks/threshold.py
 # counts them, and the share of answerable questions that are answered, by pooling and chunk size.
 DEFAULT_MIN_RELEVANCE = 90.0
-CONTEXTS = {
+READINGS = {
     "sentences": "the best sentences of the passages",
     "passages": "whole passages, as many as fit",
 }
@@ -46,7 +46,7 @@ class AnswerSettings:
     max_prompt_tokens: int = 1024
     max_new_tokens: int = 128
     sampling: Sampling = GREEDY
-    context: str = "sentences"  # a key of CONTEXTS
+    reads: str = "sentences"  # a key of READINGS
     answer_threshold: float = DEFAULT_ANSWER_THRESHOLD  # confidence from which an answer is shown as one
     refuse_threshold: float = DEFAULT_REFUSE_THRESHOLD  # confidence below which it is refused
     write: bool = False  # whether a language model adds a text of its own
@@ -59,8 +59,8 @@ class AnswerSettings:
         return self.max_new_tokens + (MAX_THOUGHT_TOKENS if self.think else 0)
 
     def __post_init__(self) -> None:
-        if self.context not in CONTEXTS:
-            raise InputError(f"context {self.context!r} is not one of {', '.join(CONTEXTS)}")
+        if self.reads not in READINGS:
+            raise InputError(f"reads {self.reads!r} is not one of {', '.join(READINGS)}")
         if not 0 <= self.refuse_threshold <= self.answer_threshold <= 1:
             raise InputError(
                 f"answers are refused below a confidence of {self.refuse_threshold} and shown from "

@@ -15,6 +15,7 @@ from itertools import groupby, takewhile
 
 import numpy as np
 
+from ..documents.chunk_context import RULE
 from ..documents.document import Chunk, Document
 from ..documents.language import ENGLISH
 from ..documents.sentences import MARK_AT_END, sentence_spans
@@ -32,8 +33,6 @@ from .words import IS_UNSPACED, words
 
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
-# The line below the heads of columns: "|---|:-:|" or "--- | ---".
-RULE = re.compile(r"(?=.*\|)[|:\- \t]*-[|:\- \t]*")
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
 LINK_TARGET = re.compile(r"\[(?!\^)[^]\n]+\]:\s*\S+(\s+[\"'(].*)?")  # "[name]: address", but no note
 LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-–*•◦▪●○■]\s|・")
@@ -400,17 +399,3 @@ def is_above_numbers(text: str, start: int, end: int) -> bool:
 def has_digit(text: str) -> bool:
     """Whether a text holds a digit."""
     return any(map(str.isdigit, text))
-
-
-def heads_above(text: str, start: int) -> str:
-    """Return the row that names the columns of the table around ``text[start]``; without one, ``""``."""
-    line_end = text.find("\n", start)
-    line = text[start : None if line_end < 0 else line_end]
-    end = text.rfind("\n", 0, start)
-    while "|" in line and end > 0:
-        begin = text.rfind("\n", 0, end) + 1
-        line = text[begin:end]
-        end = begin - 1
-        if RULE.fullmatch(line):
-            return text[text.rfind("\n", 0, max(end, 0)) + 1 : max(end, 0)].strip()
-    return ""

@@ -129,8 +129,8 @@ class Index:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The chunks' texts."""
-        return tuple(chunk.text for chunk in self.chunks)
+        """What is embedded and indexed of the chunks."""
+        return tuple(chunk.indexed for chunk in self.chunks)
 
     @cached_property
     def words(self) -> Bm25:
@@ -294,7 +294,7 @@ def chunk_languages(chunks: Iterable[Chunk], documents: Mapping[str, Document]) 
 def bm25_of(chunks: Sequence[Chunk], languages: Mapping[str, str] | None = None) -> Bm25:
     """Index the words of chunks, by the languages of their documents if they are known."""
     known = chunk_languages(chunks, {}) if languages is None else languages
-    return Bm25([chunk.text for chunk in chunks], languages=[known[chunk.document] for chunk in chunks])
+    return Bm25([chunk.indexed for chunk in chunks], languages=[known[chunk.document] for chunk in chunks])
 
 
 def place_of(chunk: Chunk) -> Place:
@@ -331,7 +331,7 @@ def build_index(
     """
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
-    texts = [chunk.text for chunk in chunks]
+    texts = [chunk.indexed for chunk in chunks]
     idf = None
     if pooling == "idf" and (weighted := encoder.as_encoder) is not None:
         encoder = weighted if weighted.idf is not None else weighted.with_idf(texts)

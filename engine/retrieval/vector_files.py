@@ -8,7 +8,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +45,7 @@ class Rows:
     ends: Sequence[int]
     texts: Sequence[str]
     vectors: Array
+    contexts: Sequence[str]  # as in `Chunk.context`
 
 
 def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
@@ -52,7 +53,7 @@ def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
 
     One row a chunk: ``documents`` (names), ``starts``, ``ends``, ``vectors (n_chunks, d_model)``. The texts
     of all chunks stand one after the other in ``text`` (UTF-8), and ``text_starts`` says where each begins;
-    in the same way ``ids`` and ``id_starts`` hold the token ids.
+    in the same way ``ids`` and ``id_starts`` hold the token ids. ``contexts`` are put before the texts.
     """
     texts = [chunk.text.encode() for chunk in index.chunks]
     np.savez(
@@ -65,6 +66,7 @@ def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
         ids=np.concatenate([np.asarray(each) for each in ids]),
         id_starts=np.cumsum([0, *map(len, ids)]),
         vectors=index.vectors,
+        contexts=np.array([chunk.context for chunk in index.chunks]),
     )
 
 
@@ -99,10 +101,13 @@ def read_index(
         rows = read_limited(read_rows, path.name, content, limits=limits)
     else:
         rows = read_rows(path.name, content)
-    vectors = l2_normalize(rows.vectors)
+    places = zip(rows.documents, rows.starts, rows.ends, rows.texts, strict=True)
+    contexts = zip(places, rows.contexts, strict=True)
+    chunks = [Chunk(*place, 0, context=context) for place, context in contexts]
+    texts, vectors = [chunk.indexed for chunk in chunks], l2_normalize(rows.vectors)
     idf = None
     if pooling == "idf" and (encoder := model.as_encoder) is not None:
-        model = encoder.with_idf(rows.texts)
+        model = encoder.with_idf(texts)
         idf = model.idf
     spec = embedding_spec(model, pooling, None)
     if vectors.shape[1] != spec.d_model:
@@ -110,16 +115,15 @@ def read_index(
             f"{path.name} holds vectors of {vectors.shape[1]} numbers, and those of {spec} have "
             f"{spec.d_model}: name the model that made them"
         )
-    row = next(number for number, text in enumerate(rows.texts) if text.strip())
-    [again] = encode_by(spec, "document", [rows.texts[row]], model)  # (d_model,)
+    row = next(number for number, text in enumerate(texts) if text.strip())
+    [again] = encode_by(spec, "document", [texts[row]], model)  # (d_model,)
     if (cosine := float(vectors[row] @ again)) < LEAST_COSINE:
         raise InputError(
             f"{path.name} does not hold vectors of {spec}: that of chunk {row} has a cosine of {cosine:.3f} "
             f"with the model's, less than {LEAST_COSINE}: name the model, pooling and prompts that made them"
         )
-    n_tokens = map(len, model.tokenizer.ids_batch(list(rows.texts)))
-    places = zip(rows.documents, rows.starts, rows.ends, rows.texts, n_tokens, strict=True)
-    chunks = [Chunk(*each) for each in places]
+    n_tokens = map(len, model.tokenizer.ids_batch(texts))
+    chunks = [replace(chunk, n_tokens=n) for chunk, n in zip(chunks, n_tokens, strict=True)]
     return index_vectors(chunks, vectors, spec, idf, documents_of(chunks, path.name))
 
 
@@ -173,6 +177,8 @@ def read_npz(name: str, content: bytes) -> Rows:
         with zipfile.ZipFile(BytesIO(content)) as members:
             check_unpacked(sum(member.file_size for member in members.infolist()))
         documents, starts, ends, text, text_starts, vectors = (found[each] for each in ARRAYS)
+        # Files of earlier versions have none.
+        contexts = found["contexts"] if "contexts" in found.files else np.full(np.shape(documents), "")
     for label, array, kind in (
         ("documents", documents, np.str_),
         ("starts", starts, np.integer),
@@ -180,6 +186,7 @@ def read_npz(name: str, content: bytes) -> Rows:
         ("text", text, np.uint8),
         ("text_starts", text_starts, np.integer),
         ("vectors", vectors, np.floating),
+        ("contexts", contexts, np.str_),
     ):
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{label} is no array")
@@ -189,7 +196,7 @@ def read_npz(name: str, content: bytes) -> Rows:
     if len(borders) != len(documents) + 1 or [0, *borders, len(text)] != sorted([0, *borders, len(text)]):
         raise ValueError("text_starts does not divide the text into a piece for each chunk")
     texts = [text[start:end].tobytes().decode() for start, end in pairwise(borders)]
-    return Rows(documents.tolist(), starts.tolist(), ends.tolist(), texts, single(vectors))
+    return Rows(documents.tolist(), starts.tolist(), ends.tolist(), texts, single(vectors), contexts.tolist())
 
 
 def read_parquet(name: str, content: bytes) -> Rows:
@@ -225,7 +232,8 @@ def read_parquet(name: str, content: bytes) -> Rows:
     except pyarrow.ArrowException as error:
         raise ValueError(str(error)) from error
     vectors = flat.reshape(table.num_rows, -1) if table.num_rows else flat[None]
-    return Rows(columns["document"], columns["start"], columns["end"], columns["text"], vectors)
+    names, texts = columns["document"], columns["text"]
+    return Rows(names, columns["start"], columns["end"], texts, vectors, [""] * len(names))
 
 
 def single(vectors: Array) -> Array:
@@ -249,6 +257,7 @@ def check_names(name: str, wanted: Sequence[str], found: Sequence[str]) -> None:
 def check_rows(rows: Rows, name: str) -> None:
     """Raise `DocumentError` for the first row that is no span of a document with a vector."""
     lengths = {len(rows.documents), len(rows.starts), len(rows.ends), len(rows.texts), len(rows.vectors)}
+    lengths.add(len(rows.contexts))
     if len(lengths) != 1 or not rows.texts:
         raise DocumentError(f"{name} holds no chunks, or not as many of each column: write it again")
     spans = zip(rows.documents, rows.starts, rows.ends, rows.texts, strict=True)

@@ -32,9 +32,9 @@ T = TypeVar("T")
 FLOAT32 = np.dtype("<f4")
 JSON = BeforeValidator(json.loads)  # of a column, before its content is checked
 StampRow = tuple[int, str, str, str, int, int, bytes | None]
-ChunkRow = tuple[
-    int, int, int, int, int, Annotated[tuple[str, ...], JSON], int | None, int | None, bytes | None
-]
+# Headings, and the context before them where a chunk has one.
+Above = tuple[str, ...] | tuple[tuple[str, ...], str]
+ChunkRow = tuple[int, int, int, int, int, Annotated[Above, JSON], int | None, int | None, bytes | None]
 
 
 @dataclass(frozen=True)
@@ -284,8 +284,9 @@ def chunk_rows(index: Index, documents: Sequence[Document]) -> list[Row]:
                 f"its index has chunks of {chunk.document}, which it lacks: build the index again"
             )
         span = (places[chunk.document], int(chunk.start), int(chunk.end), int(chunk.n_tokens))
-        headings, page = to_json(list(chunk.headings)), None if chunk.page is None else int(chunk.page)
-        rows.append((len(rows), *span, headings, page, parent, vector))
+        above = (chunk.headings, chunk.context) if chunk.context else chunk.headings
+        page = None if chunk.page is None else int(chunk.page)
+        rows.append((len(rows), *span, to_json(above), page, parent, vector))
         return len(rows) - 1
 
     for chunk, vector in zip(index.chunks, index.vectors.astype(FLOAT32), strict=True):
@@ -305,7 +306,7 @@ def to_index(
     spec = EmbeddingSpec(model, pooling, max_tokens, d_model, name)
     parents: dict[int, Chunk] = {}
     chunks, vectors = [], []
-    for place, number, start, stop, n_tokens, headings, page, parent, vector in rows:
+    for place, number, start, stop, n_tokens, above, page, parent, vector in rows:
         document = documents[number]
         if not 0 <= start <= stop <= len(document.text):
             raise ValueError(f"{document.name} has no characters {start} to {stop}")
@@ -313,7 +314,8 @@ def to_index(
             raise ValueError("the parent of a chunk has a parent")
         around = None if parent is None else parents[parent]
         text = document.text[start:stop]
-        chunk = Chunk(document.name, start, stop, text, n_tokens, headings, page, around)
+        headings, context = above if above and isinstance(above[0], tuple) else (above, "")
+        chunk = Chunk(document.name, start, stop, text, n_tokens, headings, page, around, context)
         if vector is None:
             parents[place] = chunk
         else:

@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]  # by the name of the table, in the order of `position`
 
 MAX_BYTES = 1024**3
-SCHEMA_VERSION = 2  # the first had no date and tags of a document
+SCHEMA_VERSION = 3  # the first had no date and tags of a document, the second no context of a chunk
 # A chunk's text is a span of its document; a chunk without a vector is the parent of later chunks.
 TABLES = {
     "documents": "position INTEGER PRIMARY KEY, name TEXT, title TEXT, text TEXT, sections TEXT",

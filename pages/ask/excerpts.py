@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from engine.documents.chunk_context import heads_above
 from engine.documents.document import Document
 from engine.documents.sentences import unwrapped
 from engine.generation.answer import Answer
 from engine.generation.prompt import Source
 from engine.generation.reading import AnswerSpan
-from engine.retrieval.evidence import CandidateSentence, heads_above
+from engine.retrieval.evidence import CandidateSentence
 from ui.colours import source_colour
 from ui.text import faint_html, mark_html
 

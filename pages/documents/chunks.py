@@ -15,6 +15,7 @@ from engine.documents.truncation import read_ends
 from engine.errors import GlassboxError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
+from engine.settings import SETTINGS
 from engine.wording import counted
 from ui.chunk_paint import near_to, painted
 from ui.chunk_settings import CHUNK_SETTINGS, Cut, chunk_settings
@@ -107,6 +108,8 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
     how = "Uploaded with their vectors." if cut.uploaded else f"{splitter.label}: {splitter.help}"
     if parents := {chunk.parent for chunk in chunks} - {None}:
         how += f" An answer gets the larger chunk around each: {len(parents):,} of them."
+    if cut.context != "off":
+        how += f" Context in grey, {SETTINGS['context'].words(cut.context)}: embedded and indexed with each."
     st.caption(how)
     limit = cut.text_limit(model)
     show_numbers(document, chunks, limit)

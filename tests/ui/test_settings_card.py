@@ -96,7 +96,7 @@ def test_settings_outside_the_line_are_named_and_reset():
     names = {
         "max_tokens": (512, "token limit"),
         "follow_ups": (False, "follow-up questions"),
-        "context": ("passages", "the model reads"),
+        "reads": ("passages", "the model reads"),
         "temperature": (0.8, "temperature"),
         "seed": (7, "seed"),
     }

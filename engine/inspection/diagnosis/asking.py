@@ -21,7 +21,7 @@ from .location import Location
 from .table_rows import cells_of
 
 # Settings that documents are cut anew for, when they change.
-CUTTING = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens")
+CUTTING = ("splitter", "chunk_tokens", "overlap", "context", "parent_tokens", "max_tokens")
 MOST_WORDS, MOST_TIMES = 2, 4  # of words that hold an answer of so many, to count as that answer
 MOST_OTHERS = 1  # numbers that words with a number as the answer may hold besides
 
@@ -49,7 +49,9 @@ class Searched:
         if all(settings[key] == self.settings[key] for key in CUTTING):
             return replace(self, settings=settings)
         size, parents = settings["chunk_tokens"], settings["parent_tokens"]
-        splitting = Splitting(settings["splitter"], size, min(settings["overlap"], size // 2))
+        splitting = Splitting(
+            settings["splitter"], size, min(settings["overlap"], size // 2), settings["context"]
+        )
         pieces = cut_documents(self.documents, self.model, splitting, parents and max(parents, size))
         chunks = [chunk for own in pieces for chunk in own]
         pooling, model = self.index.spec.pooling, self.index.encoder(self.model)

@@ -80,7 +80,7 @@ def tail_vectors(
     room = limit - encoder.tokenizer.n_special
     _, prompt, _ = encoder.tokenizer.around(encoder.tokenizer.encode(encoder.prompts.of("document")).ids)
     whole, windows, n_windows = [], [], []
-    for encoding in tokenized([index.chunks[row].text for row in rows], encoder.tokenizer):
+    for encoding in tokenized([index.chunks[row].indexed for row in rows], encoder.tokenizer):
         before, body, after = encoder.tokenizer.around(encoding.ids)
         whole.append(encoder.truncate([*before, *prompt, *body, *after], encoder.config.max_positions))
         own = [[*before, *prompt, *body[window], *after] for window in tail_windows(len(body), room)]

@@ -168,7 +168,7 @@ def mistake_report(
     ``right`` are the correct vectors of the chunks, ``(n_chunks, d_model)``; the rest is as in
     `mistaken_vectors`.
     """
-    texts = [chunk.text for chunk in chunks] + [question.text for question in questions]
+    texts = [chunk.indexed for chunk in chunks] + [question.text for question in questions]
     vectors = mistaken_vectors(encoder, texts, mistake, max_tokens, on_progress)
     found, asked = np.split(vectors, [len(chunks)])
     scores = asked @ found.T  # (n_questions, n_chunks)

@@ -87,7 +87,9 @@ class IndexSettings:
         """The values that a folder keeps, by the names of the options, without dashes."""
         own = {name: value for name, value in asdict(self).items() if name not in SEARCHED_BY}
         del own["splitting"]
-        return own | dict(zip(("splitter", "chunk_tokens", "overlap"), astuple(self.splitting), strict=True))
+        return own | dict(
+            zip(("splitter", "chunk_tokens", "overlap", "context"), astuple(self.splitting), strict=True)
+        )
 
     @property
     def uri(self) -> str:

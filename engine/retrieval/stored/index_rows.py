@@ -7,8 +7,11 @@ from pydantic import TypeAdapter
 
 from ...documents.document import Chunk, Document, with_bounded_names
 
-# Start, end, tokens, headings and page of a chunk, whose text is this span of its document.
-Span = tuple[int, int, int, tuple[str, ...], int | None]
+# Start, end, tokens, headings, page and context of a chunk, whose text is this span of its document; folders
+# of earlier versions have no context.
+Span = (
+    tuple[int, int, int, tuple[str, ...], int | None, str] | tuple[int, int, int, tuple[str, ...], int | None]
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def file_line(file: IndexedFile) -> bytes:
 
 def span_of(chunk: Chunk) -> Span:
     """Return a chunk without its document and text."""
-    return chunk.start, chunk.end, chunk.n_tokens, chunk.headings, chunk.page
+    return chunk.start, chunk.end, chunk.n_tokens, chunk.headings, chunk.page, chunk.context
 
 
 def to_file(line: bytes) -> IndexedFile:
@@ -68,10 +71,12 @@ def to_file(line: bytes) -> IndexedFile:
 
 def chunk_of(document: Document, span: Span, parent: Chunk | None = None) -> Chunk:
     """Return the chunk of a document that is a span of it."""
-    start, end, n_tokens, headings, page = span
+    start, end, n_tokens, headings, page, *context = span
     if not (0 <= start <= end <= len(document.text) and n_tokens >= 0):
         raise ValueError(f"{document.name:.80} has no characters {start} to {end} of {n_tokens} tokens")
-    return Chunk(document.name, start, end, document.text[start:end], n_tokens, headings, page, parent)
+    return Chunk(
+        document.name, start, end, document.text[start:end], n_tokens, headings, page, parent, *context
+    )
 
 
 def line_of(content: object) -> bytes:

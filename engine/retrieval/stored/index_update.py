@@ -175,7 +175,7 @@ def with_words(
     if old is not None and old.index.expanded and old.index.expanded.fingerprint == sparse.fingerprint:
         known = vectors_of_files(old.files, csr_matrix(old.index.expanded.weights))
     missing = [file for file in files if key_of(file) not in known]
-    if texts := [chunk.text for file in missing for chunk in file.chunks]:
+    if texts := [chunk.indexed for file in missing for chunk in file.chunks]:
         say(f"Expanding {counted(len(texts), 'chunk')}")
         known |= vectors_of_files(missing, sparse.encode(texts))
     weights = csc_matrix(vstack([known[key_of(file)] for file in files]))
@@ -277,12 +277,12 @@ def index_here(
     files = tuple(file if file.chunks else replace(file, chunks=build.cut(file.documents)) for file in files)
     chunks, idf = chunks_of(files), None
     if build.settings.pooling == "idf" and (encoder := build.model.as_encoder) is not None:
-        encoder = encoder.with_idf([chunk.text for chunk in chunks])
+        encoder = encoder.with_idf([chunk.indexed for chunk in chunks])
         build, idf = replace(build, model=encoder), encoder.idf
     spec = build.spec
     known = {} if old is None or old.index.spec != spec else vectors_of_files(old.files, old.index.vectors)
     missing = [file for file in files if key_of(file) not in known]
-    texts = [chunk.text for file in missing for chunk in file.chunks]
+    texts = [chunk.indexed for file in missing for chunk in file.chunks]
     counts = [0]  # of texts that have a vector: at first those in the cache
 
     def show(n_done: int, n_texts: int) -> None:

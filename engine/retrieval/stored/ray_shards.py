@@ -217,7 +217,7 @@ def write_shard(shard: Shard, paths: Mapping[str, Path], build: Build) -> None:
             raise DocumentError(f"{paths[name]} changed while the corpus was read: start again")
         documents = all_documents(parse_file(name, content))
         files.append(IndexedFile(name, digest, documents, build.cut(documents)))
-    texts, spec = [chunk.text for file in files for chunk in file.chunks], build.spec
+    texts, spec = [chunk.indexed for file in files for chunk in file.chunks], build.spec
     vectors = embed_chunks(texts, build.model, spec) if texts else np.empty((0, spec.d_model), np.float32)
     lines = np.frombuffer(b"".join(map(file_line, files)), np.uint8)
     with folder_errors(build.folder), atomic_file(shard.path(build.folder)) as file:

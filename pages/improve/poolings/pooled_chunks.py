@@ -60,7 +60,7 @@ def chunks_and_encoder(
     """Cut documents; return their chunks, and the encoder with their IDF weights."""
     with st.spinner("Cutting the documents…", show_time=True):
         chunks = tuple(all_chunks(documents, cut))
-        return chunks, cut.encoder(_encoder).with_idf([chunk.text for chunk in chunks])
+        return chunks, cut.encoder(_encoder).with_idf([chunk.indexed for chunk in chunks])
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")

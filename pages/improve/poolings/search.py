@@ -144,7 +144,7 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
 @st.cache_data(max_entries=8, show_spinner=False, scope="session", hash_funcs=DIGESTS)
 def maxsim_of(question: str, pooled: PooledChunks) -> Array:
     """Score the chunks token by token, with a progress bar: ``(n_chunks,)``."""
-    texts = [chunk.text for chunk in pooled.chunks]
+    texts = [chunk.indexed for chunk in pooled.chunks]
     with counting("Reading every token again", "chunks") as show:
         return maxsim_scores([question], texts, pooled.encoder, pooled.max_tokens, show)[0]
 

@@ -33,7 +33,7 @@ from ui.jobs import Job, follow_progress, start_job
 from ui.models import decoder_name, load_decoder, load_reader
 from ui.questions.answers import answer_set_picker
 from ui.questions.kept import workspace
-from ui.setting_values import FORMER_NAMES, settings_in_use, settings_words
+from ui.setting_values import present_name, settings_in_use, settings_words
 from ui.text import show_error
 
 ABOUT = (
@@ -124,7 +124,7 @@ def words_of_run(values: Mapping[str, Any], write: bool, names: Sequence[str]) -
     # Nothing is drawn at random, and no question follows another.
     unused = {*RULES, "seed", "follow_ups", "write"}
     if not write:
-        unused |= {"max_prompt_tokens", "max_new_tokens", "think", "context"}
+        unused |= {"max_prompt_tokens", "max_new_tokens", "think", "reads"}
     words = settings_words({key: value for key, value in values.items() if key not in unused})
     return words | {
         "Model's words": decoder_name() if write else "no",
@@ -204,7 +204,7 @@ def with_present_names(run: Any) -> Any:
         isinstance(run.get(key), dict) for key in ("answers", "settings")
     ):
         return run
-    answers = {FORMER_NAMES.get(name, name): value for name, value in run["answers"].items()}
+    answers = {present_name(name, value): value for name, value in run["answers"].items()}
     former = {"Question expanded": "no"}.items()  # a setting that was removed
     settings = {label: words for label, words in run["settings"].items() if (label, words) not in former}
     return {**run, "answers": answers, "settings": settings}

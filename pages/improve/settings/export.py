@@ -111,7 +111,8 @@ def sweep_command(experiment: Experiment, configurations: Sequence[Configuration
     options = source_options(experiment)
     if list(experiment.questions) != questions_about(bundled_questions(), experiment.documents):
         options += ["--questions", QUESTIONS]
-    defaults = {key: [getattr(Configuration(), key)] for key in ("max_tokens", "prompts", "precision")}
+    unsaid = ("max_tokens", "prompts", "precision", "context")
+    defaults = {key: [getattr(Configuration(), key)] for key in unsaid}
     for key, values in values_of(configurations).items():
         if values != defaults.get(key):  # the model's own limit is written as 0
             options += [f"--{key.replace('_', '-')}", ",".join(str(value or 0) for value in values)]

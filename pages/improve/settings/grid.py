@@ -55,6 +55,7 @@ FIRST_LOOK: dict[str, list[Any]] = {
     "pooling": ["mean", "idf"],
     "retriever": ["dense", default("retriever")],
     "precision": [default("precision")],
+    "context": [default("context")],
 }
 ONE_SETTING = FIRST_LOOK | {key: [default(key)] for key in ("chunk_tokens", "pooling", "retriever")}
 PRESETS: dict[str, dict[str, list[Any]]] = {
@@ -62,7 +63,7 @@ PRESETS: dict[str, dict[str, list[Any]]] = {
     "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlap": [0, 16]},
     **{
         f"Every {SETTINGS[key].name}": ONE_SETTING | {key: list(SETTINGS[key].choices)}
-        for key in ("splitter", "pooling", "retriever", "precision")
+        for key in ("splitter", "context", "pooling", "retriever", "precision")
     },
 }
 PRESET_HELP = "Fills in the grid below. Change anything afterwards."
@@ -160,10 +161,10 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
     left, right = st.columns(2)
     draw(left, "chunk_tokens", "pooling")
     draw(right, "retriever", "splitter")
-    with st.expander("Overlap, token limit, passages, precision", icon=":material/tune:"):
+    with st.expander("Overlap, context, token limit, passages, precision", icon=":material/tune:"):
         left, right = st.columns(2)
         draw(left, "overlap", "k")
-        draw(right, "max_tokens", "precision")
+        draw(right, "max_tokens", "context", "precision")
     return values
 
 

@@ -84,7 +84,7 @@ def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     st.header("What is left of the search")
     cut = replace(CUT, max_tokens=min(CUT.max_tokens, encoder.config.max_positions))
     index = index_documents(bundled_documents(), encoder, cut, "mean")
-    vectors = broken_corpus(tuple(chunk.text for chunk in index.chunks), faults, encoder)
+    vectors = broken_corpus(index.texts, faults, encoder)
     [intact_query] = encoder.encode([question], "mean", prompt_name="")
     [broken_query] = broken_vectors(encoder, [question], faults)
     intact, broken = index.vectors @ intact_query, vectors @ broken_query  # (n_chunks,)

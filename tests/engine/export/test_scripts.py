@@ -42,6 +42,8 @@ ROOT = Path(__file__).parent.parent.parent.parent
 QUESTION = "What is done with a text that is longer than the model's limit?"
 HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
 PARENTS = 96
+ROWS = "".join(f"| M{n} | {3 * n} |\n" for n in range(40))
+TABLE = f"# Bolts\n\n## {'Torque ' * 20}\n\n| Bolt | Nm |\n|---|---|\n{ROWS}"
 MODEL_SIZES = SIZES | {"max_position_embeddings": 128}
 EVERY = {
     "defaults": (Configuration(), 0),
@@ -56,11 +58,12 @@ EVERY = {
     "sparse-weighted": (Configuration(chunk_tokens=64, retriever="sparse-weighted"), 0),
     "late": (Configuration(chunk_tokens=64, retriever="late"), 0),
     "late-reordered": (Configuration(chunk_tokens=64, retriever="late-reordered"), 0),
+    "context": (Configuration("recursive", 48, retriever="dense", context="title"), 0),
     "small to big": (Configuration("recursive", 32, retriever="dense", k=3), PARENTS),
 }
 PLACES_ALONE = ("mmr", "maxsim", "late-reordered", "small to big")  # their scores are of other kinds
 # What the templates of the other libraries do differently; what else there is, they include.
-OTHERS = ("defaults", "dense", "small to big")
+OTHERS = ("defaults", "dense", "context", "small to big")
 PAIRS = [
     *product(["sentence-transformers"], EVERY),
     *product([to for to in LIBRARIES if to != "sentence-transformers"], OTHERS),
@@ -92,6 +95,7 @@ def folder(tmp_path_factory):
     for name, length in {"inside_the_pipeline.md": 1400, "state_of_the_union.md": 700}.items():
         text = (BUNDLED_CORPUS / name).read_text(encoding="utf-8")[:length]
         (folder / name).write_text(text, encoding="utf-8")
+    (folder / "tables.md").write_text(TABLE, encoding="utf-8")
     return folder
 
 

@@ -194,7 +194,7 @@ def test_the_question_is_embedded_as_the_index_was(encoder):
         ({"question": "  "}, InputError, "question is empty"),
         ({"max_prompt_tokens": 8000, "max_new_tokens": 500}, ContextLengthError, "the 8192 positions"),
         ({"retriever": "best"}, InputError, r"^retriever 'best' is not one of dense, bm25, .*"),
-        ({"context": "pages"}, InputError, "context 'pages' is not one of sentences, passages"),
+        ({"reads": "pages"}, InputError, "reads 'pages' is not one of sentences, passages"),
         ({"answer_threshold": 0.2, "refuse_threshold": 0.3}, InputError, "the lower one first"),
         ({"answer_threshold": 1.1}, InputError, "numbers from 0 to 1"),
         ({"refuse_threshold": -0.1}, InputError, "numbers from 0 to 1"),
@@ -301,7 +301,7 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(reply, traps
     limit = (relevances[0] + max(relevances)) / 2
     expected = tuple(place for place, relevance in enumerate(relevances) if relevance >= limit)
     settings = {"k": 3, "min_relevance": limit, "null_scores": every.null_scores, "retriever": "bm25"}
-    answer = reply(index=traps, **settings, max_new_tokens=1, context="passages")
+    answer = reply(index=traps, **settings, max_new_tokens=1, reads="passages")
     found = answer.retrieved
     assert (found.retriever, found.hits, found.relevant) == ("bm25", every.hits, expected)
     assert 0 not in found.relevant
@@ -335,11 +335,9 @@ def long_index(encoder):
     return index_of_documents({"long.md": LONG}, encoder)
 
 
-@pytest.mark.parametrize("context", ["sentences", "passages"])
-def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passages(
-    reply, long_index, context
-):
-    events, settings = [], {"min_relevance": 0, "max_new_tokens": 2, "context": context}
+@pytest.mark.parametrize("reads", ["sentences", "passages"])
+def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passages(reply, long_index, reads):
+    events, settings = [], {"min_relevance": 0, "max_new_tokens": 2, "reads": reads}
     callbacks = {"on_found": lambda found: events.append(found.quotes), "on_text": events.append}
     answer = reply(index=long_index, **settings, **callbacks)
     assert events[0] == answer.quotes == best_sentences(answer.evidence, N_QUOTES)
@@ -350,7 +348,7 @@ def test_quotes_come_first_and_the_model_reads_the_best_sentences_or_whole_passa
     assert "1891" in answer.quotes[0].text
     assert 0 < answer.timed.evidence_s < answer.timed.until_quotes_s
     best = [quote.text for quote in reversed(best_sentences(answer.evidence, N_READ))]
-    assert [each.text for each in answer.sources] == (best if context == "sentences" else [LONG])
+    assert [each.text for each in answer.sources] == (best if reads == "sentences" else [LONG])
     assert answer.written.source_places == (0,) * len(answer.sources)
     [hit] = answer.retrieved.hits
     assert {source.score for source in answer.sources} == {hit.score}

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.documents.chunk_context import heads_above
 from engine.documents.document import Chunk, Document
 from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import Splitting, split
@@ -14,7 +15,6 @@ from engine.retrieval.evidence import (
     candidates,
     cosines,
     find_evidence,
-    heads_above,
     is_row_of_heads,
     kind_match,
     rarity,

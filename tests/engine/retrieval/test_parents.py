@@ -85,7 +85,7 @@ def test_small_to_big_works_with_every_retriever(index, encoder, retriever):
 
 
 def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, encoder, decoder):
-    settings = AnswerSettings(SearchSettings(1, 0), max_new_tokens=4, context="passages", write=True)
+    settings = AnswerSettings(SearchSettings(1, 0), max_new_tokens=4, reads="passages", write=True)
     answer = ask(QUESTION, index, encoder, Writer(decoder), settings)
     [source] = answer.sources
     assert (source.document, source.start, source.end, source.text) == ("tower.md", 0, len(TOWER), TOWER)

@@ -30,7 +30,11 @@ DOCUMENTS = [Document("light.md", TEXT), Document("bread.md", "Knead the dough f
 
 @pytest.fixture(scope="module")
 def index(encoder):
-    cut = Splitting("sentences", 16, 0)
+    return made(encoder, "off")
+
+
+def made(encoder, context):
+    cut = Splitting("sentences", 16, 0, context)
     chunks = [chunk for each in DOCUMENTS for chunk in split(each, encoder.tokenizer, cut)]
     return build_index(chunks, encoder, documents=DOCUMENTS)
 
@@ -61,7 +65,10 @@ def table(index, tmp_path):
     return write(tmp_path / "vectors.parquet", **columns(index))
 
 
-def test_what_embed_writes_is_the_same_index_again(npz, index, encoder):
+@pytest.mark.parametrize("context", ["off", "title"])
+def test_what_embed_writes_is_the_same_index_again(context, encoder, tmp_path):
+    index, npz = made(encoder, context), tmp_path / "vectors.npz"
+    save_npz(npz, index, encoder.tokenizer.ids_batch(list(index.texts)))
     again = read_index(npz, encoder)
     assert again.chunks == index.chunks
     assert again.spec == index.spec

@@ -64,7 +64,7 @@ def chunks(draw, documents, parent=None):
     document = draw(st.sampled_from(documents))
     start, end = sorted(draw(st.tuples(*[st.integers(0, len(document.text))] * 2)))
     span = (document.name, start, end, document.text[start:end])
-    return Chunk(*span, draw(st.integers(0, 10**6)), draw(HEADINGS), draw(PAGES), parent)
+    return Chunk(*span, draw(st.integers(0, 10**6)), draw(HEADINGS), draw(PAGES), parent, draw(TEXT))
 
 
 @st.composite
@@ -140,7 +140,7 @@ def test_documents_of_the_first_version_have_no_date_and_no_tags(tmp_path):
     assert_same(replace(opened, saved_as=""), small())
     save_workspace(path, opened)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
     assert_same(replace(open_workspace(path), saved_as=""), small())
 
 
@@ -421,8 +421,8 @@ def changed(tmp_path, *statements):
 
 
 def test_a_newer_version_is_refused_with_a_line_that_says_so(tmp_path):
-    content = changed(tmp_path, "PRAGMA user_version = 3", "CREATE TABLE more (x)")
-    with pytest.raises(DocumentError, match=r"newer version \(format 3, this one reads 2\): update"):
+    content = changed(tmp_path, "PRAGMA user_version = 4", "CREATE TABLE more (x)")
+    with pytest.raises(DocumentError, match=r"newer version \(format 4, this one reads 3\): update"):
         import_workspace("w", content)
     path = tmp_path / "w"
     path.write_bytes(content)

@@ -83,6 +83,7 @@ def assert_equal(index, other):
         {"pooling": "idf", "max_tokens": 12},
         {"precision": "int8", "pooling": "cls"},
         {"parent_tokens": 64, "splitting": Splitting("semantic", 24, 0)},
+        {"splitting": Splitting("sentences", 24, 0, "title")},
     ],
     ids=str,
 )
