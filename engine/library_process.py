@@ -40,10 +40,7 @@ class LibraryProcess:
     def ask(self, **request: Any) -> tuple[Values, Arrays]:
         """Return the values and the arrays of the answer to a request, a JSON object.
 
-        Raises
-        ------
-        ModelUnavailableError
-            The program fails or exceeds the limits.
+        Raises `ModelUnavailableError` where the program fails or exceeds the limits.
         """
         answer = ask(self.program, json.dumps(request).encode(), self.limits)
         if answer is None:
@@ -65,12 +62,8 @@ class LibraryProcess:
 def require_library(what: str, remedy: str, n_bytes: int = LIBRARY_BYTES) -> None:
     """Check, without importing it, that sentence-transformers is installed, and that it fits into memory.
 
-    Raises
-    ------
-    ModelUnavailableError
-        It is not installed; the message ends with the remedy.
-    MemoryLimitError
-        Fewer than ``n_bytes`` are free.
+    Raises `ModelUnavailableError` where it is not installed; the message ends with the remedy, and
+    `MemoryLimitError` where fewer than ``n_bytes`` are free.
     """
     if find_spec("sentence_transformers") is None:
         raise ModelUnavailableError(f"{what} needs sentence-transformers, which is not installed: {remedy}")

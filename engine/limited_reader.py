@@ -51,14 +51,8 @@ def read_limited(
 ) -> T:
     """Return ``read(name, content, *options)``, a function of the engine, from a child process.
 
-    The result consists of dataclasses, arrays and plain values; the options are those of JSON.
-
-    Raises
-    ------
-    DocumentError
-        It takes more than the limits.
-    GlassboxError
-        The function's own.
+    The result consists of dataclasses, arrays and plain values; the options are those of JSON. Raises
+    `DocumentError` where it takes more than the limits, and the function's own errors.
     """
     below = read.__module__.removeprefix(f"{__package__}.")
     request = json.dumps([below, read.__name__, name, *options]).encode() + b"\n" + content

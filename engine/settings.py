@@ -375,10 +375,7 @@ def check_value(key: str, value: object) -> None:
 def named_settings(values: Mapping[str, Any], stages: Collection[Stage]) -> dict[str, Any]:
     """Return settings by their keys, from names that are keys or labels: ``chunk_tokens``, ``chunk_size``.
 
-    Raises
-    ------
-    InputError
-        No setting of these stages has that name, or the value is none of the setting's.
+    Raises `InputError` where no setting of these stages has that name, or the value is none of the setting's.
     """
     keys = {
         name: key

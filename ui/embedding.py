@@ -124,10 +124,8 @@ def wanted_vectors(
 def vectors_now(wanted: Wanted) -> Mapping[str, Array]:
     """Return the vectors by pooling, a short rest embedded under a progress bar.
 
-    Raises
-    ------
-    NotEmbeddedError
-        The rest is long: `show_embedding` draws the button that begins it, and how far it is.
+    Raises `NotEmbeddedError` where the rest is long: `show_embedding` draws the button that begins it, and
+    how far it is.
     """
     if wanted.known.all():
         return wanted.vectors

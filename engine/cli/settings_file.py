@@ -32,10 +32,8 @@ def take_settings(context: typer.Context, path: Path | None) -> None:
 def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
     """Return the values of options from a TOML file, or a JSON file as the app writes it.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, or gives something else than values for options of these names.
+    Raises `InputError` where the file cannot be read, or gives something else than values for options of
+    these names.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -73,10 +73,7 @@ class Document:
 def with_bounded_names(document: Document) -> Document:
     """Return a document from a file of ours that somebody else may have made.
 
-    Raises
-    ------
-    ValueError
-        Its name, its title or a heading is so long that it can be none.
+    Raises `ValueError` where its name, its title or a heading is so long that it can be none.
     """
     names = (document.name, document.title, *(each for one in document.sections for each in one.headings))
     if max(map(len, names)) > MOST_OF_NAME:

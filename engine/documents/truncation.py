@@ -37,25 +37,14 @@ class TruncationReport:
 
     Where chunks overlap, the truncated end of one may be read in the next. Tokens are counted in each chunk
     apart; characters are counted once, and are unread only if they are read in no chunk.
-
-    Attributes
-    ----------
-    max_tokens
-        The limit.
-    n_chunks, n_tokens, n_characters
-        Number of chunks, of their tokens, and of the characters in at least one of them.
-    characters_unread
-        Characters that no chunk reads.
-    truncated
-        The chunks over the limit, those with most truncated tokens first.
     """
 
-    max_tokens: int
+    max_tokens: int  # the limit
     n_chunks: int
-    n_tokens: int
-    n_characters: int
-    characters_unread: int
-    truncated: tuple[TruncatedChunk, ...] = field(repr=False)
+    n_tokens: int  # of all chunks
+    n_characters: int  # in at least one of them
+    characters_unread: int  # that no chunk reads
+    truncated: tuple[TruncatedChunk, ...] = field(repr=False)  # those with most truncated tokens first
 
     @property
     def tokens_truncated(self) -> int:

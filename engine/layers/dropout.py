@@ -9,12 +9,8 @@ def dropout(x: Array, rate: float, rng: np.random.Generator) -> tuple[Array, Arr
     """Set a random share ``rate`` of ``x`` to 0 and divide the rest by ``1 - rate``; any shape.
 
     Returns ``x * mask``, and the mask of 0 and ``1 / (1 - rate)``, which the gradient needs; both have the
-    shape and dtype of ``x``. The same state of ``rng`` gives the same mask on any machine.
-
-    Raises
-    ------
-    ValueError
-        If ``rate`` is not in [0, 1).
+    shape and dtype of ``x``. The same state of ``rng`` gives the same mask on any machine. Raises
+    `ValueError` where ``rate`` is not in [0, 1).
     """
     if not 0 <= rate < 1:
         raise ValueError(f"a dropout rate of {rate:g} is outside 0 <= rate < 1: at 1 nothing would be left")

@@ -364,10 +364,8 @@ def window_spans(logits: Array, allowed: Array, n_best: int) -> list[tuple[int, 
 def read_content(path: Path) -> tuple[dict[str, Array], ReaderHeader]:
     """Read the tensors and the header of a reader's file.
 
-    Raises
-    ------
-    ModelFileError
-        The file is missing, not a reader's, or not the one that is shipped under its name.
+    Raises `ModelFileError` where the file is missing, not a reader's, or not the one that is shipped under
+    its name.
     """
     if not path.is_file():
         raise ModelFileError(f"there is no reader at {path}: train one by train-reader")

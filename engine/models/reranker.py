@@ -209,10 +209,8 @@ def read_head(
 ) -> Head:
     """Read the part behind the encoder.
 
-    Raises
-    ------
-    ModelFileError
-        The folder holds no classifier, one with several labels, or one whose form is not known.
+    Raises `ModelFileError` where the folder holds no classifier, one with several labels, or one whose form
+    is not known.
     """
     names = FAMILIES[settings["model_type"]].classifier
     for prefix in ("bert.", "gte.", "new."):

@@ -212,10 +212,7 @@ def read_word_head(
 ) -> WordHead:
     """Read the head of a masked language model; without a table of its own it has that of the embeddings.
 
-    Raises
-    ------
-    ModelFileError
-        The folder has no such head, or one of another vocabulary.
+    Raises `ModelFileError` where the folder has no such head, or one of another vocabulary.
     """
     names, config = FAMILIES[transformer.model_type].words, transformer.config
     if names is None or f"{names.dense}.weight" not in tensors:

@@ -35,10 +35,7 @@ class TokenReader:
     def truncate(self, tokens: Sequence[T], max_tokens: int | None = None) -> list[T]:
         """Cut a text's ids (or tokens, or offsets) at the token limit, with [SEP] kept at the end.
 
-        Raises
-        ------
-        InputError
-            There are none: the text is empty, and the model adds no special tokens.
+        Raises `InputError` where there are none: the text is empty, and the model adds no special tokens.
         """
         if not tokens:
             raise InputError(
@@ -52,10 +49,7 @@ class TokenReader:
     def read(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Encoding:
         """Return the tokens of a text, or of a pair of texts, cut at ``max_tokens``.
 
-        Raises
-        ------
-        ContextLengthError
-            A pair has more tokens than the limit.
+        Raises `ContextLengthError` where a pair has more tokens than the limit.
         """
         if pair is None:
             return self.cut(self.tokenizer.encode(text), max_tokens)
@@ -79,10 +73,7 @@ class TokenReader:
     def text_limit(self, max_tokens: int | None = None) -> int:
         """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.
 
-        Raises
-        ------
-        InputError
-            The limit is out of its range, or the prompt leaves no room for a text.
+        Raises `InputError` where the limit is out of its range, or the prompt leaves no room for a text.
         """
         limit, prompt = self.token_limit(max_tokens), self.prompts.of("document")
         return limit - len(self._prompt_ids(prompt, limit)) + self.tokenizer.n_special if prompt else limit
@@ -90,10 +81,7 @@ class TokenReader:
     def prompt_length(self, prompt: str, limit: int) -> int:
         """Return the number of a prompt's tokens that are not pooled: 0 unless the model leaves them out.
 
-        Raises
-        ------
-        InputError
-            The prompt leaves no room for a text.
+        Raises `InputError` where the prompt leaves no room for a text.
         """
         if not prompt:
             return 0

@@ -159,12 +159,9 @@ class BlackBoxModel(ABC):
     ) -> dict[str, Array]:
         """Embed texts: ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1.
 
-        Raises
-        ------
-        InputError
-            Another pooling, a limit out of the model's range, or something that is no text.
-        ModelUnavailableError
-            The model cannot be reached, or answers with something else than a vector for each text.
+        Raises `InputError` for another pooling, a limit out of the model's range, or something that is no
+        text, and `ModelUnavailableError` where the model cannot be reached, or answers with something else
+        than a vector for each text.
         """
         check_several(texts)
         self.check_poolings(pooling)

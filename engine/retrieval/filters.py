@@ -42,10 +42,8 @@ class DocumentFilter:
     def names(self, documents: Sequence[Document]) -> list[str]:
         """Return the names of the documents that it allows.
 
-        Raises
-        ------
-        InputError
-            There are none: the message names the tags that there are, or counts the dates.
+        Raises `InputError` where there are none: the message names the tags that there are, or counts the
+        dates.
         """
         wanted = {tag.casefold() for tag in self.tags}
         tagged = [

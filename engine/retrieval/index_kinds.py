@@ -136,12 +136,8 @@ class AnnIndex:
     def from_bytes(cls, kind: str, effort: int, content: Array, shape: tuple[int, ...]) -> "AnnIndex":
         """Restore an index of vectors of a ``shape`` from bytes that `to_bytes` made on this machine.
 
-        FAISS trusts them: bytes that somebody else made can crash the process, or worse.
-
-        Raises
-        ------
-        ValueError
-            They are not those of an index of these vectors.
+        FAISS trusts them: bytes that somebody else made can crash the process, or worse. Raises `ValueError`
+        where they are not those of an index of these vectors.
         """
         import faiss
 

@@ -20,10 +20,7 @@ def connect(path: str) -> sqlite3.Connection:
 def connect_ours(path: str) -> sqlite3.Connection:
     """Open a new or existing Glassbox file for writing; readers do not wait for writers.
 
-    Raises
-    ------
-    sqlite3.DatabaseError
-        The file belongs to another program; it is left unchanged.
+    Raises `sqlite3.DatabaseError` where the file belongs to another program; it is left unchanged.
     """
     connection = connect(path)
     try:

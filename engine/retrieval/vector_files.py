@@ -82,14 +82,9 @@ def read_index(
     The file is an .npz that `save_npz` wrote, or a Parquet file with the columns of `COLUMNS`: name of the
     document, its span and text, and a list of numbers. An uploaded file is given by its name and content.
     ``model`` and ``pooling`` are those that made the vectors, as in `build_index`. The file is read in a
-    child process with ``limits``, unless it is so large that it can only be one's own.
-
-    Raises
-    ------
-    DocumentError
-        The file is missing, damaged, of another format, or its rows do not fit together.
-    InputError
-        The vectors were made by another model, or otherwise.
+    child process with ``limits``, unless it is so large that it can only be one's own. Raises `DocumentError`
+    where the file is missing, damaged, of another format, or its rows do not fit together, and `InputError`
+    where the vectors were made by another model, or otherwise.
     """
     if path.suffix.lower() not in READERS:
         raise DocumentError(f"{path.name} ends in none of {', '.join(READERS)}: give vectors as one of these")

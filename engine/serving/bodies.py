@@ -198,10 +198,7 @@ def warned(warnings: Sequence[str]) -> dict[str, Any]:
 def model_warnings(name: str | None, own: Sequence[str]) -> list[str]:
     """Return what to say of a model's name: that another one answered, where that is the only one.
 
-    Raises
-    ------
-    RequestError
-        There are several models, and none of this name.
+    Raises `RequestError` where there are several models, and none of this name.
     """
     if name is None or name in own:
         return []

@@ -120,12 +120,8 @@ class Guard:
     async def _read(self, receive: Receive, body: bytearray) -> None:
         """Read a body, in as many seconds as its bytes are allowed.
 
-        Raises
-        ------
-        RequestError
-            The body is slower, or larger, or the server holds as many as it may.
-        ClientLeftError
-            The client has left.
+        Raises `RequestError` where the body is slower, or larger, or the server holds as many as it may, and
+        `ClientLeftError` where the client has left.
         """
         more, start = True, asyncio.get_running_loop().time()
         try:

@@ -90,16 +90,11 @@ def save_workspace(path: Path, workspace: Workspace) -> Workspace:
     """Write a workspace to a new file, or over an older state of it; cached embeddings there are kept.
 
     Only changed tables are written, in one transaction. While another session writes, this one waits, and
-    raises after a timeout. Returns the same workspace with the ``saved_as`` of the file.
-
-    Raises
-    ------
-    InputError
-        The workspace cannot be restored from a file: two documents have one name, a text has half of a
-        surrogate pair, a chunk has no document, or a value is not JSON.
-    DocumentError
-        The workspace is too large; or the file belongs to another program, is damaged, of a newer version,
-        not writable, locked, or was changed since ``workspace.saved_as``.
+    raises after a timeout. Returns the same workspace with the ``saved_as`` of the file. Raises `InputError`
+    where the workspace cannot be restored from a file: two documents have one name, a text has half of a
+    surrogate pair, a chunk has no document, or a value is not JSON, and `DocumentError` where the workspace
+    is too large; or the file belongs to another program, is damaged, of a newer version, not writable,
+    locked, or was changed since ``workspace.saved_as``.
     """
     rows = checked_rows(workspace)
     with as_document_errors(path.name), closing(connect_ours(str(path))) as connection:
@@ -109,10 +104,8 @@ def save_workspace(path: Path, workspace: Workspace) -> Workspace:
 def open_workspace(path: Path) -> Workspace:
     """Read the workspace that a file holds.
 
-    Raises
-    ------
-    DocumentError
-        The file is missing, not a workspace, damaged, of a newer version, or too large.
+    Raises `DocumentError` where the file is missing, not a workspace, damaged, of a newer version, or too
+    large.
     """
     with as_document_errors(path.name):
         if not path.is_file():

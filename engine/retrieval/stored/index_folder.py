@@ -255,10 +255,7 @@ def remove_unused(folder: Path) -> None:
 def open_index(folder: Path) -> StoredIndex:
     """Read the index of a folder; what another program writes meanwhile is seen whole or not at all.
 
-    Raises
-    ------
-    DocumentError
-        There is none, or it is damaged, or of another version.
+    Raises `DocumentError` where there is none, or it is damaged, or of another version.
     """
     if not (folder / MANIFEST).is_file():
         raise DocumentError(f"{folder} holds no index: write one with {PROGRAM} index CORPUS --out {folder}")

@@ -85,12 +85,8 @@ class MilvusVectors:
     def check(self) -> None:
         """Raise an error unless the collection is there with all rows.
 
-        Raises
-        ------
-        FileNotFoundError
-            There is no such collection.
-        DocumentError
-            Milvus cannot be reached, or rows are missing.
+        Raises `FileNotFoundError` where there is no such collection, and `DocumentError` where Milvus cannot
+        be reached, or rows are missing.
         """
         if is_file(self.uri) and not Path(self.uri).exists():  # milvus-lite would make an empty one
             raise FileNotFoundError(2, "no such file", self.uri)

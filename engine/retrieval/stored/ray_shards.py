@@ -81,15 +81,10 @@ def embed_on_cluster(
     """Embed files on a cluster, but for those whose shards are in the folder already.
 
     The paths are the same on all machines of the cluster, as that of the folder. Returns the files by name,
-    with their documents and chunks; where their vectors are; and how many chunks were embedded now.
-
-    Raises
-    ------
-    DocumentError
-        Ray cannot be reached or fails, a file cannot be read or changed meanwhile, or the disk is full.
-        Shards that are done stay.
-    InputError
-        Ray is not installed, or a worker has another model.
+    with their documents and chunks; where their vectors are; and how many chunks were embedded now. Raises
+    `DocumentError` where Ray cannot be reached or fails, a file cannot be read or changed meanwhile, or the
+    disk is full (shards that are done stay), and `InputError` where Ray is not installed, or a worker has
+    another model.
     """
     folder, shards = build.folder, shards_of(files, paths, build.spec, build.settings)
     with folder_errors(folder):

@@ -44,12 +44,8 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) -> Checkpoint:
     """Read a checkpoint from the content of its file.
 
-    Raises
-    ------
-    ModelFileError
-        It is not a checkpoint, is damaged, or has a tensor of another shape than its sizes say.
-    InputError
-        Its sizes are not the ``expected`` ones.
+    Raises `ModelFileError` where it is not a checkpoint, is damaged, or has a tensor of another shape than
+    its sizes say, and `InputError` where its sizes are not the ``expected`` ones.
     """
     header = read_header(content, Header, "a small decoder")
     if header.vocabulary.size != header.config.vocab_size or header.step < 0:

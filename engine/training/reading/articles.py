@@ -54,10 +54,7 @@ class Asked:
 def read_squad(path: Path) -> list[Article]:
     """Read a file of SQuAD's format, JSON or JSON packed by gzip.
 
-    Raises
-    ------
-    InputError
-        It is not of this format, or an answer does not stand at its offset.
+    Raises `InputError` where it is not of this format, or an answer does not stand at its offset.
     """
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

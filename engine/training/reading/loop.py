@@ -89,10 +89,8 @@ class ReadingState:
     def load(self, path: Path) -> None:
         """Go on from a checkpoint of the same sizes.
 
-        Raises
-        ------
-        InputError, ModelFileError
-            It cannot be read, or is no checkpoint of a reader, damaged, or of other sizes.
+        Raises `InputError` or `ModelFileError` where it cannot be read, or is no checkpoint of a reader,
+        damaged, or of other sizes.
         """
         try:
             content = path.read_bytes()
@@ -152,11 +150,7 @@ def train(
 
     It ends with the last pass, or after ``n_updates`` if these are fewer. The learning rate is lowered in the
     last ``decay_share`` of what remains at ``start_decay``, so that a stopped run may go on to another end.
-
-    Raises
-    ------
-    InputError
-        The loss is no longer a number.
+    Raises `InputError` where the loss is no longer a number.
     """
     per_pass = -(-len(found.examples) // settings.batch_size)
     n_updates = min(per_pass * len(settings.crops), n_updates or per_pass * len(settings.crops))

@@ -174,10 +174,7 @@ def experiment_file(key: str) -> Path | None:
 def begin(experiment: Experiment) -> Path | None:
     """Write the description of an experiment and the rows that it has; return the file, if there may be one.
 
-    Raises
-    ------
-    InputError
-        It cannot be written.
+    Raises `InputError` where it cannot be written.
     """
     if (file := experiment_file(experiment.key)) is None:
         return None
@@ -241,10 +238,7 @@ def remove(experiment: Experiment) -> None:
 def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], list[int]]:
     """Return the places, in each of two experiments, of the questions that both asked.
 
-    Raises
-    ------
-    InputError
-        There is none, or the experiments searched different documents.
+    Raises `InputError` where there is none, or the experiments searched different documents.
     """
     if first.corpus != second.corpus:
         raise InputError(
