@@ -28,10 +28,11 @@ from ui.jobs import Job, adopt_job, current_job, follow_progress, start_job
 from ui.models import token_seconds_here
 from ui.progress import counting
 from ui.text import show_error
+from ui.widgets import SHORT_CPU_S
 
 # Tokens by layers by squares of the width: of a CPU-second with all-MiniLM-L6-v2, of what starts unasked.
 CPU_SECOND = 10_000 * 6 * 384**2
-SHORT_WORK = 10 * CPU_SECOND
+SHORT_WORK = SHORT_CPU_S * CPU_SECOND
 OFFER_S = 20.0  # of embedding, above which 8 bits are offered
 JOB = "embedding"  # the name of the session's job, and the key of its box
 AT_ONCE = "embed-at-once"  # in the session's state, the page that begins by itself: "ask", after an upload

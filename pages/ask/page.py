@@ -6,7 +6,6 @@ from html import escape
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.documents.subjects import subjects
 from engine.documents.truncation import limit_warning
 from engine.errors import GlassboxError
 from engine.generation.answer import Answer
@@ -16,6 +15,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 from pages.ask.answer import show_answer
 from pages.ask.evidence import show_found
+from pages.ask.examples import show_examples
 from pages.ask.model_choice import model_picker
 from ui.asking import (
     Asked,
@@ -34,11 +34,9 @@ from ui.corpus import index_documents, index_so_far, null_scores_of_documents, w
 from ui.current import current_question, follow_question
 from ui.documents import (
     NoDocumentError,
-    bundled_names,
     document_picker,
     format_names,
     has_own_files,
-    queue_sample_files,
 )
 from ui.embedding import AT_ONCE, NotEmbeddedError, show_embedding
 from ui.jobs import Job, current_job
@@ -48,21 +46,7 @@ from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
 from ui.uploaded_vectors import search_model
-from ui.widgets import example_choice
 
-EXAMPLES = (
-    "What does the CarbFix project do with carbon dioxide?",
-    "Who first described the plain maskray scientifically?",
-    "What happens to text beyond the token limit?",
-    "How do I bake sourdough bread?",
-)
-FILE_EXAMPLES = (
-    "What does a family day ticket cost from May to September?",
-    "What is step 4 of starting the fire pump?",
-    "When is the crane repaired?",
-)
-
-N_EXAMPLES = 4
 AT_ONCE_S = 0.6  # an answer that stands within this is drawn without a sign that it is sought
 READ_AS_HELP = (
     "By itself your question is much further from the documents than with the words of the conversation's "
@@ -81,41 +65,6 @@ def question_box() -> str | None:
         follow_question("question")
     question_form("question")
     return queued_question()
-
-
-def show_examples(documents: Sequence[Document]) -> None:
-    """Draw questions to try: about the user's own documents, or the bundled ones if there are no others."""
-    own = [document for document in documents if document.name not in bundled_names()]
-    if not own:
-        reason = "The bundled documents do not answer the last one: the app should say so."
-        example_choice(EXAMPLES, "example", ask_example, "Try one about the samples", reason)
-        example_choice(
-            FILE_EXAMPLES,
-            "file-example",
-            ask_about_files,
-            "Or one about a table, numbered steps and a half scanned PDF",
-            "Adds three small files of an invented harbour, as if you had dropped them.",
-        )
-    elif found := [
-        each for document in own[:N_EXAMPLES] for each in subjects(document, N_EXAMPLES // len(own) or 1)
-    ]:
-        questions = [f"What is said about {subject}?" for subject in found]
-        reason = "Made of the documents' headings, or of the names in them."
-        example_choice(questions, "example", ask_example, "Try one about your documents", reason)
-    else:
-        st.caption("None: these documents have no headings or names to make a question of.")
-
-
-def ask_example(question: str) -> None:
-    """Copy a picked example into the box, to be answered."""
-    st.session_state["question"] = question
-    queue_question(question)
-
-
-def ask_about_files(question: str) -> None:
-    """Ask a picked example about the sample files, which are read first as uploads are."""
-    queue_sample_files()
-    ask_example(question)
 
 
 def show_job(

@@ -4,21 +4,23 @@ A tracer receives every array of the forward pass and returns the one to continu
 replaces arrays, and the model's code stays unchanged.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import cycle
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from hashlib import sha256
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from ...layers.norm import l2_normalize
-from ...layers.pooling import mean_pooling
+from ...layers.primitives import NUMPY, Primitives
 from ...layers.tracing import Array, Tracer, no_trace
-from ...models.bert import encoder_forward
-from ...models.encoder import BATCH_TOKENS, Encoder, check_bert
-from ...models.parallel import run_packs
+from ...models.bert import EncoderConfig, EncoderWeights, encoder_forward, trace_shapes
+from ...models.encoder import Encoder, check_bert
 from ...trace import Trace
-from ...weights.fetch import Progress
 
+MASKED = -1e9  # added to the scores of padding
 # Length that shorter texts are padded to, as in a batch with one text of that length.
 PAD_TOKENS = 128
 
@@ -35,62 +37,49 @@ class Faults:
     pad_mean: bool = False
 
 
+@dataclass(frozen=True)
+class BrokenEncoder(Encoder):
+    """An encoder of BERT with faults, which embeds and is traced as any other.
+
+    Compiled steps take no fault away: each is in what is traced between them, or in the masks.
+    """
+
+    faults: Faults = Faults()
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the intact encoder, with the faults."""
+        return sha256(f"{super().fingerprint} {self.faults!r}".encode()).hexdigest()
+
+    @property
+    def family(self) -> Any:
+        """The forward pass with the faults, in place of BERT's module."""
+        forward = partial(broken_forward, faults=self.faults, pad_id=self.tokenizer.pad_id)
+        return SimpleNamespace(encoder_forward=forward, trace_shapes=trace_shapes)
+
+    def _embed(self, sequences: Sequence[Sequence[int]], *args: Any) -> dict[str, Array]:
+        return super()._embed([padded_ids(ids, self, self.faults) for ids in sequences], *args)
+
+
+def broken(encoder: Encoder, faults: Faults) -> BrokenEncoder:
+    """Return an encoder with faults; raise `InputError` unless it is BERT."""
+    check_bert(encoder, "a fault in its forward pass")
+    parts = {field.name: getattr(encoder, field.name) for field in fields(encoder)}
+    parts["config"] = replace(encoder.config, norm_first=faults.norm_first)
+    return BrokenEncoder(**parts, faults=faults)
+
+
 def broken_trace(encoder: Encoder, text: str, faults: Faults, keep: Sequence[str] = ("*",)) -> Trace:
     """Run one text with faults and trace each stage after the fault.
 
     The names are those of `Encoder.trace`, without ``tokens``. With ``pad_mean`` the arrays have rows
     for the padding, after those of the text.
     """
-    ids = encoder.truncate(encoder.tokenizer.encode(text).ids)
-    padded = padded_ids(ids, encoder, faults)
+    ids = padded_ids(encoder.truncate(encoder.tokenizer.encode(text).ids), encoder, faults)
     trace = Trace(keep)
-    trace("ids", np.array(padded))
-    fault = fault_tracer(faults, encoder, [len(ids)], trace)
-    with_faults(encoder, faults).inspect(padded, fault, "mean")
+    trace("ids", np.array(ids))
+    broken(encoder, faults).inspect(ids, trace, "mean")
     return trace
-
-
-def broken_vectors(
-    encoder: Encoder, texts: Sequence[str], faults: Faults, on_progress: Progress | None = None
-) -> Array:
-    """Embed texts with faults: ``(n_texts, d_model)``, mean-pooled and of length 1.
-
-    Without faults they equal `Encoder.encode`. ``on_progress`` is called with texts done and all texts.
-    """
-    config = with_faults(encoder, faults).config
-    sequences = [encoder.truncate(ids) for ids in encoder.tokenizer.ids_batch(texts)]
-    padded = [padded_ids(ids, encoder, faults) for ids in sequences]
-
-    def embed(batch: slice) -> list[Array]:
-        fault = fault_tracer(faults, encoder, [len(ids) for ids in sequences[batch]])
-        token_vectors = encoder_forward(padded[batch], encoder.weights, config, fault)
-        return [mean_pooling(tokens) for tokens in token_vectors]
-
-    return embed_packs(encoder, padded, embed, on_progress)
-
-
-def embed_packs(
-    encoder: Encoder,
-    sequences: Sequence[Sequence[int]],
-    embed: Callable[[slice], Sequence[Array]],
-    on_progress: Progress | None = None,
-) -> Array:
-    """Embed tokenized texts pack by pack in parallel: ``(n_texts, d_model)``, rows of length 1.
-
-    ``embed`` returns the vectors of a pack.
-    """
-    vectors = np.empty((len(sequences), encoder.config.d_model), encoder.dtype)
-
-    def fill(batch: slice) -> None:
-        vectors[batch] = embed(batch)
-
-    run_packs(fill, sequences, BATCH_TOKENS, on_progress)
-    return l2_normalize(vectors)
-
-
-def with_faults(encoder: Encoder, faults: Faults) -> Encoder:
-    """Return the encoder with pre-norm or post-norm as the faults say."""
-    return replace(encoder, config=replace(encoder.config, norm_first=faults.norm_first))
 
 
 def padded_ids(ids: list[int], encoder: Encoder, faults: Faults) -> list[int]:
@@ -99,15 +88,28 @@ def padded_ids(ids: list[int], encoder: Encoder, faults: Faults) -> list[int]:
     return ids + [encoder.tokenizer.pad_id] * n_pads
 
 
-def fault_tracer(faults: Faults, encoder: Encoder, n_real: Sequence[int], trace: Tracer = no_trace) -> Tracer:
-    """Return a tracer that applies faults to one forward pass over a pack of texts.
+def broken_forward(
+    sequences: Sequence[Sequence[int]],
+    weights: EncoderWeights,
+    config: EncoderConfig,
+    trace: Tracer = no_trace,
+    ops: Primitives = NUMPY,
+    type_ids: Sequence[Sequence[int]] | None = None,
+    *,
+    faults: Faults,
+    pad_id: int,
+) -> list[Array]:
+    """BERT's `encoder_forward` with faults; texts that end in ``pad_id`` are padded."""
+    masks = None
+    if faults.pad_mean:
+        dtype = weights.token_table.dtype
+        masks = [np.where(np.equal(ids, pad_id), MASKED, 0).astype(dtype)[None, None] for ids in sequences]
+    tracer = fault_tracer(faults, np.sqrt(config.d_head), trace)
+    return encoder_forward(sequences, weights, config, tracer, ops, type_ids, masks=masks)
 
-    ``n_real`` are the tokens of each text, without padding; ``trace`` is called with every array after the
-    fault.
-    """
-    check_bert(encoder, "a fault in its forward pass")
-    root_d_head = np.sqrt(encoder.config.d_model // encoder.config.n_heads)
-    texts = cycle(n_real)  # each layer computes the scores text by text
+
+def fault_tracer(faults: Faults, root_d_head: float, trace: Tracer) -> Tracer:
+    """Return a tracer that applies faults to one forward pass, and calls ``trace`` with arrays after them."""
     stream = np.empty(0)  # the residual stream (n_tokens, d_model)
 
     def residual(output: Array) -> Array:
@@ -121,13 +123,9 @@ def fault_tracer(faults: Faults, encoder: Encoder, n_real: Sequence[int], trace:
         nonlocal stream
         if name == "embeddings.position" and faults.no_positions:
             value = np.zeros_like(value)
-        elif name.endswith("attention.scores"):  # (n_heads, n_query, n_key)
-            if faults.no_scaling:
-                value = value * value.dtype.type(root_d_head)
-            if faults.pad_mean:
-                is_pad = np.arange(value.shape[-1]) >= next(texts)
-                value = np.where(is_pad, value.dtype.type(-np.inf), value)
-        trace(name, value)
+        elif name.endswith("attention.query") and faults.no_scaling:
+            value = value * value.dtype.type(root_d_head)
+        value = trace(name, value)
         if name.endswith(("attention.output", "ffn.output")):
             return residual(value)
         if name.endswith(".output") or (name.endswith("attention.norm") and not faults.norm_first):

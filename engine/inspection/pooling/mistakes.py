@@ -1,7 +1,7 @@
 """Common mistakes with mean pooling, each as the vectors that it gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,10 +10,11 @@ from ...evaluation.metrics import reciprocal_rank
 from ...evaluation.questions import Question, relevance
 from ...layers.norm import l2_normalize
 from ...layers.tracing import Array
-from ...models.encoder import Encoder
+from ...models.encoder import BATCH_TOKENS, Encoder
+from ...models.parallel import run_packs
 from ...tokenizers.encoding import Encoding
 from ...weights.fetch import Progress
-from ..model.faults import PAD_TOKENS, Faults, broken_vectors, embed_packs, padded_ids
+from ..model.faults import PAD_TOKENS, Faults, broken, padded_ids
 from .stop_words import STOP_WORDS, stop_word_spans, without_stop_words
 
 
@@ -75,11 +76,12 @@ def mistaken_vectors(
     limit = encoder.token_limit(max_tokens)
     match mistake:
         case "padding_averaged":
-            return broken_vectors(replace(encoder, max_tokens=limit), texts, PADDED, on_progress)
+            padded = broken(encoder, PADDED)
+            return padded.encode(texts, "mean", max_tokens=limit, on_progress=on_progress)
         case "padding_attended":
             sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(texts)]
-            padded = [padded_ids(ids, encoder, PADDED) for ids in sequences]
-            return encoder.encode_ids(padded, "mean", on_progress=on_progress)
+            attended = [padded_ids(ids, encoder, PADDED) for ids in sequences]
+            return encoder.encode_ids(attended, "mean", on_progress=on_progress)
         case "no_special_tokens" | "no_stop_words":
             mask_of = special_mask if mistake == "no_special_tokens" else stop_word_mask
             read = [encoder.cut(whole, limit) for whole in encoder.tokenizer.encode_batch(texts)]
@@ -125,12 +127,15 @@ def masked_vectors(
     on_progress: Progress | None = None,
 ) -> Array:
     """Embed tokenized texts by the mean over the tokens that masks ``(n_tokens,)`` keep; length 1."""
+    vectors = np.empty((len(sequences), encoder.config.d_model), encoder.dtype)
 
-    def embed(batch: slice) -> list[Array]:
+    def embed(batch: slice) -> None:
         states = encoder.token_states(sequences[batch])
-        return [encoder.pool(each, "mean", mask) for each, mask in zip(states, masks[batch], strict=True)]
+        each_masked = zip(states, masks[batch], strict=True)
+        vectors[batch] = [encoder.pool(each, "mean", mask) for each, mask in each_masked]
 
-    return embed_packs(encoder, sequences, embed, on_progress)
+    run_packs(embed, sequences, BATCH_TOKENS, on_progress)
+    return l2_normalize(vectors)
 
 
 def possible_mistakes(encoder: Encoder) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The faults of a broken encoder: their names and lessons, vectors of the corpus, and figures."""
+"""The faults of a broken encoder: their names and lessons, and figures."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -6,16 +6,13 @@ from itertools import cycle
 
 import numpy as np
 import plotly.graph_objects as go
-import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Chunk
-from engine.inspection.model.faults import PAD_TOKENS, Faults, broken_vectors
+from engine.inspection.model.faults import PAD_TOKENS
 from engine.layers.tracing import Array
 from engine.wording import beginning
 from ui.colours import CATEGORIES, GREY
 from ui.figures import LEGEND_ABOVE, add_line, styled
-from ui.progress import counting
 from ui.text import escape_html
 
 # The label of each fault, its effect, and the lesson.
@@ -58,13 +55,6 @@ COLOURS = dict(zip(FAULTS, cycle(CATEGORIES), strict=False))
 DASHES = dict(zip(FAULTS, ("solid", "dash", "dot", "dashdot", "longdash"), strict=True))
 SYMBOLS = dict(zip(FAULTS, ("circle", "square", "diamond", "triangle-up", "x"), strict=True))
 SNIPPET = 180  # characters shown of a passage
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def broken_corpus(texts: tuple[str, ...], faults: Faults, _encoder: Encoder) -> Array:
-    """Embed the passages with a set of faults, cached: ``(n_texts, d_model)``."""
-    with counting("Embedding the corpus with the broken model", "passages") as show:
-        return broken_vectors(_encoder, texts, faults, show)
 
 
 def drift_figure(drifts: Mapping[str, Mapping[str, float]]) -> go.Figure:

@@ -7,19 +7,22 @@ import numpy as np
 import streamlit as st
 
 from engine import Encoder
-from engine.inspection.model.faults import Faults, broken_trace, broken_vectors, stage_drift
+from engine.documents.document import Document
+from engine.inspection.model.faults import Faults, broken, broken_trace, stage_drift
 from engine.retrieval.ranking import ordinal_ranks
 from engine.wording import counted
-from pages.inside.broken.faults import FAULTS, broken_corpus, drift_figure, ranking_html
+from pages.inside.broken.faults import FAULTS, drift_figure, ranking_html
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents
-from ui.documents import bundled_documents
+from ui.corpus import index_documents, session_vectors, shared_vectors
+from ui.current import follow_question
+from ui.documents import NoDocumentError, bundled_names
+from ui.embedding import vectors_now, wanted_vectors
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
+from ui.settings import chunks_sidebar
 from ui.widgets import MOST_QUESTION, check_typed
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
-CUT = Cut("fixed", 128, 16, parent_tokens=0, max_tokens=256, prompts="none")
 N_SHOWN, OVERLAP_AT = 5, 10
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
@@ -28,11 +31,13 @@ def break_model(encoder: Encoder) -> None:
     """Draw the choice of faults, and their effect on a question and its ranking."""
     if is_other_family(encoder, "Breaking the model"):
         return
-    question = check_typed(st.text_input("Question", DEFAULT_QUESTION), MOST_QUESTION)
+    documents, cut = chunks_sidebar(encoder)
+    changed = follow_question("broken-question", DEFAULT_QUESTION)
+    question = st.text_input("Question", key="broken-question", persist_state="session", on_change=changed)
+    check_typed(question, MOST_QUESTION)
     st.caption(
-        "It is asked of the four bundled documents, by the intact and by the broken model, whatever "
-        f"documents and settings the app uses: in windows of {CUT.chunk_tokens} tokens with an "
-        f"overlap of {CUT.overlap}, by mean vectors."
+        "It is asked of the chosen documents, by the intact and by the broken model, and chunks are ranked "
+        "by mean vectors without prompts, whatever pooling and retriever the app uses."
     )
     chosen = st.pills(
         "Faults",
@@ -52,7 +57,10 @@ def break_model(encoder: Encoder) -> None:
     for name in names:
         st.caption(f"**{FAULTS[name][0]}.** {FAULTS[name][2]}")
     show_drift(encoder, question, names)
-    show_ranking(encoder, question, Faults(**dict.fromkeys(names, True)))
+    if not documents:
+        raise NoDocumentError
+    st.header("What is left of the search")
+    show_ranking(encoder, question, Faults(**dict.fromkeys(names, True)), documents, cut)
 
 
 def show_drift(encoder: Encoder, question: str, names: Sequence[str]) -> None:
@@ -79,19 +87,22 @@ def show_drift(encoder: Encoder, question: str, names: Sequence[str]) -> None:
     )
 
 
-def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
-    """Draw the ranking of the bundled corpus by the intact and by the broken model."""
-    st.header("What is left of the search")
-    cut = replace(CUT, max_tokens=min(CUT.max_tokens, encoder.config.max_positions))
-    index = index_documents(bundled_documents(), encoder, cut, "mean")
-    vectors = broken_corpus(index.texts, faults, encoder)
+def show_ranking(
+    encoder: Encoder, question: str, faults: Faults, documents: Sequence[Document], cut: Cut
+) -> None:
+    """Draw the ranking of the documents by the intact and by the broken model."""
+    cut = replace(cut, prompts="none")
+    index, faulty = index_documents(documents, encoder, cut, "mean"), broken(encoder, faults)
+    are_shared = bundled_names().issuperset(document.name for document in documents)
+    cache = shared_vectors() if are_shared else session_vectors()
+    vectors = vectors_now(wanted_vectors(index.chunks, cut.encoder(faulty), ["mean"], cut.max_tokens, cache))
     [intact_query] = encoder.encode([question], "mean", prompt_name="")
-    [broken_query] = broken_vectors(encoder, [question], faults)
-    intact, broken = index.vectors @ intact_query, vectors @ broken_query  # (n_chunks,)
-    before, after = ordinal_ranks(intact), ordinal_ranks(broken)
+    [broken_query] = faulty.encode([question], "mean", prompt_name="")
+    intact, after_fault = index.vectors @ intact_query, vectors["mean"] @ broken_query  # (n_chunks,)
+    before, after = ordinal_ranks(intact), ordinal_ranks(after_fault)
     best_after = int(after[before == 1][0])
     kept = int(((before <= OVERLAP_AT) & (after <= OVERLAP_AT)).sum())
-    of_passages = (index.vectors * vectors).sum(axis=1)  # (n_chunks,)
+    of_passages = (index.vectors * vectors["mean"]).sum(axis=1)  # (n_chunks,)
     first, second, third, fourth = st.columns(4)
     first.metric(
         "Question, intact and broken",
@@ -113,13 +124,13 @@ def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
         f"{kept} of {OVERLAP_AT}",
         help="Passages that are among the first ten in both rankings, in any order.",
     )
-    for column, scores, name in zip(st.columns(2), (intact, broken), ("Intact", "Broken"), strict=True):
+    for column, scores, name in zip(st.columns(2), (intact, after_fault), ("Intact", "Broken"), strict=True):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{name}: the first {N_SHOWN}**")
             st.html(ranking_html(index.chunks, scores, before, after, name == "Broken", N_SHOWN))
     st.caption(
         "Scores of the broken model can be higher than those of the intact one: they compare broken vectors "
-        f"with each other. Its median score is {np.median(broken):.2f}, the intact model's "
+        f"with each other. Its median score is {np.median(after_fault):.2f}, the intact model's "
         f"{np.median(intact):.2f}; where all passages score alike, the ranking is left to chance."
     )
 

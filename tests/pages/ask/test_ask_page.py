@@ -6,9 +6,22 @@ from tests.apps import app_file, by_label, html_of, own_documents, plain, said
 from ui.models import shared_reader
 
 
-def test_without_a_subject_to_ask_about_the_examples_say_so():
-    own = own_documents(Document("tide.md", "The tide turns."))
-    assert "None: these documents have no headings or names" in said(app_file(**own).run())
+def with_examples(text):
+    """The page with one document, once the drafting of examples has ended."""
+    app = app_file(**own_documents(Document("tide.md", text))).run()
+    job = app.session_state["jobs"]["examples"]
+    while not job.done:
+        job.wait("", seconds=0.1)
+    return app.run()
+
+
+def test_examples_are_drafted_from_own_documents_and_without_a_sentence_they_say_so():
+    app = with_examples("The lighthouse of Vardholm was painted green by Ada Holm in the summer of 1931.")
+    [question] = app.pills(key="example").options
+    assert question.endswith("?")
+    app.pills(key="example").set_value(question).run()
+    assert app.session_state["answer"].question == question
+    assert "None: no document has a sentence" in said(with_examples("| 12 | 13 |"))
 
 
 def test_an_example_about_files_reads_them_and_tells_what_was_left_out():

@@ -1,23 +1,23 @@
-"""The page “Break it” ranks the bundled documents by the intact and by the broken model."""
+"""The page “Break it” ranks the user's own documents by the intact and by the broken model."""
 
 import re
 
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from tests.apps import app_page, said
+from tests.apps import app_page, own_documents, said
 
-QUESTION = "What is the price of insulin for seniors on Medicare?"
-PART = slice(12_500, 16_500)  # of each document, that they are embedded in seconds; one is shorter
+QUESTION = "What does the ferry to Tarno cost?"
+TEXTS = ("The ferry to Tarno costs 32 euros.", "Bees winter in the hive.", "Dough rests for a day.") * 2
 
 
-def test_the_intact_model_finds_the_passage_and_its_place_by_the_broken_one_stands_beside_it(monkeypatch):
-    documents = [Document(each.name, each.text[PART]) for each in load_corpus(BUNDLED_CORPUS)]
-    monkeypatch.setattr("ui.documents.bundled_documents", lambda: documents)
-    app = app_page("inside/broken").run()
-    app.text_input[0].set_value(QUESTION)
-    app.button_group[0].set_value(["no_positions"]).run()
+def test_the_intact_model_finds_the_passage_and_its_place_by_the_broken_one_stands_beside_it():
+    documents = [Document(f"{n}.txt", f"{text} It is note {n}.") for n, text in enumerate(TEXTS)]
+    app = app_page("inside/broken", **own_documents(*documents)).run()
+    app.text_input(key="broken-question").set_value(QUESTION)
+    app.button_group(key="faults").set_value(["no_positions"]).run()
     assert "The model is intact" not in said(app)
     [intact, broken] = (element.value for element in app.get("html") if "score" in element.value)
-    first = r"<b>1\.</b> state_of_the_union\.md · score 0\.\d{3} · <b>%s \d+ [▼▲=]</b><br>[^<]*insulin"
+    first = r"<b>1\.</b> [03]\.txt · score 0\.\d{3} · <b>%s \d+ [▼▲=]</b><br>The ferry"
     assert re.search(first % "now", intact)
     assert intact.count("<li") == broken.count("<li") == 5
+    app.button_group(key="faults").set_value(["pad_mean"]).run()
+    assert "the ranking is left to chance" in said(app)

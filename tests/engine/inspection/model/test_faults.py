@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from engine import Encoder
-from engine.inspection.model.faults import (
-    PAD_TOKENS,
-    Faults,
-    broken_trace,
-    broken_vectors,
-    stage_drift,
-)
+from engine.inspection.model.faults import PAD_TOKENS, Faults, broken, broken_trace, stage_drift
 from engine.kernels.primitives import prepare_compiled
 from engine.retrieval.ranking import ordinal_ranks
 
@@ -31,6 +25,10 @@ MANY = [
 
 def names(faults):
     return "+".join(field.name for field in fields(faults) if getattr(faults, field.name)) or "intact"
+
+
+def broken_vectors(encoder, texts, faults, on_progress=None):
+    return broken(encoder, faults).encode(texts, "mean", on_progress=on_progress)
 
 
 def in_torch(torch, official, text, faults):
@@ -87,7 +85,7 @@ def test_vectors_of_one_pack_or_two_and_of_traces_equal_the_same_fault_in_torch(
     traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in TEXTS])
     np.testing.assert_allclose(traced, theirs, rtol=0, atol=2e-5)
     np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
-    monkeypatch.setattr("engine.inspection.model.faults.BATCH_TOKENS", 150)
+    monkeypatch.setattr("engine.models.encoder.BATCH_TOKENS", 150)
     np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
 
 
@@ -100,11 +98,11 @@ def test_the_torch_twin_without_faults_is_the_official_model(torch, official):
 def test_without_faults_nothing_moves(encoder):
     texts = [*TEXTS, "word " * 300]  # the last is truncated
     np.testing.assert_allclose(broken_vectors(encoder, texts, Faults()), encoder.encode(texts), atol=1e-6)
-    intact, broken = encoder.trace(TEXTS[0]), broken_trace(encoder, TEXTS[0], Faults())
-    assert set(intact) - set(broken) == {"tokens"}
-    for name, array in broken.items():
+    intact, moved = encoder.trace(TEXTS[0]), broken_trace(encoder, TEXTS[0], Faults())
+    assert set(intact) - set(moved) == {"tokens"}
+    for name, array in moved.items():
         np.testing.assert_allclose(array, intact[name], atol=1e-6)
-    assert max(stage_drift(intact, broken, 6).values()) < 1e-6
+    assert max(stage_drift(intact, moved, 6).values()) < 1e-6
     moved = stage_drift(intact, broken_trace(encoder, TEXTS[0], Faults(pad_mean=True)), 6)
     assert moved.pop("normalized") > 0.1  # padding that is averaged moves the text, and no token
     assert max(moved.values()) < 1e-6
@@ -117,16 +115,16 @@ def test_without_faults_nothing_moves(encoder):
 def test_it_works_in_float64_and_keeps_only_what_is_asked_for():
     encoder = Encoder.load(dtype=np.float64)
     for faults in SINGLE:
-        [broken] = broken_vectors(encoder, TEXTS[:1], faults)
-        assert broken.dtype == np.float64
-        assert broken @ encoder.encode(TEXTS[:1])[0] < 0.95
+        [vector] = broken_vectors(encoder, TEXTS[:1], faults)
+        assert vector.dtype == np.float64
+        assert vector @ encoder.encode(TEXTS[:1])[0] < 0.95
     trace = broken_trace(encoder, "text", Faults(no_residual=True), keep=["layers.*.output", "normalized"])
     assert "normalized" in trace
     assert "layers.0.attention.scores" not in trace
 
 
 def test_progress_ends_at_the_number_of_texts_and_padding_within_a_short_position_table(encoder, monkeypatch):
-    monkeypatch.setattr("engine.inspection.model.faults.BATCH_TOKENS", 150)  # two packs
+    monkeypatch.setattr("engine.models.encoder.BATCH_TOKENS", 150)  # two packs
     seen = []
     broken_vectors(encoder, TEXTS, SINGLE[0], lambda done, total: seen.append((done, total)))
     assert len(seen) == 2
