@@ -82,10 +82,10 @@ def broken_trace(encoder: Encoder, text: str, faults: Faults, keep: Sequence[str
     return trace
 
 
-def padded_ids(ids: list[int], encoder: Encoder, faults: Faults) -> list[int]:
+def padded_ids(ids: Sequence[int], encoder: Encoder, faults: Faults) -> list[int]:
     """Return the ids of a text, padded with ``pad_mean``."""
     n_pads = min(PAD_TOKENS, encoder.config.max_positions) - len(ids) if faults.pad_mean else 0
-    return ids + [encoder.tokenizer.pad_id] * n_pads
+    return [*ids, *[encoder.tokenizer.pad_id] * n_pads]
 
 
 def broken_forward(
