@@ -63,7 +63,8 @@ class Job(Generic[T]):
         self._computes, self._urgent = computes, urgent
         self._gone_s = GONE_S if gone_s is None else gone_s
         self._wanted_by = [session_is_open() if is_wanted is None else is_wanted]
-        self._session = session_name()
+        context = get_script_run_ctx()
+        self._session = f"thread-{threading.get_ident()}" if context is None else context.session_id
         self._wanted_at = monotonic()
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -161,12 +162,6 @@ class Job(Generic[T]):
                 self.done = True
                 self._changed.notify_all()
             give_back_soon()
-
-
-def session_name() -> str:
-    """Return the identifier of this page's browser session, that of the thread where there is none."""
-    context = get_script_run_ctx()
-    return f"thread-{threading.get_ident()}" if context is None else context.session_id
 
 
 def place_in_line(job: Job[Any]) -> str:

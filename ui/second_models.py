@@ -21,22 +21,17 @@ def second_model_picker(*kinds: str) -> None:
     label = SECOND_MODELS[kinds[0]].label.capitalize() if len(kinds) == 1 else "Models for more retrievers"
     with st.popover(label, icon=":material/compare_arrows:", type="tertiary"):
         for kind in kinds or SECOND_MODELS:
-            choice_of(kind)
-
-
-def choice_of(kind: str) -> None:
-    """Draw the choice of one model."""
-    each, name = SECOND_MODELS[kind], second_name(kind)
-    st.markdown(f"**{each.label.capitalize()}**")
-    st.caption(f"Loaded: {escape_markdown(name)}" if name else "None is loaded.")
-    default_button(kind)
-    source = f"{kind}-source"
-    st.text_input("Folder or Hugging Face id", key=source, placeholder=each.example, help=each.help)
-    with st.container(horizontal=True):
-        st.button("Load", key=f"{kind}-load", on_click=load_typed, args=(kind,))
-        if name:
-            st.button("Use none", key=f"{kind}-none", on_click=choose_second, args=(kind, ""))
-    show_load_error(kind)
+            each, name = SECOND_MODELS[kind], second_name(kind)
+            st.markdown(f"**{each.label.capitalize()}**")
+            st.caption(f"Loaded: {escape_markdown(name)}" if name else "None is loaded.")
+            default_button(kind)
+            source = f"{kind}-source"
+            st.text_input("Folder or Hugging Face id", key=source, placeholder=each.example, help=each.help)
+            with st.container(horizontal=True):
+                st.button("Load", key=f"{kind}-load", on_click=load_typed, args=(kind,))
+                if name:
+                    st.button("Use none", key=f"{kind}-none", on_click=choose_second, args=(kind, ""))
+            show_load_error(kind)
 
 
 def default_button(kind: str, place: str = "picker") -> None:

@@ -10,8 +10,7 @@ from ..errors import InputError
 from ..evaluation.answers import ShortAnswer
 from ..generation.conversation import Turn
 from ..inspection.diagnosis.asking import Searched
-from ..inspection.diagnosis.diagnose import Diagnosis, diagnose
-from ..retrieval.index import Index
+from ..inspection.diagnosis.diagnose import diagnose
 from ..retrieval.vector_cache import VectorCache
 from ..settings import SETTINGS
 from .loading import check_second_models, load_reader, load_searched, null_scores_in, say_languages
@@ -74,7 +73,8 @@ def diagnose_command(
         list(index.documents.values()) if is_cut_here else (),
         VectorCache() if corpus.cache is None else VectorCache(corpus.cache),
     )
-    keep_vectors(searched.cache, index)
+    # Chunks that stay as they are are not embedded again.
+    searched.cache.put_many(index.texts, index.vectors, index.spec)
     turns: tuple[Turn, ...] = ()
     for asked in after or ():
         turns = (*turns, Turn(asked, searched.answer(asked, turns).shown_text))
@@ -84,21 +84,11 @@ def diagnose_command(
     if as_json:
         print_json(found.to_json() | about)
     else:
-        print_diagnosis(found)
-
-
-def keep_vectors(cache: VectorCache, index: Index) -> None:
-    """Keep the vectors of an index, so that chunks which stay as they are are not embedded again."""
-    cache.put_many(index.texts, index.vectors, index.spec)
-
-
-def print_diagnosis(found: Diagnosis) -> None:
-    """Print the cause, the links, and the answers without and with the cure."""
-    print(f"{found.cause}: {found.sentence}\n")
-    for link in found.chain.links:
-        print(f"{MARKS[link.holds]:4}{link.title}: {link.evidence}")
-    print(f"\nCure: {found.cure_words}\n\nBefore: ", end="")
-    print_answer(found.before)
-    if found.trial is not None:
-        print("After: ", end="")
-        print_answer(found.trial.answer)
+        print(f"{found.cause}: {found.sentence}\n")
+        for link in found.chain.links:
+            print(f"{MARKS[link.holds]:4}{link.title}: {link.evidence}")
+        print(f"\nCure: {found.cure_words}\n\nBefore: ", end="")
+        print_answer(found.before)
+        if found.trial is not None:
+            print("After: ", end="")
+            print_answer(found.trial.answer)

@@ -26,7 +26,7 @@ from ..evaluation.answers import (
 from ..evaluation.beir import BeirSet, load_beir
 from ..evaluation.bootstrap import level_interval
 from ..evaluation.given_chunks import given_configurations, measure_given
-from ..evaluation.grid import Grid, fitting, grid
+from ..evaluation.grid import fitting, grid
 from ..evaluation.metrics import METRICS, Retrieved, at_depth
 from ..evaluation.questions import Question
 from ..evaluation.sample import MOST_QUESTIONS, some_questions
@@ -160,7 +160,11 @@ def sweep_command(
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
         configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
     chosen = fitting(configurations, models)
-    report_left_out(chosen)
+    reasons = Counter(each.why for each in chosen.left_out)
+    if not chosen.configurations:
+        raise InputError(f"nothing is left of the grid: {next(iter(reasons))}")
+    for why, number in reasons.items():
+        say(f"left out {number} of the grid: {why}")
     inputs = SweepInputs(documents, asked, chosen.configurations, models)
     done: list[SweepRow] = []
     if resume_file is not None:
@@ -179,7 +183,12 @@ def sweep_command(
         say(f"warning: {kept_vectors.notice}")
     rows.sort(key=lambda row: chosen.configurations.index(row.configuration))
     rows += given
-    warn_of_whole_corpora(rows)
+    if found := [row for row in rows if retrieves_every_chunk(row)]:
+        say(
+            f"warning: {len(found)} of {len(rows)} configurations retrieve all their chunks (k is their "
+            f"number or more; the fewest are {min(row.n_chunks for row in found)}), so that recall@k says "
+            "nothing: take a smaller k, smaller chunks or more documents"
+        )
     if csv is not None:
         with write_errors(csv):
             csv.write_text(to_csv(rows), encoding="utf-8", newline="")
@@ -236,25 +245,6 @@ def given_rows(
         rows = measure_given(index, model, documents, questions, configurations)
         return sorted(rows, key=lambda row: configurations.index(row.configuration))
     raise InputError(reasons[0])
-
-
-def report_left_out(chosen: Grid) -> None:
-    """Report how many combinations are left out and why; raise `InputError` where none is left."""
-    reasons = Counter(each.why for each in chosen.left_out)
-    if not chosen.configurations:
-        raise InputError(f"nothing is left of the grid: {next(iter(reasons))}")
-    for why, number in reasons.items():
-        say(f"left out {number} of the grid: {why}")
-
-
-def warn_of_whole_corpora(rows: Sequence[SweepRow]) -> None:
-    """Warn of rows that retrieve all chunks."""
-    if found := [row for row in rows if retrieves_every_chunk(row)]:
-        say(
-            f"warning: {len(found)} of {len(rows)} configurations retrieve all their chunks (k is their "
-            f"number or more; the fewest are {min(row.n_chunks for row in found)}), so that recall@k says "
-            "nothing: take a smaller k, smaller chunks or more documents"
-        )
 
 
 def sweep_progress() -> SweepProgress:

@@ -130,7 +130,11 @@ def index_command(
     for each in choice.measured:
         print(f"  {each.words}")
     for each in choice.measured[-1:]:
-        print_lost(each, chunks)
+        if each.lost:
+            print(f"What {INDEX_KINDS[each.kind].label} lost, {len(each.lost):,} in all:")
+        for one in each.lost[:SHOWN_LOST]:
+            print(f"  {place(chunks[one.row])}, number {one.rank} for {place(chunks[one.query])}")
+            print(f"     {beginning(chunks[one.row].text, SHOWN)}")
 
 
 def measured_json(measured: Measured, chunks: Sequence[Chunk]) -> dict[str, Any]:
@@ -140,12 +144,3 @@ def measured_json(measured: Measured, chunks: Sequence[Chunk]) -> dict[str, Any]
         for one in measured.lost
     ]
     return {**asdict(measured), "lost": lost}
-
-
-def print_lost(measured: Measured, chunks: Sequence[Chunk]) -> None:
-    """Print some of the passages that an index did not find."""
-    if measured.lost:
-        print(f"What {INDEX_KINDS[measured.kind].label} lost, {len(measured.lost):,} in all:")
-    for one in measured.lost[:SHOWN_LOST]:
-        print(f"  {place(chunks[one.row])}, number {one.rank} for {place(chunks[one.query])}")
-        print(f"     {beginning(chunks[one.row].text, SHOWN)}")

@@ -90,7 +90,13 @@ def parse_beir(name: str, content: bytes, split: str | None = None) -> BeirSet:
 def beir_of(files: Mapping[str, bytes], where: str, split: str | None) -> BeirSet:
     """Read the files of a collection by their paths in its folder; ``where`` names it in messages."""
     corpus, queries = (records(files, f"{kind}.jsonl", where) for kind in ("corpus", "queries"))
-    qrels = read_qrels(files, qrels_name(files, where, split), where, queries, corpus)
+    splits = [path.stem for path in map(PurePosixPath, files) if path.match("qrels/*.tsv")]
+    if not splits:
+        raise InputError(f"{where}/qrels holds no judgements: put a test.tsv there")
+    wanted = split or (splits[0] if len(splits) == 1 else "test")
+    if wanted not in splits:
+        raise InputError(f"{where}/qrels has no {wanted}.tsv: choose one of the splits {', '.join(splits)}")
+    qrels = read_qrels(files, f"qrels/{wanted}.tsv", where, queries, corpus)
     judged = [number for number in queries if number in qrels]
     return BeirSet(
         tuple(to_document(number, row) for number, row in corpus.items()),
@@ -130,17 +136,6 @@ def records(files: Mapping[str, bytes], name: str, where: str) -> dict[str, dict
     if not found:
         raise InputError(f"{where}/{name} is empty: give one object a line")
     return found
-
-
-def qrels_name(files: Mapping[str, bytes], where: str, split: str | None) -> str:
-    """Return the path of a split's judgements."""
-    splits = [path.stem for path in map(PurePosixPath, files) if path.match("qrels/*.tsv")]
-    if not splits:
-        raise InputError(f"{where}/qrels holds no judgements: put a test.tsv there")
-    wanted = split or (splits[0] if len(splits) == 1 else "test")
-    if wanted not in splits:
-        raise InputError(f"{where}/qrels has no {wanted}.tsv: choose one of the splits {', '.join(splits)}")
-    return f"qrels/{wanted}.tsv"
 
 
 def read_qrels(

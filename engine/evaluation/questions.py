@@ -202,7 +202,12 @@ def to_question(row: Any, place: str) -> Question:
         is_named = is_text(corpus_id) or (corpus_id == "" and all(one.start == UNLOCATED for one in passages))
         if not (is_text(text) and is_named):
             raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
-        return Question(text, corpus_id, passages, **draft_fields(row))
+        # What a row says of a draft; what is unfit is none.
+        status, seed = row.get("status"), row.get("seed")
+        found: dict[str, Any] = {"status": status if status in (DRAFTED, KEPT) else ""}
+        found["seed"] = seed if type(seed) is int else None
+        found["answer"] = to_reference(row["answer"]) if isinstance(row.get("answer"), dict) else None
+        return Question(text, corpus_id, passages, **found)
     except json.JSONDecodeError as error:
         why = f"its references are no JSON, {error}"
     except KeyError as error:
@@ -210,15 +215,6 @@ def to_question(row: Any, place: str) -> Question:
     except (ValueError, RecursionError) as error:
         why = str(error)
     raise InputError(f"{place} is no labelled question ({why}): it needs {FORMS}")
-
-
-def draft_fields(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what a row says of a draft: its short answer, its status and its seed; what is unfit is none."""
-    status, seed = row.get("status"), row.get("seed")
-    found: dict[str, Any] = {"status": status if status in (DRAFTED, KEPT) else ""}
-    found["seed"] = seed if type(seed) is int else None
-    found["answer"] = to_reference(row["answer"]) if isinstance(row.get("answer"), dict) else None
-    return found
 
 
 def with_passage(row: dict[str, Any]) -> Question:

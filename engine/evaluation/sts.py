@@ -65,7 +65,8 @@ def parse_pairs(name: str, content: bytes) -> list[Pair]:
     number, first = next(rows)
     columns = [cell.strip().lower() for cell in first]
     pairs = []
-    if is_archive_row(first):
+    # The first row is a pair of the STS benchmark's archive, not a header.
+    if len(first) >= len(ARCHIVE_COLUMNS) and as_number(first[ARCHIVE_COLUMNS.index("score")]) is not None:
         columns = list(ARCHIVE_COLUMNS)
         pairs.append(to_pair(first, columns, f"{name}, row {number}"))
     elif missing := [column for column in COLUMNS if column not in columns]:
@@ -74,7 +75,13 @@ def parse_pairs(name: str, content: bytes) -> list[Pair]:
             f"{', '.join(COLUMNS)} in its first row"
         )
     pairs += [to_pair(row, columns, f"{name}, row {number}") for number, row in rows]
-    check_pairs(name, pairs)
+    if len(pairs) < FEWEST_PAIRS:
+        raise InputError(f"{name} holds {len(pairs)} scored pairs: give at least {FEWEST_PAIRS}")
+    if len({pair.score for pair in pairs}) == 1:
+        raise InputError(
+            f"all {len(pairs)} pairs of {name} have the score {pairs[0].score:g}, so there is no order to "
+            "compare with: give pairs of different similarity"
+        )
     return pairs
 
 
@@ -87,11 +94,6 @@ def table_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line.split("\t")
-
-
-def is_archive_row(cells: Sequence[str]) -> bool:
-    """Whether a file's first row is a pair of the STS benchmark's archive, not a header."""
-    return len(cells) >= len(ARCHIVE_COLUMNS) and as_number(cells[ARCHIVE_COLUMNS.index("score")]) is not None
 
 
 def as_number(cell: str) -> float | None:
@@ -114,17 +116,6 @@ def to_pair(row: Sequence[str], columns: Sequence[str], place: str) -> Pair:
         shown = cells["score"][:40]
         raise InputError(f"{place} has the score {shown!r}, which is no number: write it as 3.5")
     return Pair(cells["sentence1"], cells["sentence2"], score)
-
-
-def check_pairs(name: str, pairs: Sequence[Pair]) -> None:
-    """Raise `InputError` if a correlation is undefined."""
-    if len(pairs) < FEWEST_PAIRS:
-        raise InputError(f"{name} holds {len(pairs)} scored pairs: give at least {FEWEST_PAIRS}")
-    if len({pair.score for pair in pairs}) == 1:
-        raise InputError(
-            f"all {len(pairs)} pairs of {name} have the score {pairs[0].score:g}, so there is no order to "
-            "compare with: give pairs of different similarity"
-        )
 
 
 def sentences(pairs: Sequence[Pair]) -> list[str]:

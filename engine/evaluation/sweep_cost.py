@@ -19,7 +19,7 @@ from ..retrieval.embedding_model import Model
 from ..retrieval.retrievers import RETRIEVERS, pair_model, second_model
 from ..retrieval.vector_cache import VectorCache, cached_encode
 from ..settings import Configuration
-from .questions import Question, relevance
+from .questions import relevance
 from .sweep import (
     LabelledChunks,
     Progress,
@@ -54,7 +54,12 @@ def sweep_seconds(inputs: SweepInputs) -> float:
             splitting = replace(splitting, method="sentences")
         chunks = split_documents(sample, tokens, model, splitting, VectorCache())
         if name not in row_rates:
-            row_rates[name] = row_seconds(of_cut[0], chunks, inputs.questions, model)
+            # Without embedding, a row takes as long as one by BM25.
+            asked, some = inputs.questions[:SAMPLE_QUESTIONS], chunks[:SAMPLE_CHUNKS]
+            labelled = LabelledChunks(asked, some, relevance(asked, some), resamples(len(asked)))
+            by_words = replace(of_cut[0], retriever=BM25)
+            rows = measure_configurations([by_words], labelled, model, VectorCache(), Progress())
+            row_rates[name] = next(rows).seconds * len(inputs.questions) / len(asked)
         seconds += row_rates[name] * len(of_cut) + beside_seconds(of_cut, chunks, model) / share
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
@@ -83,17 +88,6 @@ def some_documents(documents: Sequence[Document]) -> tuple[list[Document], float
     lengths = np.cumsum([len(document.text) for document in documents], dtype=int)
     n = min(len(documents), int(np.searchsorted(lengths, SAMPLE_CHARACTERS)) + 1)
     return list(documents[:n]), max(1, lengths[n - 1]) / max(1, lengths[-1])
-
-
-def row_seconds(
-    configuration: Configuration, chunks: Sequence[Chunk], questions: Sequence[Question], model: Model
-) -> float:
-    """Return the seconds in which a row is measured, without embedding: those of one by BM25."""
-    asked, some = questions[:SAMPLE_QUESTIONS], chunks[:SAMPLE_CHUNKS]
-    labelled = LabelledChunks(asked, some, relevance(asked, some), resamples(len(asked)))
-    by_words = replace(configuration, retriever=BM25)
-    rows = measure_configurations([by_words], labelled, model, VectorCache(), Progress())
-    return next(rows).seconds * len(questions) / len(asked)
 
 
 def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chunk], model: Model) -> float:

@@ -47,7 +47,12 @@ def resume(path: Path, stamp: str) -> list[SweepRow]:
     """Open a file to continue a sweep, by its `stamp_of`; create it if there is none. Return its rows."""
     header = line_of({"format": FORMAT, "stamp": stamp})
     try:
-        check_ordinary(path)
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} cannot be used (it is no ordinary file): give another file")
+        if path.exists() and path.stat().st_size > MAX_BYTES:
+            raise InputError(
+                f"{path} has over {MAX_BYTES // 1024**2} MB, the most of a sweep: give another file"
+            )
         content = path.read_bytes() if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if not whole and header.startswith(content):  # a new file, or a crash within the header
@@ -59,14 +64,6 @@ def resume(path: Path, stamp: str) -> list[SweepRow]:
     except OSError as error:
         raise InputError(f"{path} cannot be used ({error.strerror}): give another file") from error
     return rows
-
-
-def check_ordinary(path: Path) -> None:
-    """Raise `InputError` for a pipe, a device or a folder, and for a file over `MAX_BYTES`."""
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} cannot be used (it is no ordinary file): give another file")
-    if path.exists() and path.stat().st_size > MAX_BYTES:
-        raise InputError(f"{path} has over {MAX_BYTES // 1024**2} MB, the most of a sweep: give another file")
 
 
 def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:

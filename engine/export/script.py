@@ -78,7 +78,13 @@ def export(configuration: Configuration, model: Model, to: str, parent_tokens: i
         An unknown library, or settings that cannot be combined.
     """
     check_library(to)
-    check_configuration(configuration, model, parent_tokens)
+    check_retriever(configuration.retriever)
+    if configuration.k < 1:
+        raise InputError(f"k is {configuration.k}: ask for 1 passage or more")
+    check_splitting(configuration.splitting, model.tokenizer.n_special, parent_tokens)
+    model.with_prompts(configuration.prompts)  # whether the use of prompts is a known one
+    if reason := reason_left_out(replace(resolved(configuration, model), prompts="own"), model):
+        raise InputError(reason)
     wanted = resolved(configuration, model)
     configuration = replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].pairs else wanted
     fields = script_fields(configuration, model, to, parent_tokens)
@@ -92,17 +98,6 @@ def spaced(script: str) -> str:
     """Put two empty lines before each class and function, and one line break at the end."""
     script = re.sub(r"(?<!@component)\n+(?=(?:class|def|if|@component)\b|@)", "\n\n\n", script)
     return re.sub(r"\n{4,}", "\n\n\n", script).strip() + "\n"
-
-
-def check_configuration(configuration: Configuration, model: Model, parent_tokens: int) -> None:
-    """Raise `InputError` for settings that cannot be combined."""
-    check_retriever(configuration.retriever)
-    if configuration.k < 1:
-        raise InputError(f"k is {configuration.k}: ask for 1 passage or more")
-    check_splitting(configuration.splitting, model.tokenizer.n_special, parent_tokens)
-    model.with_prompts(configuration.prompts)  # whether the use of prompts is a known one
-    if reason := reason_left_out(replace(resolved(configuration, model), prompts="own"), model):
-        raise InputError(reason)
 
 
 def script_fields(configuration: Configuration, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:

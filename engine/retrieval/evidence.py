@@ -25,7 +25,6 @@ from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from .bm25 import word_idf
 from .embedding_model import Model, encode_by
-from .embedding_spec import EmbeddingSpec
 from .index import Hit, Index
 from .language_fit import is_for_english
 from .maxsim import unit_vectors
@@ -241,19 +240,6 @@ def sentence_vectors(
     return l2_normalize(np.array(own)), l2_normalize(np.array(around))
 
 
-def lone_sentence_vectors(
-    sentences: Sequence[CandidateSentence], model: Model, spec: EmbeddingSpec
-) -> tuple[Array, Array]:
-    """Return vectors ``(n_sentences, d_model)`` of sentences, and of the passage that each is from.
-
-    Each sentence is embedded on its own, and a passage has the mean of its sentences, scaled to length 1.
-    """
-    own = encode_by(spec, "document", [sentence.text for sentence in sentences], model)
-    places = np.array([sentence.place for sentence in sentences])
-    around = np.stack([own[places == place].mean(axis=0) for place in places])
-    return own, l2_normalize(around)
-
-
 # What `sentence_features` computes, with the weight of each.
 FEATURES = {
     "cosine without the mean of all candidates": 6.6,
@@ -351,7 +337,11 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Mod
         vectors = sentence_vectors(sentences, with_tokens, index.spec.max_tokens)
         [query] = with_tokens.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
     else:
-        vectors = lone_sentence_vectors(sentences, encoder, index.spec)
+        # Each sentence on its own, and for its passage the mean of its sentences: ``(n_sentences, d_model)``.
+        own = encode_by(index.spec, "document", [sentence.text for sentence in sentences], encoder)
+        places = np.array([sentence.place for sentence in sentences])
+        around = np.stack([own[places == place].mean(axis=0) for place in places])
+        vectors = own, l2_normalize(around)
         [query] = encode_by(index.spec, "query", [question], encoder)  # (d_model,)
     features = sentence_features(question, sentences, hits, vectors, query, index)
     if is_for_english(encoder):

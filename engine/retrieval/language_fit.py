@@ -30,12 +30,6 @@ def is_for_english(model: Model) -> bool:
     return is_small and OTHER_LANGUAGE.search(model.name.lower()) is None
 
 
-def other_languages(of_documents: Collection[str], question: str = "") -> list[str]:
-    """Return the names of the languages of documents and of a question that are not English, each once."""
-    found = dict.fromkeys((*of_documents, detected(question)))
-    return [LANGUAGES[each].label for each in found if each not in ("", ENGLISH)]
-
-
 def language_note(
     of_documents: Collection[str], model: Model, question: str = "", with_reader: bool = False
 ) -> str:
@@ -43,7 +37,8 @@ def language_note(
 
     ``of_documents`` are keys of `LANGUAGES`; ``with_reader`` says the same of the reader.
     """
-    languages = other_languages(of_documents, question)
+    found = dict.fromkeys((*of_documents, detected(question)))
+    languages = [LANGUAGES[each].label for each in found if each not in ("", ENGLISH)]
     if not languages or not is_for_english(model):
         return ""
     *others, last = (name.partition("/")[2] for name in MANY_LANGUAGES)

@@ -40,7 +40,14 @@ class CharsMap:
         parts = [part for grapheme in graphemes for part in self.forms(grapheme)]
         if all(new is None for _, new in parts):
             return text
-        return replace_parts(text, parts)
+        pieces: list[Piece] = []
+        for old, new in parts:
+            new = old if new is None else new
+            more = len(new) - len(old)
+            pieces += [(character, int(len(new) - place <= more)) for place, character in enumerate(new)]
+            if more < 0 and pieces:  # what a text begins with is not counted where it is left out
+                pieces[-1] = pieces[-1][0], pieces[-1][1] + more
+        return transform(text, pieces)
 
     def _forms(self, grapheme: str) -> tuple[tuple[str, str | None], ...]:
         """Return the parts of a grapheme, each with its replacement; None where it stays."""
@@ -73,15 +80,3 @@ class CharsMap:
 def child_base(node: int, unit: int) -> int:
     """Return the place to which a child's byte is added, by exclusive or."""
     return node ^ ((unit >> 10) << ((unit & 0x200) >> 6))
-
-
-def replace_parts(text: Normalized, parts: list[tuple[str, str | None]]) -> Normalized:
-    """Replace consecutive parts of a text; None keeps a part."""
-    pieces: list[Piece] = []
-    for old, new in parts:
-        new = old if new is None else new
-        more = len(new) - len(old)
-        pieces += [(character, int(len(new) - place <= more)) for place, character in enumerate(new)]
-        if more < 0 and pieces:  # what a text begins with is not counted where it is left out
-            pieces[-1] = pieces[-1][0], pieces[-1][1] + more
-    return transform(text, pieces)

@@ -125,7 +125,13 @@ def download(
     if part.exists() and not (is_known and part.stat().st_size <= (remote.size or 0)):
         part.unlink()
     done = part.stat().st_size if part.exists() else 0
-    require_disk_space((remote.size or 0) - done, place.parent, remote.name)
+    n_bytes = (remote.size or 0) - done
+    free = free_disk_space(place.parent)
+    if n_bytes > free:
+        raise ModelUnavailableError(
+            f"{remote.name} takes {n_bytes / 1e9:.2f} GB more and {free / 1e9:.2f} GB are free in "
+            f"{place.parent}: free some space, or set GLASSBOX_CACHE to a folder on another disk"
+        )
     fetch_rest(remote, part, done, on_progress, is_stopped)
     wanted = sha256 or remote.sha256
     if wanted and (found := file_sha256(part)) != wanted:
@@ -206,16 +212,6 @@ def pieces_added(remote: RemoteFile, part: Path, done: int) -> Iterator[int]:
 def amount(done: int, size: int | None) -> str:
     """``"12.3 of 45.6 MB"``."""
     return f"{done / 1e6:.1f}{f' of {size / 1e6:.1f}' if size else ''} MB"
-
-
-def require_disk_space(n_bytes: int, folder: Path, name: str) -> None:
-    """Raise `ModelUnavailableError` unless ``n_bytes`` are free on the disk of a folder."""
-    free = free_disk_space(folder)
-    if n_bytes > free:
-        raise ModelUnavailableError(
-            f"{name} takes {n_bytes / 1e9:.2f} GB more and {free / 1e9:.2f} GB are free in {folder}: free "
-            "some space, or set GLASSBOX_CACHE to a folder on another disk"
-        )
 
 
 def free_disk_space(folder: Path) -> int:

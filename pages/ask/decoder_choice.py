@@ -151,7 +151,12 @@ def offer_download(name: str, listed: ListedDecoder | None) -> None:
     if last is not None and last.request == name:
         if is_running:
             return
-        show_end(last)
+        try:
+            last.result()
+        except DownloadStoppedError:
+            st.caption("Stopped. What is there stays, and the next try goes on with it.")
+        except GlassboxError as error:
+            show_error(f"{error}.")
     label, hindrance, accepted = "Download from the Hugging Face Hub", "", True
     if listed is not None:
         model, n_here = listed.model, bytes_here(name)
@@ -180,16 +185,6 @@ def offer_download(name: str, listed: ListedDecoder | None) -> None:
         on_click=start_download,
         args=(name,),
     )
-
-
-def show_end(download: Job[Path]) -> None:
-    """Say how a download ended that did not bring its model."""
-    try:
-        download.result()
-    except DownloadStoppedError:
-        st.caption("Stopped. What is there stays, and the next try goes on with it.")
-    except GlassboxError as error:
-        show_error(f"{error}.")
 
 
 def start_download(name: str) -> None:

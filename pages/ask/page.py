@@ -9,7 +9,6 @@ from engine.documents.document import Document
 from engine.documents.truncation import limit_warning
 from engine.errors import GlassboxError
 from engine.generation.answer import Answer
-from engine.generation.conversation import Turn
 from engine.generation.server import Server
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
@@ -102,7 +101,16 @@ def show_job(
             return
         show_answer(answer, asked, server)
         if settings.follow_ups:
-            show_conversation(asked.turns)
+            if asked.turns:
+                with st.expander(
+                    f"Earlier in this conversation: {len(asked.turns)}", icon=":material/forum:"
+                ):
+                    for turn in asked.turns:
+                        st.markdown(f"**{escape_markdown(turn.question)}**")
+                        st.caption(escape_markdown(turn.answer) or "Refused.")
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption("The next question may follow on this one.", help=TOPIC_HELP)
+                st.button("New topic", type="tertiary", icon=":material/restart_alt:", on_click=end_topic)
 
 
 def show_follow_up(asked: Asked) -> None:
@@ -120,18 +128,6 @@ def show_follow_up(asked: Asked) -> None:
         if as_typed.form_submit_button("As typed", width="stretch"):
             queue_question(asked.typed, ())
             st.rerun()
-
-
-def show_conversation(earlier: Sequence[Turn]) -> None:
-    """List the turns that an answer follows on, with a button to start a new topic."""
-    if earlier:
-        with st.expander(f"Earlier in this conversation: {len(earlier)}", icon=":material/forum:"):
-            for turn in earlier:
-                st.markdown(f"**{escape_markdown(turn.question)}**")
-                st.caption(escape_markdown(turn.answer) or "Refused.")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("The next question may follow on this one.", help=TOPIC_HELP)
-        st.button("New topic", type="tertiary", icon=":material/restart_alt:", on_click=end_topic)
 
 
 def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]) -> None:

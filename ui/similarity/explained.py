@@ -65,7 +65,17 @@ def show_explained(
     if not first.strip() or not second.strip():
         st.info("Give two texts to see their similarity explained.", icon=":material/compare_arrows:")
         return
-    strategy = strategy_choice(encoder, key)
+    options = [*(strategy for strategy in encoder.poolings if strategy != "pooler"), MAXSIM]
+    strategy = choice(
+        "Similarity by",
+        options,
+        f"{key}-strategy",
+        "How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's pooler, "
+        "is missing: tokens have no shares in it.",
+        format_func=label,
+        as_list=True,
+    )
+    st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
     try:
         found = decompose_similarity(encoder, first, second, strategy, max_tokens)
     except GlassboxError as error:
@@ -90,22 +100,6 @@ def show_explained(
         show_pairs(found, rows, columns)
     if found.winners is not None:
         show_won(found.winners, rows, columns, key)
-
-
-def strategy_choice(encoder: Encoder, key: str) -> str:
-    """Draw the choice of the pooling, or MaxSim; return the strategy."""
-    options = [*(strategy for strategy in encoder.poolings if strategy != "pooler"), MAXSIM]
-    strategy = choice(
-        "Similarity by",
-        options,
-        f"{key}-strategy",
-        "How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's pooler, "
-        "is missing: tokens have no shares in it.",
-        format_func=label,
-        as_list=True,
-    )
-    st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
-    return strategy
 
 
 def show_sum(found: Decomposition) -> None:

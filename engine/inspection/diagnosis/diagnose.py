@@ -67,7 +67,10 @@ class Diagnosis:
             "question": self.question,
             "cause": self.cause,
             "sentence": self.sentence,
-            "links": [link_json(link) for link in self.chain.links],
+            "links": [
+                {"link": link.name, "holds": link.holds, "evidence": link.evidence, **link.figures}
+                for link in self.chain.links
+            ],
             "cure": cure,
             "cures_tried": self.n_tried,
             "before": found_answer_json(self.before),
@@ -89,11 +92,6 @@ class Diagnosis:
         if self.is_unfinished:
             return f"No right answer by the first {counted(self.n_tried, 'cure')}. Nearest: {words}."
         return f"None of {self.n_tried:,} cures that were tried gives the right answer. Next best: {words}."
-
-
-def link_json(link: Link) -> dict[str, Any]:
-    """Return a link for the command line."""
-    return {"link": link.name, "holds": link.holds, "evidence": link.evidence, **link.figures}
 
 
 @dataclass

@@ -85,7 +85,10 @@ def decompose_similarity(
     x, y = encoder.token_states([text.encoding.ids for text in texts], [pooling])
     if strategy == MAXSIM:
         unit_x, unit_y = l2_normalize(x.vectors), l2_normalize(y.vectors)
-        return Decomposition(*texts, strategy, max_sim(unit_x, unit_y), maxsim_matrix(unit_x, unit_y))
+        best, cosines = best_matches(unit_x, unit_y)
+        matrix = np.zeros((len(unit_x), len(unit_y)))
+        matrix[np.arange(len(unit_x)), best] = cosines.astype(np.float64) / len(unit_x)
+        return Decomposition(*texts, strategy, max_sim(unit_x, unit_y), matrix)
     u, v = (unit_parts(states, strategy, encoder.idf) for states in (x, y))  # (n_first, d), (n_second, d)
     winners = (x.vectors.argmax(axis=0), y.vectors.argmax(axis=0)) if strategy == "max" else None
     score = cosine(encoder.pool(x, strategy), encoder.pool(y, strategy))
@@ -119,14 +122,6 @@ def unit_parts(states: TokenStates, strategy: str, idf: Array | None) -> Array:
     """The parts, one a token, whose sum is the text's unit vector: float64 ``(n_tokens, d_model)``."""
     parts = pooled_parts(states, strategy, idf)
     return parts / np.maximum(np.linalg.norm(parts.sum(axis=0)), 1e-12)
-
-
-def maxsim_matrix(first: Array, second: Array) -> Array:
-    """The share of each question token in MaxSim at its best match, else 0: ``(n_first, n_second)``."""
-    best, cosines = best_matches(first, second)
-    matrix = np.zeros((len(first), len(second)))
-    matrix[np.arange(len(first)), best] = cosines.astype(np.float64) / len(first)
-    return matrix
 
 
 def text_units(read: TokenizedText, level: UnitLevel) -> list[TextUnit]:

@@ -256,7 +256,10 @@ def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
         ) from error
     address, is_ours = cluster.address, not ray.is_initialized()
     try:
-        check_head(address)
+        # `ConnectionError` at once where nothing listens at an address: Ray tries for long.
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        if parts.hostname and parts.port:
+            socket.create_connection((parts.hostname, parts.port), REACHED_S).close()
         if is_ours:
             own: dict[str, Any] = {}  # of a cluster on this machine
             if address == LOCAL:
@@ -291,10 +294,3 @@ def without_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nothing)
-
-
-def check_head(address: str) -> None:
-    """Raise `ConnectionError` at once where nothing listens at an address: Ray tries for long."""
-    parts = urlsplit(address if "://" in address else f"//{address}")
-    if parts.hostname and parts.port:
-        socket.create_connection((parts.hostname, parts.port), REACHED_S).close()

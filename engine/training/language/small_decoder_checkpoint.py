@@ -53,16 +53,7 @@ def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) 
             f"the checkpoint has {header.vocabulary.size} tokens, its model {header.config.vocab_size}, at "
             f"step {header.step}: it was put together from two; give another"
         )
-    check_sizes(header.config, expected or header.config)
-    params, moments = read_trees(content, parameter_shapes(header.config), header.step)
-    lowest = float("inf") if header.lowest is None else header.lowest
-    state = TrainingState(header.config, params, moments, lowest)
-    return Checkpoint(state, header.vocabulary)
-
-
-def check_sizes(config: SmallDecoderConfig, expected: SmallDecoderConfig) -> None:
-    """Raise `InputError` naming the sizes in which two configurations differ."""
-    found, wanted = asdict(config), asdict(expected)
+    found, wanted = asdict(header.config), asdict(expected or header.config)
     others = [
         f"{name} {found[name]} instead of {wanted[name]}" for name in wanted if wanted[name] != found[name]
     ]
@@ -71,3 +62,7 @@ def check_sizes(config: SmallDecoderConfig, expected: SmallDecoderConfig) -> Non
             f"the checkpoint is of another model ({', '.join(others)}): give one of these sizes, or forget "
             "the model that is there before loading it"
         )
+    params, moments = read_trees(content, parameter_shapes(header.config), header.step)
+    lowest = float("inf") if header.lowest is None else header.lowest
+    state = TrainingState(header.config, params, moments, lowest)
+    return Checkpoint(state, header.vocabulary)

@@ -1,7 +1,7 @@
 """Training loop of a span reader, which goes on where it was stopped."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -238,15 +238,10 @@ def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size
             margins[int(target[0] == 0)].append(score - float(logits[0].sum()))
             if target[0]:
                 found_ids, wanted = ids[first + start : first + end + 1], ids[target[0] : target[1] + 1]
-                scores.append(token_f1(found_ids, wanted))
+                n_common = sum((Counter(found_ids) & Counter(wanted)).values())
+                scores.append(2 * n_common / (len(found_ids) + len(wanted)))
     answered, without = (np.array(each) for each in margins)
     f1 = float(np.mean(scores)) if scores else None
     refused = float((without < 0).mean()) if len(without) else None
     auc = float((answered[:, None] > without[None]).mean()) if scores and len(without) else None
     return ReadingQuality(len(found.examples), len(without), f1, refused, auc)
-
-
-def token_f1(found: Sequence[int], wanted: Sequence[int]) -> float:
-    """F1 of the tokens that two spans have in common."""
-    n_common = sum((Counter(found) & Counter(wanted)).values())
-    return 2 * n_common / (len(found) + len(wanted))

@@ -229,7 +229,9 @@ def ranked_labels(questions: tuple[Question, ...], search: Search) -> list[Label
     asked: list[tuple[Question, Reference, Location, Question]] = []
     for question in questions:
         for reference in question.references:
-            document = holder(reference, question, documents)
+            called = [document for document in documents if stem(document.name) == question.corpus_id]
+            there = (one for one in called if one.text[reference.start : reference.end] == reference.content)
+            document = next(there, called[0])
             place = Location(document.name, reference.start, reference.end)
             target = passage_question(question.text, place, document)
             asked.append((question, reference, place, target))
@@ -247,13 +249,6 @@ def ranked_labels(questions: tuple[Question, ...], search: Search) -> list[Label
         for one, each, is_cut in zip(asked, reciprocal, relevant.any(axis=1), strict=True)
         if is_cut
     ]
-
-
-def holder(reference: Reference, question: Question, documents: Sequence[Document]) -> Document:
-    """Return the document that contains a passage, else the first of those that the question names."""
-    called = [document for document in documents if stem(document.name) == question.corpus_id]
-    there = (one for one in called if one.text[reference.start : reference.end] == reference.content)
-    return next(there, called[0])
 
 
 def vector_cache(questions: Sequence[Question], documents: Sequence[Document] = ()) -> VectorCache:

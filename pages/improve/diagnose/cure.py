@@ -22,7 +22,7 @@ from engine.inspection.diagnosis.setting_changes import (
     passage_question,
 )
 from engine.retrieval.retrievers import RETRIEVERS
-from engine.settings import SETTINGS, SWEPT, Configuration
+from engine.settings import SETTINGS, SWEPT
 from engine.wording import counted, readable_time, shortened
 from pages.improve.diagnose.ask import Asked, vector_cache
 from ui.asking import end_topic, last_asked
@@ -213,7 +213,9 @@ def show_effect(
     if not swept or found.place is None:
         report.caption(NO_RANKS if changes.keys() - {"follow_ups", *SWEPT} else ONE_QUESTION)
         return
-    if reads_again(swept.get("retriever", search.retriever)):
+    # Whether it reads the best chunks of every question again, by a pass through a model.
+    used = RETRIEVERS[swept.get("retriever", search.retriever)]
+    if used.needs_tokens or used.pairs > 0 or used.needs == "multi_vector":
         report.caption(NOT_MEASURED)
         return
     target = passage_question(found.question, found.place, search.document(found.place.document))
@@ -249,12 +251,6 @@ def show_effect(
                     report.text(escape(others[number].text))
 
 
-def reads_again(retriever: str) -> bool:
-    """Whether a retriever reads the best chunks of every question again, by a pass through a model."""
-    used = RETRIEVERS[retriever]
-    return used.needs_tokens or used.pairs > 0 or used.needs == "multi_vector"
-
-
 @st.cache_resource(
     max_entries=8,
     show_spinner="Asking the labelled questions…",
@@ -263,18 +259,13 @@ def reads_again(retriever: str) -> bool:
 )
 def effect_of(questions: tuple[Question, ...], changes: dict[str, Any], search: Search) -> Effect | None:
     """Measure changed settings on labelled questions, the first of which is the one that is diagnosed."""
-    now = current_configuration(search)
+    now = replace(configuration_of(search.settings), model=search.model.name)
     then = replace(now, **changes)
     if now == then:
         return None
     inputs = SweepInputs(search.documents, questions, (now, then), {search.model.name: search.model})
     rows = {row.configuration: row for row in sweep(inputs, vector_cache(questions, search.documents))}
     return effect_on_others(rows[now], rows[then])
-
-
-def current_configuration(search: Search) -> Configuration:
-    """Return the settings of a search as a sweep has them."""
-    return replace(configuration_of(search.settings), model=search.model.name)
 
 
 def apply(found: Diagnosis, trial: Trial) -> None:

@@ -31,7 +31,14 @@ def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
     show_evidence(report, found, found.chain, search)
     report.parts += [
         element("h2", "Settings"),
-        facts(settings_words(search.settings) | searched_words(search)),
+        facts(
+            settings_words(search.settings)
+            | {
+                "Encoder": search.model.name,
+                "Chunks": f"{len(search.index.chunks):,}",
+                "Documents searched": ", ".join(document.name for document in search.documents),
+            }
+        ),
     ]
     report.button("diagnosis", asked.question)
 
@@ -42,15 +49,6 @@ def show_evidence(report: Report, found: Diagnosis, chain: Chain, search: Search
         return
     show_passage(report, found.place, chain, search)
     show_rank(report, found.before.question, search, chain)
-
-
-def searched_words(search: Search) -> dict[str, str]:
-    """Return what is searched, for the report."""
-    return {
-        "Encoder": search.model.name,
-        "Chunks": f"{len(search.index.chunks):,}",
-        "Documents searched": ", ".join(document.name for document in search.documents),
-    }
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Labelling questions: write one, mark the passage that answers it, and keep both."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from itertools import islice
 
@@ -36,11 +36,15 @@ CANDIDATE_HEIGHT = 103  # pixels: four lines
 
 def show_labelling(search: Search) -> None:
     """Draw the form that labels questions by spans of documents, and the set they go into."""
-    counts, n_questions, n_own = labelled_counts(search.documents)
-    st.markdown(f"**{escape_markdown(headline(counts, n_questions, n_own))}**")
+    questions = usable_questions(search.documents)
+    bundled = set(set_about(BUNDLED, search.documents).usable)
+    n_about = Counter(question.corpus_id for question in questions)
+    counts = {document.name: n_about[stem(document.name)] for document in search.documents}
+    n_own = sum(question not in bundled for question in questions)
+    st.markdown(f"**{escape_markdown(headline(counts, len(questions), n_own))}**")
     if words := status_words([*kept_questions(LABELLED)[0], *drafts()]):
         st.caption(f"There are {words}, too: see the tab “Drafts”.")
-    if not n_questions:
+    if not questions:
         show_drafting(search.documents, is_offer=True)
     st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")
     name = set_to_extend()
@@ -151,15 +155,6 @@ def keep_marked(name: str, text: str, corpus_id: str, reference: Reference) -> N
     st.session_state["label-notice"] = (
         "Kept. Mark another passage that answers it, or write the next question."
     )
-
-
-def labelled_counts(documents: Sequence[Document]) -> tuple[dict[str, int], int, int]:
-    """Return the number of usable labelled questions by document, in all, and of those not bundled."""
-    questions = usable_questions(documents)
-    bundled = set(set_about(BUNDLED, documents).usable)
-    n_about = Counter(question.corpus_id for question in questions)
-    counts = {document.name: n_about[stem(document.name)] for document in documents}
-    return counts, len(questions), sum(question not in bundled for question in questions)
 
 
 def headline(counts: Mapping[str, int], n_questions: int, n_own: int) -> str:

@@ -57,17 +57,12 @@ def hovers_of(experiment: Experiment, metric: str) -> list[str]:
     return hovers
 
 
-def heat_axes(experiment: Experiment) -> list[str]:
-    """Return the settings that differ between configurations, the most interesting first."""
-    order = ("chunk_tokens", "pooling", "retriever", "splitter")
-    axes = varied(row.configuration for row in experiment.rows)
-    return sorted(axes, key=lambda axis: order.index(axis) if axis in order else len(order))
-
-
 def show_heat(report: Report, experiment: Experiment, metric: str) -> None:
     """Draw the choice of two settings, and quality over them."""
     report.header("Over two settings")
-    axes = heat_axes(experiment)
+    order = ("chunk_tokens", "pooling", "retriever", "splitter")
+    axes = varied(row.configuration for row in experiment.rows)
+    axes = sorted(axes, key=lambda axis: order.index(axis) if axis in order else len(order))
     if len(axes) < 2:
         few = "Fewer than two settings differ between the configurations, so there is no map to draw."
         report.note(st.info, "", few)

@@ -81,7 +81,19 @@ def show_without(written: Written, settings: Settings) -> None:
     except GlassboxError as error:
         show_error(error)
         return
-    show_difference(written, without_thought("".join(answer_texts(found.ids))), off)
+    before = "".join(answer_texts(written.ids)).strip()
+    after = without_thought("".join(answer_texts(found.ids))).strip()
+    named = ", ".join(map(str, off))
+    titles = ("With all passages", f"Without {'passage' if len(off) == 1 else 'passages'} {named}")
+    show_side_by_side(titles, word_differences(before, after))
+    if before == after:
+        st.success("Word for word the same: this answer needs none of the passages switched off.")
+    else:
+        st.caption(
+            "Struck through: removed words. Blue: new words. Where two tokens are about equally probable, a "
+            "small change alters all that follows; “What it rests on” shows how much less probable the "
+            "original has become."
+        )
     if written.thought:
         st.caption("The answer without them is written without a thought.")
     if settings.answer.sampling.temperature > 0:
@@ -105,22 +117,6 @@ def passage_switch(source: Source, prompt: Prompt) -> bool:
         line = f"{label} {escape_html(source.document)}: {escape(beginning(source.text, 160))}"
         show_text(f'<span style="{"" if is_on else FAINT}">{line}</span>')
     return is_on
-
-
-def show_difference(written: Written, without: str, off: Sequence[int]) -> None:
-    """Draw the original and the other answer with their differences marked."""
-    before, after = "".join(answer_texts(written.ids)).strip(), without.strip()
-    named = ", ".join(map(str, off))
-    titles = ("With all passages", f"Without {'passage' if len(off) == 1 else 'passages'} {named}")
-    show_side_by_side(titles, word_differences(before, after))
-    if before == after:
-        st.success("Word for word the same: this answer needs none of the passages switched off.")
-    else:
-        st.caption(
-            "Struck through: removed words. Blue: new words. Where two tokens are about equally probable, a "
-            "small change alters all that follows; “What it rests on” shows how much less probable the "
-            "original has become."
-        )
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def show_reading(answer: Answer) -> None:
     if (reader := reader_or_reason()) is None:
         return
     question, hits = answer.question, answer.retrieved.hits
-    spans = answer.spans or spans_of(answer, reader)
+    spans = answer.spans or read_passages(answer.question, answer.retrieved.hits, reader, answer.evidence)
     if spans and (reason := reason_not_given(answer)):
         st.info(reason, icon=":material/info:")
     first = spans[0].place if spans else 0
@@ -83,11 +83,6 @@ def show_reading(answer: Answer) -> None:
         show_parts(question, text, words, reader, answer.timed.reader_s / len(hits))
     else:
         show_attention(question, text, words, reader)
-
-
-def spans_of(answer: Answer, reader: Reader) -> tuple[AnswerSpan, ...]:
-    """Read the passages of an answer that was found without the reader."""
-    return read_passages(answer.question, answer.retrieved.hits, reader, answer.evidence)
 
 
 def reason_not_given(answer: Answer) -> str:

@@ -92,7 +92,18 @@ def show_layers(seen: ModelView, view: View) -> None:
     if not tokens:
         return
     if chapters((EACH_HEAD, ROLLOUT), "layers-chapter") == ROLLOUT:
-        show_rollout(seen, tokens, view.is_causal)
+        st.markdown("**Attention rollout**")
+        rollout = seen.attention.rollout()
+        show_figure(
+            weights_map(rollout, tokens, view.is_causal),
+            name="attention-rollout",
+            arrays={"rollout": rollout, "tokens": np.array(tokens)},
+            alt="Attention rollout over all layers",
+        )
+        st.caption(
+            "How much of each token's last vector (row) comes from each input token (column): the layers' "
+            "attention multiplied, half of it the residual connection (Abnar & Zuidema 2020)."
+        )
         return
     st.markdown("**Attention distance of each head**")
     distances = np.stack(seen.attention.distances)  # (n_layers, n_heads)
@@ -112,22 +123,6 @@ def show_layers(seen: ModelView, view: View) -> None:
         alt=f"Share of each head's attention that goes to {view.special}",
     )
     st.caption("A head that finds nothing relevant for a token puts its attention there.")
-
-
-def show_rollout(seen: ModelView, tokens: Sequence[str], causal: bool) -> None:
-    """Draw the share of each input token in each token's last vector."""
-    st.markdown("**Attention rollout**")
-    rollout = seen.attention.rollout()
-    show_figure(
-        weights_map(rollout, tokens, causal),
-        name="attention-rollout",
-        arrays={"rollout": rollout, "tokens": np.array(tokens)},
-        alt="Attention rollout over all layers",
-    )
-    st.caption(
-        "How much of each token's last vector (row) comes from each input token (column): the layers' "
-        "attention multiplied, half of it the residual connection (Abnar & Zuidema 2020)."
-    )
 
 
 def show_way(given: Input, seen: ModelView) -> None:

@@ -30,7 +30,16 @@ def show_progress(session: TrainingSession) -> None:
     reports = [report for report in session.reports if report.diverged is None]
     _show_numbers(session, reports)
     if reports:
-        _show_learning(session, reports)
+        show_figure(
+            learning_figure(reports, session.state.config.vocab_size),
+            name="decoder-learning",
+            arrays={"step": np.array([report.update for report in reports]), **arrays_of(reports, *SAVED)},
+            alt="Training and held-out loss over the steps, and the length of the gradients",
+        )
+        st.caption(
+            "A nat is the loss of a choice among e = 2.7 equally likely tokens. The held-out text is the last tenth "
+            "of the documents, never trained on: where its loss rises while the other falls, the model overfits."
+        )
     seen = _choose_snapshot(session)
     st.markdown(f"**What it writes at step {seen.update:,}**")
     begun = session.tokenizer.decode(session.looked_at[:PROMPT].tolist())
@@ -57,20 +66,6 @@ def _show_numbers(session: TrainingSession, reports: Sequence[UpdateReport]) -> 
         )
         norm = "Norm of all gradients together, before clipping."
         st.metric("Gradient", f"{reports[-1].grad_norm:.2f}", help=norm)
-
-
-def _show_learning(session: TrainingSession, reports: Sequence[UpdateReport]) -> None:
-    show_figure(
-        learning_figure(reports, session.state.config.vocab_size),
-        name="decoder-learning",
-        arrays={"step": np.array([report.update for report in reports]), **arrays_of(reports, *SAVED)},
-        alt="Training and held-out loss over the steps, and the length of the gradients",
-    )
-    st.caption(
-        "A nat is the loss of a choice among e = 2.7 equally likely tokens. The held-out text is the last "
-        "tenth of the documents, never trained on: where its loss rises while the other falls, the model "
-        "overfits."
-    )
 
 
 def learning_figure(reports: Sequence[UpdateReport], vocab_size: int) -> go.Figure:

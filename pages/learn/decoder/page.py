@@ -60,7 +60,15 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
         st.error(f"Training diverged: {escape_markdown(session.diverged)}.", icon=":material/trending_up:")
     elif session.job is not None and session.job.error:
         show_error(session.job.error)
-    _show_model(session)
+    config, names = session.state.config, {value: name for name, value in POSITIONS.items()}
+    n_parameters = sum(array.size for array in session.state.params.values())
+    norm = "before" if config.norm_first else "after"
+    st.caption(
+        f"{n_parameters:,} parameters: {config.n_layers} × {config.n_heads} heads, width "
+        f"{config.d_model}, context {config.context}, {names[config.positions]} positions, normalised {norm} "
+        f"each part. {session.n_tokens:,} tokens of {config.vocab_size:,} different ones; they are in a file "
+        "and are read window by window."
+    )
     draw_live(session)
     show_writing_on(session)
 
@@ -201,18 +209,6 @@ def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:
         f"Corpus: {len(text):,} characters, {characters:,} different ones, in "
         f"{counted(len(documents), 'document')}, chosen in the sidebar. Model: {n_parameters:,} parameters, "
         f"trained in {choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens."
-    )
-
-
-def _show_model(session: TrainingSession) -> None:
-    config, names = session.state.config, {value: name for name, value in POSITIONS.items()}
-    n_parameters = sum(array.size for array in session.state.params.values())
-    norm = "before" if config.norm_first else "after"
-    st.caption(
-        f"{n_parameters:,} parameters: {config.n_layers} × {config.n_heads} heads, width "
-        f"{config.d_model}, context {config.context}, {names[config.positions]} positions, normalised {norm} "
-        f"each part. {session.n_tokens:,} tokens of {config.vocab_size:,} different ones; they are in a file "
-        "and are read window by window."
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 from plotly.subplots import make_subplots
 from pydantic import TypeAdapter
@@ -78,8 +77,16 @@ def show_reader_training() -> None:
             f"After {first:,} and after {last:,} examples the learning rate had fallen to 0. The reader in "
             f"use has the mean of the weights at both: its F1 is {training.averaged.f1:.3f}, above either's."
         )
+        figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
+        add_line(figure, training.loss, training.loss.values(), "loss", BLUE, HOVER, row=1, col=1)
+        look = {"mode": "lines+markers", "row": 2, "col": 1}
+        add_line(figure, training.f1, training.f1.values(), "F1", GREEN, HOVER, **look)
+        add_line(figure, training.auc, training.auc.values(), "AUC", ORANGE, HOVER, **look)
+        figure.update_yaxes(title="loss (nats)", row=1, col=1)
+        figure.update_xaxes(title="examples seen", row=2, col=1)
+        figure.update_layout(legend=LEGEND_ABOVE)
         show_figure(
-            training_figure(training),
+            styled(figure, height=380),
             name="reader-training",
             arrays={name: np.array([*getattr(training, name).items()]) for name in ("loss", "f1", "auc")},
             alt="Loss of the reader over the examples seen, and below F1 and AUC on articles held out",
@@ -94,16 +101,3 @@ def show_reader_training() -> None:
         )
         for each in training.answers:
             st.caption(f"{each.question} · {each.passage}")
-
-
-def training_figure(training: ReaderTraining) -> go.Figure:
-    """Lines of the loss, and below of F1 and AUC."""
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
-    add_line(figure, training.loss, training.loss.values(), "loss", BLUE, HOVER, row=1, col=1)
-    look = {"mode": "lines+markers", "row": 2, "col": 1}
-    add_line(figure, training.f1, training.f1.values(), "F1", GREEN, HOVER, **look)
-    add_line(figure, training.auc, training.auc.values(), "AUC", ORANGE, HOVER, **look)
-    figure.update_yaxes(title="loss (nats)", row=1, col=1)
-    figure.update_xaxes(title="examples seen", row=2, col=1)
-    figure.update_layout(legend=LEGEND_ABOVE)
-    return styled(figure, height=380)

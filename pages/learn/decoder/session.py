@@ -172,13 +172,18 @@ def store(
     )
     training, held_out = split_tokens(tokens, config.context)
     rng = np.random.default_rng([choice.settings.seed, checkpoint.state.n_updates])
+    # The first held-out tokens, from the beginning of a word if one is near.
+    n_tokens = min(LOOKED_AT, config.context)
+    first = np.asarray(held_out[: n_tokens + TOKENS_TO_WORD], np.int64)
+    ends = [text[-1:].isspace() for text in token_texts(tokenizer, first[:-n_tokens].tolist())]
+    start = ends.index(True) + 1 if True in ends else 0
     session = TrainingSession(
         checkpoint,
         tokenizer,
         choice.settings,
         random_windows(training, choice.batch_size, config.context, rng),
         even_windows(held_out, HELD_OUT_WINDOWS, config.context),
-        held_out_text(held_out, tokenizer, min(LOOKED_AT, config.context)),
+        first[start : start + n_tokens],
         folder,
         len(tokens),
         choice.batch_size * config.context,
@@ -194,14 +199,6 @@ def corpus_ids(tokenizer: TextTokenizer, vocabulary: Vocabulary, text: str) -> l
     if vocabulary.kind == "characters" and "\n" not in vocabulary.tokens:
         text = text.replace("\n", " ") if " " in vocabulary.tokens else text.replace("\n", "")
     return tokenizer.encode(text).ids
-
-
-def held_out_text(held_out: Array, tokenizer: TextTokenizer, n_tokens: int) -> Array:
-    """Return the first held-out tokens, from the beginning of a word if one is near."""
-    first = np.asarray(held_out[: n_tokens + TOKENS_TO_WORD], np.int64)
-    ends = [text[-1:].isspace() for text in token_texts(tokenizer, first[:-n_tokens].tolist())]
-    start = ends.index(True) + 1 if True in ends else 0
-    return first[start : start + n_tokens]
 
 
 def resume(session: TrainingSession, settings: TrainingSettings) -> None:

@@ -42,7 +42,15 @@ def show_decoder(memory: Array, options: Options, seed: int) -> None:
         st.info("The decoder's numbers overflow too: switch the norm or the shift on.")
         return
     show_attention(trace, ids)
-    st.write(evenness_words(trace, memory))
+    scores = np.array([trace[f"cross.heads.{i}.scaled"] for i in range(2)])
+    apart = float(np.abs(scores[..., 0] - scores[..., 1]).max())
+    difference = float(np.abs(memory[0] - memory[1]).max())
+    rows = "are the same to the last digit" if difference == 0 else f"differ by at most {difference:.2g}"
+    st.write(
+        f"The encoder's rows for “Hello” and “World” {rows}, so their scores are at most {apart:.2g} apart. "
+        "These matrices make large outputs that both words share, and the norm, which brings each row to "
+        "size 1, shrinks their difference, block by block. Without a norm they stay apart."
+    )
     show_words(ids, probabilities, logits, seed)
 
 
@@ -74,19 +82,6 @@ def show_attention(trace: Trace, ids: list[int]) -> None:
             alt=f"{title} of both heads: from each token read to each it attends to",
         )
         st.write(words)
-
-
-def evenness_words(trace: Trace, memory: Array) -> str:
-    """Return a sentence on how even the attention is, and why."""
-    scores = np.array([trace[f"cross.heads.{i}.scaled"] for i in range(2)])
-    apart = float(np.abs(scores[..., 0] - scores[..., 1]).max())
-    difference = float(np.abs(memory[0] - memory[1]).max())
-    rows = "are the same to the last digit" if difference == 0 else f"differ by at most {difference:.2g}"
-    return (
-        f"The encoder's rows for “Hello” and “World” {rows}, so their scores are at most {apart:.2g} apart. "
-        "These matrices make large outputs that both words share, and the norm, which brings each row to "
-        "size 1, shrinks their difference, block by block. Without a norm they stay apart."
-    )
 
 
 def show_words(ids: list[int], probabilities: Array, logits: Array, seed: int) -> None:
