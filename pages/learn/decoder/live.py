@@ -37,8 +37,8 @@ def show_progress(session: TrainingSession) -> None:
             alt="Training and held-out loss over the steps, and the length of the gradients",
         )
         st.caption(
-            "A nat is the loss of a choice among e = 2.7 equally likely tokens. The held-out text is the last "
-            "tenth of the documents, never trained on: where its loss rises while the other falls, the "
+            "A nat is the loss of a choice among e = 2.7 equally likely tokens. The held-out text is the "
+            "last tenth of the documents, never trained on: where its loss rises while the other falls, the "
             "model overfits."
         )
     seen = _choose_snapshot(session)
