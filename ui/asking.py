@@ -175,10 +175,7 @@ def start_answer(
     server: Server | None = None,
     share: float = 1.0,
 ) -> None:
-    """Start to answer a question; stop the answer that is being written, if any.
-
-    ``model`` made the vectors of the index, which a ``share`` of its chunks have.
-    """
+    """Start to answer from an index of which a ``share`` of chunks has vectors; stop another answer."""
     state = st.session_state
     if "answer_job" in state:
         state["answer_job"].stop()
@@ -219,10 +216,7 @@ def start_answer(
 def show_writing(
     job: Job[T], label: str, key: str = "stop", draw_first: Callable[[Any], None] | None = None
 ) -> None:
-    """Draw a text while it is written, with a button to stop it; what comes first stands above the text.
-
-    A thought before the text is folded.
-    """
+    """Draw a text while it is written, below what comes first, a thought folded, with a button to stop."""
     above = st.container()
     controls, thought = st.container(horizontal=True, vertical_alignment="center"), st.container()
     thought_place: list[DeltaGenerator] = []  # once there is a thought

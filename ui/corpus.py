@@ -40,10 +40,7 @@ BY_WORDS = 32  # chunks that are embedded for a question while vectors are missi
 
 
 def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
-    """Cut documents, each once a setting; the chunks of bundled ones are shared by all sessions.
-
-    Documents of uploaded vectors have the chunks that came with them.
-    """
+    """Cut documents, each once a setting; chunks of bundled ones are shared by all sessions."""
     documents = list(documents)
     if (uploaded := uploaded_vectors(documents)) is not None:
         return [uploaded.chunks[document.name] for document in documents]
@@ -132,10 +129,7 @@ def index_documents(
 
 
 def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:
-    """Cut documents, embed a short rest of their chunks, and return their index.
-
-    Raises `NotEmbeddedError` where the rest is long, with the index of what has vectors.
-    """
+    """Return the index of documents; raises `NotEmbeddedError` where a long rest has no vectors."""
     encoder, bundled = cut.encoder(_model), bundled_names()
     shared = [document for document in documents if document.name in bundled]
     own = [document for document in documents if document.name not in bundled]

@@ -82,10 +82,7 @@ def document_choice(
 
 
 def follow_chunk(key: str, document: str, chunks: Sequence[Chunk]) -> Callable[[], None]:
-    """Set a number of a document's chunks, from 1, by its key, to the session's passage.
-
-    Without one there it is 1 for another document. Returns the callback of the number's changes.
-    """
+    """Set the number, from 1, of a document's chunk to the session's passage; return its callback."""
     state, passage = st.session_state, current_passage()
     former = state.setdefault("followed", {}).get(key, (document, 0))
     if passage is not None and passage.document == document and (number := nearest(passage, chunks)):

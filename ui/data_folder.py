@@ -49,10 +49,7 @@ def model_file(name: str, suffix: str = ".safetensors") -> Path | None:
 
 
 def write_model(file: Path | None, content: Callable[[], bytes]) -> str:
-    """Write a model into its `model_file`, whole or not at all; return "cannot be kept in …", or "".
-
-    Nothing is written where it is not kept, or where the user has switched that off since.
-    """
+    """Write a model's file whole, if work is kept; return "cannot be kept in …", or ""."""
     if file is None or (file.parents[1] / SWITCHED_OFF).exists():
         return ""
     try:

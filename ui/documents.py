@@ -85,10 +85,7 @@ def chosen_documents() -> list[Document]:
 
 
 def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document]:
-    """Draw the upload box and the selection; return the documents to search, in order.
-
-    The upload box stands in ``upload_place``, by default above the selection.
-    """
+    """Draw the upload box and the selection; return the documents to search, in order."""
     # Each has its place, drawn or not: where what is below them moves, open sections of the sidebar close.
     place = st.container()
     with upload_place or place:
@@ -204,10 +201,7 @@ def queue_files(files: Sequence[tuple[str, bytes]]) -> None:
 
 
 def read_uploads() -> None:
-    """Read queued files into the session under a progress bar; failures do not stop the others.
-
-    Streamlit may interrupt the run of the page wherever it draws; the next run continues with the rest.
-    """
+    """Read queued files under a progress bar; an interrupted run goes on with the rest in the next."""
     state = st.session_state
     bar, n_files = st.progress(0.0), len(state["unread"])
     while state["unread"]:

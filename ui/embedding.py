@@ -137,10 +137,7 @@ def vectors_now(wanted: Wanted) -> Mapping[str, Array]:
 
 
 def show_embedding(wanted: Wanted, page: str) -> None:
-    """Draw the work on vectors: how far it is, or the button that begins it with what it costs.
-
-    ``page`` is the folder of the page that draws it, to which others show a link meanwhile.
-    """
+    """Draw how far the work on vectors is, or the button that begins it with what it costs."""
     key = wanted.key
     job = current_job(JOB, key) or adopted(wanted.cache, key)
     if job is None and st.session_state.get(AT_ONCE) == page:

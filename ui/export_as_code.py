@@ -40,10 +40,7 @@ def settings_file(configuration: Configuration, parent_tokens: int, others: Mapp
 def export_as_code(
     configuration: Configuration, model: Model, parent_tokens: int, others: Mapping[str, Any] | None = None
 ) -> None:
-    """Draw the choice of a library, and the script that finds the same passages with it; and the settings.
-
-    The arguments are those of `export`, and other settings for the file of these, by their keys.
-    """
+    """Draw the choice of a library, the script that finds the same passages, and the settings."""
     st.caption(
         "A Python script that cuts your documents into the same chunks and finds the same passages, without "
         "this app."

@@ -107,10 +107,7 @@ def numbered_bars(
     hover: str,
     **options: object,
 ) -> go.Figure:
-    """Horizontal bars with their numbers at the ends; ``hover`` is the text over a bar.
-
-    The bars have one colour, or one each; ``options`` are those of `go.Bar`.
-    """
+    """Horizontal bars of one colour, or one each, with their numbers at the ends, and a text over a bar."""
     return go.Figure(
         go.Bar(
             x=list(values),

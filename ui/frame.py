@@ -207,10 +207,7 @@ button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
 
 
 def mark_section(title: str) -> str:
-    """Return the style that marks the section of a page in the menu, by the title of the page.
-
-    Streamlit marks pages that stand in the menu by themselves, which come before the sections.
-    """
+    """Return the style that marks the section of a page in the menu, by the title of the page."""
     alone, *sections = SECTIONS.values()
     for number, pages in enumerate(sections, start=len(alone) + 1):
         if title in [each.keywords["title"] for each in pages]:

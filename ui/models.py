@@ -146,10 +146,7 @@ def choose_decoder(name: str) -> None:
 
 
 def decoder_named(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
-    """Load a decoder: the server's own stays in memory, another replaces the session's previous one.
-
-    It is loaded if it fits in with a cache of these bits.
-    """
+    """Load a decoder if it fits in; the server's own stays in memory, another replaces the previous one."""
     return default_decoder(name, kv_bits) if name == DECODER else chosen_decoder(name, kv_bits)
 
 
@@ -217,10 +214,7 @@ def model_name(source: str) -> str:
 
 
 def model_words(encoder: Encoder) -> str:
-    """Say which encoder is loaded and what its files ask for, unescaped.
-
-    ``bge-small-en-v1.5: [CLS] pooling, a prompt before questions, 512 tokens, 384 dimensions``.
-    """
+    """Say which encoder is loaded and what it asks for: ``bge-small-en-v1.5: [CLS] pooling, …``."""
     head, prompts = encoder.head, encoder.prompts.in_search
     parts = [f"{joined([pooling_label(name) for name in head.poolings], 'and')} pooling"]
     if n_dense := sum(isinstance(step, Dense) for step in head.steps):

@@ -10,10 +10,7 @@ from engine.wording import TimeLeft
 
 @contextmanager
 def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Draw a progress bar during a block; the yielded function moves it.
-
-    It says ``"{title}: 3 of 10 {unit}, about 12 s left"``.
-    """
+    """Draw a bar, ``"{title}: 3 of 10 {unit}, about 12 s left"``; the yielded function moves it."""
     bar, left = st.progress(0.0, f"{title}…"), TimeLeft()
 
     def show(done: int, total: int) -> None:

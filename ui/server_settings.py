@@ -94,10 +94,7 @@ def offers_servers() -> bool:
 
 
 def check_source(source: str) -> None:
-    """Raise `InputError` where a visitor of a public server may not use a model or a server of models.
-
-    The message is the same for every path, whether there is such a file or not.
-    """
+    """Raise `InputError`, the same for all, for a model that a public server's visitor may not use."""
     models, servers = [name for name in (ENCODER, DECODER, *SECOND.values()) if name], operators_servers()
     is_named = source in models or base_address(source) in map(base_address, servers)
     if is_public() and not is_named:

@@ -78,10 +78,7 @@ def settings_values(settings: Settings) -> dict[str, Any]:
 
 
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
-    """Draw the sidebar of a page that looks inside a model; return the documents, and how to cut them.
-
-    Uploaded vectors, which come without token vectors, raise `NoDocumentError`.
-    """
+    """Draw the sidebar of a page that looks inside a model; return documents, and how to cut them."""
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)

@@ -84,10 +84,7 @@ def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = 
 def show_selectable(
     rows: Rows, alt: str, columns: Columns, key: str, on_select: Callable[[int | None], None]
 ) -> None:
-    """Draw rows as a grid, of which one can be selected: ``on_select`` is called with its place, or None.
-
-    The other parameters are those of `show_table`; ``key`` is the widget's.
-    """
+    """Draw rows as `show_table`, of which one can be selected: ``on_select`` gets its place, or None."""
 
     def select() -> None:
         picked = st.session_state[key].selection.rows

@@ -65,10 +65,7 @@ def chapters(
     format_func: Callable[[T], str] | None = None,
     label: str = "Chapter",
 ) -> T:
-    """Draw a row of buttons that open one chapter each of a long page, without a visible label.
-
-    Only the chapter that is open has to be drawn, and its name lasts for the browser session.
-    """
+    """Draw a row of buttons, each for a chapter of a long page; return the open one, kept for the session."""
     with st.container(key=f"chapters-{key}"):
         return choice(
             label, names, key, default=default, format_func=format_func, label_visibility="collapsed"
@@ -155,10 +152,7 @@ def slider(
     disabled: bool = False,
     place: DeltaGenerator | None = None,
 ) -> Any:
-    """Draw a slider over a range, or one that stops at each of some values; return a value of ``options``.
-
-    A single one is returned without a slider, which Streamlit would refuse to draw.
-    """
+    """Draw a slider over ``options``, which may be values; a single one is returned without a slider."""
     if len(options) == 1:
         return options[0]
     shared: dict[str, Any] = {"key": key, "persist_state": "session", "disabled": disabled, "help": help}
@@ -178,10 +172,7 @@ def check_typed(text: str, most: int) -> str:
 
 
 def is_asked_for(what: str, key: tuple[object, ...], cpu_s: float) -> bool:
-    """Whether work of some CPU-seconds may begin: it is short, or its button, drawn here, was pressed.
-
-    ``key`` is what the work depends on; the button names ``what`` is done, and what that costs.
-    """
+    """Whether work of some CPU-seconds, on ``key``, may begin: it is short, or its button was pressed."""
     asked: set[tuple[object, ...]] = st.session_state.setdefault("asked-for", set())
     if cpu_s <= SHORT_CPU_S or key in asked:
         return True
@@ -198,10 +189,7 @@ def is_asked_for(what: str, key: tuple[object, ...], cpu_s: float) -> bool:
 
 
 def fragment(draw: Callable[P, None]) -> Callable[P, None]:
-    """Rerun only a part of a page when its widgets change, and show its errors in its place.
-
-    A rerun of a part does not pass through ui/frame.py, where the errors of pages are shown.
-    """
+    """Rerun only a part of a page when its widgets change, and show its errors in its place."""
 
     @st.fragment
     @wraps(draw)

@@ -201,10 +201,7 @@ def sweep_command(
 def load_models(
     names: Sequence[str], retrievers: Sequence[str], beside: SecondModelOptions
 ) -> dict[str, Model]:
-    """Load the models by their names, each with those ``beside`` it, if it can have any.
-
-    A default one that cannot be had is told, and missing: what needs it is left out.
-    """
+    """Load models by their names, each with those ``beside`` it; missing default ones are told."""
     models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
     second: dict[str, Any] = {}
     for kind, source in second_models(retrievers, beside).items():

@@ -89,10 +89,7 @@ def say_encoder(encoder: Encoder) -> None:
 
 
 def server_key(address: str) -> str:
-    """Return the key for servers in the environment, empty if there is none.
-
-    ``OPENAI_API_KEY`` is sent to OpenAI's own server only.
-    """
+    """Return the key for servers in the environment, "" for none; OpenAI's goes to OpenAI alone."""
     of_openai = os.environ.get(OPENAI_KEY, "") if address.startswith(OPENAI_ADDRESSES) else ""
     return os.environ.get(SERVER_KEY, "") or of_openai
 

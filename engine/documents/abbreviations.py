@@ -130,11 +130,7 @@ NEXT_NUMBER = re.compile(
 
 
 def is_of_word(before: str, after: str, is_lower: bool) -> bool:
-    """Whether a full stop belongs to the word, number or initial before it, and ends no sentence.
-
-    ``before`` and ``after`` are the text around it, some words of each; ``is_lower`` says that the whole text
-    is in lower case.
-    """
+    """Whether a full stop belongs to the word, number or initial before it, and ends no sentence."""
     words = before.split()
     word = WORD_BREAK.split(words[-1])[-1] if words else ""
     if not word:

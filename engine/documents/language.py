@@ -105,10 +105,7 @@ def detected(text: str) -> str:
 
 
 def counts_by_language(words: Iterable[str], languages: Iterable[str]) -> dict[str, list[int]]:
-    """Return how often each of the words occurs that is common in a language, or has letters of it.
-
-    Letters tell the language of words that are common in none.
-    """
+    """Return how often each of the words occurs that is common in a language, or has letters of it."""
     counts = Counter(words)
     rare = counts.keys() - all_stop_words()
     accented = {word: {each for each in word if not each.isascii()} for word in rare if not word.isascii()}

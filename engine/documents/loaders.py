@@ -255,10 +255,7 @@ def left_out(loaded: Loaded) -> tuple[Failure, ...]:
 
 
 def load_corpus(path: Path) -> list[Document]:
-    """Read one file, or every file below a folder, in the order of their names; raise the first failure.
-
-    A document of a folder is named by its path within the folder.
-    """
+    """Read one file, or every file below a folder, in the order of their names; raise the first failure."""
     return unique(all_documents(read_corpus(path)))
 
 
@@ -270,10 +267,7 @@ def all_documents(loaded: Loaded) -> tuple[Document, ...]:
 
 
 def read_corpus(path: Path) -> Loaded:
-    """Read as `load_corpus` does, but return failures, too.
-
-    Hidden files and folders (``.git``) are ignored; files of other formats are ``skipped``.
-    """
+    """Read as `load_corpus` does, but for hidden files; return failures and ``skipped`` formats, too."""
     files, others = corpus_files(path)
     loaded = [read_file(file, name) for name, file in files.items()]
     return Loaded(

@@ -94,10 +94,7 @@ def with_room(words: Words, tokenizer: TextTokenizer, room: int) -> Words:
 def cut_word(
     text: str, start: int, end: int, tokenizer: TextTokenizer, room: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Cut a word into parts of at most ``room`` tokens; yield start, end and number of tokens of each.
-
-    The tokens of a part may differ from those of the whole word, so each part is tokenized itself.
-    """
+    """Cut a word into parts of at most ``room`` tokens of their own; yield start, end and tokens of each."""
     while start < end:
         [encoding] = tokenizer.encode_batch([text[start:end]])
         borders = sorted({start + first for first, last in encoding.offsets if last > first} - {start})

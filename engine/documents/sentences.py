@@ -85,10 +85,7 @@ def end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 
 def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int], is_lower: bool) -> bool:
-    """Whether a sentence that begins at ``text[first]`` ends with the mark ``text[start:end]``.
-
-    ``is_lower`` says that the whole text is in lower case.
-    """
+    """Whether a sentence that begins at ``text[first]`` ends with the mark ``text[start:end]``."""
     mark = text[start:end]
     if not mark:
         return start not in wrapping

@@ -99,10 +99,7 @@ def number_runs(text: str, start: int, end: int, blanks: str, numbers: dict[str,
 
 
 def pieces_of(run: str) -> Iterator[tuple[int, str]]:
-    """Cut a long run in front of words of one character, such as marks: start and text of each piece.
-
-    Brackets are no such words: added tokens are written in them.
-    """
+    """Cut a long run in front of marks, but brackets, as of added tokens: start and text of each piece."""
     start = 0
     while len(run) - start > LONGEST_RUN and (border := BORDER.search(run, start + LONGEST_RUN)):
         yield start, run[start : border.start()]

@@ -175,10 +175,7 @@ def plain_ids(texts: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[l
 
 
 def separable(group: list[str], ids: dict[str, list[int]]) -> list[str]:
-    """Return the words, or the whole group as one word if its words are tokenized differently by themselves.
-
-    That happens next to a special token in the text, and with tokenizers that keep accents.
-    """
+    """Return the words, or the whole group as one word if its words are tokenized otherwise by themselves."""
     whole = "".join(group)
     apart = len(group) == 1 or ids[whole] == [number for word in group for number in ids[word]]
     return group if apart else [whole]

@@ -10,10 +10,7 @@ from .questions import Question, Reference, names_for, stem
 
 
 def as_answers(questions: Sequence[Question]) -> list[AnswerQuestion]:
-    """Return the labelled questions whose short answer is known, and drafts that the documents do not answer.
-
-    Their kind is the status of a draft, empty for a label.
-    """
+    """Return the labelled questions whose short answer is known, and drafts that no document answers."""
     found = []
     for each in questions:
         if each.is_unanswered:

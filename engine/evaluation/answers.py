@@ -355,10 +355,7 @@ class ReliabilityBin:
 
 
 def reliability(rows: Sequence[AnswerRow], n_bins: int = 5) -> list[ReliabilityBin]:
-    """Return how often answers are right by how sure they are, in bins of equally many answers.
-
-    Refused answers count as if they had been shown: confidence does not depend on the thresholds.
-    """
+    """Return how often answers are right by how sure they are, in bins of equally many answers."""
     ordered = sorted(rows, key=lambda row: row.confidence)
     groups = (group for group in np.array_split(np.arange(len(ordered)), n_bins) if len(group))
     return [
@@ -381,10 +378,7 @@ class Coverage:
 
 
 def coverage_curve(rows: Sequence[AnswerRow]) -> list[Coverage]:
-    """Return the share answered against the share right of those, for each confidence that occurs.
-
-    The highest confidence comes first. What was refused counts as if it had been shown.
-    """
+    """Return the share answered against the share right of those, the highest confidence first."""
     ordered = sorted(rows, key=lambda row: -row.confidence)
     n_right = np.cumsum([row.holds for row in ordered])
     return [

@@ -40,10 +40,7 @@ class BeirSet:
     qrels: dict[str, dict[str, int]] = field(repr=False)
 
     def relevance(self, names: Sequence[str]) -> Array:
-        """Whether documents are relevant to each question: bool ``(n_questions, n_names)``.
-
-        ``names`` are document names, which may repeat: those of chunks give the relevance of chunks.
-        """
+        """Whether documents of these names answer each question: bool ``(n_questions, n_names)``."""
         places: dict[str, list[int]] = {}
         for place, name in enumerate(names):
             places.setdefault(name, []).append(place)
@@ -56,10 +53,7 @@ class BeirSet:
 
 
 def load_beir(path: Path, split: str | None = None) -> BeirSet:
-    """Read a BEIR folder, or one packed as a .zip file.
-
-    ``split`` names the judgements, ``"dev"`` for qrels/dev.tsv; None takes test.tsv, or the only file.
-    """
+    """Read a BEIR folder or .zip, by the judgements of a split, of test.tsv or of the only file."""
     try:
         if path.suffix.lower() == ".zip":
             return read_limited(parse_beir, path.name, path.read_bytes(), split)

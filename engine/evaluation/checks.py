@@ -56,10 +56,7 @@ def by_stem(documents: Sequence[Document]) -> Texts:
 
 
 def measurable(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
-    """Return the questions by which a search of the documents can be measured, in their order.
-
-    Each is about one of the documents and has passages that answer it, all of them at their places.
-    """
+    """Return the questions about one of the documents, whose passages are all at their places."""
     texts = by_stem(documents)
     return [
         question
@@ -87,10 +84,7 @@ def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list
 def mended(
     questions: Sequence[Question], documents: Sequence[Document]
 ) -> tuple[list[Question], list[Problem], int]:
-    """Take the places found for passages that moved a little, as where reading removed marks of direction.
-
-    Returns the questions, the problems that are left, and how many places were found again.
-    """
+    """Return questions with passages that moved a little back in place, other problems, and how many."""
     problems = check_questions(questions, documents)
     moved = [has_moved_a_little(problem, questions) for problem in problems]
     certain = [problem for problem, is_certain in zip(problems, moved, strict=True) if is_certain]

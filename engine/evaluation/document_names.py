@@ -46,10 +46,7 @@ class Proposal:
 
 
 def at_rows(questions: Iterable[Asked], documents: Sequence[Document]) -> list[Asked]:
-    """Return questions about a row, ``prices#3``, as questions about the document of the table.
-
-    Saved work and files of dated lines have rows as documents: names of those stay.
-    """
+    """Return questions about a row, ``prices#3``, as questions about the document of the table."""
     questions = list(questions)
     unknown = [name for name in unknown_names(questions, [each.name for each in documents]) if "#" in name]
     if not unknown:

@@ -48,9 +48,8 @@ class EmbeddingServer(BlackBoxModel):
 
     @classmethod
     def connect(cls, address: str, tokenizer: WordPieceTokenizer, api_key: str = "") -> "EmbeddingServer":
-        """Connect to a model, and embed one text for the length of its vectors.
+        """Connect to a model, ``http://host:port#model-name``, and embed one text for its length.
 
-        The address is ``http://host:port#model-name``; a path such as ``/v1`` before the ``#`` is kept.
         Documents are cut by the tokenizer. The key is sent to this server only, and never stored.
         """
         server = server_at(address, api_key)

@@ -32,11 +32,7 @@ class Grid:
 
 
 def grid(**values: Sequence[Any]) -> Grid:
-    """Combine values of settings, by their keys; repeated values count once, others have their defaults.
-
-    Left out are chunk sizes too small for an overlap, and, for splitters that ignore the overlap, all
-    overlaps but the first.
-    """
+    """Combine values of settings, by their keys; repeated values count once, others have their defaults."""
     for key, given in values.items():
         check_values(key, given)
     axes = {

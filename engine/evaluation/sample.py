@@ -59,10 +59,7 @@ def sample_of(
     most_characters: int = MOST_CHARACTERS,
     seed: int = SEED,
 ) -> Sample[Asked]:
-    """Draw questions, and documents up to a number of characters, half of it for those they are about.
-
-    All documents stay where they are few, and where a question does not say which one it is about.
-    """
+    """Draw questions, and documents up to a number of characters, half of it for those they are about."""
     chosen = list(documents)
     if sum(len(document.text) for document in documents) > most_characters and all(
         each.about for each in questions

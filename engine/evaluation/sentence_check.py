@@ -113,11 +113,7 @@ def paraphrase(sentence: str) -> str:
 
 
 def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
-    """Whether no chunk holds more of a question's passages: bool ``(n_questions, n_chunks)``.
-
-    A sentence that is cut belongs to the chunk with its larger part; one in several overlapping chunks
-    belongs to each of them.
-    """
+    """Whether no chunk holds more of a question's passages: bool ``(n_questions, n_chunks)``."""
     stems, starts, ends = chunk_places(chunks)
     overlap = np.zeros((len(questions), len(chunks)), np.int64)
     for row, question in zip(overlap, questions, strict=True):
@@ -128,11 +124,7 @@ def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
 
 
 def containment(scores: Array, own: Array, groups: Sequence[str], k: int) -> dict[str, float]:
-    """Return the share of questions with an own chunk among the first ``k``, by group.
-
-    ``scores`` and ``own``, of `own_chunks`, are ``(n_questions, n_chunks)``; a group, ``(n_questions,)``,
-    is a depth or a wording.
-    """
+    """Return the share of questions with one of their `own_chunks` among the first ``k``, by group."""
     found = hit_rate(scores, own, k)  # (n_questions,)
     names = np.array(groups, object)
     return {name: float(found[names == name].mean()) for name in dict.fromkeys(groups)}

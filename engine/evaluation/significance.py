@@ -136,10 +136,7 @@ def all_swaps(n: int) -> Iterator[Array]:
 
 
 def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterator[Array]:
-    """Yield ``n_tosses`` random exchanges of ``n`` questions in blocks ``(n_rows, n)``.
-
-    The more systems, the smaller the blocks.
-    """
+    """Yield ``n_tosses`` random exchanges of ``n`` questions in blocks ``(n_rows, n)``."""
     generator = np.random.default_rng(seed)
     size = max(1, BLOCK // max(n, n_systems))
     for start in range(0, n_tosses, size):

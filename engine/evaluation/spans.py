@@ -39,11 +39,7 @@ NOTHING = SpanMetrics(0.0, 0.0, 0.0)
 
 
 def span_metrics(answering: Sequence[Chunk], n_read: int, question: Question) -> SpanMetrics:
-    """Compare the chunks retrieved for a question with the passages that answer it.
-
-    ``answering`` are the retrieved chunks with part of an answer, ``n_read`` is the number of characters of
-    all that were retrieved.
-    """
+    """Compare the chunks with part of an answer, of ``n_read`` characters in all, with its passages."""
     if not answering:
         return NOTHING
     found = union([(chunk.start, chunk.end) for chunk in answering])

@@ -181,10 +181,7 @@ def spearman(gold: Array, scores: Array) -> Statistics:
 
 
 def centred_ranks(values: Array, counts: Array) -> Array:
-    """Centred mid-ranks of items repeated ``counts (n_resamples, n)`` times: ``(n_resamples, n)``.
-
-    Equal values share the mean of their ranks, as in ``rankdata`` of scipy.
-    """
+    """Centred mid-ranks of items repeated ``counts (n_resamples, n)`` times, ties as scipy's ``rankdata``."""
     order = np.argsort(values, kind="stable")
     is_new = np.r_[True, np.diff(values[order]) > 0]  # (n,), whether a value differs from the one before
     group = np.empty(len(values), np.int64)

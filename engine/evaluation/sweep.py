@@ -303,10 +303,7 @@ def vectors_of(
 def timed_scores(
     retriever: str, inputs: SearchInputs, progress: Progress, spent: dict[str, float]
 ) -> tuple[Array, float]:
-    """Return the scores of a retriever, and the seconds that they take where nothing is computed before.
-
-    Cosines and scores by words are computed once for all retrievers; ``spent`` keeps the seconds of each.
-    """
+    """Return the scores of a retriever, and the seconds that they take where nothing is computed before."""
     one = RETRIEVERS[retriever]
     parts = {"dense": one.uses_vectors, "bm25": one.uses_bm25, "sparse": one.uses_sparse}
     needed = [name for name, is_needed in parts.items() if is_needed]

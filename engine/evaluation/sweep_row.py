@@ -136,10 +136,7 @@ def resamples(n_questions: int) -> Array:
 
 
 def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]:
-    """Return the interval of every metric's mean, equal to that of `level_interval`.
-
-    ``values`` are ``(n_questions, n_metrics)``, ``counts`` is the result of `resamples`, one for all.
-    """
+    """Return each metric's mean interval from ``(n_questions, n_metrics)``, as `level_interval` does."""
     replicates = means(values)(counts)  # (n_resamples, n_metrics)
     found = {}
     for name, column, drawn in zip(METRICS, values.T, replicates.T, strict=True):

@@ -144,10 +144,7 @@ def add_text(
     turns: Sequence[Turn] = (),
     on_thought: Callable[[str], None] = ignore,
 ) -> Answer:
-    """Have the model write a text from the evidence, or from the relevant passages, check it and judge anew.
-
-    The arguments are those of `ask`.
-    """
+    """Have the model write a text from the evidence or the relevant passages, check it and judge anew."""
     start = perf_counter()
     prompt, places = answer_prompt(answer, writer, settings, turns)
     opened = writer.server is None and opens_thought(prompt.text)
@@ -216,10 +213,7 @@ def quoted_hits(quotes: Sequence[Quote], hits: Sequence[Hit]) -> list[Hit]:
 def with_log_prob_drop(
     sentences: Sequence[CheckedSentence], written: StreamedText, prompt: Prompt, decoder: Decoder
 ) -> tuple[CheckedSentence, ...]:
-    """Add to each sentence how much its log-probability drops when it is read again without the passages.
-
-    Behind a thought, it is read again with the passages, too: both times without the thought.
-    """
+    """Add to each sentence how much less probable it is without the passages; never behind a thought."""
     ids = ids_without(prompt, [source.number for source in prompt.sources], decoder)
     without = decoder.log_probabilities([*ids, *written.ids], len(ids))  # (n_answer,)
     complete = np.array(written.log_probabilities)

@@ -35,10 +35,7 @@ class AttentionShares:
     shares: Array
 
     def by_sentence(self, sentences: Sequence[Sentence], layer: int | None, head: int | None) -> Array:
-        """Mean shares over the tokens of each sentence: ``(n_sentences, n_passages + 3)``.
-
-        Of one layer and one head; None takes the mean over all.
-        """
+        """Mean shares over a sentence's tokens, of one or all heads: ``(n_sentences, n_passages + 3)``."""
         layers = self.shares if layer is None else self.shares[layer : layer + 1]
         heads = layers if head is None else layers[:, head : head + 1]
         by_token = heads.mean(axis=(0, 1))  # (n_answer, n_passages + 3)
@@ -107,10 +104,7 @@ def leave_one_out(
     answer_ids: Sequence[int],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LeaveOneOut:
-    """Return an answer's log-probabilities with all passages, without each of them, and without any.
-
-    Passages are removed by `ids_without`; ``on_progress`` is called with forward passes done and in all.
-    """
+    """Return an answer's log-probabilities with all passages, without each of them, and without any."""
     answer = check_answer(answer_ids)
     numbers = [source.number for source in prompt.sources]
     # The last passage goes first: the longer the beginning that two readings share, the less is read.

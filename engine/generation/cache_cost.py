@@ -32,11 +32,7 @@ def measure_cache(
     lengths: Sequence[int],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CacheCost:
-    """Time one more token after the first ``lengths`` tokens of a text, on this machine.
-
-    Without the cache all tokens before it are read again; with it, only the last one is. ``on_progress`` is
-    called with lengths done and lengths in all.
-    """
+    """Time one more token after the first ``lengths`` tokens of a text, with the cache and without."""
     for length in lengths:
         if not 1 <= length <= len(ids):
             raise InputError(f"length {length} is not within the text: give 1 to {len(ids)} tokens")
@@ -68,11 +64,7 @@ def measure_precision(
     n_compared: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[CachePrecision, ...]:
-    """Read a text with a cache of each of `KV_BITS`, and compare time and next tokens.
-
-    Distributions are compared behind the last ``n_compared`` tokens, or all if there are fewer;
-    ``on_progress`` is called with tokens compared and tokens in all.
-    """
+    """Read a text with a cache of each of `KV_BITS`; compare time and the last ``n_compared`` tokens."""
     n_tokens = decoder.check_ids(ids)
     if n_compared < 1:
         raise InputError(f"n_compared is {n_compared}: give 1 or more")

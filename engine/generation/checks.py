@@ -112,10 +112,7 @@ def unknown_words(
 
 
 def known_numbers(text: str, sources: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places of the numbers, dates and times of a text that its sources hold in some form.
-
-    The text may mark thousands and decimals as its own words do, or as the sources do.
-    """
+    """Return the places of the numbers, dates and times of a text that its sources hold in some form."""
     given = given_values(sources)
     commas = {has_decimal_comma(text), has_decimal_comma(" ".join(sources))}
     return [(each.start, each.end) for comma in commas for each in written(text, comma) if each.said & given]

@@ -97,10 +97,7 @@ def is_complete(question: str, turns: Sequence[Turn]) -> bool:
 
 
 def has_new_name(question: str, turns: Sequence[Turn]) -> bool:
-    """Whether a question in English has a name that no earlier one has: "Who is Ada Lovelace?".
-
-    One that begins with "and", or ends with "it", refers to the earlier ones nevertheless.
-    """
+    """Whether a question has a name that no earlier one has, and does not refer to these by "and" or "it"."""
     if FRAGMENT.match(question) or REFERS_BACK.search(question) or not ENGLISH.match(question):
         return False
     earlier = " ".join(turn.question for turn in turns).lower()
@@ -108,10 +105,7 @@ def has_new_name(question: str, turns: Sequence[Turn]) -> bool:
 
 
 def topic_of(turns: Sequence[Turn], question: str) -> list[str]:
-    """Return the phrases of the first and the last question that the new one lacks.
-
-    The first opened the topic. A question with a number of its own, such as a year, takes none over.
-    """
+    """Return the phrases of the first and the last question that the new one, without a number, lacks."""
     earlier = dict.fromkeys(turn.question for turn in (*turns[:1], *turns[-1:]))
     asked = question.lower()
     has_number = any(map(str.isdigit, question))

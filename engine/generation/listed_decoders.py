@@ -53,10 +53,7 @@ class ListedDecoder:
 
 
 def listed_decoders(read_rate: float | None = None) -> list[ListedDecoder]:
-    """Return the decoders of the catalog, in its order.
-
-    ``read_rate`` is the measured `read_rate` of a decoder on this machine.
-    """
+    """Return the decoders of the catalog, in its order, by the `read_rate` of one on this machine."""
     return [
         ListedDecoder(model, model.sizes, is_cached(model.name), read_rate)
         for model in KNOWN_MODELS.values()
@@ -65,10 +62,7 @@ def listed_decoders(read_rate: float | None = None) -> list[ListedDecoder]:
 
 
 def read_rate(decoder: Decoder) -> float:
-    """Bytes of weights that a decoder reads per second while it writes, measured on a few tokens.
-
-    The fastest of them counts, since other programs only ever slow one down.
-    """
+    """Bytes of weights that a decoder reads per second while it writes: the fastest of a few tokens."""
     ids = [number % decoder.config.vocab_size for number in range(1, PROMPT_TOKENS + 1)]
     n_tokens = PROMPT_TOKENS + TIMED_TOKENS
     cache = new_cache(decoder.weights, decoder.config, capacity=n_tokens)

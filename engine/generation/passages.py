@@ -12,10 +12,7 @@ from .prompt_words import passage_frame
 
 
 def passage_of_tokens(prompt: Prompt, decoder: Decoder) -> Array:
-    """Return which passage each token of a prompt belongs to: ``(n_tokens,)``.
-
-    Passages count from 0; -1 is outside of all passages, as labels and quotes are.
-    """
+    """Return the passage of each token of a prompt, from 0, -1 outside of passages: ``(n_tokens,)``."""
     chat, encoding = decoder.chat_encoding(prompt.messages)
     starts, ends = np.array(encoding.offsets).T - chat.contents[-1][0]  # (n_tokens,) each
     passage = np.full(len(prompt.ids), -1)
@@ -25,11 +22,7 @@ def passage_of_tokens(prompt: Prompt, decoder: Decoder) -> Array:
 
 
 def ids_without(prompt: Prompt, numbers: Collection[int], decoder: Decoder) -> list[int]:
-    """Return the ids of a prompt without some passages, given by their numbers from 1.
-
-    A passage is removed with its label and quotes. The others keep their numbers, and all other wording
-    stays.
-    """
+    """Return the ids of a prompt without some passages, by numbers from 1, their labels and quotes."""
     *before, last = prompt.messages
     content = last["content"]
     for source, (start, end) in reversed([*zip(prompt.sources, prompt.spans, strict=True)]):

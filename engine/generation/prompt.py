@@ -137,10 +137,7 @@ def assemble_prompt(
 def fitting_turns(
     question: str, turns: Sequence[Turn], decoder: Decoder, n_bare: int, max_prompt_tokens: int
 ) -> tuple[Turn, ...]:
-    """Return the last turns with an answer that fit in their share of the budget.
-
-    ``n_bare`` is the number of tokens of the prompt without any.
-    """
+    """Return the last answered turns that fit in their share, behind a prompt of ``n_bare`` tokens."""
     room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - n_bare)
     kept = tuple(turn for turn in turns if turn.answer)
     while kept and len(draft(question, [], decoder, kept).encoding) - n_bare > room:

@@ -30,10 +30,7 @@ SYSTEM = "system message"
 async def start_stream(
     client: "AsyncOpenAI", url: str, model: str, request: Mapping[str, Any]
 ) -> "AsyncStream[ChatCompletionChunk]":
-    """Begin a streamed answer; ask again without what the server says that its model does not take.
-
-    What it refused is remembered for this address and model.
-    """
+    """Begin a streamed answer; ask again, now and later, without what the server refuses."""
     from openai import APIStatusError
 
     known = refused_settings(url, model)

@@ -223,10 +223,7 @@ def chances(logits: Array, sampling: Sampling, seen: Sequence[int]) -> Array:
 
 
 def sample(logits: Array, sampling: Sampling, seen: Sequence[int], rng: np.random.Generator) -> int:
-    """Choose a token id: the largest logit at temperature 0, otherwise drawn by `chances`.
-
-    ``seen`` are the ids that the repetition penalty counts.
-    """
+    """Choose a token id: the largest logit at temperature 0, otherwise drawn by `chances`."""
     if sampling.temperature == 0:
         return int(np.argmax(apply_rules(logits, sampling, seen, if_greedy=True)))
     return draw(chances(logits, sampling, seen), rng)
@@ -254,10 +251,7 @@ def entropy(logits: Array) -> float:
 
 
 def divergence(reference: Array, logits: Array) -> Array:
-    """Kullback-Leibler divergence ``sum(p (log p - log q))`` of next tokens, in nats: ``(n,)``.
-
-    p and q are the distributions of the logits, ``(n, vocab_size)`` each.
-    """
+    """KL divergence ``sum(p (log p - log q))`` of ``(n, vocab_size)`` logits, in nats: ``(n,)``."""
     log_p, log_q = (log_softmax(each.astype(np.float64)) for each in (reference, logits))
     return (np.exp(log_p) * (log_p - log_q)).sum(axis=-1)
 

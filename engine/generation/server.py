@@ -234,10 +234,7 @@ def text_of(choice: Any) -> str:
 
 
 def readable(text: Any) -> str:
-    """Return a server's text with a replacement character for each half of a surrogate pair.
-
-    JSON can hold such halves, UTF-8 cannot.
-    """
+    """Return a text of JSON with a replacement character for each half of a surrogate pair."""
     if not isinstance(text, str):
         raise TypeError(f"its text is of the type {type(text).__name__}")
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

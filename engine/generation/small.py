@@ -72,10 +72,7 @@ def first_seen(n_tokens: int, context: int) -> int:
 def read(
     params: Params, config: SmallDecoderConfig, ids: Sequence[int], cache: KVCache
 ) -> tuple[Array, Array]:
-    """Read the tokens behind those of the cache.
-
-    Returns the next logits ``(vocab_size,)``, and the last token's attention ``(n_layers, n_heads, n_seen)``.
-    """
+    """Read tokens behind the cache's: logits ``(vocab_size,)``, attention ``(n_layers, n_heads, n_seen)``."""
     weights: list[Array] = []
 
     def keep(name: str, value: Array) -> Array:

@@ -27,10 +27,7 @@ class ThoughtSplitter:
         self._waiting = ""
 
     def push(self, text: str) -> tuple[str, str]:
-        """Add text; return the thought and the answer in it that are certain by now.
-
-        What may be the beginning of a tag is held back.
-        """
+        """Add text; return the thought and the answer in it that are certain by now."""
         self._waiting += text
         if self.part == "start" and not self._begin():
             return "", ""

@@ -30,10 +30,7 @@ def split_heads(x: Array, n_heads: int) -> Array:
 
 
 def merge_heads(x: Array) -> Array:
-    """``(..., n_heads, n_tokens, d_head) -> (..., n_tokens, n_heads * d_head)``.
-
-    Undoes `split_heads`, so each is the other's gradient.
-    """
+    """Undo `split_heads`: ``(..., n_heads, n_tokens, d_head) -> (..., n_tokens, n_heads * d_head)``."""
     *batch, n_heads, n_tokens, d_head = x.shape
     return x.swapaxes(-3, -2).reshape(*batch, n_tokens, n_heads * d_head)
 

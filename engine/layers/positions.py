@@ -83,10 +83,7 @@ def apply_rope(x: Array, cos: Array, sin: Array) -> Array:
 
 
 def rope_backward(d_y: Array, cos: Array, sin: Array) -> Array:
-    """Gradient of `apply_rope` with the same tables: the rotation by the negative angle.
-
-    ``(..., n_heads, n_tokens, d_head)`` to the same.
-    """
+    """Gradient of `apply_rope` with the same tables, of the same shape: rotation by the negative angle."""
     return apply_rope(d_y, cos, -sin)
 
 
@@ -103,10 +100,7 @@ def alibi_slopes(n_heads: int) -> Array:
 
 
 def by_distance(values: Array) -> Array:
-    """``(n_heads, 2 n - 1)`` to a view ``(n_heads, n, n)``, whose ``[h, i, j]`` is the value of ``j - i``.
-
-    The values are those of the distances ``1 - n, …, n - 1``.
-    """
+    """View ``(n_heads, n, n)`` of ``(n_heads, 2 n - 1)``: ``[h, i, j]`` has the value of ``j - i``."""
     rows = sliding_window_view(np.ascontiguousarray(values), (values.shape[1] + 1) // 2, axis=1)
     return rows[:, ::-1]  # of the first token, distances from 0; of the last, from 1 - n
 

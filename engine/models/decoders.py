@@ -61,10 +61,7 @@ def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[Deco
 def read_folder_model(
     folder: Path, compiled: bool, kv_bits: int = 16
 ) -> tuple[DecoderConfig, DecoderWeights]:
-    """Read sizes and parameters of a decoder from a folder with config.json and safetensors.
-
-    As `read_gguf_model` does; 16-bit numbers stay so.
-    """
+    """Read a decoder's folder with config.json and safetensors as `read_gguf_model` reads a file."""
     family = file_module(read_json(folder / "config.json").get("model_type"), folder)
     config = family.read_folder_config(folder)
     packed = compiled and has_compiled_ops(config)

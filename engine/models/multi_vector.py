@@ -103,10 +103,7 @@ class MultiVectorEncoder:
     def vectors(
         self, texts: Sequence[str], role: Role = "document", on_progress: Progress | None = None
     ) -> list[Array]:
-        """Return the vectors of each text's tokens that count: ``(n_tokens, width)`` each.
-
-        ``on_progress`` is called with texts done and in all.
-        """
+        """Return the vectors of each text's tokens that count: ``(n_tokens, width)`` each."""
         check_several(texts)
         sequences, skipped = self.ids(texts, role), sorted(getattr(self, role).skipped)
         found: list[Any] = [None] * len(sequences)

@@ -43,10 +43,7 @@ def chosen_precision(name: str) -> str:
 
 
 def is_slower(precision: str) -> bool:
-    """Whether a key of `PRECISIONS` is slower than float32: without its instructions, or without numba.
-
-    For a rounded precision, this loads the compiled kernels.
-    """
+    """Whether a key of `PRECISIONS` is slower than float32: without its instructions, or numba."""
     if precision == "float32":
         return False
     try:

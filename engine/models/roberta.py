@@ -29,10 +29,7 @@ class RobertaConfig(EncoderConfig):
 
 
 def token_positions(ids: Sequence[int], padding_id: int) -> Array:
-    """Row of each token in the position table, ``(n_tokens,)``: from ``padding_id + 1``, padding not counted.
-
-    A padding token itself has the row ``padding_id``.
-    """
+    """Row of each token in the position table, ``(n_tokens,)``, from that of padding, ``padding_id``, on."""
     real = np.asarray(ids) != padding_id
     return np.cumsum(real) * real + padding_id
 

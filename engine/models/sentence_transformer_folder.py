@@ -119,10 +119,7 @@ def read_modules(folder: Path) -> list[tuple[str, str]]:
 def list_modules(
     folder: Path, known: Sequence[str], libraries: tuple[str, ...] = (LIBRARY,)
 ) -> list[tuple[str, str]]:
-    """Return kind and relative path of every module of modules.json, [] if there is no such file.
-
-    Kinds that are not ``known``, or of other ``libraries``, raise `ModelFileError`.
-    """
+    """Return kind, one of ``known``, and relative path of every module of modules.json, if there is one."""
     path = folder / MODULES
     if not path.is_file():
         return []

@@ -162,10 +162,7 @@ def encode(ids: Array, params: Params, config: Seq2SeqConfig, trace: Tracer = no
 def decode(
     ids: Array, memory: Array, params: Params, config: Seq2SeqConfig, trace: Tracer = no_trace
 ) -> Array:
-    """Logits of the token after each of ``ids``: ``(..., n_target) -> (..., n_target, vocab_size)``.
-
-    ``memory`` are the source vectors that `encode` returned.
-    """
+    """Logits after each of ``ids``, ``(..., n_target, vocab_size)``; `encode` returned the ``memory``."""
     check_ids(ids, config)
     decoder = scoped(trace, "decoder")
     x = embed(ids, params, config, scoped(decoder, "embeddings"))

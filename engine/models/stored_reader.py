@@ -31,10 +31,7 @@ class StoredReader:
         return tensor.float32()
 
     def matrix(self, *parts: StoredTensor) -> Matrix:
-        """Return a matrix, or several with the same input stacked into one.
-
-        Packed, each keeps its own type; neighbours of one type are packed together.
-        """
+        """Return a matrix, or several with the same input stacked; neighbours of one type are packed."""
         if not self.packed:
             return np.concatenate([part.float32() for part in parts])
         from ..kernels.packed import StackedMatrix, pack  # needs numba

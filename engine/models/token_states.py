@@ -26,10 +26,7 @@ def token_states(
     type_ids: Sequence[Sequence[int]] | None = None,
     family: ModuleType = bert,
 ) -> list[TokenStates]:
-    """Run a pack of texts once, and keep what the poolings need.
-
-    ``family`` is the module of the forward pass; the rest is as in its `encoder_forward`.
-    """
+    """Run a pack of texts once through the family's layers, and keep what the poolings need."""
     spans = row_spans([len(sequence) for sequence in sequences])
     wants_layers = any(POOLINGS[strategy].needs == "layers" for strategy in strategies)
     wants_attention = any(POOLINGS[strategy].needs == "attention" for strategy in strategies)

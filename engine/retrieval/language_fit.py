@@ -21,10 +21,7 @@ OTHER_LANGUAGE = re.compile(
 
 
 def is_for_english(model: Model) -> bool:
-    """Whether a model was trained on English alone, as far as its vocabulary and its name tell.
-
-    Of a model without known layers, as on a server, nothing is told.
-    """
+    """Whether a model was trained on English alone, as far as its vocabulary and its name tell."""
     encoder = model.as_encoder
     is_small = encoder is not None and encoder.config.vocab_size < LARGE_VOCABULARY
     return is_small and OTHER_LANGUAGE.search(model.name.lower()) is None
@@ -33,10 +30,7 @@ def is_for_english(model: Model) -> bool:
 def language_note(
     of_documents: Collection[str], model: Model, question: str = "", with_reader: bool = False
 ) -> str:
-    """Say which languages of documents and question a model was not trained on; empty where it was.
-
-    ``of_documents`` are keys of `LANGUAGES`; ``with_reader`` says the same of the reader.
-    """
+    """Say which of the languages a model, or the reader too, was not trained on; empty where it was."""
     found = dict.fromkeys((*of_documents, detected(question)))
     languages = [LANGUAGES[each].label for each in found if each not in ("", ENGLISH)]
     if not languages or not is_for_english(model):

@@ -112,10 +112,7 @@ def vector_cosines(ordinary: Array, late: Array) -> Array:
 
 
 def rank_changes(question: Array, ordinary: Array, late: Array) -> list[RankChange]:
-    """Ranks and scores of all chunks by their ordinary and late vectors, best late rank first.
-
-    ``(d_model,)`` of the question, embedded ordinarily, and ``(n_chunks, d_model)`` each, rows of length 1.
-    """
+    """Ranks and scores of all chunks by ordinary and late vectors ``(n_chunks, d_model)``, best first."""
     check_alike(ordinary, late)
     check_question(question, ordinary)
     scores, late_scores = ordinary @ question, late @ question  # (n_chunks,) each

@@ -15,10 +15,7 @@ def best_first(scores: Array) -> Array:
 
 
 def top(scores: Array, k: int) -> Array:
-    """Return the first ``k`` of `best_first` that were found, without ordering the others.
-
-    ``(n_chunks,)`` of one question to places of chunks ``(k,)``; fewer where fewer were found.
-    """
+    """Return the first ``k`` of `best_first` that were found, of one question's scores ``(n_chunks,)``."""
     places = np.flatnonzero(~np.isneginf(scores))
     if 0 < k < len(places):
         found = scores[places]

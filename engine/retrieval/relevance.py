@@ -81,11 +81,7 @@ def everyday_questions() -> list[str]:
 
 
 def null_scores_of(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> NullScores:
-    """Score unrelated questions in an index, embedded as its chunks are.
-
-    The documents answer none of the ``questions``, at least one; None is the bundled everyday questions. It
-    does little harm if one in ten of them is answered after all.
-    """
+    """Score unrelated questions, by default everyday ones, in an index, embedded as its chunks are."""
     return null_scores_by(index, embed_unrelated(index, encoder, questions))
 
 

@@ -44,10 +44,7 @@ class TokenVectors:
     def of(
         self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None = None
     ) -> list[Array]:
-        """Return the unit token vectors of chunks, given by their places: ``(n_tokens, d_model)`` each.
-
-        The encoder must be the same in every call. ``on_progress`` is called with chunks read and to read.
-        """
+        """Return the unit token vectors of chunks, by their places: ``(n_tokens, d_model)`` each."""
         with self._lock:
             found = {chunk: self._kept.pop(chunk) for chunk in dict.fromkeys(chunks) if chunk in self._kept}
             missing = [chunk for chunk in dict.fromkeys(chunks) if chunk not in found]
@@ -185,20 +182,14 @@ def cross_rerank(
 
 
 def first_stage(scores: Array, depth: int) -> tuple[Array, list[Array]]:
-    """Rank all chunks for each question, ``(n_questions, n_chunks)``; return that and the first ``depth``.
-
-    Chunks that are not found are not among the best.
-    """
+    """Rank all chunks for each question, ``(n_questions, n_chunks)``; return that and the first ``depth``."""
     if depth < 1:
         raise InputError(f"the depth is {depth}: order 1 chunk or more")
     return best_first(scores), [top(own, depth) for own in scores]
 
 
 def reordered(order: Array, near: Sequence[Array], found: Sequence[Array], scores: Array) -> Array:
-    """Order each question's chunks ``near`` by the scores ``found``; the others keep their order behind them.
-
-    ``order`` is changed; ``scores`` are those of the first stage.
-    """
+    """Order each question's chunks ``near`` by the scores ``found``; the others keep their order behind."""
     for row, chunks, own in zip(order, near, found, strict=True):
         row[: len(chunks)] = chunks[np.argsort(-own, kind="stable")]
     return ordered_scores(order, scores)

@@ -49,10 +49,7 @@ READ_WHOLE = 3000  # chunks at most whose tokens are all compared: 1 MB for each
 
 
 def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
-    """Inner products of all questions and chunks: cosines, for vectors of length 1.
-
-    ``(n_questions, d_model), (n_chunks, d_model) -> (n_questions, n_chunks)``, float32.
-    """
+    """Inner products ``(n_questions, n_chunks)``, float32: cosines, for vectors of length 1."""
     if question_vectors.shape[1:] != chunk_vectors.shape[1:]:
         raise InputError(
             f"the vectors have shapes {question_vectors.shape} and {chunk_vectors.shape}: embed questions "
@@ -467,10 +464,7 @@ def all_index_scores(
     tokens: TokenVectors | None = None,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Score every chunk of an index for every question, as `retriever_scores`: ``(n_questions, n_chunks)``.
-
-    ``vectors`` of the questions ``(n_questions, d_model)`` are embedded as the index was.
-    """
+    """Score every chunk of an index for every question, as `retriever_scores`."""
     check_retriever(name)
     retriever = RETRIEVERS[name]
     words = index.words if retriever.uses_bm25 else None

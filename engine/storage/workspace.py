@@ -138,10 +138,7 @@ def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
 
 
 def merged_settings(*tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge settings that were changed independently since the first table; the second wins conflicts.
-
-    Tables within them are merged entry by entry.
-    """
+    """Merge tables, and those in them, changed independently since the first; the second wins conflicts."""
     within = {key for key in tables[1] if all(isinstance(table.get(key, {}), dict) for table in tables)}
     inner = {key: [table.get(key, {}) for table in tables] for key in within}
     return three_way(*tables) | {key: three_way(*each) for key, each in inner.items()}

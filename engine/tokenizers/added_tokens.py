@@ -53,10 +53,7 @@ class AddedTokens:
         self._pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
 
     def split(self, normalized: Normalized, literal: Sequence[tuple[int, int]] = ()) -> Iterator[Segment]:
-        """Split a text into added tokens and the text between them.
-
-        Within the spans ``literal`` of the original, special tokens are plain text.
-        """
+        """Split a text into added tokens and text; within the spans ``literal`` special tokens are text."""
         text, done = normalized.text, 0
         for match in self._pattern.finditer(text):
             token, (start, end) = self._tokens[match.group()], match.span()

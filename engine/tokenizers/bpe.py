@@ -144,10 +144,7 @@ class BPETokenizer:
         return [self._explain(word, text) for word in self._words(text, literal)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of a sequence of ids, without control tokens; invalid UTF-8 becomes U+FFFD.
-
-        The space that the tokenizer puts before every text is removed.
-        """
+        """Text of ids, without control tokens and the space in front; invalid UTF-8 becomes U+FFFD."""
         text = b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
         return text.removeprefix(" ") if self._vocabulary.drops_blank else text
 

@@ -48,10 +48,7 @@ class BPEVocabulary:
 
 @cache
 def byte_characters() -> dict[int, str]:
-    """Return the printable character that stands for each byte in a vocabulary file.
-
-    Bytes that print in Latin-1 stand for themselves, the rest for characters from U+0100 on.
-    """
+    """Return the printable character of each byte: itself in Latin-1, the rest from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     characters = {byte: chr(byte) for byte in printable}
@@ -118,10 +115,7 @@ def sentencepiece(tokens: Mapping[str, int], path: Path) -> Alphabet:
 
 
 def word_patterns(tokens: Mapping[str, int]) -> list[str]:
-    """Return the pattern that splits a SentencePiece text without changing the result, if there is one.
-
-    A text may be split into words before merging where no token spans words.
-    """
+    """Return the pattern that splits a SentencePiece text into words, if no token spans words."""
     spans_words = any(BLANK in token.lstrip(BLANK) for token in tokens)
     return [] if spans_words else [WORD_WITH_BLANKS]
 
@@ -129,10 +123,7 @@ def word_patterns(tokens: Mapping[str, int]) -> list[str]:
 def learnt_order(
     merges: Sequence[str], tokens: Mapping[str, int], added: Sequence[AddedToken], path: Path
 ) -> Rank:
-    """Rank pairs by the order of ``merges``, lines ``left right``.
-
-    A pair that would make a control token has no rank: merging never produces one.
-    """
+    """Rank pairs by the order of ``merges``, but for those that would make a control token."""
     for line in merges:
         left, _, right = line.partition(" ")
         if not (left in tokens and right in tokens and left + right in tokens):

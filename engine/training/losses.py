@@ -13,8 +13,7 @@ SCALE = 20.0  # factor of the cosines, as in sentence-transformers' MultipleNega
 def cross_entropy(logits: Array, targets: Array) -> tuple[float, Array]:
     """``-log softmax(logits)`` at the targets, the mean over all: ``torch.nn.functional.cross_entropy``.
 
-    Logits are ``(..., n_classes)``, targets the class of each row, integers ``(...)``. Returns the loss in
-    nats and its gradient ``(softmax(logits) - one_hot(targets)) / n``, of the shape of the logits.
+    Logits are ``(..., n_classes)``, targets ``(...)``. Returns the loss in nats and its gradient.
     """
     n_classes, classes = logits.shape[-1], targets.reshape(-1)
     if classes.min() < 0 or classes.max() >= n_classes:

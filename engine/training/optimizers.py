@@ -101,10 +101,7 @@ def clip_gradients(grads: Parameters, max_norm: float) -> float:
 
 
 def warmup_linear(update: int, n_warmup: int, n_steps: int) -> float:
-    """Rise to 1 in ``n_warmup`` updates, then fall linearly to 0 at ``n_steps``.
-
-    transformers' ``get_linear_schedule_with_warmup``.
-    """
+    """Rise to 1 in ``n_warmup`` updates, then fall linearly to 0 at ``n_steps``, as in transformers."""
     if update < n_warmup:
         return update / n_warmup
     return max(0.0, (n_steps - update) / max(1, n_steps - n_warmup))

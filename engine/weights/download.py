@@ -145,10 +145,7 @@ def download(
 def fetch_rest(
     remote: RemoteFile, part: Path, done: int, on_progress: Progress | None, is_stopped: IsStopped
 ) -> None:
-    """Append the bytes behind the first ``done`` to a part; a server without HTTP Range sends all of them.
-
-    A lost connection is retried until `VAIN_TRIES` in a row bring no byte.
-    """
+    """Append the bytes behind the first ``done`` to a part, until `VAIN_TRIES` tries in a row bring none."""
     from httpx2 import HTTPError
 
     n_vain = 0  # tries in a row that brought nothing

@@ -167,10 +167,7 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stop
 
 @contextmanager
 def parts_folder(folder: Path) -> Iterator[Path]:
-    """Yield and lock the folder, beside ``folder``'s files, of the partial files of earlier downloads.
-
-    It is removed at the end if no file is left in it, or if the repository lacks a file.
-    """
+    """Yield and lock the folder of partial files of earlier downloads, removed at last if it is empty."""
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # documented there
 
     parts, lock = writable(folder) / PARTS, folder / f"{PARTS}.lock"
@@ -261,10 +258,7 @@ def hub_cache_folder(hub_id: str) -> Path | None:
 
 
 def knows_modules(hub_id: str) -> bool:
-    """Whether the Hub's cache has a model's modules, or has it that there are none.
-
-    A program that needs the weights alone leaves them out; without them vectors are pooled otherwise.
-    """
+    """Whether the Hub's cache has a model's modules, or has it that there are none."""
     listed = hub_cache_file(hub_id, MODULES)
     if not isinstance(listed, str):
         return listed is not None  # a mark that the model has no such file

@@ -18,10 +18,7 @@ _maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
 
 def map_safetensors(path: Path) -> dict[str, Array]:
-    """Map a .safetensors file whose types are in `KINDS`; its matrices are views that cannot be written.
-
-    Vectors are copied. The file begins with the length of a JSON header, which says where each tensor is.
-    """
+    """Map a .safetensors file of `KINDS`; its matrices cannot be written, vectors are copied."""
     with path.open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     _maps.add(mapped)

@@ -9,10 +9,7 @@ ROOT = Path("/")  # the folder of ``proc`` and ``sys``
 
 
 def require_memory(n_bytes: int, what: str) -> None:
-    """Raise `MemoryLimitError` if fewer than ``n_bytes`` are free; do nothing if free memory is unknown.
-
-    ``what`` names the model or file for the message.
-    """
+    """Raise `MemoryLimitError` if fewer than ``n_bytes`` are free, as far as that is known."""
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryLimitError(
@@ -22,10 +19,7 @@ def require_memory(n_bytes: int, what: str) -> None:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still allocate, None if unknown.
-
-    The smaller of the machine's free memory and the remaining limit of the process's container.
-    """
+    """Bytes free on the machine and in this process's container, None if unknown."""
     limits = [machine_memory(), *group_memory()]
     return min((limit for limit in limits if limit is not None), default=None)
 
@@ -65,10 +59,7 @@ VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 
 
 def left_in(group: Path, limit_file: str, usage_file: str, cached_key: str) -> int | None:
-    """Bytes left in one control group, or None if it has no limit.
-
-    Inactive page cache counts as used, but is freed when needed.
-    """
+    """Bytes left in one control group, inactive page cache among them, or None if it has no limit."""
     limit, usage = read(group / limit_file).strip(), read(group / usage_file).strip()
     if not (limit.isdigit() and usage.isdigit()):  # no such group, or a limit of "max"
         return None

@@ -61,10 +61,7 @@ LEFT_OUT_HELP = (
 
 
 def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> None:
-    """Draw an answer: what was found, a model's words, and sources, timing and prompt below.
-
-    ``server`` is the one that would write a text.
-    """
+    """Draw an answer: what was found, a model's words, and sources, timing and prompt below."""
     report = Report(*question_parts(answer, asked))
     show_notes(report, answer)
     note = note_of(answer, asked)

@@ -37,10 +37,7 @@ LIST_COLUMNS = {
 
 
 def decoder_picker() -> None:
-    """Draw the choice of the built-in decoder, download a newly chosen one on request, and load it.
-
-    On a public server there is no choice.
-    """
+    """Draw the choice of the decoder, but for a public server's; download a chosen one, and load it."""
     if is_public():
         st.caption(f"Built-in model: {escape_markdown(model_name(DECODER))}")
         return

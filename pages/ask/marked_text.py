@@ -12,10 +12,7 @@ from ui.text import mark_html
 
 
 def marked(document: Document, sources: Sequence[Source], start: int = 0, end: int | None = None) -> str:
-    """Return ``document.text[start:end]`` escaped, with the spans of the sources marked by number.
-
-    Where sources overlap, the better one keeps the characters they share. Paragraphs are not wrapped.
-    """
+    """Return ``document.text[start:end]`` escaped, spans marked by number, shared parts by the better's."""
     end = len(document.text) if end is None else end
     shown = unwrapped(document.text, start, end)
     inner = {place for source in sources for place in (source.start, source.end) if start < place < end}

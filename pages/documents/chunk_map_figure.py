@@ -38,10 +38,7 @@ def document_groups(chunks: Sequence[Chunk]) -> tuple[Array, list[str]]:
 
 
 def group_figure(points: Array, chunks: Sequence[Chunk], groups: Array, names: Sequence[str]) -> go.Figure:
-    """Points with a colour and shape for each group; groups beyond the last combination are grey.
-
-    ``points`` is ``(n, 2)``, ``groups (n,)`` counts from 0.
-    """
+    """Points ``(n, 2)`` with a colour and shape for each group, ``(n,)`` from 0; the last ones are grey."""
     looks = [(colour, shape) for shape in SHAPES for colour in CATEGORIES]
     if len(names) > len(looks):
         names = [*names[: len(looks)], f"{len(names) - len(looks):,} more"]

@@ -90,10 +90,7 @@ def collect_drafts() -> Job[None] | None:
 
 
 def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None:
-    """Draw the button that drafts questions, or its progress, and what went wrong.
-
-    ``is_offer`` says so where a person has no questions yet.
-    """
+    """Draw the button that drafts questions, or its progress, and what went wrong."""
     state, job = st.session_state, collect_drafts()
     if job is not None:
         follow_progress(

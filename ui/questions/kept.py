@@ -57,10 +57,7 @@ def keep_questions(name: str, questions: Sequence[Question]) -> None:
 
 
 def name_for(name: str, questions: Sequence[Question]) -> str:
-    """Return the name for an uploaded set, with a number where one of its name has questions that it lacks.
-
-    Those may have been labelled here: a set is replaced only by one that holds all of it.
-    """
+    """Return the name for an uploaded set, with a number where one has questions that it lacks."""
     path, sets, number = PurePath(name), workspace().question_sets, 1
     given = {json.dumps(question_fields(question), sort_keys=True) for question in questions}
     while not {json.dumps(row, sort_keys=True) for row in sets.get(name, ())} <= given:

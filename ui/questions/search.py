@@ -14,10 +14,7 @@ from ui.progress import counting
 def all_scores(
     questions: tuple[str, ...], index: Index, model: Model, retriever: str, cache: VectorCache
 ) -> Array:
-    """Score every chunk for every question, as the app searches, with a progress bar.
-
-    MMR orders all candidates, as in a sweep. Returns float32 ``(n_questions, n_chunks)``, larger is better.
-    """
+    """Score all chunks for all questions, as the app searches: float32 ``(n_questions, n_chunks)``."""
     with counting("Embedding", "questions") as embedding:
         spec = index.spec
         vectors = cached_encode(

@@ -261,10 +261,7 @@ def usable_questions(documents: Sequence[Document]) -> list[Question]:
 
 
 def some_usable(documents: Sequence[Document]) -> list[Question]:
-    """Return the `usable_questions`, or a sample of many, which is told.
-
-    Scores of all questions for all chunks would fill the memory.
-    """
+    """Return the `usable_questions`, or a sample of many, as scores of all would fill the memory."""
     questions = usable_questions(documents)
     if len(some := some_questions(questions)) < len(questions):
         st.caption(f"By a sample of {len(some):,} of {counted(len(questions), 'labelled question')}.")
@@ -280,10 +277,7 @@ def bundled_questions() -> list[Question]:
 def labelled_questions(
     documents: Sequence[Document], chunks: Sequence[Chunk]
 ) -> tuple[tuple[Question, ...], Array]:
-    """Return those of `some_usable` that chunks answer, and which do: bool ``(n_questions, n_chunks)``.
-
-    Of documents that share a stem, only those count that hold the passages at their places.
-    """
+    """Return those of `some_usable` that chunks answer, and which do: ``(n_questions, n_chunks)``."""
     questions, texts = some_usable(documents), by_stem(documents)
     names = np.array([chunk.document for chunk in chunks], object)  # (n_chunks,)
     relevant = relevance(questions, chunks)
@@ -321,10 +315,7 @@ def examined(
 
 
 def kept_sample(name: str, questions: list[Asked], most: int) -> list[Asked]:
-    """Return the questions of a file, or of more than ``most`` a sample, which is told once.
-
-    It is of those about documents that are here, if there are any.
-    """
+    """Return the questions of a file, or a sample of many, of those about documents that are here if any."""
     if len(questions) <= most:
         return questions
     present = about_documents(questions, session_documents())

@@ -37,10 +37,7 @@ SPECIAL_CHIP = f"border:1px solid {GREY};font-family:monospace;font-size:12px;pa
 
 
 def contribution_map(matrix: Array, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> go.Figure:
-    """Heat map of the contribution of each pair, first text down, second across: ``(n_rows, n_columns)``.
-
-    The scale ends at the 99.5 % quantile, so that one strong pair does not leave all others pale.
-    """
+    """Heat map ``(n_rows, n_columns)`` of each pair's contribution, up to the 99.5 % quantile."""
     present = np.abs(matrix[matrix != 0])
     bound = float(np.quantile(present, 0.995)) if present.size else 1.0
     down, across = unit_labels(rows), unit_labels(columns)

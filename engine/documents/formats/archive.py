@@ -43,10 +43,7 @@ MAX_NAMES = 10_000  # characters
 
 
 def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Failure]:
-    """Yield path and content of every file in an archive, or the failure to read it.
-
-    Folders and hidden files (``.git``, ``__MACOSX``) are skipped. Members are read one at a time.
-    """
+    """Yield path and content, or the failure, of every file in an archive that is not hidden."""
     with open_archive(name, content) as archive:
         encoding = names_encoding(archive.infolist())
         for info in archive.infolist():

@@ -26,10 +26,7 @@ LEFT_OUT = {"xl/charts/chart": "chart", "xl/comments": "sheet with comments", "x
 
 
 def read_xlsx(name: str, content: bytes) -> Document:
-    """Make a document from a workbook: its sheets, and every row as ``column: value``.
-
-    Formulas have the values that were saved with them. Hidden sheets, rows and columns are left out.
-    """
+    """Make a document of a workbook's shown sheets, rows and columns, with the saved values of formulas."""
     import openpyxl
 
     plain = repacked(name, content, lambda path, member: EMPTY_CELL.sub(b"", member), MAX_TAGS)

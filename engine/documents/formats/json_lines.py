@@ -180,10 +180,7 @@ def fields_of(values: dict[str, Any], path: str = "", depth: int = 4) -> Iterato
 
 
 def conversation(values: Any) -> str:
-    """Return a conversation, a paragraph a message: ``user: …``; empty for other values.
-
-    Exports have the messages in a list, or as ChatGPT's in a mapping of nodes.
-    """
+    """Return a conversation, a paragraph a message, of a list or ChatGPT's mapping; "" for others."""
     if not isinstance(values, dict):
         return ""
     messages: Any = next((values[key] for key in CHAT_KEYS if isinstance(values.get(key), list | dict)), [])

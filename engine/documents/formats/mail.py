@@ -21,10 +21,7 @@ ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/en
 
 
 def read_mail(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:
-    """Yield the document of an e-mail, and name and content of every file that is attached to it.
-
-    Of a text in two forms the plain one is read.
-    """
+    """Yield the document of an e-mail, of its plain text if any, and name and content of its files."""
     try:
         yield from parts_of(name, content)
     except DocumentError:

@@ -35,10 +35,7 @@ def repacked(
     change: Callable[[str, bytes], bytes] = lambda path, member: member,
     most_tags: int = MAX_TAGS,
 ) -> BytesIO:
-    """Return an Office file with its members unpacked within limits, which the libraries do not check.
-
-    ``change`` makes of the path and content of a member what is read.
-    """
+    """Return an Office file with its members, as ``change`` makes them, unpacked within limits."""
     plain, n_tags = BytesIO(), 0
     with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
         for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names

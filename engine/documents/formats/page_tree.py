@@ -331,10 +331,7 @@ def spread_cells(root: Any) -> None:
 
 
 def spread_rows(rows: list[Any], n_left: int) -> int:
-    """Copy the cells of a group of rows that span several; return how many more of the page may be copied.
-
-    A cell that is a whole row, as a heading within a table is, stands once.
-    """
+    """Copy the cells of a group of rows that span several; return how many more of the page may be copied."""
     below: dict[int, tuple[int, str]] = {}  # by column: the rows that a cell above still spans, and its text
     for number, row in enumerate(rows):
         cells = [each for each in row if each.tag in CELLS]

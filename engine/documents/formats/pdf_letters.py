@@ -33,10 +33,7 @@ Box = tuple[float, float, float, float]  # left, bottom, right and top
 
 
 def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:
-    """Yield the direction and the segments of a page's characters, and the font of those that have no map.
-
-    Vertical lines, as ``rules`` between columns, part segments.
-    """
+    """Yield direction and segments of a page's characters, parted by rules, and a font without map."""
     import pypdfium2.raw as pdfium
 
     characters = text.raw

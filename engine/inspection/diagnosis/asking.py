@@ -69,10 +69,7 @@ class Searched:
 
 
 def is_right(answer: Answer, wanted: ShortAnswer, place: Location) -> bool:
-    """Whether the right answer is shown: ``wanted``, or words of the passage where that is empty.
-
-    The reader's words count where there are any, or else the quotes of the passage.
-    """
+    """Whether the reader's words, or else a quote, are ``wanted``, or of the passage if that is empty."""
     if answer.judged.status == "refused":
         return False
     if (words := answer.reading) is None:

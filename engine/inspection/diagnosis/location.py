@@ -76,8 +76,7 @@ def shared_length(place: Location, start: int, end: int) -> int:
 def middle_half(place: Location) -> tuple[int, int]:
     """Return the middle half of a passage: a chunk with any of it counts as the passage found.
 
-    With all of the passage, a chunk with only its last word would count; with less than a half, neither of
-    two chunks with a half each might.
+    With all of it, a chunk with its last word would count; with less, no chunk with a half.
     """
     quarter = (place.end - place.start) // 4
     return place.start + quarter, place.end - quarter

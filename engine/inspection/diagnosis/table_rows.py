@@ -95,10 +95,7 @@ def scattered(passage: str, documents: Sequence[Document]) -> Location | None:
 
 
 def first_window(places: Sequence[tuple[int, int, str]], wanted: Collection[str]) -> tuple[int, int] | None:
-    """Return the first start and end, at most `SCATTERED` apart, between which all words stand.
-
-    ``places`` are start, end and word, in order.
-    """
+    """Return the first start and end, at most `SCATTERED` apart, between which all words stand, in order."""
     counts: Counter[str] = Counter()
     last = 0
     for number, (start, _, own) in enumerate(places):
@@ -176,10 +173,7 @@ def heads_place(passage: str, documents: Sequence[Document]) -> Location | None:
 
 
 def is_twin(one: str, other: str, answers: Sequence[str]) -> bool:
-    """Whether two rows or sentences differ in a word or two, numbers and ``answers`` of the first aside.
-
-    Of rows with the same columns, the cells are compared.
-    """
+    """Whether two rows (or sentences) differ in a word or two, numbers and ``answers`` of the first aside."""
     cells = cells_of(one), cells_of(other)
     are_rows = bool(cells[0]) and [name for name, _ in cells[0]] == [name for name, _ in cells[1]]
     if are_rows:

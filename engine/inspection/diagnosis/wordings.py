@@ -151,9 +151,9 @@ def in_words_of(
 
 
 def differing(one: str, other: str, answers: Sequence[str] = ()) -> tuple[list[str], list[str], int]:
-    """Compare two texts word by word: the words that only one of them has, in order, and how many both have.
+    """Return the words, not numbers, that only one of two texts has, in order, and how many both have.
 
-    Numbers are left out, and the ``answers`` in the first.
+    The ``answers`` in the first do not count.
     """
     for answer in answers:
         one = one.replace(answer, " ")

@@ -273,8 +273,8 @@ class RankingChange:
 def preview_removal(vectors: Array, removed: Sequence[int], questions: Array, k: int) -> list[RankingChange]:
     """Rank the first ``k`` chunks for each question with and without some of the chunks.
 
-    ``vectors`` of chunks are ``(n_chunks, d_model)``, ``questions`` ``(n_questions, d_model)``, ``removed``
-    rows of ``vectors``. Of equal scores the earlier chunk comes first.
+    ``vectors`` are ``(n_chunks, d_model)``, ``questions`` ``(n_questions, d_model)``, ``removed`` rows of
+    ``vectors``.
     """
     kept = np.setdiff1d(np.arange(len(vectors)), np.array(removed, np.int64))
     unit, asked = l2_normalize(vectors), l2_normalize(questions)

@@ -48,10 +48,7 @@ def count_letters(text: str) -> tuple[int, int]:
 
 
 def repeated_lines(chunks: Sequence[Chunk]) -> list[RepeatedLine]:
-    """Return the lines that many documents have, those of most documents first.
-
-    Lines are compared without case and extra spaces. A line that is cut by a chunk's border counts as two.
-    """
+    """Return the lines that many documents have, whatever case and spaces; those of most documents first."""
     lines = [
         {
             fold_spaces(line).lower(): fold_spaces(line)

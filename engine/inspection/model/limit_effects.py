@@ -27,10 +27,7 @@ class LimitEffect:
 
 
 def limit_effects(encoder: Encoder, text: str, limits: Sequence[int]) -> list[LimitEffect]:
-    """Compare the vectors of a text under several limits, special tokens included, by the model's pooling.
-
-    `InputError` where there is no limit, or one out of the model's range.
-    """
+    """Compare the vectors of a text under several limits, special tokens included, by the model's pooling."""
     if not limits:
         raise InputError("no limit was given: give one or more, such as 256")
     limits = [encoder.token_limit(limit) for limit in limits]

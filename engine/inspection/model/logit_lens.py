@@ -31,10 +31,7 @@ def pairwise_cosines(vectors: Array) -> Array:
 
 
 def nearest_tokens(vectors: Array, token_table: Array, k: int) -> TopTokens:
-    """Return the ``k`` rows of a table with the highest cosine to each vector.
-
-    Vectors are ``(n_vectors, d_model)``, the table ``(vocab_size, d_model)``.
-    """
+    """Return the ``k`` rows of a table ``(vocab_size, d)`` with the highest cosine to ``(n, d)`` vectors."""
     return top_k(l2_normalize(vectors) @ l2_normalize(token_table).T, k)
 
 
@@ -68,10 +65,7 @@ class LogitLens:
     divergences: Array
 
     def settled(self) -> Array:
-        """First row from which on the target is the most probable token: ``(n_positions,)``.
-
-        ``n_layers + 1`` where it is not even so in the last one.
-        """
+        """First row from which on the target is most probable, or ``n_layers + 1``: ``(n_positions,)``."""
         is_first = self.target_ranks == 1  # (n_layers + 1, n_positions)
         return len(is_first) - np.logical_and.accumulate(is_first[::-1]).sum(axis=0)
 

@@ -106,10 +106,7 @@ def view_encoder(
     max_tokens: int | None = None,
     without_special: bool = False,
 ) -> ModelView:
-    """Run a text, or a pair, through the encoder and record ``layer`` in full.
-
-    ``without_special`` leaves special tokens, such as [CLS] and [SEP], out of the attention summary.
-    """
+    """Run a text, or a pair, through the encoder and record ``layer`` in full."""
     whole = encoder.tokenizer.encode(text) if pair is None else encoder.read(text, pair, max_tokens)
     encoding = encoder.cut(whole, max_tokens)
     special = np.array([start == end for start, end in encoding.offsets])

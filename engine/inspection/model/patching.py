@@ -98,10 +98,7 @@ class PairRuns:
         return answer_log_probability(self.decoder, final, self.pair.answer)
 
     def effects(self, patched: Array) -> Array:
-        """Return the share of `gap` that each patch restores: 0 as if corrupted, 1 as if clean.
-
-        It may be negative, or above 1.
-        """
+        """Return the share of `gap` that each patch restores: 0 as if corrupted, 1 as if clean, or beyond."""
         if abs(self.gap) < MIN_GAP:
             raise InputError(
                 f"the prompts change the answer's log-probability by {self.gap:+.2f} nats, too little to be "
@@ -111,10 +108,7 @@ class PairRuns:
 
 
 def read_pair(decoder: Decoder, pair: PromptPair, n: int = MAX_POSITIONS) -> PairRuns:
-    """Run both prompts of a pair, followed by the answer, and keep the last ``n`` aligned positions.
-
-    ``n`` is at least the number of tokens of the answer; all aligned positions are kept if there are fewer.
-    """
+    """Run both prompts of a pair, followed by the answer, and keep the last ``n`` aligned positions."""
     if not len(pair.answer) <= n <= MAX_POSITIONS:
         raise InputError(
             f"{n} positions for an answer of {len(pair.answer)} tokens: give {len(pair.answer)} to "
@@ -166,10 +160,7 @@ def patch_positions(
 
 
 def patch_heads(runs: PairRuns, heads: Iterable[Head]) -> float:
-    """Log-probability of the answer with the contexts of some heads patched together.
-
-    They are patched at the positions at which the answer's tokens are predicted.
-    """
+    """Log-probability of the answer with some heads' contexts patched where its tokens are predicted."""
     places = np.arange(-len(runs.pair.answer), 0)
     chosen = sorted(set(heads))
     patches = {}
@@ -184,10 +175,7 @@ def patch_each_head(
     runs: PairRuns,
     go_on: GoOn = lambda done, total: True,
 ) -> Array:
-    """`patch_heads` for every single head: ``(n_layers, n_heads)``, NaN for what was not measured.
-
-    Fastest if ``runs`` have no more positions than the answer.
-    """
+    """`patch_heads` for every single head: ``(n_layers, n_heads)``, NaN for what was not measured."""
 
     def patch(layer: int, head: int) -> float:
         return patch_heads(runs, [(layer, head)])

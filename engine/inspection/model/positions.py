@@ -84,10 +84,7 @@ def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceS
 
 
 def untrained_table(n_positions: int, d_model: int, seed: int) -> Array:
-    """Learned positions before training, normal noise of variance 1: ``(n_positions, d_model)``.
-
-    They distinguish positions, but not near from far.
-    """
+    """Learned positions before training, normal noise of variance 1: ``(n_positions, d_model)``."""
     return np.random.default_rng(seed).standard_normal((n_positions, d_model), np.float32)
 
 

@@ -81,10 +81,7 @@ def best_words(question: str, passage: str, windows: Sequence[Scores]) -> Charac
 
 
 def answer_tokens(windows: Sequence[Scores], answer: Characters) -> AnswerTokens | None:
-    """Return the best tokens within an answer, ``passage[start:end]``; None where none of it is read.
-
-    Of several windows that have it, it is the one in which it lies highest over no answer.
-    """
+    """Return the best tokens within ``passage[start:end]``, of the best window; None where none is read."""
     found = []
     for each in windows:
         within = [answer[0] <= start and end <= answer[1] for start, end in each.window.offsets]
@@ -94,10 +91,7 @@ def answer_tokens(windows: Sequence[Scores], answer: Characters) -> AnswerTokens
 
 
 def without_words(reader: Reader, question: str, passage: str, answer: Characters) -> list[PartEffect]:
-    """Leave out each word of the question, one at a time, and read the passage again (Li et al. 2016).
-
-    The only word of a question is not left out.
-    """
+    """Leave out each word of the question, but an only one, and read the passage again (Li et al. 2016)."""
     complete, hidden = score_of(reader.scores(question, [passage]), answer), [question_spans(passage)]
     effects = []
     for match in WORD.finditer(question):

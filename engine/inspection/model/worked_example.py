@@ -218,10 +218,7 @@ def random_decoder(seed: int) -> Matrices:
 def decoder_block(
     ids: list[int], memory: Array, m: Matrices, options: Options, trace: Tracer = no_trace
 ) -> Array:
-    """Logits after each of the ids, ``(n_target, vocab_size)``; ``memory`` is the encoder's output.
-
-    Positions follow the paper's formula, since the example has only two.
-    """
+    """Logits after each of the ids, ``(n_target, vocab_size)``; ``memory`` is the encoder's output."""
     x = m["embedding"][ids] + positions(len(ids), replace(options, positions="formula"))
     x = trace("embeddings", x)  # (n_target, d_model)
     mask = causal_mask(len(ids), len(ids), x.dtype)
@@ -237,11 +234,7 @@ def decoder_block(
 def greedy_decode(
     memory: Array, m: Matrices, options: Options, max_new_tokens: int
 ) -> tuple[list[int], Array]:
-    """Decode greedily from SOS, up to EOS or the maximum.
-
-    Returns the ids with SOS in front, and the probabilities they were chosen from,
-    ``(n_new, vocab_size)``.
-    """
+    """Decode greedily from SOS to EOS; return the ids and their probabilities, ``(n_new, vocab_size)``."""
     ids: list[int] = [SOS]
     probabilities: list[Array] = []
     while len(probabilities) < max_new_tokens and (len(ids) == 1 or ids[-1] != EOS):

@@ -68,11 +68,7 @@ def mistaken_vectors(
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Embed texts by mean pooling with a mistake: ``(n_texts, d_model)``.
-
-    The mistake is one of `MISTAKES`, or None for the correct vectors; the rest is as in `Encoder.encode`. All
-    vectors but ``not_normalized`` have length 1.
-    """
+    """Embed texts by mean pooling with one of `MISTAKES`, or none: ``(n_texts, d_model)``."""
     limit = encoder.token_limit(max_tokens)
     match mistake:
         case "padding_averaged":
@@ -168,11 +164,7 @@ def mistake_report(
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
 ) -> MistakeReport:
-    """Search chunks for the answers to questions, both embedded with a mistake, by inner products.
-
-    ``right`` are the correct vectors of the chunks, ``(n_chunks, d_model)``; the rest is as in
-    `mistaken_vectors`.
-    """
+    """Search chunks, whose correct vectors are ``right``, for the answers to questions, with a mistake."""
     texts = [chunk.indexed for chunk in chunks] + [question.text for question in questions]
     vectors = mistaken_vectors(encoder, texts, mistake, max_tokens, on_progress)
     found, asked = np.split(vectors, [len(chunks)])

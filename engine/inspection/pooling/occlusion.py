@@ -50,8 +50,6 @@ def occlusion(
     """Leave out each word of one of two texts, and compare the drop of their similarity with its share.
 
     A word's tokens are removed from those that the model reads; text beyond the limit stays unread.
-    ``found`` is the decomposed similarity by the same encoder; ``on_progress`` is called with texts encoded
-    and texts in all.
     """
     text = found.first if side == "first" else found.second
     words = tuple(word for word in text_units(text, "words") if not word.special)

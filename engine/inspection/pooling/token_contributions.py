@@ -8,10 +8,7 @@ from ...models.token_states import summed_vectors, token_weights
 
 
 def pooling_shares(states: TokenStates, strategy: str, idf: Array | None = None) -> Array:
-    """Share of each token in the pooled vector: ``(n_tokens,)``.
-
-    For sums its weight, for ``max`` the share of dimensions in which its value is the largest.
-    """
+    """Share of each token in the pooled vector, ``(n_tokens,)``: its weight, or dimensions it won."""
     if strategy == "max":
         n_tokens, d_model = states.vectors.shape
         return np.bincount(states.vectors.argmax(axis=0), minlength=n_tokens) / d_model
@@ -30,10 +27,7 @@ def token_contributions(states: TokenStates, strategy: str, idf: Array | None = 
 
 
 def pooled_parts(states: TokenStates, strategy: str, idf: Array | None = None) -> Array:
-    """Return the parts, one a token, whose sum is the pooled vector: float64 ``(n_tokens, d_model)``.
-
-    For ``max`` a token's part holds the dimensions in which its value is the largest, else zeros.
-    """
+    """Return the parts, one a token, whose sum is the pooled vector: float64 ``(n_tokens, d_model)``."""
     if strategy == "max":
         winners = states.vectors.argmax(axis=0)  # (d_model,)
         own = winners == np.arange(len(states.vectors))[:, None]  # (n_tokens, d_model)
@@ -43,10 +37,7 @@ def pooled_parts(states: TokenStates, strategy: str, idf: Array | None = None) -
 
 
 def document_frequency(idf: Array) -> tuple[Array, int]:
-    """Return document frequencies, ``(vocab_size,)``, and the number of documents, from the IDF.
-
-    The inverse of `engine.layers.pooling.idf`, exact if at least one token of the vocabulary is in no text.
-    """
+    """Return document frequencies, ``(vocab_size,)``, and the number of documents: the inverse of `idf`."""
     n_documents = round(float(np.exp(idf.max(), dtype=np.float64))) - 1
     return np.rint((1 + n_documents) / np.exp(idf.astype(np.float64)) - 1).astype(int), n_documents
 

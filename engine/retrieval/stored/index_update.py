@@ -164,10 +164,7 @@ def with_words(
     model: Model,
     say: Callable[[str], None],
 ) -> Index:
-    """Return an index with the inverted one of the learned sparse model beside the encoder, if there is one.
-
-    Chunks of files that an old index has alike are not read again.
-    """
+    """Return an index with the sparse model's, if there is one; unchanged files are not read again."""
     encoder = model.as_encoder
     if encoder is None or (sparse := encoder.sparse) is None:
         return replace(index, expanded=None)
@@ -267,10 +264,7 @@ def differences(old: StoredIndex | None, files: Sequence[IndexedFile]) -> tuple[
 def index_here(
     files: Sequence[IndexedFile], old: StoredIndex | None, build: Build, cache: VectorCache | None
 ) -> tuple[tuple[IndexedFile, ...], Index, int]:
-    """Cut and embed files in this process, but for those of an old index that have the same vectors.
-
-    Returns the files with their chunks, their index, and how many chunks were embedded.
-    """
+    """Cut and embed new files in this process; return all, their index, and the number of embedded chunks."""
     unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
     if n_fresh := sum(len(file.documents) for file in files if not file.chunks):
         build.say(f"Splitting {counted(n_fresh, 'document')}")
@@ -309,10 +303,7 @@ def index_by_cluster(
     build: Build,
     cluster: Cluster,
 ) -> tuple[tuple[IndexedFile, ...], Index, int]:
-    """Have a cluster read, cut and embed the files without chunks; return as `index_here`.
-
-    The vectors are put together on the disk: a cluster is for more of them than fit in memory.
-    """
+    """Have a cluster read, cut and embed the files without chunks; return as `index_here`."""
     if build.settings.pooling == "idf":
         raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
     read, places, n_embedded = embed_on_cluster(

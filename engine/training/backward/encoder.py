@@ -89,10 +89,7 @@ def layers_backward(
     spans: Sequence[slice],
     ops: TrainingPrimitives = NUMPY_TRAINING,
 ) -> tuple[Array, Parameters]:
-    """Gradients of `layers_forward` by its input and by the parameters, named as in `layer_parameters`.
-
-    The last of ``layers`` is the model's last.
-    """
+    """Gradients of `layers_forward` by its input and by the parameters, named as in `layer_parameters`."""
     grads: Parameters = {}
     first = config.n_layers - len(layers)
     for number in reversed(range(len(layers))):

@@ -15,11 +15,7 @@ Batch = tuple[Array, Array]  # inputs and targets, (n_sequences, context) each, 
 def write_tokens(
     blocks: Iterable[str], encode: Callable[[str], Sequence[int]], vocab_size: int, path: Path
 ) -> Array:
-    """Write the token ids of a text to a file, block by block, and return them mapped: ``(n_tokens,)``.
-
-    ``encode`` returns the ids of a block; all are less than ``vocab_size``. Up to a size of 65 536, an id
-    takes two bytes, else four.
-    """
+    """Write the token ids of a text, block by block, in two or four bytes each; return them mapped."""
     dtype, n_tokens = np.uint16 if vocab_size <= 1 << 16 else np.uint32, 0
     with path.open("wb") as file:
         for block in blocks:

@@ -129,10 +129,7 @@ class ReadingState:
 
 
 def learning_rate(update: int, n_updates: int, settings: ReadingSettings, start_decay: int = 0) -> float:
-    """Learning rate of an update, counted from 0: a warm-up, the highest rate, a linear decay to 0.
-
-    The decay takes the last ``decay_share`` of the updates from ``start_decay`` on.
-    """
+    """Rate of an update, from 0: a warm-up, the highest rate, a linear decay from ``start_decay`` on."""
     rise = (update + 1) / max(1, settings.n_warmup)
     fall = (n_updates - update) / max(1.0, settings.decay_share * (n_updates - start_decay))
     return settings.learning_rate * min(1.0, rise, fall)

@@ -49,10 +49,7 @@ class OwnQuestion:
 
 
 def own_question(asked: AnswerQuestion, hits: Sequence[Hit]) -> OwnQuestion | None:
-    """Look for a question's answer in its passages; None where nothing can be learnt from them.
-
-    That is where none of them holds the answer that the documents hold, and where it has several parts.
-    """
+    """Look for a question's answer in its passages; None where nothing can be learnt from them."""
     spans = tuple(answer_span(asked, hit) for hit in hits)
     if not hits or (asked.answer and not any(spans)):
         return None

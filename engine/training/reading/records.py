@@ -267,10 +267,7 @@ def of_steps(rng: np.random.Generator) -> Iterator[Asked]:
 
 
 def of_questions(article: Article, rng: np.random.Generator) -> Iterator[Asked]:
-    """Yield questions about a list of questions of an article: with an answer only where one stands below.
-
-    The question itself stands in the passage in both cases, and is never the answer.
-    """
+    """Yield questions about an article's list of questions: with an answer only where one stands below."""
     answered = [question for question in article.questions if question.span]
     if len(answered) < 4:
         return

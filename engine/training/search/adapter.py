@@ -73,10 +73,7 @@ class AdapterEpoch:
 def train_adapter(
     question_vectors: Array, chunk_vectors: Array, relevant: Array, ridge: float, n_epochs: int
 ) -> Iterator[AdapterEpoch]:
-    """Train by Adam with full batches; yield epochs 0 to ``n_epochs``.
-
-    The yielded adapters share their memory: each later epoch changes all of them.
-    """
+    """Train by Adam with full batches; yield epochs 0 to ``n_epochs``, which share their memory."""
     keys = hardest_chunks(question_vectors @ chunk_vectors.T, relevant)
     key_vectors, relevant = chunk_vectors[keys], relevant[:, keys]
     d_model = question_vectors.shape[1]

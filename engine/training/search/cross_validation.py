@@ -111,7 +111,7 @@ def alignment(question_vectors: Array, chunk_vectors: Array, relevant: Array) ->
 def uniformity(vectors: Array) -> float:
     """Log of the mean of ``exp(-2 |x - y|^2)`` over all pairs: 0 if all vectors are equal, -4 at best.
 
-    ``uniform_loss`` of the paper with t = 2, of ``(n, d_model)``, rows of length 1; NaN for fewer than two.
+    ``uniform_loss`` with t = 2, of ``(n, d_model)``, rows of length 1; NaN for fewer than two.
     """
     first, second = np.triu_indices(len(vectors), 1)
     if not len(first):
@@ -151,9 +151,5 @@ def is_worse(comparison: Comparison) -> bool:
 
 
 def should_keep(by_question: Comparison, by_document: Comparison | None) -> bool:
-    """Whether the tuned model should replace the original.
-
-    It must be better beyond noise on new questions, and not worse beyond noise on new documents, if that
-    could be tested.
-    """
+    """Whether the tuned model is better beyond noise on new questions, and no worse on new documents."""
     return is_better(by_question) and not (by_document is not None and is_worse(by_document))

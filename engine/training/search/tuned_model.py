@@ -23,11 +23,7 @@ MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
-    """Write an encoder with mean pooling and normalisation as a sentence-transformers model.
-
-    `Encoder.load` reads the folder too. Everything that training does not change (config, tokenizer,
-    embeddings) is copied from the files that the encoder was read from.
-    """
+    """Write an encoder with mean pooling and normalisation as a sentence-transformers model."""
     source = model_path(encoder.name)
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "tokenizer.json"):

@@ -75,10 +75,7 @@ EXAMPLES = {
 
 
 def sentence_input(key: str) -> tuple[list[str], ExampleSet | None]:
-    """Draw the choice of sentences; return them, and their set where they are an example's.
-
-    The user's own may be fewer than two.
-    """
+    """Draw the choice of sentences; return them, perhaps too few, and the set of an example's."""
     choice = st.pills(
         "Sentences",
         [*EXAMPLES, OWN],

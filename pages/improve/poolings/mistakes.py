@@ -163,10 +163,7 @@ def reports_of(pooled: PooledChunks, questions: Sequence[Question]) -> list[Mist
 def report_of(
     mistake: str | None, pooled: PooledChunks, questions: Sequence[Question], _place: str
 ) -> MistakeReport:
-    """Search with a mistake, under a progress bar.
-
-    The bar is drawn within, as Streamlit repeats the drawing of a cached result.
-    """
+    """Search with a mistake, under a bar drawn within: Streamlit repeats what cached functions draw."""
     right, limit = pooled.vectors["mean"], pooled.max_tokens
     with counting(f"{_place}, {label_of(mistake)}", "texts") as show:
         return mistake_report(pooled.encoder, pooled.chunks, right, questions, mistake, limit, show)

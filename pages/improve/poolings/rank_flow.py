@@ -30,10 +30,7 @@ HOVER_CHARACTERS = 160
 
 
 def rank_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> go.Figure:
-    """A line of ranks over the strategies for each passage; ranks below the first k share a lane.
-
-    Passages are numbered from 1 in the order of ``compared.rows``.
-    """
+    """A line of ranks over the strategies for each passage, from 1; those below the first k share a lane."""
     places, lowest = flow_places(compared)
     names = [in_line(strategy) for strategy in compared.strategies]
     figure = go.Figure()

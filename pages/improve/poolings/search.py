@@ -51,10 +51,7 @@ DEFAULT = ("mean", "cls", "max", "idf", "last4")
 
 
 def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
-    """Draw how a question ranks the chunks under several poolings.
-
-    Returns the question and the text of the passage to explain, None where nothing is to be explained.
-    """
+    """Draw a question's rankings by poolings; return it and the passage to explain, if there is one."""
     st.write(
         "The same chunks, the same question, the same encoder: only the way from tokens to one vector "
         "differs. See how that moves passages, and which poolings find the right ones."

@@ -21,10 +21,7 @@ SHOWN_AT_FIRST = ("mean", "cls", "max", "idf")
 
 
 def show_sentences(encoder: Encoder, max_tokens: int) -> None:
-    """Draw the cosines of a few sentences under every chosen pooling.
-
-    ``max_tokens`` are read of each; without an encoder with IDF weights, IDF pooling is left out.
-    """
+    """Draw the cosines of a few sentences, read up to ``max_tokens``, under every chosen pooling."""
     sentences, example = sentence_input("pooling-sentences")
     # a strategy chosen from one set may be missing from another
     key = f"pooling-sentences-strategies-{len(encoder.poolings)}"

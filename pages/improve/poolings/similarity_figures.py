@@ -20,10 +20,7 @@ def in_lines(label: str) -> str:
 
 
 def cosine_matrix(cosines: Array, lowest: float) -> go.Figure:
-    """Heat map of cosines between sentences, ``(n, n)``, numbered from 1, coloured from ``lowest`` to 1.
-
-    Inner products above 1, of longer vectors, extend the scale to the largest.
-    """
+    """Heat map of cosines between sentences, ``(n, n)``, numbered from 1, from ``lowest`` to 1 or more."""
     names = [str(number) for number in range(1, len(cosines) + 1)]
     figure = sentence_map(cosines, names, lowest, "sentences %{y} and %{x}<br>%{z:.4f}")
     figure.update_yaxes(type="category")

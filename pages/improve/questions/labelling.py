@@ -158,10 +158,7 @@ def keep_marked(name: str, text: str, corpus_id: str, reference: Reference) -> N
 
 
 def headline(counts: Mapping[str, int], n_questions: int, n_own: int) -> str:
-    """Say in a sentence which of the documents in use the labelled questions are about.
-
-    ``counts`` are their numbers by the name of the document; those about two of the same name count for both.
-    """
+    """Say in a sentence which of the documents in use the labelled questions are about."""
     n = len(counts)
     named = "the document in use" if n == 1 else f"the {n:,} documents in use"
     if not n_questions:

@@ -29,10 +29,7 @@ def mark_sentences(document: Document, start: int, end: int) -> None:
 
 
 def passage_picker(documents: Sequence[Document]) -> tuple[Document, Reference] | None:
-    """Draw the choice of a document and of a run of its sentences; return both, or None if it has no text.
-
-    `mark_sentences` sets the mark, and the user may move it.
-    """
+    """Draw the choice of a document and a run of its sentences; return both, or None without text."""
     state, by_name = st.session_state, {document.name: document for document in documents}
     passage = current_passage()
     if passage is not None and passage.document in by_name and state.get("passage-marked") != passage:

@@ -80,10 +80,7 @@ def candidate_bars(candidates: Sequence[Candidate], chosen: int) -> go.Figure:
 
 
 def sentence_map(values: Array, rows: Sequence[str], columns: Sequence[str], are_shares: bool) -> go.Figure:
-    """Heat map of sentences (down) and passages, with a number in each cell.
-
-    Shares of attention have colours from 0 to the largest, drops of log-probability from 0 in the middle.
-    """
+    """Heat map of sentences and passages, with numbers: shares from 0 up, or drops from 0 both ways."""
     if are_shares:
         shown, number_format = "%{z:.2%}", ".0%"
         look = {"zmin": 0, "zmax": float(values.max()), **numbered_cells("%{z:.1%}")}

@@ -61,10 +61,7 @@ def farthest_from_zero(tensor: Array, step: int) -> Array:
 
 
 def head_grid(weights: Array, chosen: int, labels: Sequence[str]) -> go.Figure:
-    """Small maps of all heads of a layer, ``(n_heads, n_query, n_key)``, each on its own scale.
-
-    A cell names its tokens on hovering: of a long text the first of those that it stands for.
-    """
+    """Small maps of a layer's heads, ``(n_heads, n_query, n_key)``, with tokens, each on its own scale."""
     first = list(labels)[:: block_size(len(labels), GRID_CELLS)]
     n_heads = len(weights)
     n_columns = 4 if n_heads % 4 == 0 else 3

@@ -151,10 +151,7 @@ def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, fl
 
 
 def strongest_pair(weights: Array, special: Array) -> tuple[int, int] | None:
-    """Return the query and the key of the largest weight between two different tokens, none of them special.
-
-    ``weights`` is ``(n_query, n_key)``, ``special`` ``(n_tokens,)``; None where there are no such tokens.
-    """
+    """Return query and key of the largest weight between two tokens, none special; None without."""
     left_out = special[:, None] | special | np.eye(len(special), dtype=bool)
     if left_out.all():
         return None

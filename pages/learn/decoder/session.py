@@ -202,10 +202,7 @@ def corpus_ids(tokenizer: TextTokenizer, vocabulary: Vocabulary, text: str) -> l
 
 
 def resume(session: TrainingSession, settings: TrainingSettings) -> None:
-    """Resume the training in a new job; drop reports and snapshots of steps that divergence undid.
-
-    The checkpoint is kept every `KEEP_S` and at the end.
-    """
+    """Resume the training in a new job, without the steps that divergence undid; keep checkpoints."""
     session.settings, step = settings, session.state.n_updates
     session.reports = [report for report in session.reports if report.update <= step]
     session.snapshots = [seen for seen in session.snapshots if seen.update <= step]

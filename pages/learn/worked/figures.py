@@ -98,10 +98,7 @@ def first_nan(sizes: Sequence[BlockMagnitude]) -> int | None:
 
 
 def head_maps(heads: Sequence[Array], queries: Sequence[str], keys: Sequence[str], causal: bool) -> go.Figure:
-    """Heat maps of two heads' weights, each ``(n_query, n_key)``, side by side.
-
-    With ``causal``, the keys that the mask hides stay empty.
-    """
+    """Heat maps ``(n_query, n_key)`` of two heads side by side, without what a causal mask hides."""
     visible = np.tri(len(queries), len(keys), dtype=bool) if causal else True
     figure = make_subplots(
         rows=1, cols=2, subplot_titles=["head 1", "head 2"], horizontal_spacing=0.06, shared_yaxes=True
