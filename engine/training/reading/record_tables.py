@@ -6,176 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...installed import bundled
 from .word_kinds import listed
 
 Random = np.random.Generator
 Names = Sequence[str]  # of an article
 Value = Callable[[Random, int, Names], str]  # of a table's style, which the values of a column share
-
-# A kind of records begins with its name, how questions name a record, and titles of a table. A line each for
-# its columns: names, a noun first, how a value is drawn (of `VALUES`, or one of a list), and questions.
-KINDS_OF_RECORDS = """
-plan; the {} plan, {}, the plan {}; Plans and prices, Our plans, Pricing
-price, cost, fee, rate = fee: How much does {} cost? What is the price of {}? What do you pay for {}?
-number of users, users, seats = count: How many users does {} allow? How many seats are included in {}?
-storage, disk space = size: How much storage does {} include? What storage comes with {}?
-response time, support reply = duration: What is the response time of {}? How fast is support for {}?
-trial period, trial = duration: How long is the trial of {}? How long can you try {}?
-notice period, cancellation = duration: What is the notice period of {}? How long is the notice for {}?
-discount = share: What discount is there on {}? How big is the discount for {}?
-
-product; {}, the {}, the product {}; Product list, Catalogue, Price list, Inventory
-price, unit price, list price = money: How much does {} cost? What is the price of {}? What do you pay for {}?
-weight = weight: How heavy is {}? What does {} weigh? What is the weight of {}?
-warranty, guarantee = duration: How long is the warranty of {}? What warranty does {} have?
-release date, released, available from = day: When was {} released? From when is {} available?
-height, width = length: What is the {name} of {}?
-color, colour = [black, white, dark blue, red, silver, forest green, orange]: What color is {}?
-  In what colour does {} come?
-stock, in stock, quantity = count: How many of {} are in stock? How many units of {} are left?
-manufacturer, supplier = company: Who supplies {}? Who makes {}? Which company is the {name} of {}?
-battery life = duration: How long does the battery of {} last?
-
-name; {}; Staff, Employees, Contacts, Team, Who to ask
-position, role, job title = [accountant, head of sales, software engineer, office manager, director, nurse,
-  project manager, data analyst, receptionist, legal counsel, warehouse lead]: What is the position of {}?
-  What is {}'s job? What does {} work as?
-department, team, division = [Finance, Human Resources, Research and Development, Sales, Customer Service,
-  Legal, Logistics, IT]: In which department does {} work? Which team does {} belong to?
-phone number, phone, telephone, tel. = phone: What is the phone number of {}? How can I call {}?
-email, e-mail, mail = email: What is the email address of {}? What is {}'s email?
-office, room = room: Which room is {} in? Where is the office of {}? Where does {} sit?
-start date, joined, hired = day: When did {} start? When was {} hired? When did {} join?
-manager, reports to = person: Who is the manager of {}? Who does {} report to?
-vacation, days of leave = duration: How much vacation does {} have? How many days off does {} get?
-salary = fee: What is the salary of {}? How much does {} earn?
-
-branch; the {}, {}; Opening hours, Our branches, Locations, Visit us
-weekday hours, Monday to Friday, weekdays, Mon–Fri = hours: When is {} open on weekdays?
-  What are the weekday hours of {}? When does {} open during the week?
-Saturday hours, Saturday, Sat = hours: When is {} open on Saturday? What are the Saturday hours of {}?
-Sunday hours, Sunday, Sun = hours: When is {} open on Sunday? What are the Sunday hours of {}?
-phone number, phone, telephone = phone: What is the phone number of {}? How can {} be reached by phone?
-address, street = street: What is the address of {}? In which street is {}?
-admission, entrance, ticket = money: What does the entrance to {} cost? How much is admission to {}?
-head, director, contact = person: Who runs {}? Who is the head of {}?
-opening date, opened, since = day: When did {} open for the first time? Since when does {} exist?
-
-setting; {}, the setting {}, the option {}; Settings, Configuration, Options, Parameters
-default, default value = default: What is the default of {}? What is {} set to by default?
-maximum, upper limit, largest value = count: What is the maximum of {}? What is the largest value of {}?
-minimum, lower limit, smallest value = count: What is the minimum of {}? What is the smallest value of {}?
-environment variable, variable = variable: Which environment variable sets {}?
-type = [integer, string, boolean, float, list of strings, path]: What type is {}? What is the type of {}?
-first version, since, added in = release: Since which version is there {}? In which version was {} added?
-
-version; version {}, {}, release {}; Releases, Release notes, Versions, Support calendar
-release date, released = day: When was {} released? When did {} come out?
-end of support, supported until, end of life = day: Until when is {} supported? When does support of {} end?
-download size, size = size: How large is the download of {}? What is the size of {}?
-code name, name = [Aurora, Bobcat, Cedar, Dolphin, Ember, Firefly, Heron]: What is the code name of {}?
-maintainer, released by = person: Who maintains {}? Who is responsible for {}?
-number of fixes, fixes = count: How many bugs does {} fix? How many fixes are in {}?
-
-expense; a {}, the {}, {}; Travel policy, Limits, What is reimbursed, Expense rules
-limit, maximum, up to = money: What is the limit for {}? How much may {} cost at most?
-  Up to what amount is {} reimbursed?
-approval, approved by = [the team lead, the finance department, the managing director, the head of HR]:
-  Who approves {}? Whose approval is needed for {}?
-deadline, submit within = duration: Within what time must {} be submitted? What is the deadline for {}?
-tax rate, VAT = share: What is the tax rate of {}? How much VAT is on {}?
-account, cost centre = account: Which account is {} booked to? What is the cost centre of {}?
-
-year; {}, the year {}, fiscal {}; Key figures, Five-year summary, Annual results, Financial results
-revenue, total revenue, sales = millions: What was the total revenue in {}? What were sales in {}?
-net income, profit, net profit = millions: What was the net income in {}? How large was the profit in {}?
-number of employees, employees, staff = count: How many employees were there in {}?
-  How many people worked there in {}?
-growth, change = share: How strong was growth in {}? By how much did it grow in {}?
-operating margin, margin = share: What was the operating margin in {}?
-dividend, dividend per share = money: What was the dividend in {}? How much dividend was paid in {}?
-number of visitors, visitors = count: How many visitors came in {}? How many visitors were there in {}?
-
-event; the {}, {}; Programme, Events, Calendar, Workshops
-date, day = day: On what day is {}? On what date does {} take place? What is the date of {}?
-starting time, begins at, time = clock: At what time does {} begin? What time is {}?
-venue, place, location = place: Where is {}? Where does {} take place? What is the venue of {}?
-speaker, led by, host = person: Who leads {}? Who speaks at {}? Who is the host of {}?
-fee, ticket price, admission = money: How much does {} cost? What is the fee for {}?
-registration deadline, register by = day: Until when can one register for {}?
-capacity, places = count: How many people can attend {}? How many places are there at {}?
-
-person; {}; Biographies, Members, Winners, Authors
-date of birth, born = day: When was {} born? What is the birthday of {}?
-place of birth, birthplace, born in = place: Where was {} born? What is {}'s birthplace?
-profession, occupation = [painter, physicist, composer, architect, novelist, chemist, explorer, botanist]:
-  What was {}'s profession? What did {} do for a living? What was {} by profession?
-date of death, died = day: When did {} die? What is the date of {}'s death?
-teacher, taught by = person: Who taught {}? Who was {}'s teacher?
-award, prize = prize: Which prize did {} win? What award did {} receive?
-
-invoice; invoice {}, {}, order {}; Invoices, Open items, Orders, Payments
-amount, total, sum = money: What is the amount of {}? How much is {}? What is the total of {}?
-due date, due, payable by = day: When is {} due? By when must {} be paid?
-customer, client, billed to = company: Who is the customer of {}? Who was {} sent to?
-status = [paid, open, overdue, cancelled, partly paid]: What is the status of {}?
-date of issue, issued = day: When was {} issued? On what date was {} written?
-contact, clerk = person: Who handles {}? Who is the contact for {}?
-
-medicine; {}; Doses, Medication plan, Dosage
-dose, single dose = dose: What is the dose of {}? How much {} is given at once?
-interval, every = duration: How often is {} taken? At what interval is {} given?
-daily maximum, maximum per day = dose: What is the daily maximum of {}? How much {} may be taken per day?
-indication, for = [fever, high blood pressure, headache, allergy, infection, insomnia]: What is {} used for?
-  What does {} treat?
-side effect, known side effect = [dizziness, nausea, dry mouth, fatigue, rash]: What is a side effect of {}?
-storage temperature, store at = [2 to 8 °C, below 25 °C, room temperature, -20 °C]: How is {} stored?
-  At what temperature is {} stored?
-
-region; {}; Regions, Statistics, Districts, Cities
-population, inhabitants = count: How many people live in {}? What is the population of {}?
-area = area: What is the area of {}? How large is the area of {}?
-unemployment rate, unemployment = share: What is the unemployment rate in {}?
-mayor, governor = person: Who is the {name} of {}?
-founding year, founded, established = year: When was {} founded? In what year was {} established?
-average income, income = fee: What is the average income in {}?
-rainfall, precipitation = rain: How much rain falls in {}? What is the rainfall in {}?
-
-destination; {}; Departures, Timetable, Connections
-departure, departs = clock: When does the train to {} leave? What time is the departure to {}?
-arrival, arrives = clock: When does the train to {} arrive? What is the arrival time in {}?
-platform, track = platform: From which platform does the train to {} leave? What platform is {}?
-fare, price = money: How much is a ticket to {}? What is the fare to {}?
-travel time, duration = duration: How long is the trip to {}? How long does it take to get to {}?
-line, train = line: Which train goes to {}? What line serves {}?
-"""
-TASKS_WITH_STEPS = """
-install the program: Download the installer from the website; Close all other programs; Press Install
-  Open the downloaded file; Accept the licence terms; Choose a folder for the program; Enter the serial number
-  Restart the computer; Sign in with your account
-bake the bread: Mix the flour with the salt; Dissolve the yeast in warm water; Knead the dough for ten minutes
-  Let the dough rest for one hour; Shape two loaves; Heat the oven to 230 °C; Bake the loaves for 35 minutes
-  Cool the bread on a rack
-change the filter: Switch off the pump; Close both valves; Place a bucket below the housing; Unscrew the lid
-  Remove the old filter; Clean the seal with a dry cloth; Insert the new filter; Tighten the lid by hand
-  Open the valves slowly; Check for leaks
-request leave: Ask your team lead for the dates; Open the staff portal; Fill in form HR-12
-  Name your substitute; Submit the form two weeks ahead; Wait for the email from Human Resources
-  Enter the dates in the calendar
-restore a backup: Stop the database server; Mount the backup disk; Copy the newest archive to the spare disk
-  Check the archive's checksum; Unpack the archive; Start the server in safe mode; Run the repair tool
-  Start the server again; Tell the users that the service is back
-leave the building in an emergency: Warn your colleagues; Close the windows; Leave your belongings behind
-  Take the nearest staircase; Do not use the lifts; Go to the meeting point in the car park
-  Report to the fire warden
-return an order: Log in to your account; Open the list of orders; Choose the item; State your reason
-  Print the label; Pack the item in its box; Bring the parcel to the post office; Keep the receipt
-calibrate the scale: Place the scale on a level surface; Let it warm up for 20 minutes
-  Hold the TARE key for three seconds; Wait until CAL is shown; Put the 500 g weight on the plate; Press OK
-  Remove the weight; Write the date in the log
-plant the tree: Dig a hole of 60 cm; Loosen the soil at the bottom; Water the root ball; Set the tree upright
-  Fill the hole with earth; Drive a stake beside the trunk; Tie the trunk to the stake; Water it every evening
-"""
 
 # Steps that no task has in common: "Turn the left handle twice".
 STEP_VERBS = listed(
@@ -443,7 +279,10 @@ def step(rng: Random) -> str:
 
 
 def read_kinds(text: str) -> tuple[RecordKind, ...]:
-    """Read kinds of records from a text as `KINDS_OF_RECORDS`."""
+    """Read kinds of records: name, how questions name a record, and titles of a table; then a column a line.
+
+    Of a column its names, a noun first, how a value is drawn (of `VALUES`, or one of a list), and questions.
+    """
     kinds = []
     for block in text.strip().replace("\n  ", " ").split("\n\n"):
         head, *lines = block.splitlines()
@@ -469,4 +308,5 @@ def read_tasks(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((task, tuple(steps.split("; "))) for task, steps in (line.split(": ", 1) for line in lines))
 
 
-RECORD_KINDS, TASKS = read_kinds(KINDS_OF_RECORDS), read_tasks(TASKS_WITH_STEPS)
+RECORD_KINDS = read_kinds(bundled("record_kinds.txt").read_text("utf-8"))
+TASKS = read_tasks(bundled("tasks.txt").read_text("utf-8"))
