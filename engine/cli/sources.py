@@ -29,18 +29,9 @@ def sources(
 ) -> tuple[list[Document], list[Question]]:
     """Read the documents to search and their labelled questions; report what is left out.
 
-    Parameters
-    ----------
-    corpus
-        A file or a folder; None for the bundled documents, or for none where collections are given.
-    beir
-        BEIR folders, packed or not, each one more document.
-    names
-        The documents to search; all if empty.
-    questions
-        A file; None for the collections' own, or the bundled ones without a collection.
-    most
-        Questions of a sample, in which documents are left out, too; 0 for all.
+    The corpus and the questions are bundled where they are None and there is no BEIR collection, each of
+    which is one more document. ``names`` are the documents to search, all if empty; ``most`` questions are
+    asked, of a sample in which documents are left out, too, or all for 0.
     """
     paths = [] if corpus is None and beir else [corpus or BUNDLED_CORPUS]
     say(f"Reading {', '.join(map(str, [*beir, *paths]))}")

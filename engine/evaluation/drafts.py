@@ -46,21 +46,10 @@ def draft_questions(
 ) -> Iterator[Question]:
     """Draft questions from documents, and yield each as it is ready: ``n`` with those ``done``, or fewer.
 
-    One of six asks what the documents do not say: it has no reference. The same seed drafts the same.
-
-    Parameters
-    ----------
-    done
-        Drafts of the same documents and seed, of a run that was stopped.
-    on_progress
-        Called with the number of drafts made and ``n``.
-    is_stopped
-        Called after every question that is tried; drafts end soon after it returns true.
-
-    Raises
-    ------
-    InputError
-        ``n`` is less than 1, or no document has a sentence in English that can be asked about.
+    One of six asks what the documents do not say: it has no reference. The same seed drafts the same, and
+    goes on from those ``done`` of a run that was stopped. ``on_progress`` is called with the drafts made and
+    ``n``, ``is_stopped`` after every question that is tried: drafts end soon after it returns true.
+    `InputError` where ``n`` is less than 1, or no document has a sentence in English that can be asked about.
     """
     if n < 1:
         raise InputError(f"{n} questions: draft 1 or more, better 60")

@@ -116,19 +116,11 @@ def sweep(
 ) -> Iterator[SweepRow]:
     """Measure every configuration, and yield rows as they are ready, those with most shared work together.
 
-    Only the vectors and scores of one splitting, and the cache, are in memory at a time. Except for
-    ``seconds``, rows do not depend on the order of documents and configurations.
-
-    Parameters
-    ----------
-    cache
-        Cache of vectors; None for a temporary one in memory.
-    on_progress
-        Called with the number of configurations done, with ``done`` and parts of one, and the total.
-    is_stopped
-        Called often; the rows end soon after it returns true. Vectors computed until then stay in the cache.
-    done
-        Rows of an earlier sweep of the same documents, questions and models, which are not measured again.
+    Only the vectors and scores of one splitting, and the cache, are in memory at a time; without a cache of
+    vectors there is a temporary one. Except for ``seconds``, rows do not depend on the order of documents and
+    configurations. ``on_progress`` is called with configurations done, with ``done`` and parts of one, and in
+    all; ``is_stopped`` often: the rows end soon after it returns true, and vectors computed until then stay
+    in the cache. Rows ``done``, of the same documents, questions and models, are not measured again.
     """
     inputs.check()
     finished = {row.configuration for row in done}

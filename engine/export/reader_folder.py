@@ -22,17 +22,9 @@ def export_reader(reader: Reader, folder: Path, base: str = DEFAULT_ENCODER) -> 
     """Write a reader as a folder of transformers, for `AutoModelForQuestionAnswering`.
 
     Its files are config.json, model.safetensors in float32, tokenizer.json, tokenizer_config.json, a README
-    with the licence, and answer.py, which finds the same spans with transformers and PyTorch.
-
-    Parameters
-    ----------
-    base
-        The model that the reader began as, whose config and tokenizer it has.
-
-    Raises
-    ------
-    InputError
-        The reader's matrices are rounded to 8 bits.
+    with the licence, and answer.py, which finds the same spans with transformers and PyTorch. ``base`` is the
+    model that the reader began as, whose config and tokenizer it has. `InputError` where the reader's
+    matrices are rounded to 8 bits.
     """
     if reader.precision != "float32":
         raise InputError(f"the reader is rounded to {reader.precision}: export it as float32")

@@ -56,26 +56,9 @@ class Export:
 def export(configuration: Configuration, model: Model, to: str, parent_tokens: int = 0) -> Export:
     """Write a script that cuts documents into the same chunks and finds the same passages.
 
-    Parameters
-    ----------
-    configuration
-        The settings.
-    model
-        The model that ``configuration.model`` names.
-    to
-        A key of `LIBRARIES`.
-    parent_tokens
-        Size of the larger chunk around each that is returned in its place, 0 for the chunk itself.
-
-    Returns
-    -------
-    Export
-        The script reads a folder and a question, and prints the ``configuration.k`` best passages.
-
-    Raises
-    ------
-    InputError
-        An unknown library, or settings that cannot be combined.
+    The script, in the library ``to`` of `LIBRARIES`, reads a folder and a question, and prints the best
+    passages, each in the larger chunk of ``parent_tokens`` around it if that is not 0. `InputError` for
+    settings that cannot be combined.
     """
     check_library(to)
     check_retriever(configuration.retriever)

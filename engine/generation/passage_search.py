@@ -25,19 +25,11 @@ def retrieve(
     """Find the ``settings.k`` best passages for a question, and how close they are.
 
     The question is embedded as the index was: its pooling and token limit. A passage is a chunk, or its
-    parent where it has one.
-
-    The retriever decides which passages are found, and their order; whether a passage counts as relevant
-    depends only on its cosine with the question. So a passage with the words of the question and another
-    subject is found by BM25, and still is not relevant.
-
-    Parameters
-    ----------
-    index, encoder
-        The index to search, and its encoder.
-    null_scores
-        Scores of unrelated questions in this index; None computes them here, at the cost of embedding about
-        a hundred questions.
+    parent where it has one. The retriever decides which passages are found, and their order; whether a
+    passage counts as relevant depends only on its cosine with the question. So a passage with the words of
+    the question and another subject is found by BM25, and still is not relevant. ``null_scores`` are those of
+    unrelated questions in this index; None computes them here, at the cost of embedding about a hundred
+    questions.
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")

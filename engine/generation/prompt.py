@@ -72,20 +72,9 @@ def assemble_prompt(
 ) -> Prompt:
     """Put the question and as many passages as fit, best first, into the model's chat template.
 
-    Before them stand the last turns of the conversation that fit in `TURNS_SHARE` of the budget. The first
-    passage that does not fit whole is cut at the end of a token if at least `MIN_SOURCE_TOKENS` of
-    it fit; those after it are left out.
-
-    Parameters
-    ----------
-    hits
-        Passages, best first.
-    decoder
-        The model of the chat template; its tokenizer counts.
-    max_prompt_tokens
-        Most tokens of the whole prompt, template included.
-    turns
-        Earlier turns, oldest first; those without an answer are left out.
+    Before them stand the last turns of the conversation with an answer that fit in `TURNS_SHARE` of the
+    budget, ``max_prompt_tokens`` with the template. The first passage that does not fit whole is cut at the
+    end of a token if at least `MIN_SOURCE_TOKENS` of it fit; those after it are left out.
     """
     question = question.strip()
     if not question:

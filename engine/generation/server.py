@@ -83,13 +83,10 @@ class Server:
 
     @contextmanager
     def connection(self) -> Iterator["Start"]:
-        """Open a client of this server; errors in its use are for `translated_errors`.
+        """Open a client of this server; yield a function that sends a request with it.
 
-        Yields
-        ------
-        Start
-            A function that sends a request with the client. What is under way at the end is cancelled, which
-            closes the connection.
+        Errors in its use are for `translated_errors`. What is under way at the end is cancelled, which closes
+        the connection.
         """
         # An asynchronous client, since only that can be stopped between two pieces of a header, and without
         # waiting for the server's next word.

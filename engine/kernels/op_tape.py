@@ -47,13 +47,9 @@ def scores_per_key(n_heads: int) -> int:
 class OpTape:
     """Compiled twins of the decoder's primitives, which run at once or are recorded on a tape.
 
-    Parameters
-    ----------
-    length
-        Tokens in the cache before those of the pass.
-    record
-        Record the operations without running them; `replay` runs them, as often as it is called. The tape
-        keeps the arrays they work on; intermediate arrays may reuse the memory of earlier ones.
+    A tape to ``record`` keeps the arrays that the operations work on, and `replay` runs them as often as it
+    is called; intermediate arrays may reuse the memory of earlier ones. ``length`` are the tokens in the
+    cache before those of the pass.
     """
 
     def __init__(self, length: int, record: bool = False) -> None:

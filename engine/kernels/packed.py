@@ -82,15 +82,7 @@ class StackedMatrix:
 
 
 def pack(kind: str, rows: Array) -> PackedMatrix:
-    """Pack the ``rows`` of a `StoredTensor`.
-
-    Parameters
-    ----------
-    kind
-        GGUF's name of the type, one of `KINDS`.
-    rows
-        Numbers ``(d_out, d_in)``, or the bytes of blocks, ``(d_out, bytes of a row)``.
-    """
+    """Pack the rows of a `StoredTensor` of one of `KINDS`: ``(d_out, d_in)`` numbers, or bytes of blocks."""
     n_panels, layout = -(-len(rows) // WIDE), LAYOUTS[kind]
     if kind not in QUANTIZED:
         panels = allocate(n_panels, rows.shape[1] * rows.itemsize * WIDE)

@@ -303,18 +303,10 @@ def resume_forward(
 ) -> Array:
     """Run `decoder_forward` from layer ``first`` on, with compiled operations also under a tracer.
 
-    Parameters
-    ----------
-    ids, weights, config, cache
-        As in `decoder_forward`; layers before ``first`` do not change the cache.
-    trace
-        The tracer. Compiled attention traces its context alone: neither queries and keys nor weights.
-    first
-        The layer to begin with, ``n_layers`` for the final norm alone.
-    states
-        The residual stream of ``ids`` before that layer, ``(n_new, d_model)``; embeddings where it is None.
-    compiled
-        Whether compiled operations run where they read the cache.
+    Layers before ``first``, ``n_layers`` for the final norm alone, do not change the cache. Compiled
+    attention traces its context alone. ``states`` are the residual stream of ``ids`` before that layer,
+    ``(n_new, d_model)``, embeddings where it is None; ``compiled`` is whether compiled operations run where
+    they read the cache.
     """
     family = forward_module(config)
     ops = new_op_tape(cache.length) if compiled and is_compiled(weights, cache) else NUMPY_DECODER

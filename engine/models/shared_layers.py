@@ -38,20 +38,9 @@ def run_layers(
 ) -> Array:
     """``x += attend(norm(x)); x += transform(norm(x))`` for every layer: ``(n_new, d_model)`` to the same.
 
-    Parameters
-    ----------
-    layers
-        Parameters of the layers, with the norms ``attention_norm`` and ``ffn_norm``.
-    norm
-        From ``(x, parameters of a norm)``.
-    attend
-        Self-attention, from ``(normed, layer, number of the layer, trace)``.
-    transform
-        Feed-forward network, from ``(normed, layer, trace)``.
-    add
-        The sum of two arrays.
-    first
-        Number of the layer to begin with: ``hidden`` comes from those before it.
+    The layers have the norms ``attention_norm`` and ``ffn_norm``. ``norm`` takes ``(x, parameters)``,
+    ``attend`` ``(normed, layer, number, trace)``, ``transform`` ``(normed, layer, trace)``; ``hidden`` comes
+    from the layers before ``first``.
     """
     for number, layer in enumerate(layers[first:], first):
         layer_trace = scoped(trace, f"layers.{number}")

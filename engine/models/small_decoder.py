@@ -88,22 +88,9 @@ def forward(
 ) -> Array:
     """Logits of the token after each of ``ids``: ``(..., n_tokens) -> (..., n_tokens, vocab_size)``.
 
-    Parameters
-    ----------
-    params
-        By name, as `parameter_shapes` lists them.
-    ids
-        One sequence, or a batch of sequences of one length.
-    config
-        The model's sizes.
-    trace
-        Called with the name and value of each intermediate array.
-    cache
-        Keys and values of the tokens before ``ids``, of one sequence; the new ones are appended.
-    rng
-        Generator for dropout in training; None for no dropout.
-    ops
-        NumPy's primitives, or their compiled twins.
+    ``params`` are named as in `parameter_shapes`. A ``cache`` has the keys and values of the tokens before
+    one sequence, and gets the new ones; ``rng`` is for dropout in training, None for none; ``ops`` are
+    NumPy's primitives, or their compiled twins.
     """
     start = 0 if cache is None else cache.length
     check_ids(ids, start, config)

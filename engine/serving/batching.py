@@ -49,16 +49,9 @@ class QueueFullError(Exception):
 class Batcher:
     """A worker thread that computes batches of the items of all requests of an event loop.
 
-    Parameters
-    ----------
-    work
-        Takes a key and items, returns a result for each.
-    batch_tokens
-        Tokens of a batch; an item of more is a batch of its own.
-    most_tokens
-        Tokens that may wait; a single request may have more where nothing else waits.
-    on_batch
-        Called with the items and the tokens of each batch, in the worker's thread.
+    ``work`` takes a key and items, and returns a result for each; an item of more than ``batch_tokens`` is a
+    batch of its own. At most ``most_tokens`` may wait, but for a single request where nothing else does.
+    ``on_batch`` is called with the items and the tokens of each batch, in the worker's thread.
     """
 
     def __init__(

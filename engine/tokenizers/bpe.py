@@ -125,15 +125,9 @@ class BPETokenizer:
         return max(self._texts) + 1
 
     def encode(self, text: str, literal: Sequence[tuple[int, int]] = ()) -> Encoding:
-        """Return all tokens of a text.
+        """Return all tokens of a text; special tokens in it, such as ``<|im_end|>``, become their own id.
 
-        Parameters
-        ----------
-        text
-            The text. Special tokens in it, such as ``<|im_end|>``, become their own id.
-        literal
-            Spans ``(start, end)`` of the text in which control tokens are plain text, so that
-            a document cannot end a chat turn.
+        Within the spans ``literal`` control tokens are plain text, so that a document cannot end a chat turn.
         """
         check_text(text, "the text")
         return encode_words(self._words(text, literal), self._cached_tokens)

@@ -9,14 +9,9 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 class CharacterTokenizer:
-    """Characters of an alphabet, each its own token.
+    """Characters of an alphabet, each its own token, in the order of their ids.
 
-    Parameters
-    ----------
-    alphabet
-        The characters, in the order of their ids.
-    keep_unknown
-        Whether a character outside the alphabet becomes U+FFFD, a token added at the end, or an error.
+    With ``keep_unknown``, another character becomes U+FFFD, a token added at the end, else an error.
     """
 
     def __init__(self, alphabet: Sequence[str], keep_unknown: bool = False) -> None:

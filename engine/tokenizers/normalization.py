@@ -44,16 +44,8 @@ class Memo(dict[str, str]):
 class BertNormalizer:
     """BERT's normaliser, as tokenizer.json sets it.
 
-    Parameters
-    ----------
-    clean_text
-        Remove control characters, and replace white space by spaces.
-    handle_chinese_chars
-        Put spaces around every Chinese character, which makes it a word.
-    strip_accents
-        Decompose letters and remove their accents.
-    lowercase
-        Convert to lower case.
+    It can remove control characters and replace white space by spaces, put spaces around every Chinese
+    character, which makes it a word, remove the accents of letters, and convert to lower case.
     """
 
     def __init__(

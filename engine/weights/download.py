@@ -98,18 +98,9 @@ def download(
 ) -> None:
     """Download a file, or the rest of it, and move it to ``place`` once its size and sum are right.
 
-    Parameters
-    ----------
-    remote
-        The file.
-    place
-        Where it belongs; the part stays beside it when the download ends early.
-    sha256
-        The sum that it must have; None for the one that the Hub states.
-    on_progress
-        Called with bytes done and bytes in all, 0 if unknown. Earlier tries' bytes count as done.
-    is_stopped
-        Called for each piece; the download ends once it returns true.
+    The part stays beside the place when the download ends early. The sum is ``sha256``, or the one that the
+    Hub states. ``on_progress`` is called with bytes done, those of earlier tries too, and in all, 0 if
+    unknown; ``is_stopped`` for each piece: once it returns true the download ends.
     """
     if sha256 and remote.sha256 and sha256 != remote.sha256:
         raise SourceError(

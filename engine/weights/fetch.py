@@ -57,16 +57,8 @@ def model_path(
 ) -> Path:
     """Return the folder (or .gguf file) of a model, downloading it if needed.
 
-    A download that ends early goes on where it ended when it is tried again.
-
-    Parameters
-    ----------
-    source
-        A path, a known name (``engine.weights.catalog.KNOWN_MODELS``) or a Hub id (``owner/name``).
-    on_progress
-        Called with bytes done and bytes in all while downloading.
-    is_stopped
-        Called while downloading, which ends once it returns true.
+    The source is a path, a known name (`KNOWN_MODELS`) or a Hub id (``owner/name``). A download that ends
+    early, as it does once ``is_stopped`` returns true, goes on where it ended when it is tried again.
     """
     name = str(source)
     if (path := local_path(name)) is not None:

@@ -178,22 +178,11 @@ def diagnose(
 ) -> Diagnosis:
     """Find out why a question is not answered from a passage, and try what gives the right answer.
 
-    Parameters
-    ----------
-    passage
-        Words of the passage, of which the documents may have changed a few.
-    wanted
-        The right answer; without one, words or a sentence of the passage count as right.
-    turns
-        The conversation before the question.
-    place
-        Where the passage is, if that is known.
-    failures
-        Files that could not be read, which may have held it.
-    may_cut
-        Whether cures may cut and embed the documents anew.
-    stop
-        Called before each cure that is tried; once it returns true, none is.
+    The documents may have changed a few words of the passage; ``place`` is where it is, if that is known.
+    Without the right answer, ``wanted``, words or a sentence of the passage count as right. ``turns`` are the
+    conversation before the question, ``failures`` files that may have held the passage. With ``may_cut``,
+    cures may cut and embed the documents anew; ``stop`` is called before each cure: once it returns true,
+    none is tried.
     """
     documents = list(searched.index.documents.values())
     before = searched.answer(question, turns)

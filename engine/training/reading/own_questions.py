@@ -91,19 +91,9 @@ def tune_reader(
 ) -> TunedReader:
     """Train on the questions of all folds but one and test on that one, for each; then train on all.
 
-    Parameters
-    ----------
-    reader
-        The reader to start from, in float32.
-    encoder
-        The model whose embeddings and tokenizer it has.
-    on_progress
-        Called with the updates made and those in all; an exception that it raises ends the work.
-
-    Raises
-    ------
-    InputError
-        There are fewer than `MIN_QUESTIONS`, or none of them has an answer.
+    The reader is in float32, and has the embeddings and the tokenizer of the encoder. ``on_progress`` is
+    called with the updates made and those in all; an exception that it raises ends the work. `InputError`
+    where there are fewer than `MIN_QUESTIONS`, or none of them has an answer.
     """
     if len(questions) < MIN_QUESTIONS or not any(own.asked.answer for own in questions):
         raise InputError(
