@@ -4,7 +4,11 @@ Revisions, checksums and sizes of the decoders and the reranker are those of the
 least two other projects. A file with another checksum is not used.
 """
 
+import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from ..installed import bundled
 
 
 @dataclass(frozen=True)
@@ -64,20 +68,29 @@ DEFAULT_SPARSE = "splade-tiny"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L6-v2"
 
 APACHE_2 = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
-QWEN_RESEARCH = Licence(
-    "Qwen Research", "https://huggingface.co/Qwen/Qwen2.5-3B-Instruct/blob/main/LICENSE", terms=True
-)
-LLAMA_3_2 = Licence("Llama 3.2 Community", "https://www.llama.com/llama3_2/license/", terms=True)
-GEMMA = Licence("Gemma Terms of Use", "https://ai.google.dev/gemma/terms", terms=True)
+LICENCES = {
+    licence.name: licence
+    for licence in (
+        APACHE_2,
+        Licence(
+            "Qwen Research", "https://huggingface.co/Qwen/Qwen2.5-3B-Instruct/blob/main/LICENSE", terms=True
+        ),
+        Licence("Llama 3.2 Community", "https://www.llama.com/llama3_2/license/", terms=True),
+        Licence("Gemma Terms of Use", "https://ai.google.dev/gemma/terms", terms=True),
+    )
+}
 
 
-def _decoder(
-    name: str, licence: Licence, source: str, sha256: str, size: int, sizes: DecoderSizes
-) -> KnownModel:
-    """Return a decoder in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
-    owner_and_name, _, place = source.partition("@")
-    revision, _, file = place.partition("/")
-    return KnownModel(name, licence, owner_and_name, revision, (ModelFile(file, sha256, size),), sizes)
+def read_decoders() -> Iterator[KnownModel]:
+    """Read the table of decoders in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
+    with bundled("decoders.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            hub_id, _, place = row["source"].partition("@")
+            revision, _, name = place.partition("/")
+            numbers = (int(row[key]) for key in ("n_layers", "n_kv_heads", "d_head", "max_positions"))
+            sizes = DecoderSizes(int(row["n_numbers"]), row["kind"], *numbers)
+            files = (ModelFile(name, row["sha256"], int(row["size"])),)
+            yield KnownModel(row["name"], LICENCES[row["licence"]], hub_id, revision, files, sizes)
 
 
 KNOWN_MODELS = {
@@ -190,100 +203,6 @@ KNOWN_MODELS = {
                 ),
             ),
         ),
-        _decoder(
-            "SmolLM2-360M-Instruct",
-            APACHE_2,
-            "HuggingFaceTB/SmolLM2-360M-Instruct-GGUF@593b5a2e04c8f3e4ee880263f93e0bd2901ad47f/"
-            "smollm2-360m-instruct-q8_0.gguf",
-            "48ab3034d0dd401fbc721eb1df3217902fee7dab9078992d66431f09b7750201",
-            386_404_992,
-            DecoderSizes(361_821_120, "Q8_0", 32, 5, 64, 8_192),
-        ),
-        _decoder(
-            "SmolLM2-1.7B-Instruct",
-            APACHE_2,
-            "HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF@2d4a76a30b4af41ecd395c35725ac11688d4cfe4/"
-            "smollm2-1.7b-instruct-q4_k_m.gguf",
-            "decd2598bc2c8ed08c19adc3c8fdd461ee19ed5708679d1c54ef54a5a30d4f33",
-            1_055_609_536,
-            DecoderSizes(1_711_376_384, "Q4_K", 24, 32, 64, 8_192),
-        ),
-        _decoder(
-            "Qwen2.5-0.5B-Instruct",
-            APACHE_2,
-            "Qwen/Qwen2.5-0.5B-Instruct-GGUF@9217f5db79a29953eb74d5343926648285ec7e67/"
-            "qwen2.5-0.5b-instruct-q8_0.gguf",
-            "ca59ca7f13d0e15a8cfa77bd17e65d24f6844b554a7b6c12e07a5f89ff76844e",
-            675_710_816,
-            DecoderSizes(630_167_424, "Q8_0", 24, 2, 64, 32_768),
-        ),
-        _decoder(
-            "Qwen2.5-1.5B-Instruct",
-            APACHE_2,
-            "Qwen/Qwen2.5-1.5B-Instruct-GGUF@91cad51170dc346986eccefdc2dd33a9da36ead9/"
-            "qwen2.5-1.5b-instruct-q4_k_m.gguf",
-            "6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
-            1_117_320_736,
-            DecoderSizes(1_777_088_000, "Q4_K", 28, 2, 128, 32_768),
-        ),
-        _decoder(
-            "Qwen2.5-3B-Instruct",
-            QWEN_RESEARCH,
-            "Qwen/Qwen2.5-3B-Instruct-GGUF@7dabda4d13d513e3e842b20f0d435c732f172cbe/"
-            "qwen2.5-3b-instruct-q4_k_m.gguf",
-            "626b4a6678b86442240e33df819e00132d3ba7dddfe1cdc4fbb18e0a9615c62d",
-            2_104_932_768,
-            DecoderSizes(3_397_103_616, "Q4_K", 36, 2, 128, 32_768),
-        ),
-        _decoder(
-            "Qwen3-0.6B",
-            APACHE_2,
-            "Qwen/Qwen3-0.6B-GGUF@23749fefcc72300e3a2ad315e1317431b06b590a/Qwen3-0.6B-Q8_0.gguf",
-            "9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031",
-            639_446_688,
-            DecoderSizes(596_049_920, "Q8_0", 28, 8, 128, 40_960),
-        ),
-        _decoder(
-            "Qwen3-1.7B",
-            APACHE_2,
-            "Qwen/Qwen3-1.7B-GGUF@90862c4b9d2787eaed51d12237eafdfe7c5f6077/Qwen3-1.7B-Q8_0.gguf",
-            "061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a",
-            1_834_426_016,
-            DecoderSizes(1_720_574_976, "Q8_0", 28, 8, 128, 40_960),
-        ),
-        _decoder(
-            "Qwen3-4B",
-            APACHE_2,
-            "Qwen/Qwen3-4B-GGUF@bc640142c66e1fdd12af0bd68f40445458f3869b/Qwen3-4B-Q4_K_M.gguf",
-            "7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5",
-            2_497_280_256,
-            DecoderSizes(4_022_468_096, "Q4_K", 36, 8, 128, 40_960),
-        ),
-        _decoder(
-            "Llama-3.2-1B-Instruct",
-            LLAMA_3_2,
-            "bartowski/Llama-3.2-1B-Instruct-GGUF@067b946cf014b7c697f3654f621d577a3e3afd1c/"
-            "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
-            "6f85a640a97cf2bf5b8e764087b1e83da0fdb51d7c9fab7d0fece9385611df83",
-            807_694_464,
-            DecoderSizes(1_235_814_400, "Q4_K", 16, 8, 64, 131_072),
-        ),
-        _decoder(
-            "Llama-3.2-3B-Instruct",
-            LLAMA_3_2,
-            "bartowski/Llama-3.2-3B-Instruct-GGUF@5ab33fa94d1d04e903623ae72c95d1696f09f9e8/"
-            "Llama-3.2-3B-Instruct-Q4_K_M.gguf",
-            "6c1a2b41161032677be168d354123594c0e6e67d2b9227c84f296ad037c728ff",
-            2_019_377_696,
-            DecoderSizes(3_212_749_824, "Q4_K", 28, 8, 128, 131_072),
-        ),
-        _decoder(
-            "gemma-3-1b-it",
-            GEMMA,
-            "ggml-org/gemma-3-1b-it-GGUF@f9c28bcd85737ffc5aef028638d3341d49869c27/gemma-3-1b-it-Q4_K_M.gguf",
-            "8ccc5cd1f1b3602548715ae25a66ed73fd5dc68a210412eea643eb20eb75a135",
-            806_058_240,
-            DecoderSizes(999_885_952, "Q4_K", 26, 1, 256, 32_768),
-        ),
+        *read_decoders(),
     )
 }
