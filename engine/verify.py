@@ -41,7 +41,7 @@ NORM_TOLERANCE = 1.9e-6
 VECTOR_TOLERANCE = 1e-6
 COSINE_TOLERANCE = 1e-6
 # transformers rotates by cosines of float32, and norms by root mean squares in float32, in every precision.
-EXACT = ("bert", "distilbert", "mpnet", "roberta", "xlm-roberta")
+EXACT = ("bert", "distilbert", "mpnet", "roberta", "xlm-roberta", "camembert")
 REMOTE = (JINA, "new")  # families whose official code comes with the files
 LAYER_NORM = re.compile(r"embeddings\.output|layers\.\d+\.(attention\.norm|output)")
 # The vector of `Encoder.encode`, by compiled kernels where available; all other stages are traced.

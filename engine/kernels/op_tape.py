@@ -29,14 +29,13 @@ from .thread_pool import n_threads, run
 N_TASKS = 4 * n_threads  # of an operation that can be split so often: threads are not equally fast
 TASK_BYTES = 16_384  # smallest part of a matrix that is worth a task
 N_SPLITS = 2 * n_threads  # of the keys of a head, for the attention of few tokens
-GELUS = ("gelu_new", "gelu_pytorch_tanh")
-GATED = {"silu": op_loop.SWIGLU, **dict.fromkeys(GELUS, op_loop.GEGLU)}
+GATED = {"silu": op_loop.SWIGLU, "gelu_new": op_loop.GEGLU}
 ALL_KEYS = 2**32  # a window wider than any text
 
 
 def fits(d_head: int, activation: str) -> bool:
     """Whether the operations support a decoder with these heads and this activation."""
-    return d_head % HEAD == 0 and activation in ("swiglu", "geglu", *GELUS)
+    return d_head % HEAD == 0 and activation in GATED
 
 
 def scores_per_key(n_heads: int) -> int:
@@ -63,7 +62,7 @@ class OpTape:
     @property
     def activations(self) -> dict[str, Activation]:
         """The activations by name; an attribute would hold the tape, and its buffers, beyond its last use."""
-        return dict.fromkeys(GELUS, Activation(self.gelu_new, gelu_new_backward))
+        return {"gelu_new": Activation(self.gelu_new, gelu_new_backward)}
 
     def replay(self, length: int, n_tokens: int) -> None:
         """Run the recorded operations on the first ``n_tokens`` rows, behind ``length`` cached tokens.

@@ -111,6 +111,23 @@ def silu_backward(d_y: Array, x: Array) -> Array:
     return d_y * sigmoid * (1 + x * (1 - sigmoid))
 
 
+def tanh_backward(d_y: Array, x: Array) -> Array:
+    """``d_y * (1 - tanh(x)^2)``."""
+    return d_y * (1 - np.tanh(x) ** 2)
+
+
+def quick_gelu(x: Array) -> Array:
+    """``x * sigmoid(1.702 x)``, which is near GELU."""
+    return x * sigmoid(x.dtype.type(1.702) * x)
+
+
+def quick_gelu_backward(d_y: Array, x: Array) -> Array:
+    """``d_y * s (1 + 1.702 x (1 - s))`` with ``s = sigmoid(1.702 x)``."""
+    inner = x.dtype.type(1.702) * x
+    share = sigmoid(inner)
+    return d_y * share * (1 + inner * (1 - share))
+
+
 class Activation(NamedTuple):
     """A non-linearity ``f(x)`` and its gradient ``f_backward(d_y, x)``."""
 
@@ -122,9 +139,19 @@ class Activation(NamedTuple):
 ACTIVATIONS = {
     "gelu": Activation(gelu, gelu_backward),
     "gelu_new": Activation(gelu_new, gelu_new_backward),
-    "gelu_pytorch_tanh": Activation(gelu_new, gelu_new_backward),
     "relu": Activation(relu, relu_backward),
     "silu": Activation(silu, silu_backward),
+    "tanh": Activation(np.tanh, tanh_backward),
+    "quick_gelu": Activation(quick_gelu, quick_gelu_backward),
+}
+# Other names of the same functions.
+ALSO_CALLED = {
+    "gelu_python": "gelu",
+    "gelu_fast": "gelu_new",
+    "gelu_accurate": "gelu_new",
+    "gelu_python_tanh": "gelu_new",
+    "gelu_pytorch_tanh": "gelu_new",
+    "swish": "silu",
 }
 
 

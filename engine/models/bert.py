@@ -12,13 +12,19 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..errors import ModelFileError
-from ..layers.activation import ACTIVATIONS
 from ..layers.attention import split_heads
 from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..weights.tensors import (
+    MAX_EPS,
+    TensorReader,
+    config_activation,
+    config_float,
+    config_size,
+    read_json,
+)
 from .parallel import packed
 from .shared_layers import (
     attention_output,
@@ -204,7 +210,7 @@ def read_config(folder: Path, has_segments: bool = True, positions: str = "absol
             max_positions=config_size(raw, "max_position_embeddings"),
             n_types=config_size(raw, "type_vocab_size") if has_segments else 0,
             norm_eps=config_float(raw, "layer_norm_eps", most=MAX_EPS),
-            activation=raw.get("hidden_act", ""),
+            activation=config_activation(raw, "hidden_act"),
         ),
         folder,
     )
@@ -214,11 +220,7 @@ Config = TypeVar("Config", bound=EncoderConfig)
 
 
 def checked_config(config: Config, folder: Path) -> Config:
-    """Return the sizes; raise `ModelFileError` for an unknown activation, or heads that do not fit."""
-    if config.activation not in list(ACTIVATIONS):
-        raise ModelFileError(
-            f"{folder}: activation {config.activation!r} is not one of {', '.join(ACTIVATIONS)}"
-        )
+    """Return the sizes; raise `ModelFileError` for heads that do not fit."""
     if config.d_model % config.n_heads:
         raise ModelFileError(
             f"{folder}: hidden_size {config.d_model} does not divide into {config.n_heads} heads"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..layers.tracing import Array
-from ..weights.tensors import config_size, read_json
+from ..weights.tensors import config_activation, config_size, read_json
 from . import bert
 from .bert import EncoderConfig, EncoderWeights, TensorNames, checked_config
 from .bert import encoder_forward as encoder_forward
@@ -39,7 +39,7 @@ def read_config(folder: Path) -> EncoderConfig:
             max_positions=config_size(raw, "max_position_embeddings"),
             n_types=0,
             norm_eps=NORM_EPS,
-            activation=raw.get("activation", ""),
+            activation=config_activation(raw, "activation"),
         ),
         folder,
     )

@@ -13,9 +13,10 @@ import numpy as np
 from ..errors import InputError, ModelFileError
 from ..layers.activation import gelu, relu, sigmoid, silu
 from ..layers.linear import Linear, linear
-from ..layers.norm import l2_normalize
+from ..layers.norm import LayerNorm, l2_normalize, layer_norm
 from ..layers.tracing import Array
 
+NORM_EPS = 1e-5  # of torch's norms
 OWN = "own"  # the name of a model's own head, beside those of `POOLINGS`
 
 
@@ -27,6 +28,9 @@ DENSE_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "GELU": gelu,
     "SiLU": silu,
     "Sigmoid": sigmoid,
+    "LeakyReLU": lambda x: np.where(x > 0, x, 0.01 * x),
+    "ELU": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "Mish": lambda x: x * np.tanh(np.logaddexp(x, 0)),
 }
 
 
@@ -54,14 +58,32 @@ SIMILARITIES = {
 
 @dataclass(frozen=True)
 class Dense:
-    """A layer ``f(W x + b)`` behind the pooling; ``activation`` is a key of `DENSE_ACTIVATIONS`."""
+    """A layer ``f(W x + b)`` behind the pooling, or ``f(W x + b) + V x`` where it has a ``residual`` V.
+
+    ``activation`` is a key of `DENSE_ACTIVATIONS`; the residual may be the identity.
+    """
 
     parameters: Linear
     activation: str
+    residual: Array | None = None
 
     def __call__(self, x: Array) -> Array:
-        """``(d_in,) -> (d_out,)``."""
-        return DENSE_ACTIVATIONS[self.activation](linear(x[None], *self.parameters))[0]
+        """``(..., d_in) -> (..., d_out)``."""
+        y = DENSE_ACTIVATIONS[self.activation](linear(np.atleast_2d(x), *self.parameters))
+        if self.residual is not None:
+            y = y + np.atleast_2d(x) @ self.residual.T
+        return y.reshape(*x.shape[:-1], -1)
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A layer norm behind the pooling."""
+
+    parameters: LayerNorm
+
+    def __call__(self, x: Array) -> Array:
+        """``(d,)`` to the same."""
+        return layer_norm(x, *self.parameters, NORM_EPS)
 
 
 @dataclass(frozen=True)
@@ -73,12 +95,15 @@ class Normalize:
         return l2_normalize(x)
 
 
+Step = Dense | Norm | Normalize
+
+
 @dataclass(frozen=True)
 class EmbeddingHead:
     """The modules of a model behind its last layer."""
 
     poolings: tuple[str, ...] = ("mean",)  # keys of `POOLINGS`; the vectors of several are concatenated
-    steps: tuple[Dense | Normalize, ...] = ()  # modules between pooling and the end
+    steps: tuple[Step, ...] = ()  # modules between pooling and the end
     normalize: bool = False  # whether the last module scales the vector to length 1
     include_prompt: bool = True  # whether tokens of a prompt are pooled like those of the text
     dimensions: int | None = None  # first ones that the vector is cut to; None for all
@@ -115,17 +140,17 @@ def similarity_note(name: str, similarity: str) -> str:
 
 
 def check_widths(head: EmbeddingHead, d_model: int, folder: Path) -> None:
-    """Raise `ModelFileError` if a dense layer has another input width, or vectors are cut beyond theirs."""
+    """Raise `ModelFileError` if a layer has another input width, or vectors are cut beyond theirs."""
     width = len(head.poolings) * d_model
     for step in head.steps:
-        if isinstance(step, Dense):
-            d_out, d_in = step.parameters.weight.shape
-            if d_in != width:
-                raise ModelFileError(
-                    f"{folder}: a dense layer takes vectors of {d_in}, and gets {width}: "
-                    f"the files are not of one model"
-                )
-            width = d_out
+        if isinstance(step, Normalize):
+            continue
+        d_out, d_in = (step.parameters.weight.shape * 2)[:2]
+        if d_in != width:
+            raise ModelFileError(
+                f"{folder}: a layer takes vectors of {d_in}, and gets {width}: the files are not of one model"
+            )
+        width = d_out
     if head.dimensions is not None and head.dimensions > width:
         raise ModelFileError(f"{folder} cuts vectors of {width} to {head.dimensions}: download it again")
 

@@ -68,6 +68,7 @@ FAMILIES = {
     "bert": EncoderFamily(bert, ClassifierNames("pooler.dense", "classifier"), BERT_WORDS),
     "roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
     "xlm-roberta": EncoderFamily(roberta, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
+    "camembert": EncoderFamily(roberta, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
     "mpnet": EncoderFamily(mpnet, ROBERTA_CLASSIFIER, ROBERTA_WORDS),
     "distilbert": EncoderFamily(
         distilbert, ClassifierNames("pre_classifier", "classifier", relu), DISTILBERT_WORDS

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..layers.tracing import Array
 from ..tokenizers.text_tokenizer import TextTokenizer
-from .embedding_head import Dense, EmbeddingHead
+from .embedding_head import EmbeddingHead
 
 # Lower case, accents, Chinese characters, control characters, added tokens, a word that is too long: where
 # two tokenizers with one vocabulary may differ.
@@ -42,13 +42,10 @@ def head_digest(head: EmbeddingHead) -> str:
     """Hash everything that a model's head does with its token vectors."""
     digest = sha256(f"{head.poolings} {head.include_prompt} {head.dimensions}".encode())
     for step in head.steps:
-        if isinstance(step, Dense):
-            digest.update(step.activation.encode())
-            for array in arrays_in(step.parameters):
-                digest.update(f"{array.dtype} {array.shape}".encode())
-                digest.update(array.tobytes())
-        else:
-            digest.update(b"normalize")
+        digest.update(getattr(step, "activation", type(step).__name__.lower()).encode())
+        for array in arrays_in(step):
+            digest.update(f"{array.dtype} {array.shape}".encode())
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -21,7 +21,7 @@ from .rope import Rope, new_rotations
 from .shared_layers import gated_feed_forward, layer_trace_shapes, run_layers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gemma3Config(LlamaConfig):
     """Sizes of a Gemma 3 decoder."""
 
@@ -29,7 +29,7 @@ class Gemma3Config(LlamaConfig):
     local_rope: Rope
     query_scalar: float  # scores are divided by its square root; it is ``d_head`` except in the largest model
     logit_cap: float | None  # soft bound of the logits; None for no bound
-    activation = "geglu"  # always GeGLU: `gated` by `gelu_new`
+    activation: str = "gelu_new"
 
 
 def parameter_count(config: Gemma3Config) -> int:
@@ -85,7 +85,7 @@ def layers(
         return post_norm(output, layer.attention_post_norm, trace)
 
     def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
-        output = gated_feed_forward(normed, layer, "gelu_new", ops, trace)
+        output = gated_feed_forward(normed, layer, config.activation, ops, trace)
         return post_norm(output, layer.ffn_post_norm, trace)
 
     return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)

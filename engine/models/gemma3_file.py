@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ModelFileError
 from ..weights.gguf_file import GGUF
-from ..weights.tensors import MAX_EPS, config_float, config_size, read_json
+from ..weights.tensors import MAX_EPS, config_activation, config_float, config_size, read_json
 from . import llama_file
 from .gemma3 import Gemma3Config
 from .llama import LlamaWeights
@@ -24,7 +24,7 @@ from .llama_file import (
     gguf_window,
     layer_types,
 )
-from .rope import Rope, read_folder_rope
+from .rope import Rope, read_kind_rope
 from .stored_reader import StoredReader
 
 GGUF_NAMES = llama_file.GGUF_NAMES | {
@@ -36,13 +36,10 @@ FOLDER_NAMES = llama_file.FOLDER_NAMES | {
     "ffn_norm": "model.layers.{}.pre_feedforward_layernorm",
     "ffn_post_norm": "model.layers.{}.post_feedforward_layernorm",
 }
-GELU = "gelu_pytorch_tanh"
 LOCAL_THETA, GLOBAL_THETA = 1e4, 1e6
 PATTERN = 6  # one layer in 6 sees all tokens
 # llama.cpp identifies the largest model by its layers: files do not state how its scores are scaled.
 LAYERS_OF_27B = 62
-# Settings of config.json that are not implemented, none of which a released Gemma 3 decoder has.
-UNREAD = ("attn_logit_softcapping", "attention_bias")
 
 
 def read_gguf_config(file: GGUF) -> Gemma3Config:
@@ -84,13 +81,6 @@ def read_sizes(folder: Path) -> Gemma3Config:
             f"{folder} is a model of images and texts, which is not read: "
             f"use a Gemma 3 of text alone (gemma3_text), or a GGUF file"
         )
-    for key in UNREAD:
-        if raw.get(key):
-            raise ModelFileError(f"{folder} has {key} {raw[key]!r}, which is not read: use a model without")
-    if raw.get("hidden_activation", GELU) != GELU:
-        raise ModelFileError(
-            f"{folder}: activation {raw['hidden_activation']!r} is not {GELU}, the one that is read"
-        )
     n_layers, n_heads = config_size(raw, "num_hidden_layers"), config_size(raw, "num_attention_heads")
     d_head = config_size(raw, "head_dim", default=256)
     is_local = all_but_every(config_size(raw, "sliding_window_pattern", default=PATTERN), n_layers)
@@ -109,7 +99,7 @@ def read_sizes(folder: Path) -> Gemma3Config:
             norm_eps=config_float(raw, "rms_norm_eps", default=1e-6, most=MAX_EPS),
             rope=folder_rope(raw, GLOBAL, d_head, folder),
             tied=raw.get("tie_word_embeddings", True),
-            biased=frozenset(),
+            biased=llama_file.folder_biases(raw),
             head_norms=True,
             windows=tuple(window if kind == LOCAL else None for kind in kinds),
             rotated=(True,) * n_layers,
@@ -117,6 +107,7 @@ def read_sizes(folder: Path) -> Gemma3Config:
             local_rope=folder_rope(raw, LOCAL, d_head, folder),
             query_scalar=config_float(raw, "query_pre_attn_scalar", default=256),
             logit_cap=optional_float(raw, "final_logit_softcapping"),
+            activation=config_activation(raw, "hidden_activation", "gelu_pytorch_tanh"),
         ),
         folder,
     )
@@ -129,13 +120,10 @@ def optional_float(raw: Mapping[str, Any], key: str) -> float | None:
 
 def folder_rope(raw: Mapping[str, Any], kind: str, d_head: int, folder: Path) -> Rope:
     """Read the rotations of a kind of layers: older files scale those of the global layers alone."""
-    stated = raw.get("rope_parameters") or {}
+    old = {"rope_theta": GLOBAL_THETA, "rope_local_base_freq": LOCAL_THETA, **raw}
     if kind == GLOBAL:
-        theta, scaling = raw.get("rope_theta", GLOBAL_THETA), raw.get("rope_scaling")
-    else:
-        theta, scaling = raw.get("rope_local_base_freq", LOCAL_THETA), None
-    own = {"rope_parameters": stated.get(kind), "rope_scaling": scaling, "rope_theta": theta}
-    return read_folder_rope({**raw, **own}, d_head, folder)
+        return read_kind_rope(old, kind, "rope_theta", d_head, folder)
+    return read_kind_rope(old | {"rope_scaling": None}, kind, "rope_local_base_freq", d_head, folder)
 
 
 def read_weights(reader: StoredReader, config: Gemma3Config, gguf_architecture: str = "") -> LlamaWeights:

@@ -4,12 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import ModelFileError
-from ..layers.activation import ACTIVATIONS
 from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..weights.gguf_file import GGUF
 from ..weights.stored import StoredTensor
-from ..weights.tensors import MAX_EPS, config_float, config_size, read_json
+from ..weights.tensors import MAX_EPS, config_activation, config_float, config_size, read_json
 from .gpt2 import GPT2Config, GPT2Layer, GPT2Weights
 from .stored_reader import StoredReader
 
@@ -83,9 +82,6 @@ def read_folder_config(folder: Path) -> GPT2Config:
             raise ModelFileError(
                 f"{folder} has {key} {unread}, which is not read: use a GPT-2 with {key} {not unread}"
             )
-    activation = raw.get("activation_function", "gelu_new")
-    if activation not in list(ACTIVATIONS):
-        raise ModelFileError(f"{folder}: activation {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     d_model = config_size(raw, "n_embd")
     return checked(
         GPT2Config(
@@ -96,7 +92,7 @@ def read_folder_config(folder: Path) -> GPT2Config:
             d_ff=config_size(raw, "n_inner", default=4 * d_model),
             max_positions=config_size(raw, "n_positions"),
             norm_eps=config_float(raw, "layer_norm_epsilon", default=1e-5, most=MAX_EPS),
-            activation=activation,
+            activation=config_activation(raw, "activation_function", "gelu_new"),
             tied=raw.get("tie_word_embeddings", True),
         ),
         folder,

@@ -5,7 +5,6 @@ family ``gte``, or ``new`` where they are of its makers. Some models have longer
 trained with first, by rotations of another base (NTK).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from ..errors import ModelFileError
 from ..layers.linear import Linear
 from ..layers.tracing import Array
-from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
 from .bert import EncoderWeights, checked_config
 from .nomic_bert import NomicBertConfig, NomicBertLayer
 from .nomic_bert import encoder_forward as encoder_forward
@@ -32,14 +31,7 @@ FIXED: dict[str, tuple[Any, ...]] = {
 THETA = 160_000.0  # where files of transformers state none
 
 
-@dataclass(frozen=True)
-class GTEConfig(NomicBertConfig):
-    """Sizes of a GTE encoder; ``rope_factors`` are divisors of the rotary frequencies, one a pair."""
-
-    rope_factors: tuple[float, ...] = ()  # type: ignore[misc]
-
-
-def read_config(folder: Path) -> GTEConfig:
+def read_config(folder: Path) -> NomicBertConfig:
     """Read a config.json of Alibaba-NLP, or of transformers."""
     raw = read_json(folder / "config.json")
     for key, values in FIXED.items():
@@ -47,9 +39,7 @@ def read_config(folder: Path) -> GTEConfig:
             raise ModelFileError(f"{folder} sets {key} to {raw[key]!r}, which is not read: use another model")
     d_model, n_heads = config_size(raw, "hidden_size"), config_size(raw, "num_attention_heads")
     rope = read_folder_rope({"rope_theta": THETA} | raw, max(d_model // n_heads, 1), folder)
-    if rope.scale != 1:
-        raise ModelFileError(f"{folder} scales its rotations by {rope.scale}, which is not read for encoders")
-    config = GTEConfig(
+    config = NomicBertConfig(
         vocab_size=config_size(raw, "vocab_size"),
         d_model=d_model,
         n_layers=config_size(raw, "num_hidden_layers"),
@@ -58,14 +48,13 @@ def read_config(folder: Path) -> GTEConfig:
         max_positions=config_size(raw, "max_position_embeddings"),
         n_types=config_size(raw, "type_vocab_size") if raw.get("type_vocab_size") else 0,
         norm_eps=config_float(raw, "layer_norm_eps", most=MAX_EPS),
-        activation=raw.get("hidden_act", ""),
-        rope_theta=rope.theta,
-        rope_factors=rope.factors,
+        activation=config_activation(raw, "hidden_act"),
+        rope=rope,
     )
     return checked_config(config, folder)
 
 
-def read_weights(tensors: dict[str, Array], config: GTEConfig, dtype: np.dtype) -> EncoderWeights:
+def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.dtype) -> EncoderWeights:
     """Name the tensors of a checkpoint, with or without a prefix."""
     for prefix in ("new.", "gte."):
         tensors = {name.removeprefix(prefix): array for name, array in tensors.items()}

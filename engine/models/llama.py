@@ -8,6 +8,7 @@ and long texts in another way (LongRoPE).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,8 +46,8 @@ class LlamaConfig:
     windows: tuple[int | None, ...]
     rotated: tuple[bool, ...]  # whether each layer rotates queries and keys; the others do not know positions
     stacked: bool  # files hold query, key and value as one matrix, and gate and up as another
-    activation = "swiglu"  # always `engine.layers.activation.gated`
-    is_causal = True  # of encoders, some are not
+    activation: str = "silu"  # of the gate (`engine.layers.activation.gated`), a key of `ACTIVATIONS`
+    is_causal: ClassVar[bool] = True  # of encoders, some are not
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def layers(
         return causal_self_attention(normed, layer, number, config, (cos, sin), cache, ops, trace)
 
     def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
-        return gated_feed_forward(normed, layer, "silu", ops, trace)
+        return gated_feed_forward(normed, layer, config.activation, ops, trace)
 
     return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
 

@@ -10,7 +10,14 @@ from ..errors import ModelFileError
 from ..layers.linear import Linear, Matrix
 from ..layers.tracing import Array
 from ..weights.gguf_file import GGUF
-from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..weights.tensors import (
+    MAX_EPS,
+    TensorReader,
+    config_activation,
+    config_float,
+    config_size,
+    read_json,
+)
 from .llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from .rope import read_folder_rope, read_gguf_rope
 from .stored_reader import StoredReader
@@ -136,11 +143,6 @@ def gguf_window(raw: Mapping[str, Any]) -> int | None:
 def read_folder_config(folder: Path) -> LlamaConfig:
     """Read the sizes from a Llama-family folder's config.json."""
     raw = read_json(folder / "config.json")
-    if raw.get("hidden_act", "silu") != "silu":
-        raise ModelFileError(f"{folder}: activation {raw['hidden_act']!r} is not silu, the one that is read")
-    biased: tuple[str, ...] = QUERY_KEY_VALUE if raw["model_type"] == "qwen2" else ()
-    biased += (*QUERY_KEY_VALUE, "attention_output") if raw.get("attention_bias") else ()
-    biased += (*GATE_UP, "ffn_output") if raw.get("mlp_bias") else ()
     n_heads, d_model = config_size(raw, "num_attention_heads"), config_size(raw, "hidden_size")
     d_head = config_size(raw, "head_dim", default=max(d_model // n_heads, 1))
     return checked(
@@ -156,14 +158,26 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             norm_eps=config_float(raw, "rms_norm_eps", most=MAX_EPS),
             rope=read_folder_rope(raw, d_head, folder),
             tied=raw.get("tie_word_embeddings", False),
-            biased=frozenset(biased),
+            biased=folder_biases(raw),
             head_norms=raw["model_type"] in NORM_HEADS,
             windows=folder_windows(raw, folder),
             rotated=folder_rotated(raw, folder),
             stacked=raw["model_type"] in STACKED,
+            activation=config_activation(raw, "hidden_act", "silu"),
         ),
         folder,
     )
+
+
+def folder_biases(raw: Mapping[str, Any]) -> frozenset[str]:
+    """Return the matrices with a bias, as `LlamaConfig.biased`; families ignore settings that they lack."""
+    kind = raw["model_type"]
+    if kind == "qwen2":
+        return frozenset(QUERY_KEY_VALUE)
+    attention = raw.get("attention_bias") and kind in ("llama", "qwen3", "smollm3", "gemma3_text")
+    ffn = raw.get("mlp_bias") and kind in ("llama", "smollm3")
+    parts = [*QUERY_KEY_VALUE, "attention_output"] if attention else []
+    return frozenset([*parts, *((*GATE_UP, "ffn_output") if ffn else ())])
 
 
 def folder_windows(raw: Mapping[str, Any], folder: Path) -> tuple[int | None, ...]:

@@ -5,37 +5,35 @@ kinds rotate by bases of their own. Linear maps and norms of the released models
 layer has no norm in front of its attention: the embeddings are normed already.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..errors import ModelFileError
 from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
-from ..layers.positions import rope_tables
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
-from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
 from .bert import EncoderConfig, checked_config
 from .llama_file import GLOBAL, LOCAL, layer_types
 from .parallel import packed
+from .rope import Rope, read_kind_rope, rotations
 from .shared_layers import gated_feed_forward, layer_trace_shapes, rotary_attention, run_layers
 
 THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
 OLD_KEYS = {GLOBAL: "global_rope_theta", LOCAL: "local_rope_theta"}  # of transformers before version 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModernBertConfig(EncoderConfig):
     """Sizes of a ModernBERT encoder; ``max_positions`` is its context length in tokens."""
 
-    is_global: tuple[bool, ...] = ()  # whether each layer attends to the whole text, ``(n_layers,)``
-    reach: int = 64  # tokens to each side that the other layers attend to
-    global_theta: float = THETAS[GLOBAL]  # base of the rotary frequencies in the first kind of layers
-    local_theta: float = THETAS[LOCAL]  # and in the others
+    is_global: tuple[bool, ...]  # whether each layer attends to the whole text, ``(n_layers,)``
+    reach: int  # tokens to each side that the other layers attend to
+    global_rope: Rope  # rotations of the first kind of layers
+    local_rope: Rope  # and of the others
 
 
 @dataclass(frozen=True)
@@ -79,9 +77,6 @@ def encoder_forward(
     def norm(x: Array, parameters: LayerNorm | None) -> Array:
         return x if parameters is None else ops.layer_norm(x.copy(), *parameters, config.norm_eps)
 
-    def rope(theta: float) -> tuple[Array, Array]:
-        return rope_tables(positions, config.d_head, theta, token.dtype)
-
     def attend(normed: Array, layer: ModernBertLayer, number: int, trace: Tracer) -> Array:
         is_global = config.is_global[number]
         reach = None if is_global else config.reach
@@ -90,7 +85,10 @@ def encoder_forward(
     def transform(normed: Array, layer: ModernBertLayer, trace: Tracer) -> Array:
         return gated_feed_forward(normed, layer, config.activation, ops, trace)
 
-    ropes = {True: rope(config.global_theta), False: rope(config.local_theta)}
+    ropes = {
+        True: rotations(config.global_rope, positions, token.dtype),
+        False: rotations(config.local_rope, positions, token.dtype),
+    }
     hidden = trace("embeddings.output", norm(token, weights.embedding_norm))
     hidden = run_layers(hidden, weights.layers, norm, attend, transform, np.add, trace)
     hidden = trace("norm", norm(hidden, weights.final_norm))
@@ -106,33 +104,29 @@ def read_config(folder: Path) -> ModernBertConfig:
     """Read a config.json, of transformers before version 5 or later."""
     raw = read_json(folder / "config.json")
     n_layers = config_size(raw, "num_hidden_layers")
+    d_model, n_heads = config_size(raw, "hidden_size"), config_size(raw, "num_attention_heads")
+    global_rope, local_rope = (
+        read_kind_rope({OLD_KEYS[kind]: THETAS[kind]} | raw, kind, OLD_KEYS[kind], d_model // n_heads, folder)
+        for kind in (GLOBAL, LOCAL)
+    )
     every = config_size(raw, "global_attn_every_n_layers", default=3)
     usual = [LOCAL if number % every else GLOBAL for number in range(n_layers)]
     config = ModernBertConfig(
         vocab_size=config_size(raw, "vocab_size"),
-        d_model=config_size(raw, "hidden_size"),
+        d_model=d_model,
         n_layers=n_layers,
-        n_heads=config_size(raw, "num_attention_heads"),
+        n_heads=n_heads,
         d_ff=config_size(raw, "intermediate_size"),
         max_positions=config_size(raw, "max_position_embeddings"),
         n_types=0,
         norm_eps=config_float(raw, "norm_eps", most=MAX_EPS),
-        activation=raw.get("hidden_activation", ""),
+        activation=config_activation(raw, "hidden_activation"),
         is_global=tuple(kind == GLOBAL for kind in layer_types(raw, usual, folder)),
         reach=config_size(raw, "local_attention", default=128) // 2,
-        global_theta=read_theta(raw, GLOBAL, folder),
-        local_theta=read_theta(raw, LOCAL, folder),
+        global_rope=global_rope,
+        local_rope=local_rope,
     )
     return checked_config(config, folder)
-
-
-def read_theta(raw: Mapping[str, Any], kind: str, folder: Path) -> float:
-    """Return the base of the rotary frequencies in one kind of layers."""
-    rope = (raw.get("rope_parameters") or {}).get(kind) or {}
-    if rope.get("rope_type", "default") != "default" or raw.get("rope_scaling"):
-        raise ModelFileError(f"{folder} scales its rotary positions, which is not read for encoders")
-    old = config_float(raw, OLD_KEYS[kind], default=THETAS[kind])
-    return config_float(rope, "rope_theta", default=old)
 
 
 def read_weights(tensors: dict[str, Array], config: ModernBertConfig, dtype: np.dtype) -> ModernBertWeights:

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..errors import check_several
 from ..layers.attention import attention, window_mask
-from ..layers.linear import linear
 from ..layers.norm import l2_normalize
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Tracer, no_trace
 from ..weights.fetch import Progress
 from ..weights.tensors import damaged_files
-from .embedding_head import DENSE_ACTIVATIONS, Dense
+from .embedding_head import Dense
+from .m3_heads import COLBERT, head_file
 from .multi_vector_folder import (
     LIBRARIES,
     MODULE_KINDS,
@@ -70,13 +70,14 @@ class MultiVectorEncoder:
     ) -> "MultiVectorEncoder":
         """Load a model from a folder or a Hub id; arguments are those of `Encoder.load`.
 
-        The folder is one of ColBERT's own library, of PyLate, or a `MultiVectorEncoder` of
-        sentence-transformers.
+        The folder is one of ColBERT's own library, of PyLate, a `MultiVectorEncoder` of
+        sentence-transformers, or BGE-M3's with its ``colbert_linear``.
         """
         compiled = prepared(compiled, dtype)
         folder = model_folder(source, "a late-interaction model", on_progress)
         with damaged_files(folder):
-            modules = list_modules(folder, MODULE_KINDS, LIBRARIES)
+            is_m3 = head_file(folder, COLBERT) is not None
+            modules = [] if is_m3 else list_modules(folder, MODULE_KINDS, LIBRARIES)
             base = folder / modules[0][1] if modules else folder
             of_transformer = read_transformer_settings(base, READ_SETTINGS)
             transformer, tensors = read_transformer(source, base, np.dtype(dtype), compiled, of_transformer)
@@ -105,12 +106,13 @@ class MultiVectorEncoder:
     ) -> list[Array]:
         """Return the vectors of each text's tokens that count: ``(n_tokens, width)`` each."""
         check_several(texts)
-        sequences, skipped = self.ids(texts, role), sorted(getattr(self, role).skipped)
+        sequences, form = self.ids(texts, role), getattr(self, role)
         found: list[Any] = [None] * len(sequences)
 
         def keep(place: int, vectors: Array) -> None:
-            projected = self.project(vectors)
-            found[place] = projected[~np.isin(sequences[place], skipped)] if skipped else projected
+            kept = ~np.isin(sequences[place], sorted(form.skipped))
+            kept[: form.n_skipped] = False
+            found[place] = self.project(vectors)[kept]
 
         def read(batch: slice) -> None:
             for place, vectors in enumerate(self.transformer.vectors(sequences[batch]), batch.start):
@@ -137,7 +139,7 @@ class MultiVectorEncoder:
     def project(self, vectors: Array) -> Array:
         """Send token vectors through the linear layers, and scale them to length 1: ``(n_tokens, width)``."""
         for layer in self.dense:
-            vectors = DENSE_ACTIVATIONS[layer.activation](linear(vectors, *layer.parameters))
+            vectors = layer(vectors)
         return l2_normalize(vectors) if self.normalize else vectors
 
     def ids(self, texts: Sequence[str], role: Role) -> list[list[int]]:
@@ -167,7 +169,7 @@ class MultiVectorEncoder:
         rows = self._framed(rows, [] if form.marker is None else [nowhere[form.marker]], form)
         if role == "query" and self.expansion is not None:
             rows += [nowhere[self.expansion.token]] * (self.expansion.length - len(rows))
-        return [token for number, token in rows if number not in form.skipped]
+        return [token for number, token in rows[form.n_skipped :] if number not in form.skipped]
 
     def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
         """Score passages for a question: the sum of the best matches of its tokens, ``(n_passages,)``."""

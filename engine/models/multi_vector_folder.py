@@ -1,4 +1,4 @@
-"""Folders of late-interaction models, in three layouts: ColBERT's own, PyLate's, sentence-transformers'."""
+"""Folders of late-interaction models: ColBERT's own, PyLate's, sentence-transformers', and BGE-M3's."""
 
 import string
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from ..layers.tracing import Array
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.tensors import TensorReader, config_size, read_json
 from .embedding_head import Dense, EmbeddingHead, check_widths
+from .m3_heads import COLBERT, head_file, read_linear
 from .sentence_transformer_folder import (
     LIBRARY,
     PLAIN_SETTINGS,
@@ -41,6 +42,7 @@ class TextForm:
     prefix: str  # a text before each, empty for none
     max_tokens: int  # the most tokens of one, special ones and marker included
     skipped: frozenset[int] = frozenset()  # ids whose vectors are left out
+    n_skipped: int = 0  # first tokens whose vectors are left out
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Settings:
     expansion: Mapping[str, Any] | None
     skipped: Sequence[str]
     skipped_in: Sequence[str] = ("document",)
+    n_skipped: int = 0
     normalize: bool = True
 
     @classmethod
@@ -70,6 +73,8 @@ class Settings:
         cls, folder: Path, modules: Sequence[tuple[str, str]], transformer: Mapping[str, Any]
     ) -> "Settings":
         """Read the settings of a folder, given its modules and the settings of the first."""
+        if head_file(folder, COLBERT):
+            return cls({}, prompts={}, lengths={}, expansion=None, skipped=(), n_skipped=1)
         if not modules:
             if STANFORD not in (read_json(folder / "config.json").get("architectures") or []):
                 raise ModelFileError(
@@ -143,7 +148,7 @@ class Settings:
             number = marker_id(marker, tokenizer)
             skips = skipped if role in self.skipped_in else frozenset()
             text = prompt if number is not None else marker + prompt
-            forms[role] = TextForm(number, text, length, skips)
+            forms[role] = TextForm(number, text, length, skips, self.n_skipped)
         return forms["query"], forms["document"], expansion
 
     def length(self, role: str, transformer: Transformer) -> int:
@@ -167,6 +172,8 @@ def read_layers(
         width = len(tensors["linear.weight"])
         weight = TensorReader(tensors, dtype).tensor("linear.weight", width, d_model)
         layers = [Dense(Linear(weight, None), "Identity")]
+    if head := head_file(folder, COLBERT):
+        layers = [Dense(read_linear(head, d_model, dtype), "Identity")]
     if not layers:
         raise ModelFileError(
             f"{folder} has no linear layer behind its token vectors: give a model that has one, such "

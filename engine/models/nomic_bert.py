@@ -7,19 +7,19 @@ Norms follow each part of a layer, as in BERT. config.json has the names of the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..errors import ModelFileError
 from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
-from ..layers.positions import rope_tables
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
+from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
 from .bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types
 from .parallel import packed
+from .rope import Rope, read_folder_rope, rotations
 from .shared_layers import (
     gated_output,
     layer_trace_shapes,
@@ -27,6 +27,7 @@ from .shared_layers import (
     rotary_attention,
 )
 
+THETA = 1000.0  # where files state none
 # Settings of the first files that are not implemented, with the only values that are read.
 FIXED: dict[str, tuple[Any, ...]] = {
     "prenorm": (None, False),
@@ -44,12 +45,11 @@ FIXED: dict[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NomicBertConfig(EncoderConfig):
     """Sizes of a Nomic BERT encoder; ``max_positions`` is its context length in tokens."""
 
-    rope_theta: float = 1000.0
-    rope_factors: ClassVar[tuple[float, ...] | float] = 1.0
+    rope: Rope
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def encoder_forward(
     ids, positions, spans = packed(sequences)
     types = joined_types(ids, type_ids)
     hidden = embed(ids, positions, types, weights, config.norm_eps, ops, scoped(trace, "embeddings"))
-    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype, config.rope_factors)
+    rope = rotations(config.rope, positions, hidden.dtype)
     for number, layer in enumerate(weights.layers):
 
         def attend(x: Array, trace: Tracer, layer: NomicBertLayer = layer) -> Array:
@@ -116,20 +116,22 @@ def read_config(folder: Path) -> NomicBertConfig:
 
     d_model = size("hidden_size", "n_embd")
     norm_eps = "layer_norm_eps" if "layer_norm_eps" in raw else "layer_norm_epsilon"
-    rope = raw.get("rope_parameters") or {}
-    if rope.get("rope_type", "default") != "default":
-        raise ModelFileError(f"{folder} scales its rotary positions, which is not read for encoders")
+    n_heads = size("num_attention_heads", "n_head")
+    if config_size(raw, "head_dim", d_model // n_heads) != d_model // n_heads:
+        raise ModelFileError(f"{folder} has heads of {raw['head_dim']} dimensions, not hidden_size by heads")
     config = NomicBertConfig(
         vocab_size=config_size(raw, "vocab_size"),
         d_model=d_model,
         n_layers=size("num_hidden_layers", "n_layer"),
-        n_heads=size("num_attention_heads", "n_head"),
+        n_heads=n_heads,
         d_ff=size("intermediate_size", "n_inner", 4 * d_model),
         max_positions=size("max_position_embeddings", "n_positions"),
         n_types=config_size(raw, "type_vocab_size"),
         norm_eps=config_float(raw, norm_eps, most=MAX_EPS),
-        activation=raw.get("hidden_act", "silu"),
-        rope_theta=config_float(rope, "rope_theta", config_float(raw, "rotary_emb_base", 1000.0)),
+        activation=config_activation(raw, "hidden_act", "silu"),
+        rope=read_folder_rope(
+            {"rope_theta": raw.get("rotary_emb_base", THETA)} | raw, d_model // n_heads, folder
+        ),
     )
     return checked_config(config, folder)
 

@@ -23,7 +23,7 @@ from ..tokenizers.encoding import Encoding
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
 from ..weights.fetch import Progress
-from ..weights.tensors import TensorReader, damaged_files, read_json
+from ..weights.tensors import TensorReader, config_activation, damaged_files, read_json
 from .bert import EncoderConfig, EncoderWeights
 from .encoder_families import FAMILIES
 from .pair_template import MAX_TOKENS, TEMPLATES, PairTemplate, YesNoHead
@@ -232,10 +232,7 @@ def read_head(
     norm, activation = None, names.activation
     if names.norm:  # ModernBERT, whose config names the function
         norm = read.norm(names.norm, config.d_model, f"{names.norm}.bias" in read.tensors)
-        named = settings.get("classifier_activation", "gelu")
-        if named not in ACTIVATIONS:
-            raise ModelFileError(f"{folder}: activation {named!r} is not one of {', '.join(ACTIVATIONS)}")
-        activation = ACTIVATIONS[named].forward
+        activation = ACTIVATIONS[config_activation(settings, "classifier_activation")].forward
     return Head(
         dense(names.dense, config.d_model),
         activation,

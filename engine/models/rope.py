@@ -61,10 +61,14 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
     rope = {**raw, **stated} if isinstance(stated, dict) else {**raw, "rope_type": stated}
     theta = config_float(rope, "rope_theta", default=2e6 if raw["model_type"] == "smollm3" else 1e4)
     kind = rope.get("rope_type", rope.get("type", "default"))
+    if d_head % 2:
+        raise ModelFileError(
+            f"{folder}: heads of {d_head} dimensions cannot be rotated in pairs: download it again"
+        )
     is_phi3 = raw["model_type"] == "phi3"
     d_rotary = int(d_head * config_float(rope, "partial_rotary_factor", default=1.0)) if is_phi3 else d_head
     n_pairs = d_rotary // 2
-    if kind == "default":
+    if kind in ("default", "dynamic"):  # the second rotates texts within the model's context alike
         return Rope(theta, (1.0,) * n_pairs)
     if kind == "linear":
         return Rope(theta, (config_float(rope, "factor"),) * n_pairs)
@@ -89,6 +93,16 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
     raise ModelFileError(
         f"{folder} scales its rotary positions ({kind}), which is not read: linear, llama3 and yarn are"
     )
+
+
+def read_kind_rope(raw: Mapping[str, Any], kind: str, old_theta: str, d_head: int, folder: Path) -> Rope:
+    """Read the rotations of one kind of layers of a config.json, a value of its layer_types.
+
+    ``old_theta`` is the key of its base in files of transformers before version 5.
+    """
+    stated = raw.get("rope_parameters") or {}
+    own = {"rope_parameters": stated.get(kind), "rope_theta": raw[old_theta]}
+    return read_folder_rope({**raw, **own}, d_head, folder)
 
 
 def yarn(rope: Mapping[str, Any], d_head: int, theta: float) -> tuple[tuple[float, ...], float]:

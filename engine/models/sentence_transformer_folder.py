@@ -30,13 +30,13 @@ from ..weights.tensors import (
     read_text,
 )
 from .decoders import shards
-from .embedding_head import DENSE_ACTIVATIONS, SIMILARITIES, Dense, EmbeddingHead, Normalize
+from .embedding_head import DENSE_ACTIVATIONS, SIMILARITIES, Dense, EmbeddingHead, Norm, Normalize, Step
 from .prompts import Prompts
 
 LIBRARY = "sentence_transformers."
 WEIGHTS = "model.safetensors"
 SETTINGS_FILE = "config_sentence_transformers.json"
-READ_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+READ_MODULES = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 # In the order in which vectors are concatenated; the keys are those of versions before 5.
 POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
@@ -107,11 +107,11 @@ def read_modules(folder: Path) -> list[tuple[str, str]]:
     """Return kind and relative path of every module of an embedding model, [] without modules.json."""
     modules = list_modules(folder, READ_MODULES)
     kinds = [kind for kind, _ in modules]
-    is_read = kinds[:2] == ["Transformer", "Pooling"] and set(kinds[2:]) <= {"Dense", "Normalize"}
+    is_read = kinds[:2] == ["Transformer", "Pooling"] and set(kinds[2:]) <= set(READ_MODULES[2:])
     if (folder / MODULES).is_file() and not is_read:
         raise ModelFileError(
             f"{folder / MODULES} has the modules {', '.join(kinds) or 'none'}: only Transformer, Pooling, "
-            "then Dense and Normalize are read"
+            "then Dense, LayerNorm, Dropout and Normalize are read"
         )
     return modules
 
@@ -209,9 +209,7 @@ def read_head(
 ) -> EmbeddingHead:
     """Read Pooling and the modules behind it."""
     poolings, include_prompt = read_pooling(folder / modules[0][1])
-    steps: list[Dense | Normalize] = [
-        read_dense(folder / place, dtype) if kind == "Dense" else Normalize() for kind, place in modules[1:]
-    ]
+    steps = [step for kind, place in modules[1:] for step in read_step(kind, folder / place, dtype)]
     normalize = bool(steps) and isinstance(steps[-1], Normalize)
     dimensions = settings.get("truncate_dim")
     return EmbeddingHead(
@@ -221,6 +219,16 @@ def read_head(
         include_prompt,
         None if dimensions is None else config_size(settings, "truncate_dim"),
     )
+
+
+def read_step(kind: str, folder: Path, dtype: np.dtype) -> list[Step]:
+    """Read a module behind the pooling; there is none of Dropout, which changes training alone."""
+    if kind == "Dense":
+        return [read_dense(folder, dtype)]
+    if kind == "LayerNorm":
+        width = config_size(read_json(folder / "config.json"), "dimension")
+        return [Norm(TensorReader(read_safetensors(folder / WEIGHTS), dtype).norm("norm", width))]
+    return [Normalize()] if kind == "Normalize" else []
 
 
 def read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
@@ -246,13 +254,14 @@ def read_dense(folder: Path, dtype: np.dtype, reads: str = "sentence_embedding")
     for key in ("module_input_name", "module_output_name"):
         if settings.get(key) not in (None, reads):
             raise ModelFileError(f"{folder} works on {settings[key]!r}: only {reads} is read")
-    if settings.get("use_residual"):
-        raise ModelFileError(f"{folder} has a residual connection, which is not read: use another model")
     d_in, d_out = config_size(settings, "in_features"), config_size(settings, "out_features")
     read = TensorReader(read_safetensors(folder / WEIGHTS), dtype)
     weight = read.tensor("linear.weight", d_out, d_in)
     bias = read.tensor("linear.bias", d_out) if settings.get("bias", True) else None
-    return Dense(Linear(weight, bias), activation)
+    residual = None
+    if settings.get("use_residual"):
+        residual = np.eye(d_in, dtype=dtype) if d_in == d_out else read.tensor("residual.weight", d_out, d_in)
+    return Dense(Linear(weight, bias), activation, residual)
 
 
 def read_tensors(model: Path) -> dict[str, Array]:

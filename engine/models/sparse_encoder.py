@@ -22,9 +22,10 @@ from ..layers.tracing import Array
 from ..tokenizers.encoding import Encoding
 from ..weights.catalog import DEFAULT_SPARSE
 from ..weights.fetch import Progress
-from ..weights.tensors import TensorReader, config_size, damaged_files, read_json
+from ..weights.tensors import TensorReader, config_activation, config_size, damaged_files, read_json
 from .encoder_families import FAMILIES
-from .fingerprint import parts_digest
+from .fingerprint import arrays_in, parts_digest
+from .m3_heads import SPARSE, TokenHead, head_file, read_token_head
 from .parallel import run_packs
 from .prompts import Role
 from .sentence_transformer_folder import (
@@ -55,6 +56,11 @@ class WordHead:
     words: Linear  # with the table E, ``(vocab_size, d_model)``
     eps: float
 
+    def strongest(self, vectors: Array, ids: Array) -> Array:
+        """Return the token, a place in the text, that gives each word most: ``(vocab_size,)``."""
+        places: Array = self.logits(vectors).argmax(axis=0)
+        return places
+
     def logits(self, vectors: Array) -> Array:
         """``(n_tokens, d_model)`` to ``(n_tokens, vocab_size)``."""
         inner = ACTIVATIONS[self.activation].forward(linear(vectors, *self.dense))
@@ -75,7 +81,7 @@ class SparseEncoder:
     """A learned sparse model."""
 
     transformer: Transformer
-    head: WordHead = field(repr=False)
+    head: WordHead | TokenHead = field(repr=False)
     # whether a word's weights are summed over the tokens, as in the first version of SPLADE
     sums: bool = False
     twice: bool = False  # whether the weights are ``log(1 + log(1 + ReLU(logit)))`` (Shen et al. 2025)
@@ -91,11 +97,14 @@ class SparseEncoder:
     ) -> "SparseEncoder":
         """Load a model from a known name, a folder or a Hub id; arguments are those of `Encoder.load`.
 
-        The folder is a masked language model of transformers, or a `SparseEncoder` of sentence-transformers.
+        The folder is a masked language model of transformers, a `SparseEncoder` of sentence-transformers, or
+        BGE-M3's with its ``sparse_linear``.
         """
         compiled = prepared(compiled, dtype)
         folder = model_folder(source, "a learned sparse model", on_progress)
         with damaged_files(folder):
+            if (of_m3 := head_file(folder, SPARSE)) is not None:
+                return cls(*read_weighing(source, of_m3, np.dtype(dtype), compiled))
             settings = read_optional(folder / SETTINGS_FILE)
             if settings.get("similarity_fn_name") not in (None, "dot"):
                 raise ModelFileError(
@@ -140,7 +149,7 @@ class SparseEncoder:
     @property
     def weights(self) -> tuple[object, ...]:
         """All parameters."""
-        return self.transformer.weights, self.head.dense, self.head.norm, self.head.words
+        return self.transformer.weights, *vars(self.head).values()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -149,8 +158,8 @@ class SparseEncoder:
         prompts = sorted(transformer.prompts.in_search.items())
         settings = (transformer.config, transformer.max_tokens, prompts, self.sums, self.twice, self.most)
         parts = parts_digest(transformer.weights, transformer.tokenizer)
-        digest = sha256(f"{settings} {self.head.activation} {parts}".encode())
-        for array in (*self.head.dense, *self.head.norm, *self.head.words):
+        digest = sha256(f"{settings} {getattr(self.head, 'activation', 'token')} {parts}".encode())
+        for array in arrays_in(self.head):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
@@ -171,20 +180,22 @@ class SparseEncoder:
 
         def run(batch: slice) -> None:
             for place, vectors in enumerate(self.transformer.vectors(sequences[batch]), batch.start):
-                weights = self.word_weights(vectors)
+                weights = self.word_weights(vectors, np.asarray(sequences[place]))
                 words = np.flatnonzero(weights)
                 rows[place] = words.astype(np.int32), weights[words]
 
         run_packs(run, sequences, BATCH_TOKENS, on_progress)
         shape = (len(rows), self.transformer.config.vocab_size)
         if not rows:
-            return csr_matrix(shape, dtype=self.head.words.weight.dtype)
+            return csr_matrix(shape, dtype=self.transformer.weights.token_table.dtype)
         starts = np.cumsum([0, *(len(words) for words, _ in rows)])
         words, weights = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         return csr_matrix((weights, words, starts), shape)
 
-    def word_weights(self, vectors: Array) -> Array:
+    def word_weights(self, vectors: Array, ids: Array) -> Array:
         """Return the weight of each word: ``(n_tokens, d_model)`` of a text to ``(vocab_size,)``."""
+        if isinstance(self.head, TokenHead):
+            return self.head.word_weights(vectors, ids)
         logits = self.head.logits(vectors)
         # Of the largest: both functions rise.
         weights = self._weigh(logits).sum(axis=0) if self.sums else self._weigh(logits.max(axis=0))
@@ -204,7 +215,18 @@ class SparseEncoder:
         [prompted] = self.transformer.prompts.before(role, [text])
         encoding = self.transformer.read(prompted)
         [vectors] = self.transformer.vectors([encoding.ids])
-        return Expansion(encoding, self.word_weights(vectors), self.head.logits(vectors).argmax(axis=0))
+        ids = np.asarray(encoding.ids)
+        return Expansion(encoding, self.word_weights(vectors, ids), self.head.strongest(vectors, ids))
+
+
+def read_weighing(
+    source: str | Path, head: Path, dtype: np.dtype, compiled: bool
+) -> tuple[Transformer, TokenHead]:
+    """Read BGE-M3, given the file of its head that weighs tokens."""
+    settings = read_transformer_settings(head.parent)
+    transformer, _ = read_transformer(source, head.parent, dtype, compiled, settings)
+    config = transformer.config
+    return transformer, read_token_head(head, config.d_model, config.vocab_size, transformer.tokenizer, dtype)
 
 
 def read_word_head(
@@ -234,12 +256,9 @@ def read_word_head(
     if table_name in tensors:
         table = read.tensor(table_name, config.vocab_size, config.d_model)
     bias = read.tensor(bias_name, config.vocab_size) if bias_name in tensors else None
-    activation = settings.get(names.activation, "gelu")  # none of its own where the name is a function's
-    if activation not in ACTIVATIONS:
-        raise ModelFileError(f"{folder}: activation {activation!r} is not one of {', '.join(ACTIVATIONS)}")
     return WordHead(
         read.dense(names.dense, config.d_model, config.d_model, f"{names.dense}.bias" in tensors),
-        activation,
+        config_activation(settings, names.activation),  # GELU where the name is a function's
         read.norm(names.norm, config.d_model, f"{names.norm}.bias" in tensors),
         Linear(table, np.zeros(config.vocab_size, table.dtype) if bias is None else bias),
         config.norm_eps,

@@ -4,6 +4,7 @@ transformers makes the tokenizers of some classes anew, of the vocabulary in tok
 in tokenizer_config.json, whatever else tokenizer.json says; tokens may be added by either file.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ CLASSES = {
     "mpnet": "MPNetTokenizer",
     "roberta": "RobertaTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
+    "camembert": "CamembertTokenizer",
     "qwen3": "Qwen2Tokenizer",
     "gemma3_text": "GemmaTokenizer",
 }
-# Of these tokenizer.json holds, whatever class is named.
-AS_FILED = ("modernbert", "mistral", "qwen2")
+# Of these tokenizer.json, or the class here, holds, whatever class is named.
+AS_FILED = {"modernbert": "", "mistral": "", "qwen2": "Qwen2Tokenizer"}
 # The special tokens that tokenizer_config.json may name, with the names they have in classes made anew.
 BERT_TOKENS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 ROBERTA_TOKENS = {"bos": "<s>", "eos": "</s>", "sep": "</s>", "cls": "<s>", "unk": "<unk>", "pad": "<pad>"}
@@ -41,7 +43,9 @@ def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     config, model = (optional(folder / name) for name in ("tokenizer_config.json", "config.json"))
     kind = model.get("model_type")
     stated = config.get("tokenizer_class") or model.get("tokenizer_class") or CLASSES.get(str(kind), "")
-    name = "" if kind in AS_FILED else str(stated).removesuffix("Fast")
+    name = AS_FILED.get(str(kind), str(stated).removesuffix("Fast"))
+    if name == "LlamaTokenizer" and '"ByteLevel"' in json.dumps(content.get("pre_tokenizer")):
+        name = ""  # the class is not that of Llama 3, which files name all the same
     defaults, made_of = REBUILT.get(name, ({}, None))
     tokens = {key: text_of(config.get(f"{key}_token")) or defaults.get(key) for key in NAMED}
     added = added_tokens(content, config, tokens, made_of is not None)
@@ -170,6 +174,31 @@ def xlm_roberta(content: Mapping[str, Any], config: Section, tokens: Section) ->
     }
 
 
+def camembert(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of CamemBERT's tokenizer."""
+    return {
+        **xlm_roberta(content, config, tokens),
+        "model": {"unk_id": tokens["unk"][1], "byte_fallback": False},
+    }
+
+
+def llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of Llama's tokenizer before version 3."""
+    scheme = "always" if config.get("legacy") else "first"
+    if config.get("add_prefix_space") is False:
+        scheme = "never"
+    return {
+        "normalizer": None,
+        "pre_tokenizer": {
+            "type": "Metaspace",
+            "replacement": BLANK,
+            "prepend_scheme": scheme,
+            "split": False,
+        },
+        "model": {"unk_token": None, "fuse_unk": True, "byte_fallback": True},
+    }
+
+
 def gemma(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
     """Return the sections of Gemma's tokenizer."""
     blank = {"pattern": {"String": " "}}
@@ -203,6 +232,8 @@ REBUILT: dict[str, tuple[Mapping[str, str], Sections]] = {
     "MPNetTokenizer": (ROBERTA_TOKENS | {"unk": "[UNK]"}, mpnet),
     "RobertaTokenizer": (ROBERTA_TOKENS, roberta),
     "XLMRobertaTokenizer": (ROBERTA_TOKENS, xlm_roberta),
+    "CamembertTokenizer": (ROBERTA_TOKENS, camembert),
+    "LlamaTokenizer": ({"unk": "<unk>", "bos": "<s>", "eos": "</s>"}, llama),
     "GemmaTokenizer": (GEMMA_TOKENS, gemma),
     "Qwen2Tokenizer": (dict.fromkeys(("unk", "eos", "pad"), "<|endoftext|>"), qwen2),
 }

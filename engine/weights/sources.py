@@ -36,6 +36,8 @@ HUB_OPTIONAL_FILES = (
     "generation_config.json",
     "chat_template.jinja",
     "artifact.metadata",  # the settings of a ColBERT by its authors' library
+    "sparse_linear.pt",  # two more heads of BGE-M3
+    "colbert_linear.pt",
 )
 
 

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from safetensors import SafetensorError, deserialize, safe_open
 
 from ..errors import UNREADABLE, GlassboxError, ModelFileError
+from ..layers.activation import ACTIVATIONS, ALSO_CALLED
 from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..layers.tracing import Array
@@ -145,6 +146,18 @@ def config_float(
             "download it again"
         )
     return float(value)
+
+
+def config_activation(config: Mapping[str, Any], key: str, default: str = "gelu") -> str:
+    """Return the key of `ACTIVATIONS` that a config.json names; ``default`` stands in for a missing name."""
+    value = config.get(key) or default
+    name = ALSO_CALLED.get(str(value), str(value))
+    if name not in ACTIVATIONS:
+        raise ModelFileError(
+            f"activation {shortened(value)} is not one of {', '.join((*ACTIVATIONS, *ALSO_CALLED))}: use "
+            "another model"
+        )
+    return name
 
 
 @contextmanager

@@ -219,6 +219,7 @@ FAMILY_STAGES: dict[str, Callable[[Any, int], tuple[Stage, ...]]] = {
     "bert": bert_stages,
     "roberta": roberta_stages,
     "xlm-roberta": roberta_stages,
+    "camembert": roberta_stages,
     "mpnet": mpnet_stages,
     "distilbert": bert_stages,
     "modernbert": modern_bert_stages,

@@ -2,7 +2,7 @@
 
 from engine import Encoder
 from engine.layers.pooling import POOLINGS, pooling_label
-from engine.models.embedding_head import OWN, Dense, EmbeddingHead
+from engine.models.embedding_head import OWN, Dense, EmbeddingHead, Norm
 from pages.inside.chunk.tensor_equations import Stage, Tensor
 from ui.text import escape_markdown
 from ui.tokens import special_names
@@ -43,9 +43,10 @@ def own_words(head: EmbeddingHead) -> str:
     for step in head.steps:
         if isinstance(step, Dense):
             d_out, d_in = step.parameters.weight.shape
-            parts.append(f"a dense layer from {d_in} to {d_out} numbers ({step.activation})")
+            residual = "" if step.residual is None else ", added to its input"
+            parts.append(f"a dense layer from {d_in} to {d_out} numbers ({step.activation}{residual})")
         else:
-            parts.append("length 1")
+            parts.append("a layer norm" if isinstance(step, Norm) else "length 1")
     return ", then ".join(parts)
 
 
@@ -58,9 +59,11 @@ def own_equation(head: EmbeddingHead) -> str:
         if isinstance(step, Dense):
             name = DENSE_NAMES.get(step.activation, rf"\mathrm{{{step.activation}}}")
             bias = "" if step.parameters.bias is None else f" + b_{number}"
-            vector = rf"{name}\left(W_{number} {vector}{bias}\right)"
+            residual = "" if step.residual is None else f" + V_{number} {vector}"
+            vector = rf"{name}\left(W_{number} {vector}{bias}\right){residual}"
         else:
-            vector = rf"\mathrm{{norm}}\left({vector}\right)"
+            function = "LayerNorm" if isinstance(step, Norm) else "norm"
+            vector = rf"\mathrm{{{function}}}\left({vector}\right)"
     return f"v = {vector}"
 
 

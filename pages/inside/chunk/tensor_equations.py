@@ -69,9 +69,10 @@ def gated_equations(source: str, activation: str) -> dict[str, str]:
 ACTIVATIONS = {
     "gelu": r"\mathrm{GELU}",
     "gelu_new": r"\mathrm{GELU}_{\tanh}",
-    "gelu_pytorch_tanh": r"\mathrm{GELU}_{\tanh}",
     "relu": r"\mathrm{ReLU}",
     "silu": r"\mathrm{SiLU}",
+    "tanh": r"\tanh",
+    "quick_gelu": r"\mathrm{QuickGELU}",
 }
 NORMED_HEADS = {
     "query norm": r"\tilde Q = \mathrm{RMSNorm}(\tilde X W_Q^\top)",

@@ -118,6 +118,10 @@ CASES = {
         lambda x: functional.gelu(x, approximate="tanh"),
     ),
     "silu": of_one(activation.silu, activation.silu_backward, lambda x: functional.silu(x)),
+    "tanh": of_one(np.tanh, activation.tanh_backward, lambda x: torch.tanh(x)),
+    "quick_gelu": of_one(
+        activation.quick_gelu, activation.quick_gelu_backward, lambda x: x * torch.sigmoid(1.702 * x)
+    ),
     "softmax": of_one(
         activation.softmax,
         lambda d_y, x: activation.softmax_backward(d_y, activation.softmax(x)),

@@ -11,7 +11,7 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import prepare_compiled
-from engine.models import modern_bert, nomic_bert, rope
+from engine.models import rope
 from engine.models.encoder import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.official_program import load_official, official_trace
@@ -174,8 +174,7 @@ def same_rotations(monkeypatch):
         angle = torch.tensor(positions)[:, None].float() * (frequency / torch.tensor(factors))
         return angle.cos().numpy().astype(dtype), angle.sin().numpy().astype(dtype)
 
-    for family in (modern_bert, nomic_bert, rope):
-        monkeypatch.setattr(family, "rope_tables", tables)
+    monkeypatch.setattr(rope, "rope_tables", tables)
     for name in ("Qwen3", "Qwen2", "Mistral", "Llama"):
         of_family = Library(f"transformers.models.{name.lower()}.modeling_{name.lower()}")
         monkeypatch.setattr(getattr(of_family, f"{name}RMSNorm"), "forward", rms_norm)
@@ -333,9 +332,8 @@ def test_distances_fall_into_the_buckets_of_transformers():
         ("distilbert", {"n_heads": 5}, "does not divide into 5 heads"),
         ("roberta", {"max_position_embeddings": 30}, "has shape"),
         ("modernbert", {"layer_types": ["full_attention"]}, "layer_types is not 4 of"),
-        ("modernbert", {"rope_scaling": {"factor": 2}}, "scales its rotary positions"),
-        ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "scales its rotary"),
-        ("nomic_bert", {"rope_parameters": {"rope_type": "dynamic"}}, "scales its rotary positions"),
+        ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "longrope"}}}, "scales its rota"),
+        ("nomic_bert", {"head_dim": 10}, "heads of 10 dimensions"),
         ("nomic_bert", {"prenorm": True}, "sets prenorm to True, which is not read"),
     ],
 )
@@ -382,7 +380,11 @@ LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 500.0}
         ("gte", {"type_vocab_size": 0, "hidden_act": "relu", "rope_parameters": LINEAR}),
         ("gte", {"type_vocab_size": 2, "num_attention_heads": 6, "layer_norm_eps": 1e-5}),
         ("modernbert", {"attention_bias": True, "mlp_bias": True, "norm_bias": True, "local_attention": 5}),
-        ("nomic_bert", {"hidden_act": "gelu", "num_attention_heads": 6}),
+        ("modernbert", {"rope_parameters": {"full_attention": YARN | {"rope_theta": 1e4}}}),
+        ("nomic_bert", {"hidden_act": "gelu", "num_attention_heads": 6, "rope_parameters": LINEAR}),
+        ("qwen3", {"hidden_act": "gelu_fast", "rope_parameters": LINEAR | {"rope_type": "dynamic"}}),
+        ("gemma3_text", {"hidden_activation": "relu", "attention_bias": True, "attn_logit_softcapping": 5.0}),
+        ("distilbert", {"activation": "quick_gelu"}),
     ],
 )
 def test_other_sizes_and_options_equal_sentence_transformers(tmp_path, name, changes):

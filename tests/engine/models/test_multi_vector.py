@@ -167,7 +167,7 @@ def test_tokens_have_their_characters_and_added_ones_none(tmp_path):
                 edit_json(save_pylate(folder) / "1_Dense/config.json", in_features=5, out_features=3)
                 or folder / "1_Dense/model.safetensors",
             ),
-            "a dense layer takes vectors of 5, and gets 24",
+            "a layer takes vectors of 5, and gets 24",
         ),
         (
             lambda folder: (save_pylate(folder) / "modules.json").write_text(

@@ -61,6 +61,12 @@ def test_every_pooling_equals_the_library(bert, tmp_path, mode):
             modules.Dense(D_MODEL, D_MODEL, activation_function=torch.nn.Sigmoid()),
         ],
         lambda: [
+            modules.Dense(D_MODEL, 8, activation_function=torch.nn.Mish(), use_residual=True),
+            modules.LayerNorm(8),
+            modules.Dropout(0.2),
+            modules.Dense(8, 8, activation_function=torch.nn.ELU(), use_residual=True),
+        ],
+        lambda: [
             modules.Dense(D_MODEL, 8, activation_function=torch.nn.SiLU()),
             modules.Normalize(),
             modules.Dense(8, 4),
@@ -297,7 +303,7 @@ POOLING, DENSE = "1_Pooling/config.json", "2_Dense/config.json"
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda f: with_module(f, "LSTM"), "has the module LSTM: only Transformer, Pooling, Dense, Normal"),
+        (lambda f: with_module(f, "LSTM"), "has the module LSTM: only Transformer, Pooling, Dense, LayerN"),
         (lambda f: with_module(f, "Pooling"), "has the modules Transformer, Pooling, Dense, Pooling: only"),
         (lambda f: with_module(f, "Custom", base="their_code"), "'their_code.Custom', code of its own"),
         (lambda f: with_module(f, "Dense", "../elsewhere"), "in '../elsewhere', outside the folder"),
@@ -307,7 +313,7 @@ POOLING, DENSE = "1_Pooling/config.json", "2_Dense/config.json"
         (edited(POOLING, pooling_mode=["cls", "max"]), "takes vectors of 24"),
         (edited(DENSE, activation_function="os.system"), "'os.system' is not"),
         (edited(DENSE, in_features=8), "has shape"),
-        (edited(DENSE, use_residual=True), "a residual connection"),
+        (edited(DENSE, use_residual=True), "no tensor 'residual.weight'"),
         (edited(DENSE, module_input_name="token_embeddings"), "works on 'token_embeddings'"),
         (edited(LIBRARY, truncate_dim=9), "vectors of 8 to 9"),
         (edited(LIBRARY, model_type="SparseEncoder"), "Sparse"),

@@ -206,6 +206,10 @@ BESIDE = {"content": "zq", "normalized": True, **dict.fromkeys(("lstrip", "rstri
         (qwen3_tokenizer, "qwen3", {"additional_special_tokens": ["<|new|>", "the"]}),
         (lambda: sentencepiece("first"), "gemma3_text", {"unk_token": "<unk>"}),
         (lambda: sentencepiece("gemma"), "mistral", {"tokenizer_class": "LlamaTokenizer"}),
+        (lambda: sentencepiece("prepend"), "llama", {"tokenizer_class": "LlamaTokenizer"}),
+        (qwen3_tokenizer, "llama", {"tokenizer_class": "LlamaTokenizerFast"}),
+        (lambda: sentencepiece("split"), "qwen2", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        (unigram_tokenizer, "camembert", {"add_prefix_space": False}),
     ],
 )
 def test_settings_of_other_files_are_those_of_transformers(tmp_path, make, model_type, settings):
