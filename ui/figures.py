@@ -149,10 +149,9 @@ def numbered_cells(template: str, signed: bool = False) -> dict[str, object]:
 
 
 def weights_map(weights: Array, tokens: Sequence[str], causal: bool) -> go.Figure:
-    """Heat map of attention: queries down, keys across, ``(n_query, n_key)``.
+    """Heat map of attention: queries down, keys across, ``(n_query, n_key)``, without what a mask hides.
 
-    With ``causal``, the keys that the mask hides stay empty. Values above the 99.5th percentile share a
-    colour, so that one bright diagonal does not leave the rest dark.
+    Values above the 99.5th percentile share a colour: one bright diagonal does not leave the rest dark.
     """
     visible = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, bool)
     labels = token_labels(tokens)

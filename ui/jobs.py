@@ -185,10 +185,9 @@ def follow(
     draw_first: Callable[[Any], None] | None = None,
     draw_aside: Callable[[str], None] | None = None,
 ) -> None:
-    """Draw a job's text into a placeholder as it grows, until the work is done.
+    """Draw a job's text, and what it writes aside, as they grow, below what comes first, until it is done.
 
-    ``draw_first`` is called once with `Job.first`, ``draw_aside`` with `Job.aside` each time it has grown. A
-    rerun of the page ends this by an exception of Streamlit's; the job continues.
+    A rerun of the page ends this by an exception of Streamlit's; the job continues.
     """
     text, aside = job.text, ""
     while not job.done:
@@ -275,8 +274,7 @@ def follow_progress(
 ) -> None:
     """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
 
-    The box has the key ``{key}-progress``, the button ``{key}-stop`` and ``stop_help``; it stands below the
-    bar where there ``is_narrow`` room, as in the sidebar. ``note`` is a line below both.
+    The button stands below the bar where there ``is_narrow`` room; ``note`` is a line below both.
     """
 
     @st.fragment(run_every=PROGRESS_S)

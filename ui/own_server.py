@@ -67,11 +67,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def is_own(origin: str, host: str, is_secure: bool) -> bool:
-    """Whether the page of an origin is the app's own: of the same scheme, host and port.
-
-    Behind a proxy that ends the encryption, a page of https asks a server of http. Streamlit's options for
-    other origins hold.
-    """
+    """Whether the page of an origin is the app's own, by scheme (but behind proxies), host and port."""
     if not config.get_option("server.enableCORS") or origin in config.get_option("server.corsAllowedOrigins"):
         return True
     try:

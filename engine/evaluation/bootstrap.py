@@ -96,10 +96,7 @@ def means(values: Array) -> Statistics:
 def mean_interval(
     values: Array, confidence: float = CONFIDENCE, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> Interval:
-    """Return the mean of values ``(n_items,)`` with its interval; see `resampled`.
-
-    For two systems on the same items, ``mean_interval(first - second)`` is the interval of their difference.
-    """
+    """Return the mean of values ``(n_items,)``, such as differences of two systems, with its interval."""
     columns = np.asarray(values, np.float64)[:, None]
     return resampled(means(columns), len(columns), n_resamples, seed).interval(0, confidence)
 
@@ -112,11 +109,7 @@ def level_interval(values: Array) -> Interval:
 
 
 def share_interval(n_successes: int, n_items: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return a share of items with its exact interval (Clopper and Pearson 1934).
-
-    Its ends are the probabilities at which as many successes or more, and as many or fewer, are just too
-    rare.
-    """
+    """Return a share of items with its exact interval (Clopper and Pearson 1934)."""
     counts = np.arange(n_items + 1)
     log_factorials = np.cumsum(np.log(np.maximum(counts, 1)))
     log_ways = log_factorials[-1] - log_factorials - log_factorials[::-1]  # (n_items + 1,), of each count

@@ -34,11 +34,7 @@ class Problem:
 
 
 def check_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Problem]:
-    """Compare questions with the documents that they are about.
-
-    Problems are questions that are blank, repeated, without a passage that answers them, or about an unknown
-    document, and passages that are not at the place given for them.
-    """
+    """Return the problems of questions: blank, repeated, unanswered, misplaced, of unknown documents."""
     texts = by_stem(documents)
     return [
         *problems_of_names(questions, texts),

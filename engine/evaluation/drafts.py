@@ -150,10 +150,7 @@ class Drafter:
         return None
 
     def read_here(self, question: str, sentence: Sentence) -> tuple[float, Reference] | None:
-        """Return the reader's answer in the passage of a sentence, and its score above that of no answer.
-
-        None unless the best answer is in the sentence, and scores above none.
-        """
+        """Return the reader's best answer, if it is in the sentence, and its score above none; else None."""
         text, (first, last) = sentence.document.text, sentence.passage
         passage = text[first:last]
         for best in self.reader.read(question, [passage], [question_spans(passage)], n_best=1):

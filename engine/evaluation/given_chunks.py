@@ -29,10 +29,7 @@ class GivenDocument(Document):
 def given_configurations(
     index: Index, model: str, read_as: Sequence[str], retrievers: Sequence[str], ks: Sequence[int]
 ) -> list[Configuration]:
-    """Return a configuration for each way to search an index; its size is that of the longest chunk.
-
-    ``read_as`` is the use of the model's prompts, and its precision.
-    """
+    """Return a configuration for each way to search an index, for its longest chunk's size."""
     n_tokens = max(chunk.n_tokens for chunk in index.chunks)
     return [
         Configuration(GIVEN, n_tokens, 0, model, None, index.spec.pooling, retriever, k, *read_as)
@@ -48,10 +45,9 @@ def measure_given(
     questions: Sequence[Question],
     configurations: Sequence[Configuration],
 ) -> Iterator[SweepRow]:
-    """Measure `given_configurations`, which differ in retriever and k, on an index of given chunks.
+    """Measure `given_configurations` on an index of given chunks, by the model that made its vectors.
 
-    The model is the one that made the vectors; it embeds the questions. Documents and questions are as in
-    `sweep`; chunks of other documents are not searched.
+    Documents and questions are as in `sweep`; chunks of other documents are not searched.
     """
     for configuration in configurations:
         if reason := reason_unavailable(configuration.retriever, model):

@@ -53,10 +53,7 @@ class LibraryModel(BlackBoxModel):
 
     @classmethod
     def load(cls, source: str | Path, tokenizer: TextTokenizer, reason: str = "") -> "LibraryModel":
-        """Load a model by its name or from its folder, on the CPU.
-
-        The network is not used if ``HF_HUB_OFFLINE`` is set, and a model's own code is never run.
-        """
+        """Load a model by its name or from its folder, on the CPU; its own code is never run."""
         require_library(
             str(source), "pip install sentence-transformers, or choose a model of the BERT family"
         )

@@ -36,10 +36,7 @@ class First(NamedTuple):
 
 
 def first_relevant(scores: Array, relevant: Array) -> First:
-    """Find the first relevant chunk of each question.
-
-    Instead of sorting, it compares: before it are the chunks with a better score, and equals further left.
-    """
+    """Find the first relevant chunk of each question by comparing scores, without sorting them."""
     n_questions, n_chunks = scores.shape
     if not n_chunks:
         return First(
@@ -66,10 +63,7 @@ def reciprocal_of(first: First, k: int | None = None) -> Array:
 
 
 def tokens_to_first(first: First, n_tokens: Array) -> Array:
-    """Tokens of all chunks up to the first relevant one, with it; infinity where none is found.
-
-    ``n_tokens`` are those of the chunks, ``(n_chunks,)``; the result is ``(n_questions,)``.
-    """
+    """Tokens of all chunks up to the first relevant one, with it, or infinity: ``(n_questions,)``."""
     read = [
         n_tokens[row].sum() + n_tokens[column] if found else np.inf
         for row, column, found in zip(*first, strict=True)

@@ -159,10 +159,7 @@ def jsonl_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def csv_rows(text: str, name: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each row of a table by the names in its header, and its place, not counting the header.
-
-    Cells are parted by that of `DELIMITERS` by which the header has a column ``question``.
-    """
+    """Yield each row of a table by the names in its header, and its place, not counting the header."""
     place = f"{name}, header"
     if hint := SEPARATOR_LINE.match(text):
         text = text[hint.end() :]

@@ -129,10 +129,7 @@ def sts_scores(
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Array]:
-    """Score pairs by the cosine of their sentences' vectors, ``(n_pairs,)`` by pooling, in one pass.
-
-    Each distinct sentence is embedded once; the weights of ``"idf"`` are computed from them.
-    """
+    """Score pairs by the cosine of their vectors, ``(n_pairs,)`` by pooling, each sentence embedded once."""
     texts = sentences(pairs)
     encoder = encoder.with_idf(texts)
     vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=max_tokens, on_progress=on_progress)
@@ -166,10 +163,7 @@ def correlations(
 
 
 def spearman(gold: Array, scores: Array) -> Statistics:
-    """Return Spearman's correlations of ``gold (n,)`` with columns of ``scores (n, n_strategies)``.
-
-    Resamples are not sorted: their mid-ranks follow from how often each item is drawn.
-    """
+    """Return Spearman's correlations of ``gold (n,)`` with columns of ``scores (n, n_strategies)``."""
 
     def of_resamples(counts: Array) -> Array:
         """``(n_resamples, n) -> (n_resamples, n_strategies)``."""

@@ -312,10 +312,7 @@ def timed_scores(
 
 
 def computing_seconds(name: str, inputs: SearchInputs) -> float:
-    """Compute cosines, or scores by words; return the seconds, the least of several where it is brief.
-
-    The threads of the pass through the model before may still hold the cores, for longer than a search takes.
-    """
+    """Compute cosines, or scores by words; return the seconds, of several runs the least."""
     seconds: list[float] = []
     while not seconds or (len(seconds) < RUNS and sum(seconds) < BRIEF_SECONDS):
         anew = replace(inputs, texts=replace(inputs.texts)) if seconds else inputs

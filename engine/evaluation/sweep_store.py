@@ -116,10 +116,7 @@ def row_fields(row: SweepRow) -> dict[str, Any]:
 
 
 def read_row(content: Mapping[str, Any]) -> SweepRow:
-    """Return the row that `row_fields` wrote, also where it lacks metrics that came later.
-
-    A row of a former version has its configuration under ``cell``. Raises `ValueError` for a damaged one.
-    """
+    """Return the row that `row_fields` wrote, also by a former version; `ValueError` for a damaged one."""
     configuration = content["configuration"] if "configuration" in content else content["cell"]
     row = ROW.validate_python({**content, "configuration": configuration})
     names = [name for name in METRICS if name in row.metrics]

@@ -201,8 +201,8 @@ def answer_prompt(
 def quoted_hits(quotes: Sequence[Quote], hits: Sequence[Hit]) -> list[Hit]:
     """Return sentences as passages of a prompt, the best last, each with the score of its passage.
 
-    Next to the question, the best one counts most: on the half of the bundled questions that settings are
-    chosen on, the default model is right in 32 % so, and in 24 % with the best first.
+    Next to the question, the best counts most: on half of the bundled questions the model is right in 32 %
+    so, and in 24 % with the best first.
     """
     return [
         Hit(Chunk(quote.document, quote.start, quote.end, quote.text, 0), hits[quote.place].score)

@@ -15,10 +15,7 @@ N_LAST = 64  # bytes at the end of an answer that are kept to find it
 
 
 def bounded_client(timeout: "Timeout") -> "AsyncClient":
-    """Return a client of HTTP that follows no redirection and reads `MAX_BYTES` of an answer, unpacked.
-
-    A redirection would carry the prompt to another server, and a packed answer can unpack to gigabytes.
-    """
+    """Return a client of HTTP that follows no redirection and reads `MAX_BYTES` of an answer, unpacked."""
     from httpx2 import AsyncClient
 
     return AsyncClient(

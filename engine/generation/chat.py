@@ -74,8 +74,7 @@ def render_chat(
 def forms_of(messages: Sequence[Message], contents: Sequence[str]) -> list[list[dict[str, Any]]]:
     """Return the forms in which a template may take messages with these contents, the usual one first.
 
-    Some take no system message, so its text stands in front of the first question; some take a content as a
-    list of parts.
+    Without a system message its text stands in front of the first question; a content may be a list of parts.
     """
     chat = [{**message, "content": content} for message, content in zip(messages, contents, strict=True)]
     chats = [chat, joined] if (joined := without_system(chat)) != chat else [chat]

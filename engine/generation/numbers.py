@@ -134,10 +134,7 @@ def plain_number(match: re.Match[str], number: Fraction) -> Written:
 
 
 def number_of(match: re.Match[str], decimal_comma: bool) -> Written:
-    """Return a number in digits.
-
-    "7 million" is the 7 of a table in millions too, and may be said as 7; but it is not 7 billion.
-    """
+    """Return a number in digits; "7 million" may be said as 7, the cell of a table in millions, too."""
     parts = match.groupdict()
     if parts.get("numeral"):
         return plain_number(match, value_of_numeral(parts["numeral"]))
@@ -155,10 +152,7 @@ def number_of(match: re.Match[str], decimal_comma: bool) -> Written:
 
 
 def value_of_digits(digits: str, decimal_comma: bool) -> Fraction | None:
-    """Return the number of digits with marks of thousands and decimals; None for a version or a long code.
-
-    A mark before three digits separates thousands, but for one that is the text's decimal mark.
-    """
+    """Return the number of digits with marks of thousands and decimals; None for a version or long code."""
     plain = "".join(str(unicodedata.decimal(each)) if each.isdecimal() else each for each in digits)
     plain = re.sub(r"[\s'’٬]", "", plain).replace("٫", ".")
     marks = set(plain) & set(".,:")

@@ -109,10 +109,7 @@ def answers_in_words(question: str, span: AnswerSpan) -> bool:
 def read_passages(
     question: str, hits: Sequence[Hit], reader: Reader, evidence: Sequence[Quote] = ()
 ) -> tuple[AnswerSpan, ...]:
-    """Return the best `N_SPANS` spans of passages, best first, each of another place.
-
-    Sentences that are questions hold no answer. ``evidence`` are the sentences of the passages, best first.
-    """
+    """Return the best `N_SPANS` spans of passages, of other places each, none within a question."""
     texts = [hit.chunk.text for hit in hits]
     found: list[AnswerSpan] = []
     for span in reader.read(question, texts, [question_spans(text) for text in texts]):

@@ -203,10 +203,7 @@ def pack(weight: Array) -> Array:
 
 
 def into_panels(numbers: Array, together: int) -> Array:
-    """Cut ``(d_out, d_in)`` into ``(d_out / WIDE, d_in / together, WIDE * together)``.
-
-    So many numbers of a row stay side by side.
-    """
+    """Cut ``(d_out, d_in)`` into ``(d_out / WIDE, d_in / together, WIDE * together)``."""
     d_out, d_in = numbers.shape
     groups = numbers.reshape(d_out // WIDE, WIDE, d_in // together, together).swapaxes(1, 2)
     return np.ascontiguousarray(groups).reshape(d_out // WIDE, d_in // together, WIDE * together)

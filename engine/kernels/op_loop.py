@@ -192,10 +192,7 @@ def unpack_rows(
     y: int,
     d_in: int,
 ) -> bool:
-    """Write rows of a packed matrix to ``y`` as float32; return False if any does not exist.
-
-    ``kernel`` is that of unpacking (`matrix_ops`), ``columns`` scratch memory for a panel.
-    """
+    """Write rows of a packed matrix to ``y`` as float32; return False if any does not exist."""
     for row in rows:
         if not 0 <= row < d_out:
             return False

@@ -85,10 +85,7 @@ def compiled_training() -> TrainingPrimitives:
 
 @cache
 def encoder_training() -> tuple[Primitives, TrainingPrimitives]:
-    """Return the primitives that train an encoder, for float32: those of its forward and its backward pass.
-
-    None overwrites its arguments. Attention is to all tokens of a text.
-    """
+    """Return the primitives that train an encoder, for float32; none overwrites its arguments."""
     ops = compiled_training()
     if ops is NUMPY_TRAINING:
         return NUMPY, NUMPY_TRAINING

@@ -71,10 +71,7 @@ class Bm25:
         return index
 
     def scores(self, questions: Sequence[str]) -> Array:
-        """Score every text for every question: float32 ``(n_questions, n_texts)``.
-
-        The score is 0 where they share no word: for every text, if a question has only stop words or none.
-        """
+        """Score all texts for all questions, 0 without a common word: float32 ``(n_questions, n_texts)``."""
         check_several(questions)
         postings = self.postings
         scores = np.zeros((len(questions), postings.n_texts), np.float32)

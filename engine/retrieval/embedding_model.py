@@ -230,11 +230,7 @@ def needs_encoder_message(what: str, model: Model) -> str:
 def cut_documents(
     documents: Sequence[Document], model: Model, splitting: Splitting, parent_tokens: int = 0
 ) -> list[list[Chunk]]:
-    """Cut documents by the model's tokenizer; return the chunks of each.
-
-    With ``parent_tokens`` each chunk has a larger one of this size around it. The semantic splitter compares
-    sentences by the model.
-    """
+    """Cut documents by the model's tokenizer, in larger chunks of ``parent_tokens``; return each one's."""
 
     def embed(sentences: Sequence[str]) -> Array:
         if (encoder := model.as_encoder) is not None:

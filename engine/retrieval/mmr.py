@@ -37,8 +37,8 @@ def mmr_scores(
 def mmr_order(relevance: Array, vectors: Array, diversity: float) -> list[int]:
     """Order candidates: the next is the best by (1 - diversity) · relevance - diversity · redundance.
 
-    ``(n,), (n, d_model)`` to places among the n. The redundance is the cosine with the most similar candidate
-    chosen before, 0 for the first; of equal ones the first is chosen.
+    ``(n,), (n, d_model)`` to places among the n. The redundance is the cosine with the most similar one
+    before.
     """
     similarity = vectors @ vectors.T  # (n, n)
     gain = (1 - diversity) * relevance.astype(np.float64)  # (n,)

@@ -65,11 +65,7 @@ def lucene_stop_words() -> frozenset[str]:
 def words(
     texts: Sequence[str], languages: Sequence[str] = (), leave_out_more: bool = False
 ) -> list[list[str]]:
-    """Split texts into the stems of the words that count.
-
-    ``languages`` are those of the texts, all English where none are given; ``leave_out_more`` leaves out more
-    of English, such as "when" and "did".
-    """
+    """Split texts into the stems of the words that count, by their languages, or by that of English."""
     stems = {language: Stems(language, leave_out_more) for language in {*languages} or {ENGLISH}}
     return [
         [stem for word in split_words(text, language) if (stem := stems[language][word])]
@@ -97,10 +93,7 @@ def split_words(text: str, language: str = ENGLISH) -> Iterator[str]:
 
 
 def korean_words(word: str) -> list[str]:
-    """Cut a word of Korean, without its last particle, into pairs of syllables.
-
-    What looks like a particle may be the second syllable of a noun: then both are words.
-    """
+    """Cut a word of Korean into pairs of syllables, with and without what looks like a last particle."""
     stem = PARTICLE.sub("", word)
     if not HANGUL.fullmatch(word):
         return [stem]

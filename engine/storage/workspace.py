@@ -117,8 +117,8 @@ def open_workspace(path: Path) -> Workspace:
 def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
     """Return another session's workspace with the changes that this one made since a common state.
 
-    Additions, replacements and removals since ``base`` are merged, in a question set that both changed
-    question by question, and so are settings; ours win conflicts, and no index is kept.
+    In a question set that both changed they are merged question by question; ours win conflicts, and no index
+    is kept.
     """
     documents, runs = (
         three_way(*({key(each): each for each in getattr(one, part)} for one in (base, ours, theirs)))

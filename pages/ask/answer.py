@@ -105,11 +105,7 @@ def note_of(answer: Answer, asked: Asked) -> str:
 
 
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:
-    """Return what an answer rests on, best first, each with the place of its passage among the hits.
-
-    That is what the model read. Where none wrote, it is the words and sentences found, numbered by passage,
-    or the passages where no sentence of theirs can be quoted.
-    """
+    """Return what was read, or else found, best first, each with its passage's place among the hits."""
     if answer.written:
         return [*zip(answer.written.source_places, answer.sources, strict=True)][::-1]
     words, quotes = words_and_quotes(answer)

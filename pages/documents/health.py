@@ -155,8 +155,7 @@ def show_health(
 ) -> None:
     """Draw the problems of chunks with vectors ``(n_chunks, d_model)``, read up to ``max_tokens``.
 
-    Questions and their vectors ``(n_questions, d_model)`` are for previews; without, there are none.
-    ``tables`` are the names of documents with rows.
+    Questions and their vectors are for previews; ``tables`` are the names of documents with rows.
     """
     if not chunks:
         st.info("There are no chunks yet. Add a document.", icon=":material/health_and_safety:")

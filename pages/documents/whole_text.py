@@ -203,11 +203,7 @@ def show_advice() -> None:
 
 
 def truncated_html(text: str, ends: Mapping[int, int], chosen: int) -> str:
-    """Return a text, escaped, around the place where the ``chosen`` limit stops.
-
-    ``ends`` are the characters where each limit stops reading. Text that is not read is struck through, and
-    the ends of other limits are marked.
-    """
+    """Return a text, escaped, around where the ``chosen`` of the limits stops; the rest is struck out."""
     stop = ends[chosen]
     start = max(0, stop - BEFORE)
     if blank := re.search(r"\s", text[start:stop]) if start else None:

@@ -89,11 +89,7 @@ class Examined:
 
 
 def question_set_picker(documents: Sequence[Document]) -> list[Question]:
-    """Draw the choice of a question set; return its usable questions about the documents.
-
-    The choice is in an expander, which is open if the set has no usable question; how many questions are
-    left out is shown below it.
-    """
+    """Draw the choice of a question set, open if none is usable; return its usable questions."""
     name, said = chosen_set(documents), ""
     try:
         found = set_about(name, documents)

@@ -28,8 +28,7 @@ def neighborhood(
 ) -> Neighborhood:
     """Compare every chunk with every other, by vectors ``(n, d_model)`` of length 1.
 
-    Above the cosine ``threshold`` a chunk nearly repeats another; ``k`` is the number of neighbours of each,
-    all others where there are fewer. ``on_progress`` is called with chunks done and chunks in all.
+    Above the cosine ``threshold`` a chunk nearly repeats another; ``k`` is the number of neighbours of each.
     """
     n = len(vectors)
     leader, likeness = np.arange(n), np.ones(n)

@@ -117,10 +117,7 @@ def exact_duplicates(leaders: Array) -> Iterator[Finding]:
 def near_duplicates(
     chunks: Sequence[Chunk], found: Neighborhood, first: Array, tables: Collection[str]
 ) -> list[Finding]:
-    """Return groups of chunks that nearly repeat an earlier one, the most similar first.
-
-    ``first`` are the rows of the chunks that were compared. Rows of a table follow none of the same table.
-    """
+    """Return the groups of compared chunks, but rows of one table, that nearly repeat an earlier one."""
     findings = []
     followers = np.array(
         [

@@ -70,10 +70,9 @@ def broken(encoder: Encoder, faults: Faults) -> BrokenEncoder:
 
 
 def broken_trace(encoder: Encoder, text: str, faults: Faults, keep: Sequence[str] = ("*",)) -> Trace:
-    """Run one text with faults and trace each stage after the fault.
+    """Run one text with faults and trace each stage after the fault, by the names of `Encoder.trace`.
 
-    The names are those of `Encoder.trace`, without ``tokens``. With ``pad_mean`` the arrays have rows
-    for the padding, after those of the text.
+    With ``pad_mean`` the arrays have rows for the padding, after those of the text.
     """
     ids = padded_ids(encoder.truncate(encoder.tokenizer.encode(text).ids), encoder, faults)
     trace = Trace(keep)

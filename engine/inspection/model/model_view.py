@@ -44,10 +44,9 @@ def attention_share(weights: Array, keys: Array) -> Array:
 
 
 def without_tokens(weights: Array, left_out: Array) -> Array:
-    """Remove tokens, boolean ``(n_tokens,)``, as queries and keys, and scale each row to sum to 1 again.
+    """Remove tokens, boolean ``(n_tokens,)``, as queries and keys; rows sum to 1 again, or are all 0.
 
-    ``(..., n_tokens, n_tokens) -> (..., n_kept, n_kept)``; a row that attended only to removed tokens becomes
-    all 0.
+    ``(..., n_tokens, n_tokens) -> (..., n_kept, n_kept)``
     """
     kept = weights[..., ~left_out, :][..., ~left_out]
     total = kept.sum(axis=-1, keepdims=True)

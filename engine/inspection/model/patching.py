@@ -190,9 +190,9 @@ def strongest(effects: Array, n: int) -> list[tuple[int, int]]:
 
 
 def expected_seconds(runs: PairRuns, n: int, n_patches: int) -> float:
-    """Seconds that patches of all layers take over the last ``n`` positions, from one run that is timed.
+    """Seconds of patches of all layers over the last ``n`` positions, from one timed run of all layers.
 
-    A patch runs the layers behind it: half of them on average. Nothing may have been patched in ``runs``.
+    A patch runs half of them on average. Nothing may have been patched in ``runs``.
     """
     last = replace(runs, ids=runs.ids[-n:])
     start = perf_counter()

@@ -40,10 +40,7 @@ class DistanceScores:
 def score_by_distance(
     n_distances: int, d_model: int, n_heads: int
 ) -> tuple[DistanceScores, DistanceScores, DistanceScores, DistanceScores]:
-    """Return the lines of all four schemes: learned (an `untrained_table`), sinusoidal, RoPE and ALiBi.
-
-    Distances count from 0; RoPE and ALiBi have ``n_heads``.
-    """
+    """Return the lines of four schemes: learned (untrained), sinusoidal, RoPE and ALiBi."""
     if d_model % (2 * n_heads):
         raise InputError(
             f"{n_heads} heads cannot share {d_model} dimensions in pairs: give a multiple of {2 * n_heads}"

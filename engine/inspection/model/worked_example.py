@@ -56,8 +56,7 @@ def reference_arrays() -> dict[str, Array]:
 def example_matrices(seed: int) -> Matrices:
     """Return the matrices of an encoder block: the example's, and random ones for the FFN.
 
-    The numbers of the example's own FFN are unknown. Here and below each part has its own random stream
-    for a seed.
+    Here and below each part has its own random stream for a seed.
     """
     given = reference_arrays()
     matrices = {"tokens": TOKENS.copy()}
@@ -182,7 +181,7 @@ class BlockMagnitude:
 def encoder_stack(
     x: Array, m: Matrices, n_blocks: int, seed: int, options: Options, dtype: np.dtype
 ) -> tuple[Array, list[BlockMagnitude]]:
-    """Pass through ``n_blocks`` blocks, the first with the matrices given, the others with random ones.
+    """Pass through blocks, the first with the matrices given, the others with random ones.
 
     Returns the last output, ``(n_tokens, d_model)`` in ``dtype``, and the sizes of every block's numbers.
     """

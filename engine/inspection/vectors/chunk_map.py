@@ -43,11 +43,7 @@ class Projection:
 
 
 def pca_projection(vectors: Array) -> Projection:
-    """Project vectors on their first two principal components (Pearson 1901).
-
-    Signs are those of scikit-learn: the largest entry of each axis is positive. Vectors are ``(n, d_model)``,
-    3 or more.
-    """
+    """Project vectors ``(n, d_model)`` on two principal components (Pearson 1901), signs as scikit-learn."""
     check_vectors(vectors)
     mean = vectors.mean(axis=0, dtype=np.float64)
     centred = vectors - mean

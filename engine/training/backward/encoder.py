@@ -108,8 +108,8 @@ def layer_backward(
 ) -> tuple[Array, Parameters]:
     """Gradients of `encoder_layer` with norms after each part: ``(n_tokens, d_model)`` to the same.
 
-    ``out = norm(a + ffn(a))`` with ``a = norm(x + attention(x))``, so the gradient of each
-    residual connection is added to that of its sublayer.
+    Of ``out = norm(a + ffn(a))``, ``a = norm(x + attention(x))``: each residual adds its gradient to its
+    sublayer's.
     """
     grads: Parameters = {}
     attended = kept["attention.norm"]

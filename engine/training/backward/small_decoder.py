@@ -98,11 +98,7 @@ def loss_and_gradients(
 
 
 def backward(d_logits: Array, ids: Array, run: Recorded) -> Parameters:
-    """Gradient of every parameter, by name.
-
-    ``d_logits`` is ``(..., n_tokens, vocab_size)``, ``ids`` ``(..., n_tokens)``, the input of the forward
-    pass, which used no cache.
-    """
+    """Gradients by name, of ``d_logits (..., n_tokens, vocab_size)`` and the ids of a pass without cache."""
     params, config, kept, grads = run.params, run.config, run.kept, run.grads
     last = kept["final.output"] if config.norm_first else kept[f"layers.{config.n_layers - 1}.output"]
     d_x, d_table, _ = linear_backward(d_logits, last, params["embedding.weight"])

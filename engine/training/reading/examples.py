@@ -92,10 +92,7 @@ def reading_set(
     shares: Shares = Shares(),
     seed: int = 0,
 ) -> ReadingSet:
-    """Make examples of all questions, and more without an answer; each article is cut by a drawn splitting.
-
-    A ``splitting`` that is given cuts all.
-    """
+    """Make examples of all questions, and more without an answer, of articles cut by drawn splittings."""
     asked, names = list[Asked](), list[list[str]]()
     cut = [
         cut_article(article, tokenizer, splitting, shares, [seed, i]) for i, article in enumerate(articles)
@@ -224,7 +221,7 @@ class ReadingBatch:
 def batches(
     found: ReadingSet, tokenizer: TextTokenizer, batch_size: int, crop_tokens: int, seed: int, number: int
 ) -> Iterator[ReadingBatch]:
-    """Yield the batches of one pass over all examples, those of like length together, in a random order.
+    """Yield the batches of one pass over all examples, of like length together, in a random order.
 
     Each pass, by its ``number``, crops longer passages anew, to ``crop_tokens`` around the answer.
     """

@@ -61,10 +61,7 @@ def loss_and_gradients(
     rng: np.random.Generator | None = None,
     ops: tuple[Primitives, TrainingPrimitives] = (NUMPY, NUMPY_TRAINING),
 ) -> tuple[float, Parameters]:
-    """Loss of a batch, and its gradients by ``params``: the last layers and the head.
-
-    The embeddings and the layers below are those of ``weights``, and are not trained.
-    """
+    """Loss of a batch, and its gradients by ``params``, the last layers and the head."""
     forward_ops, backward_ops = ops
     ids, positions, spans = packed(batch.sequences)
     layers = named_layers({name: array for name, array in params.items() if not name.startswith(HEAD)})

@@ -109,10 +109,8 @@ def fit_adapter(
 ) -> FittedAdapter:
     """Choose ridge and epochs by inner cross-validation, then train on all questions.
 
-    The highest mean nDCG@10 of the held-out questions decides; 0 epochs is among the candidates.
-
-    Vectors are ``(n_questions, d_model)`` and ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool
-    ``(n_questions, n_chunks)``, one or more a row.
+    The highest mean nDCG@10 of the held-out questions decides; 0 epochs is among the candidates. Vectors have
+    length 1; ``relevant`` is bool ``(n_questions, n_chunks)``, one or more a row.
     """
     if n_epochs < 1:
         raise InputError(f"{n_epochs} epochs: train for 1 or more, such as {N_EPOCHS}")

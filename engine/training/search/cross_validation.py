@@ -65,11 +65,9 @@ def cross_validate(
     fit: FoldTrainer,
     on_progress: Progress | None = None,
 ) -> CrossValidated:
-    """Train on each fold and score the questions that it left out.
+    """Train on each fold and score the questions that it left out, which are all, each once.
 
-    Vectors are those of the model before tuning, rows of length 1: ``(n_questions, d_model)`` and
-    ``(n_chunks, d_model)``. The test questions of the folds cover all questions, each once. ``on_progress``
-    is called with parts done and parts in all, 100 a fold.
+    Vectors are those of the model before tuning, rows of length 1; ``on_progress`` has 100 parts a fold.
     """
     before = question_vectors @ chunk_vectors.T  # (n_questions, n_chunks)
     after = np.empty_like(before)

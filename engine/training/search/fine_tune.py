@@ -74,8 +74,7 @@ def fine_tune(
 ) -> FineTuned:
     """Train the last layers on a fold's questions and chunks, and return those of the best epoch.
 
-    The best epoch has the lowest loss on held-out questions, one in five of the fold's training questions;
-    epoch 0, before training, counts too.
+    It has the lowest loss on one in five of the questions, held out; epoch 0, before training, counts too.
     """
     rng = np.random.default_rng(settings.seed)
     fitted, held_out = (

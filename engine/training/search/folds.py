@@ -53,9 +53,8 @@ def folds_by_question(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> l
 def folds_by_document(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> list[Fold]:
     """Split the questions into folds so that no document that answers a test question is trained on.
 
-    Questions answered by the same documents stay together. Training sees no chunk of a document that
-    answers a test question, neither as a positive nor as a negative, and leaves out questions that have no
-    other answer. There are at most as many folds as groups of questions.
+    Questions answered by the same documents stay together; training leaves out questions that only these
+    answer. There are at most as many folds as groups of questions.
     """
     names = np.array(labelled.documents, object)
     answering = [frozenset(names[row]) for row in labelled.relevant]

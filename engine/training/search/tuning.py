@@ -62,8 +62,7 @@ def tune(
 ) -> Tuned:
     """Cross-validate by question and by document, then train in the same way on all questions.
 
-    ``settings`` say how the last layers are fine-tuned; None trains an adapter for at most ``n_epochs``. An
-    exception that ``on_progress`` raises ends the work.
+    ``settings`` fine-tune the last layers; None trains an adapter for at most ``n_epochs``.
     """
 
     def report(what: str) -> Progress:
@@ -111,11 +110,9 @@ def tune(
 
 
 def hard_negatives(rankings: list[Array], relevant: Array, depth: int) -> list[Array]:
-    """Return the places of the best chunks of each question that are not relevant, ascending.
+    """Return the places of chunks that are not relevant among the ``depth`` best of any ranking.
 
-    They are the first ``depth`` by each of the score matrices ``rankings``, ``(n_questions, n_chunks)``, such
-    as cosines and BM25, with scores above 0; a question may have none. ``relevant`` is bool
-    ``(n_questions, n_chunks)``.
+    Rankings, with scores above 0, and ``relevant`` are ``(n_questions, n_chunks)``; a question may have none.
     """
     found = []
     for row, right in enumerate(relevant):

@@ -123,11 +123,9 @@ def rank_lines(clean: Array, corrupted: Array, names: tuple[str, str]) -> go.Fig
 
 
 def lens_html(rows: Sequence[Mapping[str, Any]], n_layers: int, answer: str, alt: str) -> str:
-    """The most probable next token of each layer after each token read (across), as an HTML table.
+    """The most probable next token of each layer, the last on top, after each token read, as an HTML table.
 
-    ``rows`` are those of all tokens read, layer by layer; the last layer is on top, and where the table does
-    not fit, the last tokens are in sight. Cells are darker the more probable their token is, and those with
-    the answer are bold.
+    Cells are darker the more probable their token is, and those with the answer are bold.
     """
     n_read = len(rows) // n_layers
     head = "".join(f'<th scope="col">{escape(row["read"])}</th>' for row in rows[:n_read])

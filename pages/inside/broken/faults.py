@@ -82,11 +82,7 @@ def stage_label(stage: str) -> str:
 def ranking_html(
     chunks: Sequence[Chunk], scores: Array, before: Array, after: Array, is_broken: bool, k: int
 ) -> str:
-    """Return the ``k`` best passages of one model as HTML, each with its place by the other.
-
-    ``scores`` are that model's, ``before`` and ``after`` the places of all passages, from 1, by the
-    intact and by the broken model.
-    """
+    """Return the ``k`` best passages of one model as HTML, each with its place, from 1, by the other."""
     html = ""
     own, other = (after, before) if is_broken else (before, after)
     for row in np.argsort(own)[:k]:

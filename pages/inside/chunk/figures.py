@@ -23,9 +23,7 @@ def tensor_map(
 ) -> go.Figure:
     """Heat map of a matrix ``(n_rows, n_columns)``; values below 0 have their own colours.
 
-    ``title`` says what the columns are; without labels they are counted from 0.
-
-    Of a matrix wider than `TENSOR_COLUMNS`, each cell is the value farthest from 0 of some columns.
+    Of one wider than `TENSOR_COLUMNS`, each cell is the value farthest from 0 of some columns.
     """
     step = -(-tensor.shape[1] // TENSOR_COLUMNS)
     shown = farthest_from_zero(tensor, step)
