@@ -1,4 +1,5 @@
 import csv
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def test_every_bundled_document_has_questions_and_a_licence(rows):
     for path in (DATA / "corpus").iterdir():
         assert path.stem in {row["corpus_id"] for row in rows}
         assert path.name in licences
+
+
+def test_the_bundled_documents_are_written_as_people_write():
+    for document in load_corpus(BUNDLED_CORPUS):
+        assert not re.search(r"<unk>|@[-,.]@|\w [,.;:?!)](?:\s|$)|[(] ", document.text), document.name
 
 
 def test_the_bundled_index_is_that_of_the_documents_by_default(encoder):
