@@ -20,10 +20,14 @@ LOOP = Path(__file__).with_name("limited_program.py")
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one request: seconds of computing, and megabytes of memory."""
+    """Of one request: seconds of computing, and megabytes of memory.
+
+    Where there is a ``first`` try, within lower limits, few files wait for one that takes long.
+    """
 
     seconds: int
     megabytes: int
+    first: "Limits | None" = None
 
     def __str__(self) -> str:
         return f"{self.seconds} s or {self.megabytes} MB"
@@ -50,7 +54,7 @@ def ask(program: Program, request: bytes, limits: Limits) -> bytes | None:
         timer = threading.Timer((WALL_S + 1) * limits.seconds, process.kill)  # after the fork's own limit
         timer.start()
         try:
-            has_answer, answer = exchange(process, header + request)
+            has_answer, answer = exchange(process, header, request)
         except EOFError:
             if process.wait() == 0:  # it ended at the moment of the request, having waited long enough
                 continue
@@ -80,11 +84,12 @@ def end_idle(program: Program) -> None:
             release(program.idle.pop())
 
 
-def exchange(process: subprocess.Popen[bytes], request: bytes) -> tuple[bool, bytes]:
+def exchange(process: subprocess.Popen[bytes], *parts: bytes) -> tuple[bool, bytes]:
     """Return whether a process has an answer to a request, and the answer; raise EOFError if it ends."""
     assert process.stdin
     with suppress(BrokenPipeError):
-        process.stdin.write(request)
+        for part in parts:
+            process.stdin.write(part)
         process.stdin.flush()
     has_answer, n_bytes = ANSWER.unpack(read_all(process, ANSWER.size))
     return has_answer, read_all(process, n_bytes)

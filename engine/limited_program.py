@@ -21,6 +21,8 @@ from typing import BinaryIO
 REQUEST = struct.Struct("<QII")  # bytes of the request, seconds of computing and megabytes of memory at most
 ANSWER = struct.Struct("<?Q")  # whether there is an answer, and its bytes
 WALL_S = 5  # seconds of wall time for a second of computing, on a busy machine
+WATCH_S, PART = 0.01, 2**20  # between two looks at a fork's memory, and bytes of an answer read at once
+UNUSED_MB = 200  # that a fork may ask for beside what it uses, as libraries do
 
 Answer = Callable[[bytes], bytes]
 
@@ -55,23 +57,40 @@ def answer_here(answer: Answer, request: bytes, seconds: int, megabytes: int) ->
 def answer_apart(
     answer: Answer, request: bytes, seconds: int, megabytes: int, target: BinaryIO
 ) -> bytes | None:
-    """Answer a request in a forked process, which leaves ``target`` alone; None beyond the limits."""
+    """Answer a request in a forked process, which leaves ``target`` alone; None beyond the limits.
+
+    It ends by the memory that it uses, before it is refused any: libraries take that for a damaged file.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(target.fileno())  # or the parent would wait for this process when the other is killed
         try:
-            limit_process(seconds, megabytes)
+            limit_process(seconds, megabytes + UNUSED_MB)
             with os.fdopen(writer, "wb") as pipe:
                 pipe.write(answer(request))
         except BaseException:  # MemoryError above all
             os._exit(1)
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        found = pipe.read()
+    parts = list[bytes]()
+    while not parts or parts[-1]:
+        while not select.select([reader], [], [], WATCH_S)[0]:
+            if memory_in_use(child) > megabytes * 1024**2:
+                os.kill(child, signal.SIGKILL)
+        parts.append(os.read(reader, PART))
+    os.close(reader)
     _, status = os.waitpid(child, 0)
-    return None if status else found
+    return None if status else b"".join(parts)
+
+
+def memory_in_use(process: int) -> int:
+    """Return the bytes that a process has beside the files it maps, 0 where the system does not tell."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{process}/statm").read_bytes().split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def function_of(path: Path) -> Answer:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
 AT_ONCE = threading.BoundedSemaphore(2)  # files, whose memory adds up
+FIRST, ALONE = threading.Lock(), threading.Lock()  # the same, where there is a first try
 LIMITS = Limits(seconds=60, megabytes=1500)  # of reading a file on the command line
 NUMPY = {
     ("numpy", "dtype"),
@@ -56,8 +57,13 @@ def read_limited(
     """
     below = read.__module__.removeprefix(f"{__package__}.")
     request = json.dumps([below, read.__name__, name, *options]).encode() + b"\n" + content
-    with AT_ONCE:
-        answer = ask(READER, request, limits)
+    answer = None
+    if limits.first:
+        with FIRST:
+            answer = ask(READER, request, limits.first)
+    if answer is None:
+        with ALONE if limits.first else AT_ONCE:
+            answer = ask(READER, request, limits)
     if answer is None:
         raise DocumentError(f"reading {shortened(name, MAX_NAME)} takes over {limits}: give a smaller file")
     found = Unpickler(io.BytesIO(answer)).load()

@@ -1,6 +1,7 @@
 """The reading of files, for `engine.limited_reader`."""
 
 import json
+import os
 import pickle
 from importlib import import_module
 
@@ -14,19 +15,24 @@ from .documents import loaders  # noqa: F401
 from .errors import DocumentError, GlassboxError
 from .wording import MAX_NAME, reason_of, shortened
 
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # its own begins with a gigabyte
+
 
 def answer(request: bytes) -> bytes:
     """Read the file of a request: a line of JSON with function, name and options, and the content."""
-    line, _, content = request.partition(b"\n")
-    module, function, name, *options = json.loads(line)
+    end = request.index(b"\n")
+    module, function, name, *options = json.loads(request[:end])
+    content = request[end + 1 :]
     read = getattr(import_module(f".{module}", __package__), function)
     found: Exception
     try:
         return pickle.dumps(read(name, content, *options), pickle.HIGHEST_PROTOCOL)
     except GlassboxError as error:
+        if isinstance(error.__cause__, MemoryError):
+            raise  # beyond the limits, which a reader took for a damaged file
         found = error
     except MemoryError:
-        raise  # beyond the limits
+        raise
     except Exception as error:  # of any kind: libraries raise many
         found = DocumentError(
             f"{shortened(name, MAX_NAME)} cannot be read ({reason_of(error)}): save it again, or give another"

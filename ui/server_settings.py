@@ -59,7 +59,7 @@ class Limits:
 
 
 OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, ProcessLimits(90, 2000))
-PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20, ProcessLimits(20, 300))
+PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20, ProcessLimits(20, 170, first=ProcessLimits(4, 50)))
 
 
 def is_public() -> bool:

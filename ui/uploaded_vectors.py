@@ -24,7 +24,8 @@ from engine.models.prompts import PROMPT_USES
 from engine.models.second_models import SECOND_MODELS
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
-from engine.retrieval.vector_files import ARRAYS, COLUMNS, READERS, read_index
+from engine.retrieval.vector_files import read_index
+from engine.retrieval.vector_rows import ARRAYS, COLUMNS, READERS
 from engine.wording import counted
 from ui.models import load_encoder, model_name
 from ui.server_settings import ENCODER, check_source, limits

@@ -1,6 +1,7 @@
 """Files read in a child process: the same result and errors, and one line for a file beyond the limits."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
 
@@ -13,8 +14,8 @@ from engine.errors import DocumentError, GlassboxError
 from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.questions import parse_questions
 from engine.limited_process import Limits
-from engine.limited_reader import READER, Unpickler, read_limited
-from engine.retrieval.vector_files import read_rows
+from engine.limited_reader import ALONE, READER, Unpickler, read_limited
+from engine.retrieval.vector_rows import read_rows
 from engine.storage.workspace import import_workspace
 from tests.hostile import bombs
 from tests.hostile.test_documents import pdf
@@ -67,7 +68,7 @@ def test_a_file_beyond_the_limits_is_a_failure():
     content = pdf(1000, b"BT /F 9 Tf (x) Tj ET\n" * 4000, 2)
     reason = "reading a.pdf takes over 1 s or 300 MB: give a smaller file"
     assert parse_limited("a.pdf", content, None, Limits(1, 300)) == Loaded((), (Failure("a.pdf", reason),))
-    assert parse_limited("a.html", b"<li>" * 400_000 + b"x", None, Limits(20, 90)).failures
+    assert parse_limited("a.html", b"<li>" * 400_000 + b"x", None, Limits(20, 50)).failures
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,18 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(read, name, bomb):
         DocumentError, match=f"^reading {name} takes over 20 s or 300 MB: give a smaller file$"
     ):
         read_limited(read, name, bomb(), limits=LIMITS)
+
+
+def test_small_files_do_not_wait_for_large_ones():
+    limits = Limits(20, 300, first=Limits(4, 40))
+    with ThreadPoolExecutor() as pool, ALONE:
+        large = pool.submit(parse_limited, "a.jsonl", b'{"text": "a"}\n' * 60_000, None, limits)
+        with pytest.raises(TimeoutError):
+            large.result(timeout=1)
+        assert parse_limited("a.txt", b"text", None, limits).documents
+        ALONE.release()
+        assert large.result().documents
+        ALONE.acquire()
 
 
 def test_an_error_of_a_library_is_one_line():

@@ -32,7 +32,7 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.relevance import null_scores_by
 from engine.retrieval.retrievers import found_rows, index_scores
 from engine.retrieval.stored.index_folder import open_index
-from engine.retrieval.vector_files import read_rows
+from engine.retrieval.vector_rows import read_rows
 from engine.storage.workspace import export_workspace, import_workspace
 from engine.storage.workspace_file import TABLES
 from tests.hostile import valid_files

@@ -138,6 +138,8 @@ def read_member(archive: ZipFile, info: ZipInfo, path: str = "") -> bytes:
     try:
         with archive.open(info) as file:
             return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
+    except MemoryError:
+        raise
     except Exception as error:  # of any kind, as for the directory
         raise DocumentError(f"{info.filename} is damaged ({reason_of(error)}): zip it again") from error
 

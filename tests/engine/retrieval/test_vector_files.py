@@ -1,4 +1,3 @@
-import builtins
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +17,11 @@ from engine.generation.settings import SearchSettings
 from engine.inspection.diagnosis.asking import Searched
 from engine.inspection.diagnosis.diagnose import diagnose
 from engine.models.prompts import Prompts
+from engine.retrieval import vector_rows
 from engine.retrieval.index import build_index, index_vectors
 from engine.retrieval.relevance import null_scores_of
-from engine.retrieval.vector_files import COLUMNS, read_index, read_rows, save_npz
+from engine.retrieval.vector_files import read_index, save_npz
+from engine.retrieval.vector_rows import COLUMNS, read_rows
 from engine.settings import SETTINGS
 from tests.embedding_server import embedding_server
 
@@ -217,14 +218,7 @@ def test_a_single_array_and_other_endings_are_refused(encoder, tmp_path):
 
 
 def test_parquet_without_its_library_says_what_to_do(table, monkeypatch):
-    load = builtins.__import__
-
-    def without(name, *arguments):
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return load(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(vector_rows, "find_spec", lambda name: None)
     with pytest.raises(DocumentError, match=r"pip install pyarrow, or give an \.npz file"):
         read_rows(table.name, table.read_bytes())
 
