@@ -11,12 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from .cli.loading import load_decoder, load_reader, load_searched
+from .cli.loading import check_has_model, load_decoder, load_reader, load_searched, load_second_model
 from .cli.options import SearchedOptions
-from .cli.printing import quiet, say
 from .documents.document import Chunk, Document
 from .documents.loaders import check_corpus
-from .errors import InputError
+from .errors import InputError, check_question
 from .generation.answer import Answer
 from .generation.answering import ask
 from .generation.conversation import Turn, follow_up
@@ -27,21 +26,25 @@ from .generation.writer import Writer
 from .layers.tracing import Array
 from .models.precision import chosen_precision
 from .models.reader import Reader
+from .models.second_models import SECOND_MODELS
+from .progress import quiet, say
 from .retrieval.embedding_model import Model
 from .retrieval.index import Hit
 from .retrieval.index import Index as ChunkIndex
 from .retrieval.relevance import NullScores, embed_unrelated, null_scores_by
+from .retrieval.retrievers import RETRIEVERS
 from .retrieval.stored.index_folder import IndexSettings, StoredIndex, locked, save_index
 from .retrieval.stored.index_rows import IndexedFile
 from .retrieval.stored.index_update import with_search, with_words
 from .settings import SETTINGS, Stage, answer_settings, named_settings
 from .weights.catalog import DEFAULT_DECODER
+from .wording import counted
 
 INDEXED: tuple[Stage, ...] = ("cut", "embedding")  # what an index is made by
 ASKED: tuple[Stage, ...] = ("search", "answer")  # what each question may have of its own
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Index:
     """Documents, cut and embedded, to search and to ask.
 
@@ -61,14 +64,15 @@ class Index:
         The files that were not read, with the reasons.
     """
 
-    model: Model = field(repr=False)
+    model: Model
     chunks: ChunkIndex
-    options: SearchedOptions = field(repr=False)
-    values: dict[str, Any] = field(repr=False)
+    options: SearchedOptions
+    values: dict[str, Any]
     failures: Sequence[dict[str, str]] = ()
-    show_progress: bool = field(default=True, repr=False)
-    _unrelated: Array | None = field(default=None, repr=False)
-    _writers: dict[str, Writer] = field(default_factory=dict, repr=False)
+    show_progress: bool = True
+    _unrelated: Array | None = None
+    _writers: dict[str, Writer] = field(default_factory=dict)
+    _beside: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_folder(
@@ -76,9 +80,6 @@ class Index:
         folder: str | Path,
         *,
         show_progress: bool = True,
-        reranker: str = "",
-        sparse: str = "",
-        multi_vector: str = "",
         cache: str | Path | None = None,
         **settings: Any,
     ) -> "Index":
@@ -90,15 +91,14 @@ class Index:
             The folder, whose subfolders are read, too; or a file.
         show_progress
             Whether standard error shows what is done; warnings are shown in any case.
-        reranker, sparse, multi_vector
-            A cross-encoder, a learned sparse model and a late-interaction model for the retrievers that need
-            one: a known name, a folder or a Hugging Face id.
         cache
             A file that keeps embeddings from run to run (SQLite).
         settings
             Those of the page “Settings” by their names, such as ``splitter="recursive"``,
             ``retriever="hybrid"``, ``chunk_tokens=128`` (or its label, ``chunk_size=128``). The rest have the
-            app's defaults.
+            app's defaults. And ``reranker``, ``sparse`` and ``multi_vector``: a cross-encoder, a learned
+            sparse model and a late-interaction model for the retrievers that need one, each a known name, a
+            folder or a Hugging Face id.
 
         Raises
         ------
@@ -109,34 +109,21 @@ class Index:
         ModelUnavailableError
             The model is not on this machine and cannot be downloaded.
         """
-        given = named_settings(settings, (*INDEXED, *ASKED))
-        made_by = {key: value for key, value in given.items() if SETTINGS[key].stage in INDEXED}
-        kept = None if cache is None else Path(cache)
-        options = SearchedOptions(corpus=Path(folder), cache=kept, **made_by)
-        options = replace(options, reranker=reranker, sparse=sparse, multi_vector=multi_vector)
-        return cls._of(options, given, show_progress)
+        kept = None if cache is None else path_of(cache)
+        return cls._of(settings, (*INDEXED, *ASKED), show_progress, corpus=path_of(folder), cache=kept)
 
     @classmethod
-    def load(
-        cls,
-        folder: str | Path,
-        *,
-        show_progress: bool = True,
-        reranker: str = "",
-        sparse: str = "",
-        multi_vector: str = "",
-        **settings: Any,
-    ) -> "Index":
+    def load(cls, folder: str | Path, *, show_progress: bool = True, **settings: Any) -> "Index":
         """Read an index that `save`, or the command `index`, wrote; only the model is loaded.
 
         Parameters
         ----------
         folder
             The folder of the index, which knows how its chunks were made.
-        show_progress, reranker, sparse, multi_vector
+        show_progress
             As in `from_folder`.
         settings
-            Those of searches and answers.
+            Those of searches and answers, and the models that `from_folder` takes.
 
         Raises
         ------
@@ -145,21 +132,28 @@ class Index:
         InputError
             There is no such setting, or the model of that name is another one now.
         """
-        given = named_settings(settings, ASKED)
-        options = SearchedOptions(
-            index=Path(folder), reranker=reranker, sparse=sparse, multi_vector=multi_vector
-        )
-        return cls._of(options, given, show_progress)
+        return cls._of(settings, ASKED, show_progress, index=path_of(folder))
 
     @classmethod
-    def _of(cls, options: SearchedOptions, given: dict[str, Any], show_progress: bool) -> "Index":
+    def _of(
+        cls, settings: dict[str, Any], stages: Sequence[Stage], show_progress: bool, **paths: Path | None
+    ) -> "Index":
+        beside = {kind: settings.pop(kind) for kind in SECOND_MODELS if kind in settings}
+        given = named_settings(settings, stages)
         values = {key: given.get(key, each.default) for key, each in SETTINGS.items() if each.stage in ASKED}
-        answer_settings(values)  # which raises for thresholds and the like
+        made_by = {key: value for key, value in given.items() if SETTINGS[key].stage in INDEXED}
+        options = SearchedOptions(**paths, **beside, **made_by)  # type: ignore[arg-type]
+        checked_settings(values)
+        check_has_model(values["retriever"], options)
         if options.index is None:
             check_corpus(options.corpus)
         with quiet(not show_progress):
             model, chunks, unrelated, about = load_searched(options, values["retriever"])
         return cls(model, chunks, options, values, about["failures"], show_progress, unrelated)
+
+    def __repr__(self) -> str:
+        n_documents, n_chunks = len(self.chunks.documents), len(self.chunks.chunks)
+        return f"Index({counted(n_documents, 'document')}, {counted(n_chunks, 'chunk')}, {self.model.name})"
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a folder, in place of one that is there.
@@ -173,7 +167,7 @@ class Index:
         InputError
             The index was loaded, so a folder holds it already.
         """
-        options, index = self.options, self.chunks
+        folder, options, index = path_of(folder), self.options, self.chunks
         if options.index is not None:
             raise InputError(f"the index stands in {options.index} already: copy that folder")
         precision = chosen_precision(options.precision)
@@ -204,9 +198,9 @@ class Index:
         with quiet(not self.show_progress):
             searched, choice = with_search(index, settings, say)
             searched = with_words(searched, files, None, self.model, say)
-        with locked(Path(folder)):
+        with locked(folder):
             save_index(
-                Path(folder), StoredIndex(settings, corpus, files, searched, self._unrelated_vectors, choice)
+                folder, StoredIndex(settings, corpus, files, searched, self._unrelated_vectors, choice)
             )
 
     @property
@@ -231,15 +225,16 @@ class Index:
         list of Hit
             Each with its ``document``, ``text`` and ``score``, the cosine of its vector and the question's.
         """
-        values = settings if k is None else settings | {"k": k}
-        found = retrieve(question, self.chunks, self.model, self._settings(values).search, self._null_scores)
-        return list(found.hits)
+        check_question(question)
+        found = self._settings(settings if k is None else settings | {"k": k}, ("search",)).search
+        model = self._model_with(found.retriever)
+        return list(retrieve(question, self.chunks, model, found, self._null_scores).hits)
 
     def ask(
         self,
         question: str,
         *,
-        after: Sequence[Turn] = (),
+        after: Sequence[Answer] = (),
         decoder: str = DEFAULT_DECODER,
         **settings: Any,
     ) -> Answer:
@@ -250,7 +245,7 @@ class Index:
         question
             The question.
         after
-            Earlier questions with their answers, which this one may follow on.
+            Earlier answers, oldest first, which this question may follow on.
         decoder
             The language model, with ``write=True``: a known name, a file, a folder or a Hugging Face id.
         settings
@@ -262,17 +257,31 @@ class Index:
             As text, the words found. ``answer.reading`` has their span, ``document``, ``start`` and ``end``,
             or is None; ``answer.quotes`` are the sentences; ``answer.judged`` says how sure they are.
         """
-        found = self._settings(settings)
+        check_question(question)
+        if not all(isinstance(each, Answer) for each in after):
+            raise InputError("after has something else than answers: give a list of what `ask` returned")
+        found = self._settings(settings, ASKED)
         writer = self._writer(decoder) if found.write else None
-        own, turns = follow_up(question, after, self.chunks, self.model, self._null_scores)
+        model = self._model_with(found.search.retriever)
+        before = [Turn(each.question, each.shown_text) for each in after]
+        own, turns = follow_up(question, before, self.chunks, model, self._null_scores)
         return ask(
-            own, self.chunks, self.model, writer, found, self._null_scores, turns=turns, reader=self._reader
+            own, self.chunks, model, writer, found, self._null_scores, turns=turns, reader=self._reader
         )
 
-    def _settings(self, settings: dict[str, Any]) -> AnswerSettings:
+    def _settings(self, settings: dict[str, Any], stages: Sequence[Stage]) -> AnswerSettings:
         """Return the settings of a question."""
-        values = self.values | named_settings(settings, ASKED)
-        return answer_settings(values, sampling_of({name: values[name] for name in RULES}, values["seed"]))
+        return checked_settings(self.values | named_settings(settings, stages))
+
+    def _model_with(self, retriever: str) -> Model:
+        """Return the model, with the one that a retriever needs beside it if there is a default one."""
+        kind, encoder = RETRIEVERS[retriever].needs, self.model.as_encoder
+        if encoder is None or not kind or getattr(encoder, kind) or not SECOND_MODELS[kind].default:
+            return self.model
+        if kind not in self._beside:
+            with quiet(not self.show_progress):
+                self._beside[kind] = load_second_model(kind, SECOND_MODELS[kind].default)
+        return replace(encoder, **{kind: self._beside[kind]})
 
     @cached_property
     def _unrelated_vectors(self) -> Array:
@@ -291,3 +300,15 @@ class Index:
             with quiet(not self.show_progress):
                 self._writers[name] = Writer(load_decoder(name))
         return self._writers[name]
+
+
+def path_of(path: str | Path) -> Path:
+    """Return a path; raise `InputError` for something else, and for an empty one."""
+    if not isinstance(path, str | Path) or not str(path):
+        raise InputError(f"{path!r} is no path: give that of a file or a folder")
+    return Path(path).expanduser()
+
+
+def checked_settings(values: dict[str, Any]) -> AnswerSettings:
+    """Return the settings of a question from values by key."""
+    return answer_settings(values, sampling_of({name: values[name] for name in RULES}, values["seed"]))

@@ -1,6 +1,8 @@
 """The engine's errors. Each message names the value, the limit and a solution."""
 
-from .wording import with_short_names
+from collections.abc import Collection, Iterable, Mapping
+
+from .wording import did_you_mean, with_short_names
 
 # Raised while the content of a file is read that has another form than expected.
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
@@ -41,6 +43,23 @@ class ContextLengthError(GlassboxError):
 
 
 def check_several(texts: object) -> None:
-    """Raise `InputError` for a bare string, which would be read as a list of characters."""
+    """Raise `InputError` for a bare string, which would be read as a list of characters, and for no list."""
     if isinstance(texts, str):
         raise InputError("a list of texts is wanted: pass [text] for a single one")
+    if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
+        raise InputError(f"texts are wanted, and this is {type(texts).__name__}: give a list of strings")
+
+
+def check_choice(what: str, value: object, names: Collection[str]) -> None:
+    """Raise `InputError` for a value that is not one of these names; it proposes the one that is near."""
+    if not (isinstance(value, str) and value in names):
+        near = did_you_mean(str(value), names)
+        raise InputError(f"{what} {value!r} is not one of {', '.join(names)}{near}")
+
+
+def check_question(question: object) -> None:
+    """Raise `InputError` for a question that is blank, or no text."""
+    if not isinstance(question, str):
+        raise InputError(f"the question is {type(question).__name__}, not a string: ask one question")
+    if not question.strip():
+        raise InputError("the question is empty: ask something")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from .documents.chunk_context import CONTEXTS
 from .documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
-from .errors import InputError
+from .errors import InputError, check_choice
 from .generation.sampling import RULES, Rule, Sampling
 from .generation.settings import (
     DEFAULT_ANSWER,
@@ -360,9 +360,8 @@ KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "
 def check_value(key: str, value: object) -> None:
     """Raise `InputError` for a value of another kind than a setting's, or that is none of its choices."""
     setting = SETTINGS[key]
-    if setting.choices and not setting.allows(value):
-        names = [*setting.choices, *filter(None, [setting.own])]
-        raise InputError(f"{key} {value!r} is not one of {', '.join(names)}{did_you_mean(str(value), names)}")
+    if setting.choices:
+        check_choice(key, value, [*setting.choices, *filter(None, [setting.own])])
     kind = int if setting.default is None else type(setting.default)
     allowed = {int: (int, type(None)) if setting.default is None else (int,), float: (int, float)}
     if type(value) not in allowed.get(kind, (kind,)):

@@ -5,12 +5,13 @@ from typing import Annotated
 import typer
 
 from ..generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
+from ..progress import say
 from ..weights.catalog import DEFAULT_DECODER
 from ..weights.fetch import is_cached, model_path
 from .loading import load_decoder, require_accepted
 from .main import app
 from .options import MODELS, JsonOption, grouped
-from .printing import download_progress, print_json, print_table, say
+from .printing import download_progress, print_json, print_table
 
 
 @app.command(rich_help_panel=MODELS)
@@ -70,7 +71,8 @@ def download(
     for decoder in listed_decoders():
         if decoder.model.name == name and decoder.fits is False:
             say(f"warning: {name} needs about {decoder.memory_bytes / 1e9:.1f} GB of memory; fewer are free")
-    path = model_path(name, download_progress(name))
+    with download_progress(name) as show:
+        path = model_path(name, show)
     if as_json:
         print_json({"name": name, "path": str(path)})
     else:

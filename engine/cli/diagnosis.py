@@ -11,12 +11,13 @@ from ..evaluation.answers import ShortAnswer
 from ..generation.conversation import Turn
 from ..inspection.diagnosis.asking import Searched
 from ..inspection.diagnosis.diagnose import diagnose
+from ..progress import say
 from ..retrieval.vector_cache import VectorCache
 from ..settings import SETTINGS
 from .loading import check_second_models, load_reader, load_searched, null_scores_in, say_languages
 from .main import app, print_answer
 from .options import AnsweringOptions, JsonOption, RetrievalOptions, SearchedOptions, as_utf8, grouped
-from .printing import print_json, say
+from .printing import print_json
 
 MARKS = {True: "yes", False: "NO", None: "-"}
 

@@ -11,12 +11,13 @@ from ..evaluation.checks import check_questions
 from ..evaluation.drafts import draft_questions
 from ..evaluation.questions import DRAFTED, Question, load_questions, to_jsonl
 from ..models.reader import shipped_reader
+from ..progress import progress
 from ..weights.catalog import DEFAULT_DECODER
 from ..wording import counted
 from .loading import load_decoder, read_documents
 from .main import app
 from .options import MEASURE, JsonOption, check_folder_of, grouped, write_errors
-from .printing import print_json, progress, say
+from .printing import print_json
 
 
 @app.command(name="draft-questions", rich_help_panel=MEASURE)
@@ -48,13 +49,10 @@ def draft_questions_command(
     if problems := check_questions([each for each in done if each.references], documents):
         raise InputError(f"{out} holds drafts of other documents ({problems[0].text}): give another --out")
     model = load_decoder(decoder)
-    label = f"Drafting {counted(n, 'question')}"
-    say(label)
     drafts = list(done)
-    with write_errors(out), out.open("a", encoding="utf-8") as file:
-        for draft in draft_questions(
-            documents, n, seed, model, shipped_reader(), done, on_progress=progress(label)
-        ):
+    label = f"Drafting {counted(n, 'question')}"
+    with write_errors(out), out.open("a", encoding="utf-8") as file, progress(label) as show:
+        for draft in draft_questions(documents, n, seed, model, shipped_reader(), done, on_progress=show):
             drafts.append(draft)
             file.write(to_jsonl([draft]))
             file.flush()

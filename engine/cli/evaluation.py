@@ -1,7 +1,6 @@
 """The commands that evaluate: ``python -m engine sweep``, ``evaluate`` and ``answers``."""
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -30,7 +29,7 @@ from ..evaluation.grid import fitting, grid
 from ..evaluation.metrics import METRICS, Retrieved, at_depth
 from ..evaluation.questions import Question
 from ..evaluation.sample import MOST_QUESTIONS, some_questions
-from ..evaluation.sweep import SweepInputs, SweepProgress, sweep
+from ..evaluation.sweep import SweepInputs, sweep
 from ..evaluation.sweep_cost import sweep_seconds
 from ..evaluation.sweep_row import SweepRow, retrieves_every_chunk
 from ..evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
@@ -40,6 +39,7 @@ from ..generation.sampling import GREEDY, Sampling
 from ..models.embedding_head import OWN
 from ..models.encoder import Encoder
 from ..models.precision import chosen_precision
+from ..progress import progress, say
 from ..retrieval.embedding_model import Model
 from ..retrieval.retrievers import (
     RETRIEVERS,
@@ -83,7 +83,7 @@ from .options import (
     grouped,
     write_errors,
 )
-from .printing import StatusLine, print_json, print_table, progress, say
+from .printing import print_json, print_table
 from .sources import present, sources, warn_of_problems, with_matched_names
 
 EVALUATED = ("dense", "bm25", "hybrid")
@@ -171,14 +171,14 @@ def sweep_command(
         kept = resume(resume_file, stamp_of(inputs))
         done = [row for row in kept if row.configuration in set(chosen.configurations)]
     counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
-    say(f"Measuring {' on '.join(counts)}")
     if sys.stderr.isatty():  # the estimate takes seconds
         say(f"It takes about {readable_time(sweep_seconds(inputs))} if nothing was embedded before")
     rows, kept_vectors = list(done), VectorCache(cache)
-    for row in sweep(inputs, kept_vectors, sweep_progress(), done=done):
-        rows.append(row)
-        if resume_file is not None:
-            append(resume_file, row)
+    with progress(f"Measuring {' on '.join(counts)}") as show:
+        for row in sweep(inputs, kept_vectors, show, done=done):
+            rows.append(row)
+            if resume_file is not None:
+                append(resume_file, row)
     if kept_vectors.notice:
         say(f"warning: {kept_vectors.notice}")
     rows.sort(key=lambda row: chosen.configurations.index(row.configuration))
@@ -242,23 +242,6 @@ def given_rows(
         rows = measure_given(index, model, documents, questions, configurations)
         return sorted(rows, key=lambda row: configurations.index(row.configuration))
     raise InputError(reasons[0])
-
-
-def sweep_progress() -> SweepProgress:
-    """Return a reporter of configurations and time left, on standard error."""
-    begin, line = time.monotonic(), StatusLine()
-    first: float | None = None
-
-    def report(done: float, total: int) -> None:
-        nonlocal first
-        first = done if first is None else first
-        left = ""
-        if first < done < total:
-            seconds = (total - done) * (time.monotonic() - begin) / (done - first)
-            left = f", {readable_time(seconds)} left"
-        line.show(f"configuration {int(done)} of {total}{left}", done >= total)
-
-    return report
 
 
 def print_best(rows: Sequence[SweepRow]) -> None:
@@ -339,8 +322,8 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
     if pooling == "idf":
         encoder = encoder.with_idf(documents)
     label = f"Embedding {counted(len(questions), 'question')} and {counted(len(documents), 'document')}"
-    say(label)
-    chunk_vectors = encoder.encode_document(documents, pooling=pooling, on_progress=progress(label))
+    with progress(label) as show:
+        chunk_vectors = encoder.encode_document(documents, pooling=pooling, on_progress=show)
     vectors = encoder.encode_query(questions, pooling=pooling)
     texts = SearchTexts(tuple(questions), tuple(documents))
     inputs = SearchInputs(texts, vectors, chunk_vectors)
@@ -397,13 +380,12 @@ def answers(
     encoder = load_search_model(corpus, second_models([retrieval.retriever], corpus))
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     null_scores, reader = null_scores_in(index, encoder), load_reader(encoder)
-    label = f"Answering {counted(len(asked), 'question')}"
-    say(label)
 
     def answer(question: str) -> Answer:
         return ask(question, index, encoder, writer, settings, null_scores, reader=reader)
 
-    rows = measure_answers(asked, answer, progress(label))
+    with progress(f"Answering {counted(len(asked), 'question')}") as show:
+        rows = measure_answers(asked, answer, show)
     if as_json:
         print_json(
             {

@@ -11,6 +11,7 @@ from ..export.reader_folder import export_reader
 from ..export.script import export
 from ..models.precision import chosen_precision
 from ..models.reader import Reader
+from ..progress import say
 from ..settings import SWEPT, Configuration, default
 from .loading import check_second_models, load_encoder, load_second_model, second_models
 from .main import app
@@ -24,7 +25,7 @@ from .options import (
     grouped,
     write_errors,
 )
-from .printing import print_json, say
+from .printing import print_json
 
 
 @app.command(name="export", rich_help_panel=ELSEWHERE)

@@ -12,6 +12,7 @@ from ..documents.document import Chunk
 from ..documents.truncation import limit_warning
 from ..errors import InputError
 from ..models.precision import chosen_precision
+from ..progress import progress, say
 from ..retrieval.index_choice import Measured
 from ..retrieval.index_kinds import INDEX_KINDS
 from ..retrieval.stored.index_folder import IndexSettings, kept_settings
@@ -25,7 +26,7 @@ from ..wording import beginning, counted
 from .loading import load_search_model, reading_json, warn_of
 from .main import SHOWN, app
 from .options import EmbeddingOptions, JsonOption, grouped
-from .printing import place, print_json, progress, say
+from .printing import place, print_json
 
 SHOWN_LOST = 5
 
@@ -96,9 +97,9 @@ def index_command(
     model = load_search_model(embedding, {"sparse": sparse} if sparse else {})
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
-    show = progress("Embedding chunks" if cluster is None else "Embedding files")
     try:
-        update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
+        with progress("Embedding chunks" if cluster is None else "Embedding files") as show:
+            update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
     except KeyboardInterrupt:
         say("stopped: what is embedded is kept, and the same command goes on from there")
         raise

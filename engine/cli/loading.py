@@ -27,6 +27,7 @@ from ..models.kv_cache import KV_BITS
 from ..models.precision import AUTO, chosen_precision, is_slower
 from ..models.reader import Reader, shipped_reader
 from ..models.second_models import SECOND_MODELS, SecondModel
+from ..progress import progress, say
 from ..retrieval.embedding_model import Model, cut_documents
 from ..retrieval.index import Index, build_index
 from ..retrieval.language_fit import language_note
@@ -40,7 +41,7 @@ from ..weights.catalog import KNOWN_MODELS
 from ..weights.fetch import is_cached, model_path
 from ..wording import counted, readable_bytes, readable_number, some_of
 from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions, SecondModelOptions
-from .printing import download_progress, progress, say
+from .printing import download_progress
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
@@ -63,7 +64,8 @@ def load_embedding_model(name: str) -> Model:
     if is_server(name):
         server_at(name)  # before it is printed: an address with a password is refused
     say(f"Loading {name}")
-    model = load_model(name, download_progress(name), server_key(name))
+    with download_progress(name) as show:
+        model = load_model(name, show, server_key(name))
     if model.as_encoder is not None:
         say_encoder(model.as_encoder)
     elif isinstance(model, LibraryModel):
@@ -105,7 +107,8 @@ def load_second_model(kind: str, source: str) -> SecondModel:
     """Load a model of `SECOND_MODELS` by its known name, folder or Hub id."""
     say(f"Loading {source}")
     each = SECOND_MODELS[kind]
-    model: SecondModel = each.load(source, on_progress=download_progress(source))
+    with download_progress(source) as show:
+        model: SecondModel = each.load(source, on_progress=show)
     sizes = {id(array): array.size for array in arrays_in(model.weights)}  # a shared table once
     n_parameters = sum(sizes.values())
     say(
@@ -118,7 +121,8 @@ def load_second_model(kind: str, source: str) -> SecondModel:
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
     """Load the encoder."""
     say(f"Loading {name}")
-    encoder = Encoder.load(name, dtype, on_progress=download_progress(name))
+    with download_progress(name) as show:
+        encoder = Encoder.load(name, dtype, on_progress=show)
     say_encoder(encoder)
     return encoder
 
@@ -127,7 +131,8 @@ def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
     """Load the decoder, whose KV cache has ``kv_bits`` a number."""
     require_accepted(name)
     say(f"Loading {name}")
-    decoder = Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
+    with download_progress(name) as show:
+        decoder = Decoder.load(name, on_progress=show, kv_bits=kv_bits)
     family = type(decoder.config).__name__.removesuffix("Config")
     n_parameters = forward_module(decoder.config).parameter_count(decoder.config)
     say(
@@ -161,19 +166,26 @@ def check_second_models(
     """Raise `InputError` for an unknown retriever, one without its model, or a model that none uses."""
     for name in retrievers:
         check_retriever(name)
-    for kind, each in SECOND_MODELS.items():
+        if required:
+            check_has_model(name, options)
+    for kind in SECOND_MODELS:
         source, users = options.named.get(kind), [one for one in retrievers if RETRIEVERS[one].needs == kind]
-        if users and required and not (source or each.default):
-            raise InputError(
-                f"retriever {users[0]} needs a {each.label}: give its folder or Hugging Face id by "
-                f"{option_of(kind)}"
-            )
         if source and not users:
             wanted = ", ".join(name for name, one in RETRIEVERS.items() if one.needs == kind)
             raise InputError(
                 f"{option_of(kind)} {source} is given, and retriever {', '.join(retrievers)} does not use "
                 f"it: add --retriever {wanted}, or leave it out"
             )
+
+
+def check_has_model(retriever: str, options: SecondModelOptions) -> None:
+    """Raise `InputError` for a retriever whose second model is neither given nor known."""
+    kind = RETRIEVERS[retriever].needs
+    if kind and not (options.named.get(kind) or SECOND_MODELS[kind].default):
+        raise InputError(
+            f"retriever {retriever} needs a {SECOND_MODELS[kind].label}: give its folder or Hugging Face id "
+            f"by {option_of(kind)}"
+        )
 
 
 def second_models(retrievers: Sequence[str], options: SecondModelOptions) -> dict[str, str]:
@@ -232,9 +244,8 @@ def load_searched(
 def expand_chunks(index: Index, model: Model, retriever: str) -> None:
     """Compute the inverted index of a learned sparse model, with its progress, if the retriever uses one."""
     if RETRIEVERS[retriever].uses_sparse and index.expanded is None:
-        label = f"Expanding {counted(len(index.chunks), 'chunk')}"
-        say(label)
-        index.words_of(second_model("sparse", model.as_encoder), progress(label))
+        with progress(f"Expanding {counted(len(index.chunks), 'chunk')}") as show:
+            index.words_of(second_model("sparse", model.as_encoder), show)
 
 
 def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loaded]:
@@ -340,11 +351,9 @@ def index_documents(
     chunks = [chunk for cut in pieces for chunk in cut]
     if warning := limit_warning(chunks, encoder.text_limit(options.max_tokens)):
         say(f"warning: {warning}")
-    label = f"Embedding {counted(len(chunks), 'chunk')}"
-    say(label)
     cache = None if options.cache is None else VectorCache(options.cache)
-    limit, show = options.max_tokens, progress(label)
-    index = build_index(chunks, encoder, options.pooling, limit, show, cache, documents)
+    with progress(f"Embedding {counted(len(chunks), 'chunk')}") as show:
+        index = build_index(chunks, encoder, options.pooling, options.max_tokens, show, cache, documents)
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")
     return index

@@ -16,6 +16,7 @@ from ..generation.conversation import Turn, follow_up
 from ..generation.passage_search import retrieve
 from ..generation.sampling import GREEDY, Sampling, unused_settings
 from ..generation.settings import AnswerSettings, SearchSettings
+from ..progress import say
 from ..retrieval.relevance import closer_than
 from ..retrieval.vector_files import save_npz
 from ..settings import Configuration
@@ -48,7 +49,7 @@ from .options import (
     grouped,
     write_errors,
 )
-from .printing import place, print_json, print_table, say
+from .printing import place, print_json, print_table
 
 SHOWN = 100  # characters of a passage
 # Options of answers that only a text of the decoder depends on, beside those of sampling.

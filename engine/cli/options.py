@@ -19,11 +19,11 @@ from ..models.embedding_head import OWN
 from ..models.kv_cache import KV_BITS
 from ..models.precision import AUTO, chosen_precision
 from ..models.second_models import SECOND_MODELS
+from ..progress import quiet
 from ..retrieval.filters import DocumentFilter
 from ..retrieval.retrievers import RETRIEVERS
 from ..settings import OWN_LABEL, SETTINGS, Configuration, check_value, default
 from ..weights.catalog import DEFAULT_DECODER
-from .printing import quiet
 from .settings_file import SETTINGS_FILE, take_settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -15,6 +15,7 @@ import typer
 from ..errors import InputError
 from ..models.encoder import Encoder
 from ..models.reader import Reader
+from ..progress import say, status_line
 from ..training.reading.articles import read_squad
 from ..training.reading.examples import ReadingSet, kind_counts, reading_set, sample
 from ..training.reading.loop import (
@@ -30,7 +31,7 @@ from ..wording import counted, readable_time
 from .loading import load_encoder
 from .main import app
 from .options import MODELS, EncoderOption, JsonOption, check_folder_of, grouped, whole_number
-from .printing import StatusLine, print_json, say
+from .printing import print_json
 
 CHECKPOINT, READER = "checkpoint.safetensors", "reader.safetensors"
 HELD_OUT = 45  # every such article is held out
@@ -162,19 +163,19 @@ def run(
     minutes: float | None,
 ) -> bool:
     """Train until the end, or the time is over, or Ctrl-C, and save; return whether the end was reached."""
-    line, report = StatusLine(), None
+    report = None
     began = saved = time.monotonic()
     most_s = float("inf") if minutes is None else 60 * minutes
     first = state.moments.n_updates
-    with stop_signals() as stopped:
+    with stop_signals() as stopped, status_line() as show:
         for report in reports:
             now = time.monotonic()
             per_update = (now - began) / (report.update - first)
             left = min(per_update * (report.n_updates - report.update), max(0.0, most_s - (now - began)))
-            line.show(
+            show(
                 f"Update {report.update:,} of {report.n_updates:,}: loss {report.loss:.3f}, "
                 f"{report.tokens_per_s:,.0f} tokens/s, {readable_time(left)} left",
-                report.update == report.n_updates,
+                report.update / report.n_updates,
             )
             if now - saved > SAVE_S:
                 save(state, path, encoder)

@@ -16,6 +16,7 @@ from ..generation.settings import AnswerSettings
 from ..installed import install_command
 from ..kernels.primitives import prepare_compiled
 from ..models.encoder import Encoder
+from ..progress import say
 from ..retrieval.embedding_model import Model
 from ..serving.served import Limits, Searched, Served
 from ..settings import default
@@ -30,7 +31,6 @@ from .options import (
     SecondModelOptions,
     grouped,
 )
-from .printing import say
 
 API_KEY = "GLASSBOX_API_KEY"
 ANY_ADDRESS = ("0.0.0.0", "::")

@@ -10,9 +10,9 @@ import typer
 
 from ..errors import UNREADABLE, InputError
 from ..generation.sampling import RULES
+from ..progress import say
 from ..settings import SETTINGS, check_value
 from ..wording import did_you_mean, reason_of
-from .printing import say
 
 SETTINGS_FILE = "glassbox.toml"
 PERCENT = "% sure"  # of settings whose options are shares

@@ -19,9 +19,9 @@ from ..evaluation.document_names import (
 from ..evaluation.passage_search import located
 from ..evaluation.questions import BUNDLED_QUESTIONS, DRAFTED, Question, load_questions, questions_about
 from ..evaluation.sample import about_documents, sample_of
+from ..progress import say
 from ..wording import counted, some_of
 from .loading import LISTED, readable
-from .printing import say
 
 
 def sources(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ..errors import InputError
+from ..errors import InputError, check_choice
 from ..tokenizers.text_tokenizer import TextTokenizer
 from .chunk_context import CONTEXTS, with_contexts
 from .document import Chunk, Document
@@ -150,10 +150,8 @@ def split(
 def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0) -> None:
     """Raise `InputError` for invalid settings; the parameters are those of `split`."""
     method, chunk_tokens, overlap = splitting.method, splitting.chunk_tokens, splitting.overlap
-    if method not in SPLITTERS:
-        raise InputError(f"there is no splitter {method!r}: choose one of {', '.join(SPLITTERS)}")
-    if splitting.context not in CONTEXTS:
-        raise InputError(f"there is no context {splitting.context!r}: choose one of {', '.join(CONTEXTS)}")
+    check_choice("splitter", method, SPLITTERS)
+    check_choice("context", splitting.context, CONTEXTS)
     if chunk_tokens < MIN_CHUNK_TOKENS:
         raise InputError(f"chunk size {chunk_tokens} is too small: give {MIN_CHUNK_TOKENS} tokens or more")
     room = chunk_tokens - n_special

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from ..errors import InputError
+from ..errors import check_choice
 
 # Modules by their names in scripts, and names by the modules that scripts take them from, in the order of
 # isort. Each library adds its own.
@@ -94,8 +94,7 @@ LIBRARIES = {
 
 def check_library(to: str) -> None:
     """Raise `InputError` for a name that is not one of `LIBRARIES`."""
-    if to not in LIBRARIES:
-        raise InputError(f"there is no library {to!r}: choose one of {', '.join(LIBRARIES)}")
+    check_choice("library", to, LIBRARIES)
 
 
 def import_lines(body: str, library: Library) -> str:

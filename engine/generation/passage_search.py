@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from time import perf_counter
 
-from ..errors import InputError
+from ..errors import InputError, check_question
 from ..retrieval.embedding_model import Model, embedding_spec, encode_by
 from ..retrieval.embedding_spec import Query
 from ..retrieval.index import Hit, Index
@@ -31,8 +31,7 @@ def retrieve(
     unrelated questions in this index; None computes them here, at the cost of embedding about a hundred
     questions.
     """
-    if not question.strip():
-        raise InputError("the question is empty: ask something")
+    check_question(question)
     if reason := reason_unavailable(settings.retriever, encoder):
         raise InputError(reason)
     null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import ContextLengthError, InputError
+from ..errors import ContextLengthError, check_question
 from ..retrieval.index import Hit
 from ..tokenizers.encoding import Encoding
 from .chat import Message
@@ -76,9 +76,8 @@ def assemble_prompt(
     budget, ``max_prompt_tokens`` with the template. The first passage that does not fit whole is cut at the
     end of a token if at least `MIN_SOURCE_TOKENS` of it fit; those after it are left out.
     """
+    check_question(question)
     question = question.strip()
-    if not question:
-        raise InputError("the question is empty: ask something")
     bare = draft(question, [], decoder)
     if len(bare.encoding) > max_prompt_tokens:
         raise ContextLengthError(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..errors import InputError, check_choice
 from ..retrieval.retrievers import DEFAULT_RETRIEVER, check_retriever
 from .confidence import DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD
 from .sampling import GREEDY, Sampling
@@ -59,8 +59,7 @@ class AnswerSettings:
         return self.max_new_tokens + (MAX_THOUGHT_TOKENS if self.think else 0)
 
     def __post_init__(self) -> None:
-        if self.reads not in READINGS:
-            raise InputError(f"reads {self.reads!r} is not one of {', '.join(READINGS)}")
+        check_choice("reads", self.reads, READINGS)
         if not 0 <= self.refuse_threshold <= self.answer_threshold <= 1:
             raise InputError(
                 f"answers are refused below a confidence of {self.refuse_threshold} and shown from "

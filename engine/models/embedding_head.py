@@ -158,4 +158,4 @@ def check_widths(head: EmbeddingHead, d_model: int, folder: Path) -> None:
 def check_dimensions(dimensions: int | None, width: int) -> None:
     """Raise `InputError` unless a vector of ``width`` can be cut to ``dimensions``."""
     if dimensions is not None and not 1 <= dimensions <= width:
-        raise InputError(f"dimensions is {dimensions}: the vectors can be cut to 1 to {width}")
+        raise InputError(f"truncate_dim is {dimensions}: the vectors can be cut to 1 to {width}")

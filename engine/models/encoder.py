@@ -1,6 +1,7 @@
 """The encoder: one vector for each text, as in sentence-transformers."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -10,16 +11,18 @@ from warnings import warn
 
 import numpy as np
 
-from ..errors import InputError, check_several
+from ..errors import InputError, check_choice, check_several
 from ..kernels.primitives import best_primitives
 from ..layers.norm import l2_normalize
 from ..layers.pooling import POOLINGS, TokenStates, idf
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
+from ..progress import progress
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
 from ..weights.catalog import DEFAULT_ENCODER
 from ..weights.fetch import Progress
 from ..weights.tensors import damaged_files
+from ..wording import counted
 from .bert import EncoderConfig, EncoderWeights
 from .embedding_head import OWN, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
 from .encoder_families import FAMILIES
@@ -37,6 +40,17 @@ from .token_states import pooled, token_states
 from .transformer import model_folder, prepared, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
+# Options that sentence-transformers has beside those of `Encoder.encode`, and why they do nothing here.
+WITHOUT_EFFECT = {
+    "batch_size": "a core reads as many texts at once as fit",
+    "chunk_size": "texts are divided among the cores",
+    "convert_to_numpy": "vectors are NumPy arrays",
+    "convert_to_tensor": "vectors are NumPy arrays, of which torch.from_numpy makes a tensor",
+    "device": "the engine computes on the processor",
+    "output_value": "these are vectors of texts; Encoder.trace has those of tokens",
+    "pool": "all cores are used",
+    "precision": "vectors are float32",
+}
 
 
 @dataclass(frozen=True)
@@ -187,7 +201,12 @@ class Encoder(TokenReader):
 
     def similarity(self, first: Array, second: Array) -> Array:
         """Compare vectors ``(n, d)`` and ``(m, d)``, or single ones, by the model's measure: ``(n, m)``."""
-        return SIMILARITIES[self.similarity_fn_name].function(np.atleast_2d(first), np.atleast_2d(second))
+        first, second = np.atleast_2d(first), np.atleast_2d(second)
+        kinds = {first.dtype.kind, second.dtype.kind}
+        if first.ndim != 2 or first.shape[1:] != second.shape[1:] or kinds != {"f"}:
+            shapes = f"{first.dtype} {first.shape} and {second.dtype} {second.shape}"
+            raise InputError(f"{shapes} cannot be compared: give vectors of one model, as of `encode`")
+        return SIMILARITIES[self.similarity_fn_name].function(first, second)
 
     def width(self, pooling: str | None = None, dimensions: int | None = None) -> int:
         """Length of the vectors of a pooling, or of those cut to ``dimensions``."""
@@ -209,30 +228,12 @@ class Encoder(TokenReader):
 
     @overload
     def encode(
-        self,
-        texts: str | Sequence[str],
-        pooling: str | None = ...,
-        normalize_embeddings: bool | None = ...,
-        max_tokens: int | None = ...,
-        on_progress: Progress | None = ...,
-        *,
-        prompt_name: str | None = ...,
-        dimensions: int | None = ...,
-        batch_size: int | None = ...,
+        self, texts: str | Sequence[str], pooling: str | None = ..., *args: Any, **options: Any
     ) -> Array: ...
 
     @overload
     def encode(
-        self,
-        texts: str | Sequence[str],
-        pooling: list[str],
-        normalize_embeddings: bool | None = ...,
-        max_tokens: int | None = ...,
-        on_progress: Progress | None = ...,
-        *,
-        prompt_name: str | None = ...,
-        dimensions: int | None = ...,
-        batch_size: int | None = ...,
+        self, texts: str | Sequence[str], pooling: list[str], *args: Any, **options: Any
     ) -> dict[str, Array]: ...
 
     def encode(
@@ -244,8 +245,10 @@ class Encoder(TokenReader):
         on_progress: Progress | None = None,
         *,
         prompt_name: str | None = None,
-        dimensions: int | None = None,
-        batch_size: int | None = None,
+        prompt: str | None = None,
+        truncate_dim: int | None = None,
+        show_progress_bar: bool = False,
+        **without_effect: Any,
     ) -> Array | dict[str, Array]:
         """Embed texts, or one.
 
@@ -268,11 +271,16 @@ class Encoder(TokenReader):
             Called with texts done and texts in all.
         prompt_name
             Name of the model's prompt to put before each text, "" for none; None for its default, if any.
-        dimensions
-            Cut each vector to its first dimensions, then scale it to length 1 again, for models trained for
-            it (Kusupati et al. 2022).
-        batch_size
-            Taken, with a warning that it has no effect.
+        prompt
+            The prompt itself, in place of a name.
+        truncate_dim
+            Cut each vector to its first dimensions, for models trained for it (Kusupati et al. 2022);
+            ``normalize_embeddings=True`` scales what is left to length 1.
+        show_progress_bar
+            Show on standard error how many texts are done.
+        without_effect
+            The other options of sentence-transformers, such as ``batch_size`` and ``convert_to_tensor``, are
+            taken with a warning that they have no effect.
 
         Returns
         -------
@@ -283,32 +291,39 @@ class Encoder(TokenReader):
         Raises
         ------
         InputError
-            Something else among the texts, an unknown strategy or prompt, or a number out of
-            its range.
+            Something else among the texts, an unknown strategy, prompt or option, or a number out of its
+            range.
         """
-        if batch_size is not None:
-            warn("batch_size has no effect: a core reads as many texts at once as fit", stacklevel=2)
+        for name in without_effect:
+            check_choice("option", name, WITHOUT_EFFECT)
+            warn(f"{name} has no effect: {WITHOUT_EFFECT[name]}", stacklevel=2)
         one = isinstance(texts, str)
+        if not one:
+            check_several(texts)
         texts = [texts] if isinstance(texts, str) else list(texts)
+        label = f"Embedding {counted(len(texts), 'text')}"
 
         def report(done: int, total: int) -> None:
-            if on_progress is not None:
-                on_progress(done, len(texts))
+            for show in shown:
+                show(done, len(texts))
 
-        blocks = list(
-            self.encode_stream(
-                texts,
-                pooling,
-                normalize_embeddings,
-                max_tokens,
-                report,
-                prompt_name=prompt_name,
-                dimensions=dimensions,
+        with progress(label) if show_progress_bar else nullcontext() as bar:
+            shown = [each for each in (on_progress, bar) if each is not None]
+            blocks = list(
+                self.encode_stream(
+                    texts,
+                    pooling,
+                    normalize_embeddings,
+                    max_tokens,
+                    report,
+                    prompt_name=prompt_name,
+                    prompt=prompt,
+                    truncate_dim=truncate_dim,
+                )
             )
-        )
 
         def joined(parts: list[Array], strategy: str | None) -> Array:
-            rows = np.concatenate([np.empty((0, self.width(strategy, dimensions)), self.dtype), *parts])
+            rows = np.concatenate([np.empty((0, self.width(strategy, truncate_dim)), self.dtype), *parts])
             return rows[0] if one else rows
 
         if not isinstance(pooling, list):
@@ -360,7 +375,8 @@ class Encoder(TokenReader):
         on_progress: Progress | None = None,
         *,
         prompt_name: str | None = None,
-        dimensions: int | None = None,
+        prompt: str | None = None,
+        truncate_dim: int | None = None,
     ) -> Iterator[Any]:
         """Embed very many texts block by block, in order.
 
@@ -370,7 +386,7 @@ class Encoder(TokenReader):
 
         Parameters
         ----------
-        texts, pooling, normalize_embeddings, max_tokens, prompt_name, dimensions
+        texts, pooling, normalize_embeddings, max_tokens, prompt_name, prompt, truncate_dim
             As in `encode`; ``texts`` may be a generator.
         on_progress
             Called with texts done and 0, since their total is unknown.
@@ -383,20 +399,24 @@ class Encoder(TokenReader):
         check_several(texts)
         strategies = self.check_poolings(pooling)
         limit = self.token_limit(max_tokens)
-        before = self.prompts.text(prompt_name)
+        before = self.prompts.text(prompt_name) if prompt is None else prompt
         n_prompt = self.prompt_length(before, limit)
         length_1 = True if normalize_embeddings is None and pooling is not None else normalize_embeddings
         for strategy in strategies:
-            check_dimensions(dimensions, self._full_width(strategy))
+            check_dimensions(truncate_dim, self._full_width(strategy))
 
         def embed(new_texts: list[str], report: Progress) -> Array:
             """Embed a block's new texts: ``(n_texts, widths of all strategies)``."""
             prompted = [before + text for text in new_texts] if before else new_texts
             sequences = [self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(prompted)]
             vectors = self._embed(sequences, strategies, n_prompt, report)
-            return np.hstack([self._finish(vectors[s], s, length_1, dimensions) for s in strategies])
+            return np.hstack([finished(vectors[s], s) for s in strategies])
 
-        widths = [self.width(strategy, dimensions) for strategy in strategies]
+        def finished(rows: Array, strategy: str) -> Array:
+            cut = self._finish(rows, strategy, length_1, None)[:, :truncate_dim]
+            return l2_normalize(cut) if truncate_dim and length_1 else cut
+
+        widths = [self.width(strategy, truncate_dim) for strategy in strategies]
         blocks = each_once(texts, embed, VectorSpool(sum(widths), self.dtype), on_progress)
         if not isinstance(pooling, list):
             return blocks
@@ -501,8 +521,7 @@ class Encoder(TokenReader):
         for strategy in strategies:
             if strategy == OWN:
                 continue
-            if strategy not in POOLINGS:
-                raise InputError(f"pooling {strategy!r} is not one of {', '.join((*POOLINGS, OWN))}")
+            check_choice("pooling", strategy, (*POOLINGS, OWN))
             if POOLINGS[strategy].needs == "pooler" and self.weights.pooler is None:
                 raise InputError(f"{self.name} has no pooler weights: use mean or cls")
             if POOLINGS[strategy].needs == "idf" and self.idf is None:

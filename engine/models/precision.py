@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, check_choice
 from ..layers.linear import Linear
 from ..layers.quantization import Int8Matrix, fits_int8
 
@@ -37,8 +37,7 @@ def chosen_precision(name: str) -> str:
     """Return a key of `PRECISIONS`: the name itself, or for `AUTO` the one that is faster on this machine."""
     if name == AUTO:
         return "float32" if is_slower("int8") else "int8"
-    if name not in PRECISIONS:
-        raise InputError(f"precision {name!r} is not one of {', '.join((*PRECISIONS, AUTO))}")
+    check_choice("precision", name, (*PRECISIONS, AUTO))
     return name
 
 

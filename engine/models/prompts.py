@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..errors import InputError
+from ..errors import InputError, check_choice
 
 Role = Literal["query", "document"]  # of a text in a search
 
@@ -23,6 +23,7 @@ PROMPT_USES = {
 }
 QUERY_NAMES = ("query",)
 DOCUMENT_NAMES = ("document", "passage", "corpus")
+ALWAYS = ("query", "document")  # prompts that sentence-transformers has for every model, empty if need be
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,10 @@ class Prompts:
         name = self.default if name is None else name
         if not name:
             return ""
-        if name not in self.named:
+        if name not in self.named and name not in ALWAYS:
             known = ", ".join(map(repr, self.named)) or "no prompts at all"
             raise InputError(f"there is no prompt {name!r}: the model has {known}; give '' for none")
-        return self.named[name]
+        return self.named.get(name, "")
 
     @property
     def query(self) -> str:
@@ -54,8 +55,7 @@ class Prompts:
 
     def used(self, use: str) -> "Prompts":
         """Return these prompts or none, by a key of `PROMPT_USES`; another raises `InputError`."""
-        if use not in PROMPT_USES:
-            raise InputError(f"prompts {use!r} is not one of {', '.join(PROMPT_USES)}")
+        check_choice("prompts", use, PROMPT_USES)
         return self if use == "own" else Prompts()
 
     def of(self, role: Role) -> str:

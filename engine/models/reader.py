@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from ..atomic_write import write_atomically
-from ..errors import UNREADABLE, InputError, ModelFileError, check_several
+from ..errors import UNREADABLE, InputError, ModelFileError, check_question, check_several
 from ..installed import bundled
 from ..kernels.primitives import best_primitives
 from ..layers.activation import softmax
@@ -226,8 +226,7 @@ class Reader:
             A bare string for the passages, something else than a text, or an empty question.
         """
         check_several(passages)
-        if not question.strip():
-            raise InputError("the question is empty: ask something")
+        check_question(question)
         return self.scores_of(self.windows(question, passages))
 
     def scores_of(self, windows: Sequence[Window]) -> list[Scores]:

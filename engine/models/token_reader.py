@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..errors import ContextLengthError, InputError
 from ..tokenizers.encoding import Encoding
 from .bert import EncoderConfig
@@ -26,9 +28,9 @@ class TokenReader:
         """Return ``max_tokens``, or this encoder's own limit for None, checked against its positions."""
         limit = self.max_tokens if max_tokens is None else max_tokens
         shortest = self.tokenizer.n_special + 1
-        if not shortest <= limit <= self.config.max_positions:
+        if not (isinstance(limit, int | np.integer) and shortest <= limit <= self.config.max_positions):
             raise InputError(
-                f"max_tokens is {limit}: {self.name} takes {shortest} to {self.config.max_positions}"
+                f"max_tokens is {limit!r}: {self.name} takes {shortest} to {self.config.max_positions}"
             )
         return limit
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..documents.document import Chunk, Document
 from ..documents.splitters import Splitting, split
-from ..errors import InputError, check_several
+from ..errors import InputError, check_question, check_several
 from ..layers.tracing import Array
 from ..models.embedding_head import OWN
 from ..models.encoder import Encoder
@@ -215,8 +215,7 @@ def embed_query(
     question: str, model: Model, pooling: str | None = None, max_tokens: int | None = None
 ) -> Query:
     """Embed a question as `Encoder.encode` does, with length 1; a blank one raises `InputError`."""
-    if not question.strip():
-        raise InputError("the question is empty: ask something")
+    check_question(question)
     spec = embedding_spec(model, pooling, max_tokens)
     [vector] = encode_by(spec, "query", [question], model)
     return Query(vector, spec)

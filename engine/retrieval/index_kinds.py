@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DocumentError, InputError
+from ..errors import DocumentError, check_choice
 from ..layers.tracing import Array
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ INDEX_KINDS = {
 
 def check_index_kind(name: str) -> None:
     """Raise `InputError` for a name that is neither one of `INDEX_KINDS` nor `AUTO`."""
-    if name not in (*INDEX_KINDS, AUTO):
-        raise InputError(f"index kind {name!r} is not one of {', '.join((*INDEX_KINDS, AUTO))}")
+    check_choice("index kind", name, (*INDEX_KINDS, AUTO))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, check_choice
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from ..models.multi_vector import MultiVectorEncoder
@@ -382,8 +382,7 @@ def retriever_scores(
 
 def check_retriever(name: str) -> None:
     """Raise `InputError` for a name that is not one of `RETRIEVERS`."""
-    if name not in RETRIEVERS:
-        raise InputError(f"retriever {name!r} is not one of {', '.join(RETRIEVERS)}")
+    check_choice("retriever", name, RETRIEVERS)
 
 
 def found_rows(

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import ModelUnavailableError
-from ..wording import MAX_NAME, shortened
+from ..wording import MAX_NAME, did_you_mean, shortened
 from .catalog import KNOWN_MODELS, KnownModel, ModelFile
 from .download import (
     IsStopped,
@@ -63,14 +63,19 @@ def model_path(
     name = str(source)
     if (path := local_path(name)) is not None:
         return path
-    if name in KNOWN_MODELS:
-        return known_model_path(KNOWN_MODELS[name], on_progress, is_stopped)
+    if (known := known_model(name)) is not None:
+        return known_model_path(known, on_progress, is_stopped)
     if is_hub_id(name):
         return hub_model_path(name, on_progress, is_stopped)
     raise ModelUnavailableError(
-        f"no model {shortened(name, MAX_NAME - 10)!r}: give a folder, a .gguf file, "
-        f"a Hugging Face id like owner/name, or one of {', '.join(KNOWN_MODELS)}"
+        f"no model {shortened(name, MAX_NAME - 10)!r}{did_you_mean(name, KNOWN_MODELS)}: give a folder, "
+        f"a .gguf file, a Hugging Face id like owner/name, or one of {', '.join(KNOWN_MODELS)}"
     )
+
+
+def known_model(name: str) -> KnownModel | None:
+    """Return the known model of a name, or of its id on the Hub, if there is one."""
+    return next((each for each in KNOWN_MODELS.values() if name and name in (each.name, each.hub_id)), None)
 
 
 def is_cached(name: str) -> bool:
@@ -84,8 +89,8 @@ def is_cached(name: str) -> bool:
 
 def is_here(source: str) -> bool:
     """Whether a model is on this machine; true as well for sources that are never downloaded."""
-    if source in KNOWN_MODELS:
-        return is_cached(source)
+    if (known := known_model(source)) is not None:
+        return is_cached(known.name)
     if not is_hub_id(source):
         return True
     has_own = all((hub_folder(source) / name).is_file() for name in HUB_FILES)
@@ -94,7 +99,7 @@ def is_here(source: str) -> bool:
 
 def is_hub_id(source: str) -> bool:
     """Whether a source is a Hub id, ``owner/name``, and no path that exists."""
-    return re.fullmatch(r"[\w.-]{1,96}/[\w.-]{1,96}", source) is not None and local_path(source) is None
+    return re.fullmatch(r"(?!\.)[\w.-]{1,96}/[\w.-]{1,96}", source) is not None and local_path(source) is None
 
 
 def local_path(source: str) -> Path | None:

@@ -63,6 +63,8 @@ def test_settings_are_those_of_the_table_by_name_or_label(folder, index):
         ({"write": 1}, "write is 1: give True or False"),
         ({"k": 0}, "k is 0: ask for 1 passage or more"),
         ({"refuse_threshold": 90, "answer_threshold": 50}, "the lower one first"),
+        ({"top_p": 3.0}, "top_p is 3.0: give a value above 0"),
+        ({"retriever": "late"}, "needs a late-interaction model"),
     ],
 )
 def test_settings_are_checked_before_anything_is_read(settings, reason):
@@ -71,17 +73,41 @@ def test_settings_are_checked_before_anything_is_read(settings, reason):
 
 
 @pytest.mark.parametrize(
-    ("folder", "reason"), [("nosuch", "does not exist"), ("https://a.b/c", "nothing is fetched")]
+    ("folder", "error", "reason"),
+    [
+        ("nosuch", DocumentError, "does not exist"),
+        ("https://a.b/c", DocumentError, "nothing is fetched"),
+        ("", InputError, "'' is no path"),
+        (["notes"], InputError, "is no path: give that of a file or a folder"),
+    ],
 )
-def test_the_folder_is_looked_for_before_anything_is_loaded(folder, reason, capsys):
-    with pytest.raises(DocumentError, match=reason):
+def test_the_folder_is_looked_for_before_anything_is_loaded(folder, error, reason, capsys):
+    with pytest.raises(error, match=reason):
         Index.from_folder(folder)
     assert capsys.readouterr().err == ""
 
 
-def test_only_settings_of_a_question_can_be_changed_when_it_is_asked(index):
-    with pytest.raises(InputError, match="no setting 'splitter' here"):
-        index.search("honey", splitter="fixed")
+@pytest.mark.parametrize(
+    ("method", "arguments", "reason"),
+    [
+        ("search", {"question": "honey", "splitter": "fixed"}, "no setting 'splitter' here"),
+        ("search", {"question": "honey", "top_k": 3}, "no setting 'top_k' here"),
+        ("search", {"question": ["honey"]}, "the question is list, not a string"),
+        ("search", {"question": "honey", "retriever": "late"}, "needs a late-interaction model"),
+        ("ask", {"question": None}, "the question is NoneType, not a string"),
+        ("ask", {"question": "And now?", "after": "What is honey?"}, "give a list of what `ask` returned"),
+        ("ask", {"question": "honey", "temperature": -1.0}, "temperature is -1.0: give 0"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said_in_a_line(index, method, arguments, reason):
+    with pytest.raises(InputError, match=reason):
+        getattr(index, method)(**arguments)
+
+
+def test_a_question_may_follow_on_earlier_answers(index):
+    first = index.ask("When was the lighthouse of Vardholm painted?")
+    second = index.ask("And by whom?", after=[first])
+    assert "Vardholm" in second.question
 
 
 def test_an_index_is_kept_and_read_again_here_and_by_the_command_line(index, folder, tmp_path, encoder):
@@ -90,7 +116,7 @@ def test_an_index_is_kept_and_read_again_here_and_by_the_command_line(index, fol
         index.save(kept)
     again = Index.load(kept, show_progress=False, retriever="bm25")
     assert again.search("honey")[0].document == "bees.md"
-    assert again.ask(question).reading == index.ask(question).reading
+    assert str(again.ask(question)) == str(index.ask(question))
     assert printed("ask", question, "--index", kept)["answer"]["text"] == "1931"
     update = update_index(folder, kept, encoder, open_index(kept).settings)
     assert (update.unchanged, update.embedded_chunks) == (2, 0)

@@ -5,12 +5,13 @@ from importlib.util import resolve_name
 from tests.command_line import ROOT, run_python
 
 HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers", "pymilvus", "ray"}
-SHARED = "atomic_write cores errors installed trace wording"
+SHARED = "atomic_write cores errors installed progress trace wording"
 # What each part of the engine may import of the others, in functions, too; a part of a part has its own row.
 ARROWS = {
     "errors": "wording",
     "installed": "",
     "wording": "",
+    "progress": "wording",
     "cores": "",
     "atomic_write": "",
     "memory": "weights",

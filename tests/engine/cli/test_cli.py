@@ -65,7 +65,7 @@ def test_search_cuts_as_it_is_told(corpus):
 
 
 def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
-    monkeypatch.setattr("engine.cli.printing.LINE_S", 1e9)  # however slow the machine
+    monkeypatch.setattr("engine.progress.LINE_S", 1e9)  # however slow the machine
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--json")
     result = run(*asked, "--write", "--max-new-tokens", 2)
     json.loads(result.stdout)

@@ -38,7 +38,7 @@ def test_a_file_is_named_in_place_of_the_script(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--to", "lang"], "there is no library 'lang': choose one of sentence-transformers, langchain"),
+        (["--to", "lang"], "library 'lang' is not one of sentence-transformers, langchain"),
         (["--to", "langchain", "--out", "."], ". cannot be written (Is a directory)"),
     ],
 )

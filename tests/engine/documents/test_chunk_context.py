@@ -82,5 +82,5 @@ def test_tokens_of_a_context_count_against_the_limit(encoder):
 
 
 def test_an_unknown_context_is_told(encoder):
-    with pytest.raises(InputError, match="there is no context 'some': choose one of off, headings, title"):
+    with pytest.raises(InputError, match="context 'some' is not one of off, headings, title"):
         cut(Document("a", "b"), encoder, "some", method=next(iter(SPLITTERS)))

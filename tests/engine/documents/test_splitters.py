@@ -342,7 +342,7 @@ def test_text_that_the_tokenizer_drops_is_still_in_a_chunk(encoder, text):
         (Splitting("fixed", 16, 14), 0, "overlap"),
         (Splitting("fixed", 16, -1), 0, "overlap"),
         (Splitting("fixed", 64), 63, "parent size 63 is smaller than the chunk size 64"),
-        (Splitting("pages"), 0, r"no splitter 'pages'.*fixed, recursive, sentences"),
+        (Splitting("pages"), 0, r"splitter 'pages' is not one of fixed, recursive, sentences"),
         (Splitting("semantic"), 0, "give embed"),
     ],
 )

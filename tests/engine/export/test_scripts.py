@@ -296,13 +296,13 @@ def test_settings_that_are_left_out_are_named(encoder):
 @pytest.mark.parametrize(
     ("configuration", "to", "parent_tokens", "message"),
     [
-        (Configuration(), "lang", 0, "no library 'lang': choose one of sentence-transformers, langchain"),
+        (Configuration(), "lang", 0, "library 'lang' is not one of sentence-transformers, langchain"),
         (Configuration(k=0), "langchain", 0, "k is 0: ask for 1 passage or more"),
         (Configuration(overlap=192), "langchain", 0, "overlap 192 does not fit a chunk of 192 tokens"),
         (Configuration(), "langchain", 64, "parent size 64 is smaller than the chunk size 192"),
         (Configuration(retriever="magic"), "langchain", 0, "retriever 'magic' is not one of dense"),
         (Configuration(pooling="magic"), "langchain", 0, "pooling 'magic' is not one of mean"),
-        (Configuration(splitter="magic"), "langchain", 0, "there is no splitter 'magic'"),
+        (Configuration(splitter="magic"), "langchain", 0, "splitter 'magic' is not one of"),
         (Configuration(prompts="magic"), "langchain", 0, "prompts 'magic' is not one of own"),
         (Configuration(max_tokens=9999), "langchain", 0, "max_tokens is 9999"),
     ],

@@ -1,9 +1,12 @@
+import inspect
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 from engine.errors import InputError
+from engine.models.encoder import WITHOUT_EFFECT
 from engine.weights.fetch import model_path
 
 WORDS = ["retrieval", "unhappily", "naïve", "東京", "🙂", "the", "Ärger", "x1y2", "don't", "..."]
@@ -44,9 +47,33 @@ def test_no_texts_one_text_and_an_iterator_are_read(encoder):
     assert encoder.encode(iter(["an", "iterator"])).shape == (2, 384)
 
 
-def test_a_batch_size_is_taken_and_said_to_have_no_effect(encoder):
-    with pytest.warns(UserWarning, match="batch_size has no effect"):
-        np.testing.assert_array_equal(encoder.encode("a", batch_size=8), encoder.encode("a"))
+def test_every_option_of_the_library_is_taken_or_said_to_have_no_effect(encoder, official, capsys):
+    options = inspect.signature(official.encode).parameters
+    assert {*WITHOUT_EFFECT} < {*options}
+    for name in {*options} - {"inputs", "kwargs"}:
+        said = (
+            pytest.warns(UserWarning, match=f"{name} has no effect")
+            if name in WITHOUT_EFFECT
+            else nullcontext()
+        )
+        with said:
+            encoder.encode("a", **{name: options[name].default})
+    for given in (
+        {"prompt": "query: ", "truncate_dim": 8},
+        {"prompt_name": "document", "normalize_embeddings": True},
+    ):
+        np.testing.assert_allclose(encoder.encode(["a"], **given), official.encode(["a"], **given), atol=1e-6)
+    encoder.encode(["a", "b"], show_progress_bar=True)
+    assert "Embedding 2 texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a", "b"), (np.ones((2, 3)), np.ones((2, 4))), (np.ones((2, 2, 3)), np.ones((2, 3))), (["a"], [[1.0]])],
+)
+def test_only_vectors_of_one_length_are_compared(encoder, first, second):
+    with pytest.raises(InputError, match="cannot be compared: give vectors of one model"):
+        encoder.similarity(first, second)
 
 
 def test_work_stops_where_the_listener_raises_and_a_listener_may_embed_texts_itself(encoder):
@@ -65,6 +92,11 @@ def test_work_stops_where_the_listener_raises_and_a_listener_may_embed_texts_its
     ("arguments", "reason"),
     [
         ({"texts": ["fine", None]}, "text 1 is NoneType"),
+        ({"texts": None}, "texts are wanted, and this is NoneType"),
+        ({"texts": {"a": 1}}, "texts are wanted, and this is dict"),
+        ({"texts": b"a"}, "texts are wanted, and this is bytes"),
+        ({"texts": ["x"], "normalize": True}, "option 'normalize' is not one of"),
+        ({"texts": ["x"], "max_tokens": "9"}, "max_tokens is '9'"),
         ({"texts": ["x"], "pooling": []}, "no pooling"),
         ({"texts": ["\ud800"]}, "surrogate"),
         ({"texts": ["x"], "pooling": "best"}, "pooling 'best'"),

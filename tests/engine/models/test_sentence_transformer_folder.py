@@ -195,9 +195,10 @@ def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
     save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts=PROMPTS)
     with pytest.raises(InputError, match="no prompt 'passage': the model has 'document', 'other', 'query'"):
         Encoder.load(tmp_path).encode(["a"], prompt_name="passage")
-    with pytest.raises(InputError, match="no prompt 'query': the model has no prompts at all"):
-        Encoder.load(bert).encode(["a"], prompt_name="query")
-    np.testing.assert_array_equal(Encoder.load(bert).encode_query(["a"]), Encoder.load(bert).encode(["a"]))
+    encoder = Encoder.load(bert)
+    with pytest.raises(InputError, match="no prompt 'other': the model has no prompts at all"):
+        encoder.encode(["a"], prompt_name="other")
+    np.testing.assert_array_equal(encoder.encode_query(["a"]), encoder.encode(["a"], prompt_name="query"))
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(bert, tmp_path):
@@ -206,15 +207,16 @@ def test_a_prompt_that_leaves_no_room_is_refused(bert, tmp_path):
         Encoder.load(tmp_path).encode(["a"], prompt_name="query", max_tokens=9)
 
 
-def test_vectors_are_cut_and_scaled_again(bert, tmp_path):
+def test_vectors_are_cut_and_scaled_again_if_that_is_asked_for(bert, tmp_path):
     save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Normalize())
     encoder = Encoder.load(tmp_path)
-    theirs = library_vectors(library(tmp_path), truncate_dim=5, normalize_embeddings=True)
-    np.testing.assert_allclose(encoder.encode(TEXTS, dimensions=5), theirs, atol=1e-5)
-    assert encoder.encode([], dimensions=5).shape == (0, 5)
+    for given in ({"truncate_dim": 5}, {"truncate_dim": 5, "normalize_embeddings": True}):
+        theirs = library_vectors(library(tmp_path), **given)
+        np.testing.assert_allclose(encoder.encode(TEXTS, **given), theirs, atol=1e-5)
+    assert encoder.encode([], truncate_dim=5).shape == (0, 5)
     for dimensions in (0, D_MODEL + 1):
-        with pytest.raises(InputError, match=f"dimensions is {dimensions}: .* 1 to {D_MODEL}"):
-            encoder.encode(TEXTS, dimensions=dimensions)
+        with pytest.raises(InputError, match=f"truncate_dim is {dimensions}: .* 1 to {D_MODEL}"):
+            encoder.encode(TEXTS, truncate_dim=dimensions)
 
 
 def test_a_folder_may_cut_its_vectors(bert, tmp_path):
