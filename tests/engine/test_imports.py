@@ -19,7 +19,7 @@ ARROWS = {
     "trace": "errors layers",
     "limited_program": "",
     "limited_process": "errors limited_program",
-    "weights": "atomic_write cores errors layers wording",
+    "weights": "atomic_write cores errors installed layers wording",
     "limited_reader": "errors limited_process wording",
     "reading_program": "documents errors wording",
     "library_process": "errors layers limited_process weights",
