@@ -39,12 +39,12 @@ PROMPT_TOKENS, NEW_TOKENS = 500, 128
 MODULE = "benchmarks.decoders"
 
 
-def prompt_ids(decoder: Decoder) -> list[int]:
-    """Return the first tokens of the bundled corpus."""
+def corpus_ids(decoder: Decoder) -> list[int]:
+    """Return the tokens of the bundled corpus."""
     ids: list[int] = []
     for document in load_corpus(BUNDLED_CORPUS):
         ids += decoder.tokenizer.encode(document.text).ids
-    return ids[:PROMPT_TOKENS]
+    return ids
 
 
 def bytes_read(decoder: Decoder) -> int:
@@ -185,7 +185,11 @@ def run(arguments: Namespace) -> Result:
         names.remove(LLAMA)
     pin()
     decoder = Decoder.load()
-    file, ids, read_bytes = model_path(DEFAULT_DECODER), prompt_ids(decoder), bytes_read(decoder)
+    file, ids, read_bytes = (
+        model_path(DEFAULT_DECODER),
+        corpus_ids(decoder)[:PROMPT_TOKENS],
+        bytes_read(decoder),
+    )
     with tempfile.TemporaryDirectory() as scratch:
         lineup = Lineup(names, needed=(OURS, PLAIN, REFERENCE))
         measured = take_turns(lineup, arguments.rounds, file, ids, Path(scratch))

@@ -1,6 +1,7 @@
 """The decoder: a prompt in, tokens out, one step at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,9 +18,9 @@ from ..models.decoders import (
     DecoderWeights,
     decoder_forward,
     fit_length,
+    is_compiled,
     is_packed,
     new_cache,
-    next_logits,
     trace_shapes,
     unembed,
 )
@@ -44,6 +45,7 @@ from .sampling import (
     most_probable,
     sample,
 )
+from .steps import Row, Unread, steps_of
 from .stream import TextStream
 
 # Hidden states are turned into logits this many at a time: (64, vocab_size) are in memory at once.
@@ -254,29 +256,30 @@ class Decoder:
         texts = TextStream([stop] if isinstance(stop, str) else stop)
         end_ids = self.end_ids | set(stop_ids)
         kept = PrefixCache() if reuse is None else reuse
-        rng = np.random.default_rng(sampling.seed)
         lookup = PromptLookup() if prompt_lookup and kv_cache and is_packed(self.weights) else None
+        said = deque[GeneratedToken]()
+
+        def say(token: int, logits: Array, guessed: bool) -> bool:
+            text = "" if token in end_ids else texts.push(self.tokenizer.token_bytes(token))
+            reason: FinishReason | None = None
+            if token in end_ids or texts.stopped:
+                reason = "stop"
+            elif len(ids) == n_prompt + n_new:
+                reason = "length"
+            if reason:
+                text += texts.finish()
+            log_p = float(log_probability(logits[None], np.array([token]))[0])
+            others = self.candidates(logits, n_candidates, token, sampling, ids[:-1])
+            spread = entropy(logits) if n_candidates else None
+            said.append(GeneratedToken(token, text, log_p, reason, spread, others, guessed))
+            return reason is not None
 
         def steps() -> Iterator[GeneratedToken]:
             n_reused = n_prompt - 1 if kv_cache else 0
             with self.borrow(kept, ids, n_reused) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
-                choices = self.choices(ids, n_new, sampling, rng, cache, lookup, kv_cache)
-                for token, logits, guessed in choices:
-                    text = "" if token in end_ids else texts.push(self.tokenizer.token_bytes(token))
-                    reason: FinishReason | None = None
-                    if token in end_ids or texts.stopped:
-                        reason = "stop"
-                    elif len(ids) == n_prompt + n_new:
-                        reason = "length"
-                    if reason:
-                        text += texts.finish()
-                    log_p = float(log_probability(logits[None], np.array([token]))[0])
-                    others = self.candidates(logits, n_candidates, token, sampling, ids[:-1])
-                    spread = entropy(logits) if n_candidates else None
-                    yield GeneratedToken(token, text, log_p, reason, spread, others, guessed)
-                    if reason:
-                        return
+                choices = self.choices(ids, n_new, sampling, cache, lookup, kv_cache, say)
+                yield from steps_of(self.weights).tokens(Row(self.config, cache, choices, said), self.weights)
 
         return steps()
 
@@ -285,34 +288,43 @@ class Decoder:
         ids: list[int],
         n_new: int,
         sampling: Sampling,
-        rng: np.random.Generator,
         cache: KVCache,
         lookup: PromptLookup | None,
         kv_cache: bool,
-    ) -> Iterator[tuple[int, Array, bool]]:
-        """Choose ``n_new`` tokens that follow ``ids``, and append each to them.
+        say: Callable[[int, Array, bool], bool],
+    ) -> Generator[Unread, Array, None]:
+        """Choose up to ``n_new`` tokens that follow ``ids``, and append each to them.
+
+        Parameters
+        ----------
+        say
+            Called with a token, the logits that it was chosen by, ``(vocab_size,)``, and whether it had been
+            guessed; returns whether the text ends there.
 
         Yields
         ------
         tuple
-            A token, the logits that it was chosen by, ``(vocab_size,)``, and whether it had been guessed.
+            Tokens to read into the cache, and where it is one, a guess of those behind it. The logits after
+            the last of them, and after some of the guess, are sent back: ``(1 + n_guessed, vocab_size)``.
         """
-        n_all = len(ids) + n_new
-        while len(ids) < n_all:
+        rng, n_all = np.random.default_rng(sampling.seed), len(ids) + n_new
+        while True:
             if not kv_cache:
                 cache.rollback(0)
             longest = min(fit_length(cache, self.config, len(ids)), n_all - 1)
             unread, guess = ids[cache.length :], list[int]()
             if lookup is not None and len(unread) == 1:
                 guess = lookup.guess(ids, longest - len(ids))
-            rows = self.next_logits(unread, cache, guess)  # (1 + n_guessed, vocab_size)
+            rows = yield unread, guess
+            read = guess[: len(rows) - 1]
             for place, logits in enumerate(rows):
                 token = sample(logits, sampling, ids, rng)
-                guessed = token in guess[place : place + 1]
+                guessed = token in read[place : place + 1]
                 if not guessed:
                     cache.rollback(len(ids))  # behind them only a wrong guess was read
                 ids.append(token)
-                yield token, logits, guessed
+                if say(token, logits, guessed):
+                    return
                 if not guessed:
                     break
 
@@ -347,14 +359,10 @@ class Decoder:
                     found.append(log_probability(self.unembed(hidden[block]), behind[block]))
         return np.concatenate(found)
 
-    def next_logits(self, ids: Sequence[int], cache: KVCache, guess: Sequence[int] = ()) -> Array:
-        """Read ``ids`` into the cache; return the logits after the last one: ``(1, vocab_size)``.
-
-        Where only one is to be read, a ``guess`` of what follows may be read along with it, and the logits
-        after each of its tokens come below: ``(1 + n_guessed, vocab_size)``.
-        """
-        if len(ids) == 1:
-            return next_logits([*ids, *guess], self.weights, self.config, cache)
+    def next_logits(self, ids: Sequence[int], cache: KVCache) -> Array:
+        """Read ``ids`` into the cache; return the logits after the last one: ``(1, vocab_size)``."""
+        if len(ids) == 1 and is_compiled(self.weights, cache):
+            return steps_of(self.weights).next_logits(ids, self.weights, self.config, cache)
         for hidden in self.read(ids, cache):
             last = hidden[-1:]
         return self.unembed(last)

@@ -62,13 +62,8 @@ class PrefixCache:
         try:
             yield cache
         finally:  # also if reading failed, or the generator was closed early
-
-            def forget_pass(_: object) -> None:
-                cache.recorded = None  # it refers to the decoder's matrices, which must not stay in memory
-
             with self._lock:
-                self._ids, self._cache = list(ids[: cache.length]), cache
-                self._weights = ref(weights, forget_pass)
+                self._ids, self._cache, self._weights = list(ids[: cache.length]), cache, ref(weights)
 
     def _take(
         self, ids: Sequence[int], at_most: int, weights: DecoderWeights, dtype: np.dtype

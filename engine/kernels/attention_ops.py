@@ -25,19 +25,35 @@ SUMMARY = 2  # numbers kept of a split's scores: their maximum, and the sum of t
 LARGEST, SMALLEST = np.float32(LARGEST_CODE), np.float32(SMALLEST_SCALE)
 
 # Cached keys and values are float16, or codes of 8 bits with a float32 scale for each key and value; where
-# they are float16, the address of the scales is 0.
+# they are float16, the address of the scales is 0. Tokens may have caches of their own: a row of a table has
+# the addresses of a token's keys, values and their scales, the capacity, and the number of tokens before it.
+ROW_SIZE = 6
+
+
+@njit
+def cache_of(rows: int, token: int, layer: int, n_kv_heads: int, d_head: int) -> tuple[int, ...]:
+    """Return a token's row of the table, with the addresses of a layer."""
+    row = rows + 8 * ROW_SIZE * token
+    keys, values, key_scales, value_scales = load(row), load(row + 8), load(row + 16), load(row + 24)
+    capacity, past = load(row + 32), load(row + 40)
+    n_before = layer * n_kv_heads * capacity  # keys of earlier layers
+    if key_scales == 0:
+        n_bytes = 2 * d_head * n_before
+        return keys + n_bytes, values + n_bytes, key_scales, value_scales, capacity, past
+    key_scales, value_scales = key_scales + 4 * n_before, value_scales + 4 * n_before
+    return keys + d_head * n_before, values + d_head * n_before, key_scales, value_scales, capacity, past
 
 
 @njit
 def write_cache(op: Array, task: int) -> None:
-    """Append keys and values to the cache, some tokens to a task."""
-    n_tasks, key, key_stride, n_tokens, value, value_stride, n_kv_heads, d_head = op[1:9]
-    keys, values, key_scales, value_scales, capacity, length = op[9:15]
-    past = load(length)
+    """Append keys and values to the caches, some tokens to a task."""
+    n_tasks, key, key_stride, n_tokens, value, value_stride, n_kv_heads, d_head, rows, layer = op[1:11]
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
+        own = cache_of(rows, i, layer, n_kv_heads, d_head)
+        keys, values, key_scales, value_scales, capacity, past = own
         for head in range(n_kv_heads):
-            place = head * capacity + past + i
+            place = head * capacity + past
             write_head(key + i * key_stride + 4 * d_head * head, d_head, keys, key_scales, place)
             write_head(value + i * value_stride + 4 * d_head * head, d_head, values, value_scales, place)
 
@@ -70,8 +86,8 @@ def attend_to_split(op: Array, task: int) -> None:
     """Attention of few tokens to a split of the keys of one key head (Dao et al. 2023, flash decoding).
 
     A token sees ``window`` keys at most, the last of which is its own. Writes the values weighed by their
-    scores' exponentials, and a `SUMMARY`. A token's result is the same, to the last bit, whichever tokens
-    follow it.
+    scores' exponentials, and a `SUMMARY`. A token's result is the same, to the last bit, whichever others
+    are with it.
     """
     n_tasks, n_tokens, n_kv_heads = op[1], op[4], op[6]
     n_splits = n_tasks // n_kv_heads
@@ -83,38 +99,40 @@ def attend_to_split(op: Array, task: int) -> None:
 def attend_token_to_split(op: Array, token: int, kv_head: int, split: int, n_splits: int) -> None:
     """`attend_to_split` of one token; heads that share keys are batched."""
     query, stride, _, n_heads, n_kv_heads, d_head = op[2:8]
-    keys, values, key_scales, value_scales, capacity, length, scores, splits, window, factor = op[8:18]
-    n_before = load(length) + token + 1  # keys up to its own
+    rows, layer, scores, width, splits, window, factor = op[8:15]
+    own_cache = cache_of(rows, token, layer, n_kv_heads, d_head)
+    keys, values, key_scales, value_scales, capacity, past = own_cache
+    n_before = past + 1  # keys up to its own
     unseen = max(n_before - window, 0)
     n_seen, scale = n_before - unseen, floats_at(factor, 1)[0]
     query += token * stride
-    scores += 4 * token * n_heads * capacity
+    scores += 4 * token * n_heads * width
     splits += 4 * token * n_heads * n_splits * (d_head + SUMMARY)
     first, last = split_range(-(-n_seen // LANES), split, n_splits)
     first, last = LANES * first, min(LANES * last, n_seen)
     n_keys, group = last - first, n_heads // n_kv_heads
-    width, place = d_head + SUMMARY, kv_head * capacity + unseen + first
+    size, place = d_head + SUMMARY, kv_head * capacity + unseen + first
     head, end = kv_head * group, (kv_head + 1) * group
     if n_keys == 0:
         for empty in range(head, end):
-            summary = floats_at(splits + 4 * width * (empty * n_splits + split) + 4 * d_head, SUMMARY)
+            summary = floats_at(splits + 4 * size * (empty * n_splits + split) + 4 * d_head, SUMMARY)
             summary[0], summary[1] = np.float32(0), np.float32(0)
         return
     while head < end:
         n_together = HEADS_TOGETHER if head + HEADS_TOGETHER <= end else 1
         own_query = query + 4 * d_head * head
-        own, out = scores + 4 * (head * capacity + first), splits + 4 * width * (head * n_splits + split)
+        own, out = scores + 4 * (head * width + first), splits + 4 * size * (head * n_splits + split)
         for i in range(n_together):
-            floats_at(own + 4 * capacity * i, n_keys)[:] = np.float32(0)
+            floats_at(own + 4 * width * i, n_keys)[:] = np.float32(0)
         if key_scales == 0:
             own_keys = keys + 2 * d_head * place
-            add_half_scores(own_query, d_head, own_keys, own, 4 * capacity, n_keys, n_together)
+            add_half_scores(own_query, d_head, own_keys, own, 4 * width, n_keys, n_together)
         else:
             own_keys = keys + d_head * place
-            add_code_scores(own_query, d_head, own_keys, own, 4 * capacity, n_keys, n_together)
+            add_code_scores(own_query, d_head, own_keys, own, 4 * width, n_keys, n_together)
         for i in range(n_together):
-            s = floats_at(own + 4 * capacity * i, n_keys)
-            summary = floats_at(out + 4 * (width * n_splits * i + d_head), SUMMARY)
+            s = floats_at(own + 4 * width * i, n_keys)
+            summary = floats_at(out + 4 * (size * n_splits * i + d_head), SUMMARY)
             s *= scale
             if key_scales != 0:
                 s *= floats_at(key_scales + 4 * place, n_keys)
@@ -124,10 +142,10 @@ def attend_token_to_split(op: Array, token: int, kv_head: int, split: int, n_spl
                 s *= floats_at(value_scales + 4 * place, n_keys)
         if value_scales == 0:
             own_values = values + 2 * d_head * place
-            weigh_halves(own, 4 * capacity, own_values, d_head, out, 4 * width * n_splits, n_keys, n_together)
+            weigh_halves(own, 4 * width, own_values, d_head, out, 4 * size * n_splits, n_keys, n_together)
         else:
             own_values = values + d_head * place
-            weigh_codes(own, 4 * capacity, own_values, d_head, out, 4 * width * n_splits, n_keys, n_together)
+            weigh_codes(own, 4 * width, own_values, d_head, out, 4 * size * n_splits, n_keys, n_together)
         head += n_together
 
 

@@ -27,7 +27,7 @@ from .memory import (
 from .row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
 from .simd import prefetch
 
-OP_SIZE = 18  # integers of an operation
+OP_SIZE = 16  # integers of an operation
 N_TOKENS = 4  # index of the number of tokens in an operation on few tokens
 LINE = 8  # integers of a cache line: counters of different threads lie in different lines
 

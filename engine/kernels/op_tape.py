@@ -1,8 +1,9 @@
 """Compiled operations of a decoder's forward pass, recorded on a tape that can be replayed.
 
 Forward passes over a few more tokens call the same primitives on the same arrays; only the inputs, the
-number of tokens and the length of the cache differ. So one pass is recorded, and from then on a token takes
-one call from Python instead of some four hundred.
+number of tokens and their caches differ. So one pass is recorded, and from then on a token takes one call
+from Python instead of some four hundred. Its tokens may belong to several texts: a matrix is read once for
+all of them.
 """
 
 from collections import defaultdict
@@ -17,7 +18,7 @@ from ..layers.attention import CachedKeys
 from ..layers.tracing import Array, Tracer, no_trace
 from ..weights.quantized import UNIT
 from . import op_loop
-from .attention_ops import QUERY_BLOCK, SUMMARY
+from .attention_ops import QUERY_BLOCK, ROW_SIZE, SUMMARY
 from .gemm import WIDE
 from .matrix_ops import FEW_TOKENS, is_fixed_point, product_kernel, unpack_kernel
 from .memory import address
@@ -46,14 +47,14 @@ def scores_per_key(n_heads: int) -> int:
 class OpTape:
     """Compiled twins of the decoder's primitives, which run at once or are recorded on a tape.
 
-    A tape to ``record`` keeps the arrays that the operations work on, and `replay` runs them as often as it
-    is called; intermediate arrays may reuse the memory of earlier ones. ``length`` are the tokens in the
-    cache before those of the pass.
+    With a ``capacity`` it is a tape to record, for caches of so many tokens at most: it keeps the arrays that
+    the operations work on, and `replay` runs them as often as it is called; intermediate arrays may reuse the
+    memory of earlier ones. Else operations run at once, behind ``length`` tokens in the cache.
     """
 
-    def __init__(self, length: int, record: bool = False) -> None:
-        self.length = np.array([length], np.int64)
-        self.record = record
+    def __init__(self, length: int, capacity: int | None = None) -> None:
+        self.length, self.capacity = length, capacity
+        self.rows = np.zeros((FEW_TOKENS, ROW_SIZE), np.int64)  # of the tokens of a recorded pass
         self.ops: list[list[int]] = []
         self.buffers = BufferPool()
         self.arrays: list[Array] = []  # of the recorded operations, besides those in the buffers
@@ -64,13 +65,10 @@ class OpTape:
         """The activations by name; an attribute would hold the tape, and its buffers, beyond its last use."""
         return {"gelu_new": Activation(self.gelu_new, gelu_new_backward)}
 
-    def replay(self, length: int, n_tokens: int) -> None:
-        """Run the recorded operations on the first ``n_tokens`` rows, behind ``length`` cached tokens.
-
-        ``n_tokens`` is at most the number recorded, and at most `FEW_TOKENS`.
-        """
-        self.length[0] = length
-        self.recorded[:, op_loop.N_TOKENS] = n_tokens
+    def replay(self, rows: Array) -> None:
+        """Run the recorded operations on the tokens of some `cache_rows`, as many as recorded at most."""
+        self.rows[: len(rows)] = rows
+        self.recorded[:, op_loop.N_TOKENS] = len(rows)
         run(self.recorded)
 
     @cached_property
@@ -83,7 +81,7 @@ class OpTape:
         arrays = [item for item in arguments if isinstance(item, np.ndarray)]
         integers = [address(item) if isinstance(item, np.ndarray) else item for item in arguments]
         op = [opcode, n_tasks, *integers] + [0] * (op_loop.OP_SIZE - 2 - len(integers))
-        if self.record:
+        if self.capacity is not None:
             self.ops.append(op)
             self.arrays += [array for array in arrays if not self.buffers.owns(array)]
         else:
@@ -193,29 +191,30 @@ class OpTape:
     ) -> Array:
         """Add the new tokens to the cache, and attend to the tokens in it; traces the ``context`` alone."""
         n_heads, n_tokens, d_head = query.shape
-        n_kv_heads, n_keys = len(key), int(self.length[0]) + n_tokens
+        n_kv_heads, n_keys = len(key), self.length + n_tokens
         factor = np.array([1 / np.sqrt(d_head) if scale is None else scale], np.float32)
         n_seen = ALL_KEYS if window is None else window
-        if not self.record:  # a tape may be replayed with fewer tokens: the caller reserves the memory
+        if self.capacity is None:
             cache.reserve(n_keys)
-        capacity = cache.keys.shape[2]
-        scales = (0 if own is None else own[layer] for own in (cache.key_scales, cache.value_scales))
-        cached = (cache.keys[layer], cache.values[layer], *scales, capacity)
+            rows, width = cache_rows(cache, self.length, n_tokens), n_keys
+        else:  # of the caches that a replay names
+            rows, width = self.rows, self.capacity
         new = (key, key.strides[1], n_tokens, value, value.strides[1])
-        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), *new, n_kv_heads, d_head, *cached, self.length)
+        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), *new, n_kv_heads, d_head, rows, layer)
         context = self.buffers.empty((n_tokens, n_heads, d_head))
         if n_tokens <= FEW_TOKENS:
-            scores = self.buffers.empty((n_tokens, n_heads, capacity))
+            scores = self.buffers.empty((n_tokens, n_heads, width))
             parts = self.buffers.empty((n_tokens, n_heads, N_SPLITS, d_head + SUMMARY))
             heads = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
-            written = (self.length, scores, parts)
-            tasks = n_kv_heads * N_SPLITS
-            self.emit(op_loop.ATTEND_TO_SPLIT, tasks, *heads, *cached, *written, n_seen, factor)
+            written = (rows, layer, scores, width, parts)
+            self.emit(op_loop.ATTEND_TO_SPLIT, n_kv_heads * N_SPLITS, *heads, *written, n_seen, factor)
             self.emit(op_loop.MERGE_SPLITS, 1, parts, N_SPLITS, n_tokens, n_heads, d_head, context)
             return trace("context", context.swapaxes(0, 1))
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         key_panels = self.buffers.empty((n_kv_heads, n_panels, d_head, WIDE))
         single_values = self.buffers.empty((n_kv_heads, n_keys, d_head))
+        scales = (0 if own is None else own[layer] for own in (cache.key_scales, cache.value_scales))
+        cached = (cache.keys[layer], cache.values[layer], *scales, cache.keys.shape[2])
         copies = (n_kv_heads, d_head, n_keys, key_panels, single_values, factor)
         self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *cached, *copies)
         scores = self.buffers.empty((n_threads, QUERY_BLOCK, n_panels * WIDE))
@@ -262,6 +261,16 @@ def release(pool: ReferenceType[BufferPool], array: int, buffer: bytearray) -> N
     if owner is not None:
         owner._in_use.remove(array)
         owner._free[len(buffer)].append(buffer)
+
+
+def cache_rows(cache: CachedKeys, length: int, n_tokens: int) -> Array:
+    """Rows for `replay` of tokens behind the first ``length`` in a cache: ``(n_tokens, ROW_SIZE)``."""
+    arrays = (cache.keys, cache.values, cache.key_scales, cache.value_scales)
+    addresses = [0 if array is None else address(array) for array in arrays]
+    row = np.array([*addresses, cache.keys.shape[2], length], np.int64)
+    rows = np.tile(row, (n_tokens, 1))
+    rows[:, -1] += np.arange(n_tokens)
+    return rows
 
 
 def row_layout(x: Array) -> tuple[Array, int, int, int]:

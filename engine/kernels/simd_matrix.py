@@ -189,18 +189,15 @@ def fixed_point_product(typing_context: Any, kind, n_rows, x, x_stride, panel, y
         for sub in range(layout.n_sub):
             upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
             for group in groups_of(layout, sub):
-                high, low = (
-                    [
-                        code.spread(code.load(own_x, first + GROUP * group, INTEGER), INTEGERS)
-                        for own_x in x_here
-                    ]
-                    for first in (0, FIXED_LOW)
-                )
-                for vector in range(N_VECTORS):
-                    word = unsigned_numbers(code, layout, codes(code, layout, unit, group, vector))
-                    for row in rows:
-                        upper[row][vector] = code.add_dots(upper[row][vector], word, high[row])
-                        lower[row][vector] = code.add_dots(lower[row][vector], word, low[row])
+                words = [
+                    unsigned_numbers(code, layout, codes(code, layout, unit, group, vector))
+                    for vector in range(N_VECTORS)
+                ]
+                for own_x, high, low in zip(x_here, upper, lower, strict=True):
+                    for first, sums_of_row in ((0, high), (FIXED_LOW, low)):
+                        numbers_of_x = code.spread(code.load(own_x, first + GROUP * group, INTEGER), INTEGERS)
+                        for vector, word in enumerate(words):
+                            sums_of_row[vector] = code.add_dots(sums_of_row[vector], word, numbers_of_x)
             products, x_sums, place = [], [], 0 if layout.n_sub == 1 else 4 * (1 + sub)
             for row, own_x in enumerate(x_here):
                 x_scale = code.load(own_x, FIXED_SCALE, SINGLE)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from ..weights.tensors import read_json, read_stored, require
 from . import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
 from .kv_cache import KVCache, check_kv_bits, kv_bytes
 from .stored_reader import StoredReader
-
-if TYPE_CHECKING:
-    from ..kernels.op_tape import OpTape
 
 DecoderConfig = llama.LlamaConfig | gpt2.GPT2Config
 DecoderWeights = llama.LlamaWeights | gpt2.GPT2Weights
@@ -317,55 +314,11 @@ def resume_forward(
     return trace("norm", family.final_norm(hidden, weights, config, ops))
 
 
-def new_op_tape(length: int, record: bool = False) -> Any:
+def new_op_tape(length: int) -> Any:
     """Return compiled primitives for a pass behind ``length`` cached tokens."""
     from ..kernels.op_tape import OpTape  # needs numba
 
-    return OpTape(length, record)
-
-
-@dataclass(frozen=True)
-class RecordedPass:
-    """A recorded forward pass of a few tokens: its input arrays, its tape, and its logits.
-
-    Inputs and logits have `FEW_TOKENS` rows, or fewer if the model has fewer positions.
-    """
-
-    inputs: tuple[Array, ...]
-    tape: "OpTape"
-    logits: Array
-
-
-def record_pass(
-    n_tokens: int, weights: DecoderWeights, config: DecoderConfig, cache: KVCache
-) -> RecordedPass:
-    """Record the operations of a forward pass of up to ``n_tokens`` without running them."""
-    family, tape = forward_module(config), new_op_tape(cache.length, record=True)
-    inputs = family.embed([0] * n_tokens, weights, config, KVCache(config, capacity=0))
-    hidden = family.final_norm(family.layers(inputs, weights, config, cache, tape), weights, config, tape)
-    return RecordedPass(inputs, tape, tape.linear(hidden, weights.unembedding))
-
-
-def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConfig, cache: KVCache) -> Array:
-    """Add a few tokens to the cache; return the logits after each of them: ``(n_tokens, vocab_size)``.
-
-    Compiled operations give a token the same logits, to the last bit, whichever tokens follow it.
-    """
-    if not is_compiled(weights, cache):
-        return unembed(decoder_forward(ids, weights, config, cache), weights, config)
-    from ..kernels.matrix_ops import FEW_TOKENS  # needs numba
-
-    n_tokens = len(ids)
-    cache.reserve(cache.length + n_tokens)
-    if not isinstance(cache.recorded, RecordedPass):
-        cache.recorded = record_pass(min(FEW_TOKENS, config.max_positions), weights, config, cache)
-    recorded = cache.recorded
-    inputs = forward_module(config).embed(ids, weights, config, cache)
-    for recorded_input, value in zip(recorded.inputs, inputs, strict=True):
-        recorded_input[:n_tokens] = value
-    recorded.tape.replay(cache.length, n_tokens)
-    cache.length += n_tokens
-    return capped(recorded.logits[:n_tokens].copy(), config)
+    return OpTape(length)
 
 
 def final_norm(hidden: Array, weights: DecoderWeights, config: DecoderConfig) -> Array:

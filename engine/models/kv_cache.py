@@ -46,8 +46,6 @@ class KVCache:
         Number of tokens read.
     is_long
         Whether keys have the rotations of long texts (`LongRope`).
-    recorded
-        A recorded pass that works on these arrays, or None after they are reallocated.
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class KVCache:
         self.length = 0
         self.is_long = False
         self.limit = capacity if limit is None else limit
-        self.recorded: object = None
 
     @property
     def capacity(self) -> int:
@@ -100,7 +97,6 @@ class KVCache:
         if self.key_scales is not None and self.value_scales is not None:
             self.key_scales = self._moved(self.key_scales, capacity)
             self.value_scales = self._moved(self.value_scales, capacity)
-        self.recorded = None
 
     def rollback(self, length: int) -> None:
         """Drop all tokens but the first ``length``."""

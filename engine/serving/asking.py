@@ -32,7 +32,7 @@ from .bodies import (
 )
 from .guard import FAILED, log_failure
 from .reading import in_thread, read_texts
-from .served import ANSWER_S, QUEUED_ANSWERS, Searched, Served
+from .served import ANSWER_S, QUEUED_ANSWERS, TOGETHER, Searched, Served
 
 T = TypeVar("T")
 Event = tuple[str, dict[str, Any]]  # its name, and its content
@@ -94,14 +94,14 @@ Run = Callable[[EventStream], Awaitable[None]]
 
 
 class Threads:
-    """The threads that answer: searches and the reader on every core, texts one after the other.
+    """The threads that answer: searches and the reader on every core, texts `TOGETHER` at a time.
 
     Answers whose text is written, or waits for the language model, are counted.
     """
 
     def __init__(self) -> None:
         self._searching = ThreadPoolExecutor(n_cores(), "search")
-        self._writing = ThreadPoolExecutor(1, "answer")
+        self._writing = ThreadPoolExecutor(TOGETHER, "answer")
         self._waiting: set[asyncio.Task[None]] = set()
 
     def stream(self, run: Run, path: str, seconds: float, writes: bool) -> EventStream:
@@ -119,7 +119,7 @@ class Threads:
         return await asyncio.get_running_loop().run_in_executor(self._searching, find)
 
     async def write(self, write: Callable[[], T]) -> T:
-        """Have the language model write in its thread."""
+        """Have the language model write, in step with its other texts."""
         return await asyncio.get_running_loop().run_in_executor(self._writing, write)
 
 

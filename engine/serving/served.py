@@ -15,7 +15,8 @@ from ..retrieval.index import Index
 from ..retrieval.relevance import NullScores
 
 QUEUED_REQUESTS = 4  # of the largest size, whose tokens may wait together
-QUEUED_ANSWERS = 8  # questions whose text the language model writes, or that wait for it
+TOGETHER = 8  # texts that the language model writes at once: as many as share a pass
+QUEUED_ANSWERS = 2 * TOGETHER  # questions whose text it writes, or that wait for it
 INDEX = "glassbox-index"  # the model of chats that answers from the documents
 ANSWER_S = 2.0  # that a client is asked to wait for each of them
 

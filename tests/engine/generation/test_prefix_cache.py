@@ -2,7 +2,7 @@ import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import partial, partialmethod
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
+from engine.generation import steps as steps_module
 from engine.generation.prefix_cache import PrefixCache, common_prefix
-from engine.models import decoders
 from engine.models.kv_cache import KVCache, kv_bytes
 
 START = "The harbour of Vardholm was begun in 1891. "
@@ -52,8 +52,14 @@ def read(monkeypatch):
         counts.append(len(ids))
         return forward(ids, *arguments)
 
-    for name in ("decoder_forward", "next_logits"):
-        monkeypatch.setattr(decoder_module, name, partial(counted, getattr(decoder_module, name)))
+    def counted_step(own, read, texts, *arguments):
+        counts.extend(len(ids) for ids, _ in texts)
+        return read(own, texts, *arguments)
+
+    monkeypatch.setattr(steps_module, "decoder_forward", partial(counted, steps_module.decoder_forward))
+    monkeypatch.setattr(decoder_module, "decoder_forward", partial(counted, decoder_module.decoder_forward))
+    read = steps_module.Steps._read
+    monkeypatch.setattr(steps_module.Steps, "_read", partialmethod(counted_step, read))
     return counts
 
 
@@ -176,14 +182,6 @@ def test_another_decoder_starts_the_cache_anew_and_is_not_kept_alive(decoder):
     assert [reference() for reference in gone] == [None, None]
     generate(decoder, FIRST, cache)
     assert cache.reused_tokens == 0
-
-
-def test_the_way_through_a_decoder_is_recorded_once_for_all_prompts(decoder, monkeypatch):
-    cache, recorded, record = PrefixCache(), [], decoders.record_pass
-    monkeypatch.setattr(decoders, "record_pass", lambda *given: recorded.append(given) or record(*given))
-    for used, n_recorded in ((cache, 1), (cache, 1), (PrefixCache(), 2)):
-        generate(decoder, FIRST, used)
-        assert len(recorded) == n_recorded
 
 
 def test_without_a_kv_cache_nothing_is_reused(decoder, alone, read):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.generation import decoder as decoder_module
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt_lookup import GUESSED_TOKENS, PromptLookup
+from engine.generation.steps import Steps
 
 MOST = max(GUESSED_TOKENS.values())
 IDS = st.lists(st.integers(0, 3), max_size=40)
@@ -42,13 +42,13 @@ def test_the_longer_what_comes_again_the_more_is_guessed():
 @pytest.fixture
 def passes(monkeypatch):
     """The number of tokens of every pass after the prompt's."""
-    counts, next_logits = [], decoder_module.next_logits
+    counts, read = [], Steps._read
 
-    def counted(ids, *arguments):
-        counts.append(len(ids))
-        return next_logits(ids, *arguments)
+    def counted(own, texts, *arguments):
+        counts.extend(len(ids) for ids, _ in texts)
+        return read(own, texts, *arguments)
 
-    monkeypatch.setattr(decoder_module, "next_logits", counted)
+    monkeypatch.setattr(Steps, "_read", counted)
     return counts
 
 

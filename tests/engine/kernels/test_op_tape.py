@@ -1,6 +1,6 @@
 import tracemalloc
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from numba.core import caching
 from engine import Decoder
 from engine.generation.decoder import ROOM_TOKENS
 from engine.generation.sampling import divergence
+from engine.generation.steps import steps_of
 from engine.kernels import elementwise, jit, op_loop
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_ops import FEW_TOKENS
@@ -28,7 +29,6 @@ from engine.models.decoders import (
     is_packed,
     memory_bytes,
     new_cache,
-    next_logits,
     unembed,
 )
 from engine.models.kv_cache import KV_BITS, KVCache
@@ -389,7 +389,7 @@ def test_a_compiled_decoder_chooses_the_tokens_of_the_readable_one(models):
 
 
 def read_singly(decoder, ids, cache):
-    return np.array([next_logits([token], decoder.weights, decoder.config, cache)[0] for token in ids])
+    return np.array([decoder.next_logits([token], cache)[0] for token in ids])
 
 
 @pytest.fixture(params=KV_BITS)
@@ -402,13 +402,10 @@ def test_a_replayed_pass_equals_its_primitives_one_by_one(compiled):
     weights, config = compiled.weights, compiled.config
     ids = IDS[:80]
     cache, plain = (compiled.new_cache(len(ids)) for _ in range(2))
-    recorded = None
     for token in ids:
-        ours = next_logits([token], weights, config, cache)
+        ours = compiled.next_logits([token], cache)
         expected = unembed(decoder_forward([token], weights, config, plain), weights, config)
         np.testing.assert_array_equal(ours, expected)
-        recorded = recorded or cache.recorded
-        assert cache.recorded is recorded  # once for all tokens
     assert cache.length == len(ids)
     for ours, expected in zip(floats(cache), floats(plain), strict=True):
         np.testing.assert_array_equal(ours, expected)
@@ -424,7 +421,8 @@ def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(compile
         ids = IDS[together.length :][:n_tokens]
         behind = expected[together.length :][:n_tokens]
         if n_tokens <= FEW_TOKENS:
-            np.testing.assert_array_equal(next_logits(ids, weights, config, together), behind)
+            ours = steps_of(weights).next_logits(ids, weights, config, together)
+            np.testing.assert_array_equal(ours, behind)
         else:
             decoder_forward(ids, weights, config, together)
             for ours, theirs in zip(floats(together), floats(singly), strict=True):
@@ -434,17 +432,13 @@ def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(compile
 
 
 def test_a_cache_that_grows_gives_what_one_with_room_gives(compiled):
-    weights, config = compiled.weights, compiled.config
     grown = compiled.new_cache(1, limit=len(IDS))
-    ours, capacities, records = [], [], []
+    ours, capacities = [], []
     for token in IDS:
-        ours.append(next_logits([token], weights, config, grown)[0])
+        ours.append(compiled.next_logits([token], grown)[0])
         capacities.append(grown.capacity)
-        records.append(grown.recorded)
     assert len({logits.tobytes() for logits in ours}) == len(IDS)  # no pass overwrites earlier logits
     assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
-    moved = np.diff(capacities) > 0
-    assert [b is not a for a, b in pairwise(records)] == moved.tolist()
     np.testing.assert_array_equal(ours, read_singly(compiled, IDS, compiled.new_cache(len(IDS))))
 
 

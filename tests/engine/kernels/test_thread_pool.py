@@ -11,7 +11,7 @@ from engine.kernels import op_tape, thread_pool
 from engine.kernels.gemm import WIDE
 from engine.kernels.memory import address
 from engine.kernels.op_loop import N_AWAKE
-from engine.kernels.op_tape import BufferPool, OpTape
+from engine.kernels.op_tape import BufferPool, OpTape, cache_rows
 from engine.kernels.packed import pack
 from engine.layers.attention import merge_heads, split_heads
 from engine.models.kv_cache import KVCache
@@ -169,8 +169,8 @@ def test_workers_take_part(together, monkeypatch):
     # A thread's memory for an unpacked panel: rows that no thread used keep their NaN.
     monkeypatch.setattr(BufferPool, "empty", watched)
     layer = Layer(0)
-    ops = OpTape(0, record=True)
-    layer.forward(ops, layer.texts[2], *(table[:130] for table in layer.rope))
+    ops = OpTape(0, capacity=1)
+    ops.linear(layer.texts[2], layer.matrices[0])
     assert scratch
     took_part = np.zeros(thread_pool.n_threads, bool)
 
@@ -194,9 +194,9 @@ def test_workers_sleep_when_idle_and_wake_again(together):
         wait_until(lambda: OpTape(0).add(x, x).any() and n_awake() == len(thread_pool._wake_events))
 
 
-def recorded_pass(layer, length):
+def recorded_pass(layer):
     """A recorded pass of one token through a layer: its tape, inputs and output."""
-    ops = OpTape(length, record=True)
+    ops = OpTape(0, capacity=300)
     begin = tuple(np.zeros((1, n), np.float32) for n in (D_MODEL, D_HEAD // 2, D_HEAD // 2))
     return ops, begin, layer.forward(ops, *begin)
 
@@ -204,12 +204,12 @@ def recorded_pass(layer, length):
 def test_recorded_tapes_of_many_threads_at_once_give_each_its_own_result(alone, together):
     def read_singly(seed):
         layer, rng = Layer(seed), np.random.default_rng(seed)
-        ops, begin, end = recorded_pass(layer, 0)
+        ops, begin, end = recorded_pass(layer)
         found = []
         for length in range(100):
             for place in begin:
                 place[:] = rng.normal(size=place.shape)
-            ops.replay(length, 1)
+            ops.replay(cache_rows(layer.cache, length, 1))
             found.append(end.copy())
         return np.concatenate(found)
 
@@ -223,16 +223,16 @@ def test_recorded_tapes_of_many_threads_at_once_give_each_its_own_result(alone, 
 def test_a_short_tape_replayed_thousands_of_times_never_hangs(together):
     layer = Layer(0)
     layer.cache.keys[:] = layer.cache.values[:] = 0
-    ops, begin, end = recorded_pass(layer, 0)
+    ops, begin, end = recorded_pass(layer)
     begin[0][:] = layer.texts[0]
-    ops.replay(7, 1)
+    ops.replay(rows := cache_rows(layer.cache, 7, 1))
     expected = end.copy()
 
     def run_thousands_of_times():
         pauses = np.random.default_rng(0).exponential(0.008, 50)
         for turn in range(2000):
             end[:] = np.nan
-            ops.replay(7, 1)
+            ops.replay(rows)
             np.testing.assert_array_equal(end, expected)
             if turn % 40 == 0:  # so that workers fall asleep and wake at any time
                 time.sleep(pauses[turn // 40])
