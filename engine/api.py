@@ -14,7 +14,7 @@ from typing import Any
 from .cli.loading import check_has_model, load_decoder, load_reader, load_searched, load_second_model
 from .cli.options import SearchedOptions
 from .documents.document import Chunk, Document
-from .documents.loaders import check_corpus
+from .documents.loaders import corpus_files
 from .errors import InputError, check_question
 from .generation.answer import Answer
 from .generation.answering import ask
@@ -146,7 +146,7 @@ class Index:
         checked_settings(values)
         check_has_model(values["retriever"], options)
         if options.index is None:
-            check_corpus(options.corpus)
+            corpus_files(options.corpus)
         with quiet(not show_progress):
             model, chunks, unrelated, about = load_searched(options, values["retriever"])
         return cls(model, chunks, options, values, about["failures"], show_progress, unrelated)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from ..errors import GlassboxError, InputError
 from ..wording import error_words
@@ -40,14 +41,20 @@ class CommandGroup(TyperGroup):
             sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does
         try:
             try:
-                return super().main(*args, **kwargs)
-            except SystemExit as end:  # of every run from a shell
+                code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            except SystemExit as end:
                 if isinstance(end.__context__, BrokenPipeError):  # to which typer and rich give exit code 1
                     raise end.__context__ from None
-                sys.stdout.flush()
                 raise
+            sys.stdout.flush()
+            sys.exit(code if isinstance(code, int) else 0)
         except GlassboxError as error:
             print(f"error: {error_words(error)}", file=sys.stderr)
+            sys.exit(2)
+        except TyperException as error:  # a command or an option that is not as it should be
+            context = getattr(error, "ctx", None)
+            where = f" (see {context.command_path} -h)" if context else ""
+            print(f"error: {error.format_message()}{where}", file=sys.stderr)
             sys.exit(2)
         except BrokenPipeError:
             discard_output()

@@ -16,7 +16,15 @@ from ..retrieval.vector_cache import VectorCache
 from ..settings import SETTINGS
 from .loading import check_second_models, load_reader, load_searched, null_scores_in, say_languages
 from .main import app, print_answer
-from .options import AnsweringOptions, JsonOption, RetrievalOptions, SearchedOptions, as_utf8, grouped
+from .options import (
+    AnsweringOptions,
+    JsonOption,
+    RetrievalOptions,
+    SearchedOptions,
+    as_utf8,
+    grouped,
+    question_of,
+)
 from .printing import print_json
 
 MARKS = {True: "yes", False: "NO", None: "-"}
@@ -26,7 +34,7 @@ MARKS = {True: "yes", False: "NO", None: "-"}
 @grouped
 def diagnose_command(
     question: Annotated[
-        str, typer.Argument(help="The question that was answered wrongly, or refused.", callback=as_utf8)
+        str, typer.Argument(help="The question that was answered wrongly, or refused.", callback=question_of)
     ],
     passage: Annotated[str, typer.Option(help="Words of the passage that answers it.", callback=as_utf8)],
     corpus: SearchedOptions,

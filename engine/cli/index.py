@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..documents.document import Chunk
+from ..documents.splitters import check_splitting
 from ..documents.truncation import limit_warning
 from ..errors import InputError
 from ..models.precision import chosen_precision
@@ -16,8 +17,8 @@ from ..progress import progress, say
 from ..retrieval.index_choice import Measured
 from ..retrieval.index_kinds import INDEX_KINDS
 from ..retrieval.stored.index_folder import IndexSettings, kept_settings
-from ..retrieval.stored.index_update import update_index
-from ..retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
+from ..retrieval.stored.index_update import check_outside, update_index
+from ..retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN, milvus_uri
 from ..retrieval.stored.ray_shards import LOCAL, Cluster
 from ..retrieval.vector_cache import VectorCache
 from ..settings import default
@@ -81,6 +82,10 @@ def index_command(
         raise InputError(f"--ray-workers {ray_workers} is given without --ray: add --ray {LOCAL}")
     if ray is not None and embedding.cache is not None:
         raise InputError("workers of Ray do not use a cache: leave out --cache, or --ray")
+    check_splitting(embedding.splitting, 0, parent_tokens)
+    check_outside(corpus, out)
+    if store not in (None, IN_FOLDER):
+        milvus_uri(store)  # which raises for one that is none
     sparse = sparse or ((kept := kept_settings(out)) and kept.sparse) or ""
     settings = IndexSettings(
         embedding.model,

@@ -206,6 +206,7 @@ def load_search_model(options: EmbeddingOptions, beside: Mapping[str, str] | Non
                 "engine's families"
             )
         model = replace(encoder, **{kind: load_second_model(kind, source)})  # type: ignore[arg-type]
+    model.text_limit(options.max_tokens)  # which raises for one that the model does not have
     return model.with_prompts(options.prompts).with_precision(options.precision)
 
 
@@ -253,6 +254,7 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loade
     if options.vectors is None:
         say(f"Reading {options.corpus}")
         loaded = readable(options.corpus)
+        picked(loaded.documents, options.document or ())  # which raises for names that no document has
         return index_documents(loaded.documents, model, options, options.parent_tokens), loaded
     if options.parent_tokens:
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
@@ -314,6 +316,15 @@ def readable(corpus: Path) -> Loaded:
     failures = left_out(loaded)
     warn_of(documents, failures)
     return Loaded(documents, failures)
+
+
+def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:
+    """Return the documents with these names, or all if no name is given."""
+    known = [document.name for document in documents]
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no document {name!r}: there are {some_of(known, LISTED)}")
+    return [document for document in documents if not names or document.name in names]
 
 
 def warn_of(documents: Sequence[Document], failures: Sequence[Failure]) -> None:

@@ -44,9 +44,9 @@ from .options import (
     JsonOption,
     RetrievalOptions,
     SearchedOptions,
-    as_utf8,
     check_folder_of,
     grouped,
+    question_of,
     write_errors,
 )
 from .printing import place, print_json, print_table
@@ -157,7 +157,7 @@ def verify(
 @app.command()
 @grouped
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.", callback=as_utf8)],
+    question: Annotated[str, typer.Argument(help="What to look for.", callback=question_of)],
     corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     k: int = Configuration.k,
@@ -188,7 +188,7 @@ def search(
 @app.command(name="ask")
 @grouped
 def ask_command(
-    question: Annotated[str, typer.Argument(help="What to answer.", callback=as_utf8)],
+    question: Annotated[str, typer.Argument(help="What to answer.", callback=question_of)],
     corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import wraps
@@ -11,9 +11,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ..documents.loaders import BUNDLED_CORPUS, check_corpus, kinds
+from ..documents.loaders import BUNDLED_CORPUS, check_address, corpus_files, kinds
 from ..documents.splitters import Splitting, check_splitting
-from ..errors import InputError
+from ..errors import InputError, check_question
 from ..generation.settings import DEFAULT_ANSWER
 from ..models.embedding_head import OWN
 from ..models.kv_cache import KV_BITS
@@ -90,11 +90,14 @@ def check_option(key: str, value: Any) -> Any:
     return value
 
 
-def check_corpus_option(path: Path | None) -> Path | None:
-    """Return the path of documents; raise `DocumentError` where there are none."""
-    if path is not None:
-        check_corpus(path)
-    return path
+def check_paths(values: Mapping[str, Any]) -> None:
+    """Raise `DocumentError` for an address in place of a path, and for a corpus without readable files."""
+    for name, value in values.items():
+        paths = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Path)]
+        for path in paths:
+            check_address(path)
+            if name in ("corpus", "path"):
+                corpus_files(path)
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ class EmbeddingOptions:
 
     def __post_init__(self) -> None:
         check_splitting(self.splitting, n_special=0)  # those of the model are known once it is loaded
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise InputError(f"max_tokens is {self.max_tokens}: give 1 or more, or leave it out")
 
     @property
     def splitting(self) -> Splitting:
@@ -149,11 +154,14 @@ class CorpusOptions(SecondModelOptions, EmbeddingOptions):
         typer.Option(
             help=f"A file ({kinds()}), or a folder.",
             show_default="bundled corpus",
-            callback=check_corpus_option,
             rich_help_panel=DOCUMENTS,
         ),
     ] = BUNDLED_CORPUS
     parent_tokens: int = default("parent_tokens")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_splitting(self.splitting, 0, self.parent_tokens)
 
 
 @dataclass(frozen=True)
@@ -281,6 +289,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**values: Any) -> None:
         for each in COMMON:  # whose callbacks have run
             del values[each.name]
+        check_paths(values)
         for name, (group, names) in groups.items():
             values[name] = group(**{option: values.pop(option) for option in names})
         command(**values)
@@ -386,6 +395,12 @@ def read_swept(**texts: str) -> SweptValues:
 def as_utf8(text: str) -> str:
     """Return an argument as UTF-8, also where a locale of ASCII made halves of pairs of its bytes."""
     return os.fsencode(text).decode("utf-8", "surrogateescape")
+
+
+def question_of(text: str) -> str:
+    """Return a question as UTF-8; raise `InputError` for a blank one."""
+    check_question(as_utf8(text))
+    return as_utf8(text)
 
 
 def whole_number(option: str, text: str) -> int:

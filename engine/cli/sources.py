@@ -21,7 +21,7 @@ from ..evaluation.questions import BUNDLED_QUESTIONS, DRAFTED, Question, load_qu
 from ..evaluation.sample import about_documents, sample_of
 from ..progress import say
 from ..wording import counted, some_of
-from .loading import LISTED, readable
+from .loading import LISTED, picked, readable
 
 
 def sources(
@@ -94,15 +94,6 @@ def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]
             "file of questions, or give the documents that they are about"
         )
     return found
-
-
-def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:
-    """Return the documents with these names, or all if no name is given."""
-    known = [document.name for document in documents]
-    for name in names:
-        if name not in known:
-            raise InputError(f"there is no document {name!r}: there are {some_of(known, LISTED)}")
-    return [document for document in documents if not names or document.name in names]
 
 
 def report_unused(asked: Sequence[Question], used: Sequence[Question], documents: Sequence[Document]) -> None:

@@ -296,13 +296,18 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
 
 def check_corpus(path: Path) -> None:
     """Raise `DocumentError` where there is no file or folder of this path, which may be an address."""
+    check_address(path)
+    if not path.exists():
+        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
+
+
+def check_address(path: Path) -> None:
+    """Raise `DocumentError` for an address in place of a path."""
     if address := re.fullmatch(r"(\w{2,}):/+(.+)", str(path)):  # a path has one slash of the two
         raise DocumentError(
             f"{address[1]}://{address[2]} is an address, and nothing is fetched: save the page, and "
             "give the file"
         )
-    if not path.exists():
-        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
 
 
 def read_file(path: Path, name: str) -> Loaded:

@@ -60,6 +60,8 @@ class AnswerSettings:
 
     def __post_init__(self) -> None:
         check_choice("reads", self.reads, READINGS)
+        if (least := min(self.max_prompt_tokens, self.max_new_tokens)) < 1:
+            raise InputError(f"a prompt or an answer of {least} tokens is asked for: give 1 token or more")
         if not 0 <= self.refuse_threshold <= self.answer_threshold <= 1:
             raise InputError(
                 f"answers are refused below a confidence of {self.refuse_threshold} and shown from "
