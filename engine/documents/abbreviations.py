@@ -6,6 +6,7 @@ Left out is what also ends sentences as a word of some language ("ill", "ten", "
 """
 
 import re
+from functools import lru_cache
 
 from ..installed import bundled
 
@@ -35,6 +36,7 @@ NEXT_NUMBER = re.compile(
 )
 
 
+@lru_cache(maxsize=10_000)  # lists repeat their marks
 def is_of_word(before: str, after: str, is_lower: bool) -> bool:
     """Whether a full stop belongs to the word, number or initial before it, and ends no sentence."""
     words = before.split()

@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Iterator
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from ...errors import DocumentError
@@ -15,6 +15,7 @@ from .outline import one_line
 from .plain import unified
 from .sheets import Row, Sheet, filled_rows, sheets_text
 
+LONGEST_HEAD = 10_000  # bytes of a sheet before its rows
 MAX_TAGS = 8_000_000  # openpyxl keeps no tree of them
 EMPTY_CELL = re.compile(rb"<(?:x:)?c\b[^>]*\br=[^>]*/>")  # a million of them take long
 MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
@@ -29,7 +30,15 @@ def read_xlsx(name: str, content: bytes) -> Document:
     """Make a document of a workbook's shown sheets, rows and columns, with the saved values of formulas."""
     import openpyxl
 
-    plain = repacked(name, content, lambda path, member: EMPTY_CELL.sub(b"", member), MAX_TAGS)
+    def usual(path: str, member: bytes) -> bytes:
+        member = EMPTY_CELL.sub(b"", member)
+        if b"<dimension" in member[:LONGEST_HEAD]:
+            return member
+        return member.replace(
+            b"<sheetData>", b'<dimension ref="A1"/><sheetData>', 1
+        )  # else it is searched for
+
+    plain = repacked(name, content, usual, MAX_TAGS)
     notes: list[str] = []
     try:
         with warnings.catch_warnings():
@@ -76,16 +85,17 @@ def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
         first, last = (re.search(rb'\b%s="(\d+)"' % end, column) for end in (b"min", b"max"))
         if first and last:
             columns |= set(range(int(first[1]) - 1, min(int(last[1]), 16_384)))
+    n_uncomputed = len(UNCOMPUTED.findall(xml))
+    del xml  # of some hundred MB
     sheet.reset_dimensions()
     found, wide = filled_rows(shown_rows(sheet, rows, columns), merged)
     used = {column for column in columns if column < max((len(cells) for _, cells in found), default=0)}
     for n, what in ((len(rows), "hidden row"), (len(used), "hidden column")):
         if n:
             notes.append(f"{counted(n, what)} of {sheet.title} left out")
-    if n := len(UNCOMPUTED.findall(xml)):
-        notes.append(
-            f"{counted(n, 'formula')} of {sheet.title} without a saved value: open and save the file again"
-        )
+    if n_uncomputed:
+        formulas = f"{counted(n_uncomputed, 'formula')} of {sheet.title}"
+        notes.append(f"{formulas} without a saved value: open and save the file again")
     return Sheet(one_line(sheet.title), found, wide)
 
 
@@ -108,14 +118,21 @@ def shown(value: Any, layout: str) -> str:
         return str(value).upper()
     if isinstance(value, datetime):
         return value.isoformat(" ", "minutes") if value.time() != time() else value.date().isoformat()
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}" + f":{seconds:02}" * ("s" in layout)
     if isinstance(value, date | time) or not isinstance(value, int | float):
         return str(value)
     layout = (layout or "General").split(";")[0]
     decimals = len(match[1]) if (match := re.search(r"0\.(0+)", layout)) else 0
     if "%" in layout:
         return f"{100 * value:.{decimals}f}%"
-    if re.fullmatch("00+", layout):
-        return f"{value:0{len(layout)}.0f}"  # of a post code, say
+    if re.fullmatch(r"(?=.*00)[0 ()/\\-]+", layout):  # of a post code, or a telephone number
+        digits = f"{value:0{layout.count('0')}.0f}"
+        n_more = len(digits) - layout.count("0")
+        signs = iter(digits[n_more:])
+        places = layout.replace("\\", "")
+        return digits[:n_more] + "".join(next(signs) if sign == "0" else sign for sign in places)
     if thousands := re.search(r"[0#](,+)(?![0#,])", layout):
         value /= 1000 ** len(thousands[1])
     if "0" not in layout:

@@ -66,24 +66,31 @@ def head_of(message: EmailMessage, head: str) -> str:
 
 
 def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
-    """Return the text of an e-mail, the plain one of two forms, and what was left out of it."""
-    notes: list[str] = []
-    for kinds in (("plain",), ("html",)):
+    """Return the text of an e-mail, the plain one of two forms, and what was left out of it.
+
+    A plain one of less than half as many words only says that the e-mail is in HTML.
+    """
+    found: list[tuple[str, list[str]]] = []
+    for kind in ("plain", "html"):
         try:
-            part = message.get_body(preferencelist=kinds)
+            part = message.get_body(preferencelist=(kind,))
         except (ValueError, AttributeError, TypeError, KeyError):
             part = None
         content = part.get_payload(decode=True) if part is not None else None
         if part is None or not isinstance(content, bytes) or not content.strip():
             continue
         try:
-            if kinds == ("html",):
-                found = read_html(name, content, part.get_content_charset())
-                return found.text, [*notes, *found.notes]
-            return decode(name, content, part.get_content_charset()).strip(), notes
+            if kind == "html":
+                page = read_html(name, content, part.get_content_charset())
+                found.append((page.text, list(page.notes)))
+            else:
+                found.append((decode(name, content, part.get_content_charset()).strip(), []))
         except DocumentError as error:
-            notes.append(f"the text could not be read: {error}"[:300])
-    return "", notes
+            found.append(("", [f"the text could not be read: {error}"[:300]]))
+    if not found:
+        return "", []
+    first, last = found[0], found[-1]
+    return last if 2 * len(first[0].split()) < len(last[0].split()) else first
 
 
 def attachments(name: str, message: EmailMessage) -> Iterator[tuple[str, bytes]]:

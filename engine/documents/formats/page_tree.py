@@ -25,6 +25,20 @@ LINES = frozenset(
 )  # fmt: skip
 CELLS = frozenset(("td", "th"))
 MARKER = "data-glassbox-marker"  # the attribute of an item with its number
+ROLES = {
+    "row": "tr",
+    "cell": "td",
+    "gridcell": "td",
+    "columnheader": "th",
+    "rowheader": "th",
+    "table": "table",
+}
+# Styles that say what an element is, as in the exports of word processors.
+SAID_BY_STYLE = {
+    "sup": re.compile(r"vertical-align\s*:\s*super\b", re.IGNORECASE),
+    "sub": re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE),
+    "s": re.compile(r"text-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE),
+}
 HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
 SELECTOR = re.compile(r"[.#][\w-]+")
 MAX_SHEET, MAX_STYLE = 200_000, 1000  # characters read of style sheets and of an element's style
@@ -45,12 +59,14 @@ MAX_SPAN, MAX_COPIED, MAX_COPIES = 100, 200, 50_000  # columns, characters of a 
 MAX_SCRIPT, MAX_RUBY = 50, 500  # characters of a superscript or subscript, and of words with readings
 MAX_CELL = 300  # characters of a cell whose paragraphs stand on one line
 FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp)", re.IGNORECASE)
+FRACTION = "\u2044"
 MATH_SPACED = frozenset("=<>≤≥≠≈→±∈+−")
 
 
 def rewrite(root: Any) -> tuple[str, ...]:
     """Write into the text what a reader sees beside it, and return notes of what is left out."""
     notes = []
+    rename_elements(root)
     rewrite_formulas(root)
     rewrite_pictures(root)
     if n := remove_hidden(root):
@@ -102,11 +118,23 @@ def with_class(root: Any, names: Iterable[str]) -> list[Any]:
     return [each for each in root.xpath("//*[@class]") if not wanted.isdisjoint(each.get("class").split())]
 
 
+def rename_elements(root: Any) -> None:
+    """Name elements by what they are to a reader: cells of tables, powers, what is struck out."""
+    for element in root.xpath("//*[@role]"):
+        if element.tag in ("div", "span"):
+            element.tag = ROLES.get(element.get("role"), element.tag)
+    for tag, style in SAID_BY_STYLE.items():
+        selectors = styled_selectors(root, style)
+        for span in root.xpath("//span[@style or @class]"):
+            if is_styled(span, style, selectors):
+                span.tag = tag
+
+
 def remove_hidden(root: Any) -> int:
     """Remove what the page hides, unless that is all its text; return the number of parts with text."""
     from lxml import etree
 
-    names, parts, is_shown = hiding_selectors(root), [], False
+    names, parts, is_shown = styled_selectors(root, HIDING), [], False
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
         if is_hidden(element, names):
@@ -131,14 +159,19 @@ def is_hidden(element: Any, selectors: set[str]) -> bool:
         return element.tag == "dialog"
     if element.tag in ("html", "body") or element.get("hidden") is not None:
         return element.tag not in ("html", "body")
-    if HIDING.search(element.get("style", "")[:MAX_STYLE]):
+    return is_styled(element, HIDING, selectors)
+
+
+def is_styled(element: Any, style: re.Pattern[str], selectors: set[str]) -> bool:
+    """Whether an element has a style by its own attribute, or by a class or id."""
+    if style.search(element.get("style", "")[:MAX_STYLE]):
         return True
     own = {f".{name}" for name in element.get("class", "").split()} if selectors else set()
     return not selectors.isdisjoint(own | {f"#{element.get('id')}"})
 
 
-def hiding_selectors(root: Any) -> set[str]:
-    """Return the classes (``.x``) and ids (``#y``) that style sheets hide on every screen."""
+def styled_selectors(root: Any, style: re.Pattern[str]) -> set[str]:
+    """Return the classes (``.x``) and ids (``#y``) to which style sheets give a style on every screen."""
     sheet = " ".join(each.text or "" for each in root.iter("style"))[:MAX_SHEET]
     found: set[str] = set()
     depth, before, selectors = 0, "", ""
@@ -147,7 +180,7 @@ def hiding_selectors(root: Any) -> set[str]:
             depth += 1
             selectors = before if depth == 1 else ""  # within @media, say, nothing
         elif piece == "}":
-            if depth == 1 and HIDING.search(before):
+            if depth == 1 and style.search(before):
                 found.update(each.strip() for each in selectors.rpartition("*/")[2].split(","))
             depth = max(depth - 1, 0)
         before = piece
@@ -265,6 +298,8 @@ def rewrite_scripts(root: Any) -> None:
         links = (*element.iter("a"), parent if parent is not None and parent.tag == "a" else element)
         is_note = any("#" in link.get("href", "") for link in links)
         written = raised(text, before, is_note) if element.tag == "sup" else lowered(text, before, after)
+        if after == FRACTION and element.tag == "sup":
+            written = f" {text}" if before[-1:].isdigit() else text
         gap = " " if written[0] in "^_" and written[-1].isalnum() and after.isalnum() else ""
         become(element, written + gap)
 
@@ -296,7 +331,7 @@ def raised(text: str, before: str, is_note: bool) -> str:
 def lowered(text: str, before: str, after: str) -> str:
     """Return a subscript as text: numbers of atoms as chemists type them, others behind ``_``."""
     is_formula = text.isdigit() and re.search(r"(?:[A-Z][a-z]?|[)\]])$", before) and not after.isdigit()
-    if is_formula or not before or before[-1].isspace():
+    if is_formula or not before or before[-1].isspace() or before[-1] == FRACTION:
         return text
     return f"_{bracketed(text)}"
 

@@ -11,7 +11,7 @@ from .plain import unified
 
 NUMBER = re.compile(r"\W{0,3}\d[\d.,:/ '-]*\W{0,3}")
 MOST_ABOVE = 20  # rows that are looked at for the names of columns
-MAX_ROWS = 100_000  # of a table in a text file: each is a section
+MAX_ROWS = 300_000  # of a table in a text file: each is a section
 ROW_GAP = "\n\n"
 MAX_MERGED = 200_000  # places that merged cells fill
 
@@ -52,7 +52,7 @@ def tables_of(sheet: Sheet) -> Iterator[Sheet]:
     for place in range(1, len(sheet.rows) - 1):
         (above, _), (number, cells), (_, below) = sheet.rows[place - 1 : place + 2]
         is_head = number > above + 1 and is_of_texts(cells) and not is_of_texts(below)
-        if is_head and len(set(filter(None, cells))) > 1 and names_of(Sheet("", sheet.rows[start:place]))[1]:
+        if is_head and len(set(filter(None, cells))) > 1 and names_of(Sheet("", sheet.rows[start:place]))[2]:
             yield Sheet(sheet.name, sheet.rows[start:place], sheet.merged_rows)
             start = place
     yield Sheet(sheet.name, sheet.rows[start:], sheet.merged_rows)
@@ -60,10 +60,10 @@ def tables_of(sheet: Sheet) -> Iterator[Sheet]:
 
 def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:
     """Yield number and text of each row: ``column: value`` below the names of columns, cells else."""
-    place, names = names_of(sheet)
+    first, place, names = names_of(sheet)
     for index, (number, cells) in enumerate(sheet.rows):
         if index < place:
-            if not names or index < place - n_rows_of_names(sheet, place):
+            if index < first:
                 yield number, " | ".join(dict.fromkeys(filter(None, cells)))
             continue
         named = [
@@ -74,8 +74,8 @@ def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:
         yield number, "\n".join(named) if names else " | ".join(filter(None, cells))
 
 
-def names_of(sheet: Sheet) -> tuple[int, list[str]]:
-    """Return the place of the first row below the names of columns, and the names; none without such a row.
+def names_of(sheet: Sheet) -> tuple[int, int, list[str]]:
+    """Return the places of the first row of names of columns and of that below them, and the names, if any.
 
     They stand in the first row of several texts, without numbers but years, below lines of a title; where
     cells of it are merged, the names of the next row are added: "Price, Rent".
@@ -89,26 +89,45 @@ def names_of(sheet: Sheet) -> tuple[int, list[str]]:
         is_pair = most == 2 and any(map(str.isdigit, "".join(filled)))  # "Contact | Anna 5"
         numbers = [cell for cell in filled if NUMBER.fullmatch(cell)]
         if is_pair or (numbers and not are_years(numbers)) or place + 1 >= len(rows):
-            return 0, []
-        names, place = cells, place + 1
+            return 0, 0, []
+        names, first, place = cells, place, place + 1
+        is_plain = place + 1 < len(rows) and number not in sheet.merged_rows
+        if is_plain and (two := names_of_two(names, rows[place][1], rows[place + 1][1])):
+            return first, place + 1, [one_line(name) for name in two]
         while number in sheet.merged_rows and place + 1 < len(rows) and is_of_texts(rows[place][1]):
             number, below = rows[place]
             width = max(len(names), len(below))
             pairs = zip(padded(names, width), padded(below, width), strict=True)
             names = [", ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
             place += 1
-        return place, [one_line(name) for name in names]
-    return 0, []
+        return first, place, [one_line(name) for name in names]
+    return 0, 0, []
 
 
-def n_rows_of_names(sheet: Sheet, place: int) -> int:
-    """Return how many rows before ``place`` hold the names of columns."""
-    n = 1
-    while place - n > 0 and sheet.rows[place - n - 1][0] in sheet.merged_rows:
-        if len(set(filter(None, sheet.rows[place - n - 1][1]))) < 2:
-            break
-        n += 1
-    return n
+def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Return the names of columns in two rows, ``Price, Net``; none where the row below holds values.
+
+    It holds names where it has texts alone, above numbers, and fills the gaps of the first row, or is empty
+    at its first name, or tells equal names apart.
+    """
+    if not is_of_texts(below):
+        return []
+    width = max(len(names), len(below))
+    names, below = ([cell.strip() for cell in padded(cells, width)] for cells in (names, below))
+    gaps = {place for place, value in enumerate(values[:width]) if value.strip() and not names[place]}
+    numbers = {place for place, value in enumerate(values) if not is_of_texts([value]) and value.strip()}
+    filled = {place for place, name in enumerate(below) if name}
+    is_partly_empty = names[0] and not below[0]
+    are_repeated = len(set(filter(None, names))) < sum(map(bool, names))
+    if not numbers & filled or not (
+        gaps <= filled if gaps else numbers <= filled and (is_partly_empty or are_repeated)
+    ):
+        return []
+    group, found = "", []
+    for name, under in zip(names, below, strict=True):
+        group = name or group
+        found.append(", ".join(filter(None, (group if name or under else "", under))))
+    return found
 
 
 def is_of_texts(cells: Iterable[str]) -> bool:
@@ -120,7 +139,7 @@ def is_of_texts(cells: Iterable[str]) -> bool:
 def are_years(cells: Sequence[str]) -> bool:
     """Whether the cells are years that follow one another, the names of columns."""
     years = [int(cell) for cell in cells if re.fullmatch(r"(?:19|20)\d\d", cell)]
-    return len(years) == len(cells) > 1 and {abs(a - b) for a, b in pairwise(years)} == {1}
+    return len(years) == len(cells) > 1 and {abs(a - b) for a, b in pairwise(years)} <= {0, 1}
 
 
 def padded(cells: Sequence[str], width: int) -> list[str]:

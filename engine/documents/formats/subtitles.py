@@ -7,33 +7,54 @@ from ...errors import DocumentError
 from ..document import Document, Section
 from .plain import decode
 
-TIME = re.compile(r"(?:(\d{1,3}):)?(\d\d):(\d\d)[.,]\d{1,3}[ \t]+-->[ \t]+(?:\d+:)?\d\d:\d\d[.,]\d{1,3}.*")
+CLOCK = r"(?:(\d{1,3}):)?(\d\d):(\d\d[.,]\d{1,3})"
+TIME = re.compile(rf"{CLOCK}[ \t]+-->[ \t]+{CLOCK}.*")
 SPEAKER = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]*)>")
 MARKS = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
 UNSEEN = re.compile(r"(?:NOTE|STYLE|REGION)\b")
+BEFORE_CUE = re.compile(r"\n[ \t]*\n(?=[^\n]*-->|[^\n]*\n[^\n]*-->|NOTE|STYLE|REGION)")
+AT_ONCE = 0.05  # seconds between a cue and one that goes on with its lines
 
 
 def read_subtitles(name: str, content: bytes) -> Document:
-    """Make a document from subtitles: a line a cue, without numbers, times and marks; a section a minute."""
-    lines_said: list[str] = []
-    sections: list[Section] = []
-    minute, position = None, 0
-    for block in re.split(r"\n[ \t]*\n", decode(name, content)):
+    """Make a document from subtitles: a line a cue, without numbers, times and marks; a section a minute.
+
+    A cue that follows at once on another repeats its last lines, or its words so far, where captions roll:
+    these are read once.
+    """
+    cues: list[tuple[int, str]] = []  # the minute, and what is said
+    before: list[str] = []  # the lines of the last cue, and when it ends
+    end = -1.0
+    for block in re.split(
+        r"\n[ \t]*\n(?=[^\n]*-->|[^\n]*\n[^\n]*-->|NOTE|STYLE|REGION)", decode(name, content)
+    ):
         lines = block.strip("\n").split("\n")
         times = [TIME.fullmatch(line.strip()) for line in lines[:2]]
         place, time = next(((number, found) for number, found in enumerate(times) if found), (0, None))
         if time is None or UNSEEN.match(lines[0]):
             continue
-        hours, minutes = int(time[1] or 0), int(time[2])
-        said = " ".join(lines[place + 1 :])
-        said = " ".join(unescape(MARKS.sub("", SPEAKER.sub(r"\1: ", said))).split())
-        if not said or lines_said[-1:] == [said]:  # cues that go on repeat their line
-            continue
-        if (hours, minutes) != minute:
-            minute = hours, minutes
-            sections.append(Section(position, (f"{hours}:{minutes:02}",)))
-        lines_said.append(said)
-        position += len(said) + 1
-    if not lines_said:
+        start = seconds(*time.groups()[:3])
+        is_next, end = start <= end + AT_ONCE, seconds(*time.groups()[3:])
+        said = [unescape(MARKS.sub("", SPEAKER.sub(r"\1: ", line))) for line in lines[place + 1 :]]
+        said = [line for line in (" ".join(line.split()) for line in said) if line]
+        repeated = max(n for n in range(len(said) + 1) if n == 0 or (is_next and before[-n:] == said[:n]))
+        before, new = said or before, " ".join(said[repeated:])
+        if is_next and cues and not repeated and new.startswith(cues[-1][1]):
+            cues[-1] = (cues[-1][0], new)
+        elif new:
+            cues.append((int(start) // 60, new))
+    if not cues:
         raise DocumentError(f"{name} has no subtitles with times in it: save it as .txt if it is other text")
-    return Document(name, "\n".join(lines_said), sections=tuple(sections))
+    sections: list[Section] = []
+    position, last = 0, -1
+    for minute, said_now in cues:
+        if minute != last:
+            last = minute
+            sections.append(Section(position, (f"{minute // 60}:{minute % 60:02}",)))
+        position += len(said_now) + 1
+    return Document(name, "\n".join(said_now for _, said_now in cues), sections=tuple(sections))
+
+
+def seconds(hours: str | None, minutes: str, rest: str) -> float:
+    """Return a time in seconds."""
+    return 3600 * int(hours or 0) + 60 * int(minutes) + float(rest.replace(",", "."))

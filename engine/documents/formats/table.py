@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from ...wording import counted, reason_of
 from ..document import Document, Failure, Section
 from .outline import one_line
 from .plain import check_characters, decode
-from .sheets import MAX_ROWS, joined_rows
+from .sheets import MAX_ROWS, is_of_texts, joined_rows, names_of_two
 
 DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
 NO_DELIMITER = "\x1f"  # of a file with one column
@@ -33,57 +33,107 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     and the row's cell ``title`` if it has one. The text of a row has a line ``column: value`` for every cell
     that is not blank, or only the cell of ``column`` if given; rows without text are skipped. The title is
     the lines above the header. Cells beyond the header are numbered if most rows have some, or else the row
-    is a failure.
+    is a failure. A table below a blank line has a header of its own.
     """
     text = decode(name, content)
     separator = SEPARATOR_LINE.match(text)
     text = text[separator.end() :] if separator else text
     delimiter = separator[1] if separator else delimiter_of(text)
-    rows = numbered_rows(name, text, delimiter, quoting_of(text, delimiter))
-    sample = list(islice(rows, SAMPLE_ROWS))
-    place = header_place(sample)
-    above, body = sample[:place], sample[place + 1 :]
-    has_names = not is_numbered(sample[place:])
-    if not has_names:
-        body = sample[place:]
-    if not body:
-        raise DocumentError(f"{name} has a header and no rows: there is no text to search")
-    header, notes = list(sample[place][1]) if has_names else [""] * usual_width(body), []
-    if not has_names:
-        notes.append("the columns have no names: the first row is data, too")
-    if above:
-        notes.append(f"{counted(len(above), 'line')} above the header read as the title")
-    decimals = decimals_place(body, len(header)) if delimiter == "," else None
-    if decimals is not None:
-        body, rows = [*joined_decimals(body, decimals)], joined_decimals(rows, decimals)
-        notes.append(f"commas between two columns read as decimal commas of {header[decimals]}")
-    elif 2 * sum(width(row) > len(header) for _, row in body) > len(body):
-        n_unnamed = max(usual_width(body) - len(header), 1)
-        notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
-        header += [""] * n_unnamed
-    header = [title.strip() or f"column {i}" for i, title in enumerate(header, 1)]
-    if column is not None and column not in header:
-        raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
-    titles = [i for i, title in enumerate(header) if title.lower() == "title"]
-    file_title = one_line(" ".join(f"{delimiter} ".join(filter(None, row)) for _, row in above))
+    notes: list[str] = []
     sections: list[tuple[Section, str]] = []
-    n_characters = 0
-    for number, row in chain(body, rows):
-        if width(row) > len(header):
-            row_name = f"{name}#{number}"
-            reason = f"has {width(row)} cells where the header has {len(header)}: quote cells with commas"
-            yield Failure(row_name, f"{row_name} {reason}")
-        elif text := row_text(header, row, column):
-            title = one_line(row[titles[0]]) if titles and titles[0] < len(row) else ""
-            headings = (f"row {number}", title) if title else (f"row {number}",)
-            sections.append((Section(0, headings, is_row=True), text))
-            n_characters += len(text)
-            check_characters(name, n_characters, len(content))
-        if len(sections) > MAX_ROWS:
-            raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
+    file_title, n_characters = "", 0
+    for rows in tables_of(numbered_rows(name, text, delimiter, quoting_of(text, delimiter))):
+        above, header, body = parts_of_table(name, rows, delimiter, notes)
+        lines = [(number, f"{delimiter} ".join(filter(None, row))) for number, row in above]
+        if not sections:
+            file_title = one_line(" ".join(line for _, line in lines))
+            if above:
+                notes.insert(0, f"{counted(len(above), 'line')} above the header read as the title")
+            if column is not None and column not in header:
+                raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
+        else:
+            sections += [(Section(0, (f"row {number}",), is_row=True), line) for number, line in lines]
+        titles = [i for i, title in enumerate(header) if title.lower() == "title"]
+        for number, row in body:
+            if width(row) > len(header):
+                row_name = f"{name}#{number}"
+                reason = f"has {width(row)} cells where the header has {len(header)}: quote cells with commas"
+                yield Failure(row_name, f"{row_name} {reason}")
+            elif text := row_text(header, row, column):
+                title = one_line(row[titles[0]]) if titles and titles[0] < len(row) else ""
+                headings = (f"row {number}", title) if title else (f"row {number}",)
+                sections.append((Section(0, headings, is_row=True), text))
+                n_characters += len(text)
+                check_characters(name, n_characters, len(content))
+            if len(sections) > MAX_ROWS:
+                raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
     if sections:
         text, places = joined_rows(sections)
-        yield Document(name, text, file_title, places, notes=tuple(notes))
+        yield Document(name, text, file_title, places, notes=tuple(dict.fromkeys(notes)))
+
+
+def tables_of(rows: Iterable[NumberedRow]) -> Iterator[list[NumberedRow]]:
+    """Yield the rows of each table of a file: one may begin below a blank line."""
+    table: list[NumberedRow] = []
+    block: list[NumberedRow] = []  # the rows since the last blank line
+    for row in rows:
+        if block and row[0] > block[-1][0] + 1:
+            if is_another_table(block, table):
+                yield table
+                table = []
+            table, block = table + block if table else block, []
+        block.append(row)
+    if is_another_table(block, table):
+        yield table
+        table = []
+    yield table + block
+
+
+def is_another_table(block: Sequence[NumberedRow], table: Sequence[NumberedRow]) -> bool:
+    """Whether rows below a blank line have names of columns, and those above it, too.
+
+    Names without a number below them are some only where there are more or fewer than above.
+    """
+    if len(block) < 2 or not has_names(table[:SAMPLE_ROWS]):
+        return False
+    most = usual_width(block)
+    are_others = 1 < most != usual_width(table[:SAMPLE_ROWS]) and len(block) > 2
+    return has_names(block) or (are_others and is_of_texts(block[0][1]))
+
+
+def has_names(rows: Sequence[NumberedRow]) -> bool:
+    """Whether the header of a table is of texts, and the row below has a number."""
+    names, *below = [row for _, row in rows[header_place(rows) :][:2]] or [[]]
+    return len(set(names)) > 1 and is_of_texts(names) and bool(below) and not is_of_texts(below[0])
+
+
+def parts_of_table(
+    name: str, rows: Sequence[NumberedRow], delimiter: str, notes: list[str]
+) -> tuple[Sequence[NumberedRow], list[str], Iterable[NumberedRow]]:
+    """Return the lines above the header, the names of columns, and the rows; add notes of what was judged."""
+    sample = rows[:SAMPLE_ROWS]
+    place = header_place(sample)
+    above, body = rows[:place], rows[place + 1 :]
+    if is_numbered(sample[place:]):
+        body = rows[place:]
+        header = [""] * usual_width(sample[place:])
+        notes.append("the columns have no names: the first row is data, too")
+    elif not body:
+        raise DocumentError(f"{name} has a header and no rows: there is no text to search")
+    else:
+        header = list(rows[place][1])
+    if len(body) > 1 and (names := names_of_two(header, body[0][1], body[1][1])):
+        header, body = names, body[1:]
+    few = body[:SAMPLE_ROWS]
+    decimals = decimals_place(few, len(header)) if delimiter == "," else None
+    if decimals is not None:
+        notes.append(f"commas between two columns read as decimal commas of {header[decimals]}")
+        return above, header, joined_decimals(body, decimals)
+    if 2 * sum(width(row) > len(header) for _, row in few) > len(few):
+        n_unnamed = max(usual_width(few) - len(header), 1)
+        notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
+        header += [""] * n_unnamed
+    return above, [title.strip() or f"column {i}" for i, title in enumerate(header, 1)], body
 
 
 def delimiter_of(text: str) -> str:
@@ -94,24 +144,34 @@ def delimiter_of(text: str) -> str:
 
 
 def share_alike(text: str, delimiter: str) -> float:
-    """Return the share of rows with the most frequent number of cells, 0 where that is one cell."""
-    counts: Counter[int] = Counter()
+    """Return the share of rows with the most frequent number of cells, or with that of a row next to them.
+
+    It is 0 where that is one cell.
+    """
+    widths: list[int] = []
     try:
         for row in islice(
             csv.reader(StringIO(text), delimiter=delimiter, skipinitialspace=True), SAMPLE_ROWS
         ):
-            counts[len(row)] += bool(row)
+            widths += [len(row)] if row else []
     except csv.Error:
         pass  # of a long cell: the rows before it tell
-    if not counts:
+    if not widths:
         return 0.0
-    n_cells, n_rows = max(counts.items(), key=lambda item: (item[1], item[0]))
-    return n_rows / counts.total() if n_cells > 1 else 0.0
+    n_cells, n_rows = max(Counter(widths).items(), key=lambda item: (item[1], item[0]))
+    n_beside = sum(
+        each > 1 and each in (before, after)
+        for before, each, after in zip([0, *widths], widths, [*widths[1:], 0], strict=False)
+    )
+    return max(n_rows if n_cells > 1 else 0, n_beside) / len(widths)
 
 
 def quoting_of(text: str, delimiter: str) -> Mapping[str, Any]:
     """Return how the first rows are quoted: with doubled quotes, backslashes, or in TSV not at all."""
     sample = text[:SAMPLE_CHARACTERS]
+    mark = re.escape(delimiter)
+    if re.search(rf"^(?:[^\n\"]*{mark})?'[^'\n]*{mark}[^'\n]*'(?:{mark}|$)", sample, re.MULTILINE):
+        return {"quotechar": "'"}
     ways: list[Mapping[str, Any]] = [{}]
     if '\\"' in sample:
         ways.append({"escapechar": "\\", "doublequote": False})

@@ -30,6 +30,13 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
         ("# May\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
         ("By,Ann\nOn,1 May\n\nA,B,C\n1,2,3\n", ["A: 1 / B: 2 / C: 3"]),
         ("A list;;\nA;B;C\n1;2;3\n", ["A: 1 / B: 2 / C: 3"]),
+        # names of columns in two rows, and tables below one another
+        ("A,2023,,2024\n,Q1,Q2,Q1\nx,1,2,3\n", ["A: x / 2023, Q1: 1 / 2023, Q2: 2 / 2024, Q1: 3"]),
+        ("A;B;B\n;net;gross\nx;1;2\n", ["A: x / B, net: 1 / B, gross: 2"]),
+        ("A,B\nx,y\nz,1\n", ["A: x / B: y", "A: z / B: 1"]),
+        ("A,B\nx,1\n\nC,D\ny,2\n", ["A: x / B: 1", "C: y / D: 2"]),
+        ("A,B\nx,1\n\nStaff\nC,D,E\ny,2,z\n", ["A: x / B: 1", "Staff", "C: y / D: 2 / E: z"]),
+        ("A,B\nx,1\n\ny,2\n\nsum,3\n", ["A: x / B: 1", "A: y / B: 2", "A: sum / B: 3"]),
         # delimiters at the ends of rows, cells beyond the header, rows cut short
         ("Item;Price\nLamp;12,50;\nDesk;149,00;\n", TWO),
         ("Item;Price;;\nLamp;12,50;;\nDesk;149,00;;\n", TWO),
@@ -54,6 +61,7 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
         ('A, B\n1, "x, y"\n', ["A: 1 / B: x, y"]),
         ("A\tB\nx, y; z\tq\n", ["A: x, y; z / B: q"]),
         ('A\tB\n"x" y\t"z\n', ['A: "x" y / B: "z']),
+        ("A,B\n'x, y',1\n'z, a',2\n", ["A: x, y / B: 1", "A: z, a / B: 2"]),
         ('A,B\n1,"say \\"x\\", y"\n', ['A: 1 / B: say "x", y']),
     ],
 )

@@ -222,6 +222,13 @@ def test_an_email_in_html_alone_is_read():
     assert parse_document("m.eml", message.as_bytes()).text == "Subject: Hi\n\nFee 5 €"
 
 
+def test_an_email_whose_plain_text_says_nothing_is_read_in_html():
+    head = b"From: a@b\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=x\n\n"
+    plain, page = b"text/plain\n\nSee HTML.", b"text/html\n\n<p>The fee is 12.<p>It is due."
+    parts = b"--x\nContent-Type: %b\n--x\nContent-Type: %b\n" % (plain, page)
+    assert "The fee is 12." in parse_document("a.eml", head + parts + b"--x--\n").text
+
+
 def test_rtf_is_read_with_its_footnotes_and_tables():
     content = (
         rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}}\pard K\'fcche: rent rises"
@@ -324,6 +331,15 @@ def test_subtitles_are_read_without_their_times():
     assert document.sections == (Section(0, ("0:00",)), Section(12, ("0:01",)))
     vtt = "WEBVTT\n\nNOTE no\n\nintro\n01:02.000 --> 01:03.000 align:start\n<v Anna>Hi <00:01:02.500>you\n"
     assert parse_document("a.vtt", vtt.encode()).text == "Anna: Hi you"
+    rolling = [
+        ("00:00.000", "01.000", " \nthe<00:00.500><c> key</c>"),
+        ("00:01.000", "01.010", "the key\n "),
+        ("00:01.010", "02.000", "the key\nis here"),
+        ("00:09.000", "09.500", "is"),
+        ("00:09.500", "10.000", "is here"),
+    ]
+    vtt = "WEBVTT\n\n" + "\n\n".join(f"{start} --> 00:{end}\n{said}" for start, end, said in rolling)
+    assert parse_document("a.vtt", vtt.encode()).text == "the key\nis here\nis here"
 
 
 @pytest.mark.parametrize(
