@@ -21,7 +21,6 @@ Statistics = Callable[[Array], Array]
 N_RESAMPLES = 2000
 CONFIDENCE = 0.95
 BLOCK = 2**20  # counts in memory at a time
-BISECTIONS = 40  # to 1e-12
 
 
 @dataclass(frozen=True)
@@ -108,28 +107,13 @@ def level_interval(values: Array) -> Interval:
     return mean_interval(values)
 
 
-def share_interval(n_successes: int, n_items: int, confidence: float = CONFIDENCE) -> Interval:
+def share_interval(n_successes: int, n_items: int) -> Interval:
     """Return a share of items with its exact interval (Clopper and Pearson 1934)."""
-    counts = np.arange(n_items + 1)
-    log_factorials = np.cumsum(np.log(np.maximum(counts, 1)))
-    log_ways = log_factorials[-1] - log_factorials - log_factorials[::-1]  # (n_items + 1,), of each count
+    from scipy.special import betaincinv  # slow to import
 
-    def at_least(n: int, probability: float) -> float:
-        """Return the probability of ``n`` successes or more."""
-        log_shares = counts * np.log(probability) + (n_items - counts) * np.log1p(-probability)
-        return float(np.exp(log_ways + log_shares)[n:].sum())
-
-    def solve(n: int, wanted: float) -> float:
-        """Return the probability of a success at which `at_least` is as wanted, by bisection."""
-        low, high = 0.0, 1.0
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if at_least(n, middle) < wanted else (low, middle)
-        return low
-
-    outside = (1 - confidence) / 2
-    low = solve(n_successes, outside) if n_successes else 0.0
-    high = solve(n_successes + 1, 1 - outside) if n_successes < n_items else 1.0
+    outside, n_failures = (1 - CONFIDENCE) / 2, n_items - n_successes
+    low = float(betaincinv(n_successes, n_failures + 1, outside)) if n_successes else 0.0
+    high = float(betaincinv(n_successes + 1, n_failures, 1 - outside)) if n_failures else 1.0
     return Interval(n_successes / n_items, low, high)
 
 

@@ -1,6 +1,5 @@
 """Ranks that chunks would have if their tails beyond the token limit were read."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,25 +57,16 @@ class Counterfactual:
         return self.now.rank - min(self.whole.rank, self.windows.rank)
 
 
-def tail_vectors(
-    index: Index, encoder: Encoder, rows: Sequence[int] | None = None, on_progress: Progress | None = None
-) -> TailVectors:
+def tail_vectors(index: Index, encoder: Encoder, on_progress: Progress | None = None) -> TailVectors:
     """Embed the tails of an index's truncated chunks, by the pooling of the index.
 
-    ``rows`` are those of ``index.chunks`` to embed, None for all that are truncated. ``on_progress`` is
-    called with texts embedded and texts in all: one a chunk and one a window of its tail.
+    ``on_progress`` is called with texts embedded and in all: one a chunk and one a window of its tail.
     """
     encoder, spec = index.encoder(encoder), index.spec
     if embedding_spec(encoder, spec.pooling, spec.max_tokens) != spec:
         raise InputError(f"the index holds vectors of {spec}, not of {encoder.name}: build it again")
     limit = encoder.text_limit(spec.max_tokens)
-    if rows is None:
-        rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > limit]
-    for row in rows:
-        if not 0 <= row < len(index.chunks):
-            raise InputError(f"chunk {row} is not in the index: it holds 0 to {len(index.chunks) - 1}")
-        if (n_tokens := index.chunks[row].n_tokens) <= limit:
-            raise InputError(f"chunk {row} lost nothing: it has {n_tokens} tokens and up to {limit} are read")
+    rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > limit]
     room = limit - encoder.tokenizer.n_special
     _, prompt, _ = encoder.tokenizer.around(encoder.tokenizer.encode(encoder.prompts.of("document")).ids)
     whole, windows, n_windows = [], [], []
