@@ -102,6 +102,9 @@ UNIGRAM = WORDPIECE | {
         "byte_fallback": False,
     },
 }
+SPECIAL = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>"} | dict.fromkeys(
+    ("cls_token", "sep_token", "pad_token"), "<s>"
+)
 TOKENIZERS = {"WordPiece": WORDPIECE, "Unigram": UNIGRAM}
 QUESTIONS = [
     {
@@ -144,6 +147,8 @@ def encoder_folder(tokenizer):
     def write(folder):
         (folder / "config.json").write_text(json.dumps(BERT))
         (folder / "tokenizer.json").write_text(json.dumps(TOKENIZERS[tokenizer]))
+        if tokenizer == "Unigram":
+            (folder / "tokenizer_config.json").write_text(json.dumps(SPECIAL))
         rng, tensors = np.random.default_rng(0), {}
 
         def dense(name, n_out, n_in):
