@@ -53,6 +53,7 @@ def retrieve(
         order = found_rows(settings.retriever, question, query, index, with_tokens, k + 1)
     # One more, for the margin of the last.
     found = search_parents(index, query, k + 1 if k > 0 else k, order)
+    index.check_whole()
     searched = perf_counter()
     return Retrieval(
         hits=tuple(found[:k]),

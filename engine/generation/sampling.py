@@ -163,8 +163,8 @@ RULES = {
     ),
     "repetition_penalty": Rule(
         lambda logits, value, seen: penalize_repetition(logits, seen, value),
-        lambda value: 0 < value < np.inf,
-        "a value above 0, 1 for no penalty",
+        lambda value: 0.01 <= value <= 100,
+        "a value from 0.01 to 100, 1 for no penalty",
         low=1.0,
         high=2.0,
         step=0.05,

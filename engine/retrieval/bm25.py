@@ -38,10 +38,14 @@ class Postings:
     n_texts: int
     languages: tuple[str, ...] = (ENGLISH,)  # of the texts
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Those that may be mapped from files."""
+        return self.starts, self.rows, self.impacts
+
     def of(self, stem: str) -> slice:
         """Return where the postings of a word are, which are none of a word that no text holds."""
-        for array in (self.starts, self.rows, self.impacts):
-            require_whole(array)
+        require_whole(*self.arrays)
         number = self.vocabulary.get(stem)
         return slice(0, 0) if number is None else slice(*self.starts[number : number + 2].tolist())
 

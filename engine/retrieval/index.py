@@ -112,7 +112,17 @@ class Index:
     @property
     def vectors(self) -> Array:
         """The chunks' vectors; those of a store are fetched at the first access, and kept."""
-        return require_whole(self.source) if isinstance(self.source, np.ndarray) else self._fetched
+        if not isinstance(self.source, np.ndarray):
+            return self._fetched
+        require_whole(self.source)
+        return self.source
+
+    def check_whole(self) -> None:
+        """Raise `DocumentError` where a file that it is mapped from was cut, also within a search."""
+        if isinstance(self.source, np.ndarray):
+            require_whole(self.source)
+        for each in (self.postings, self.expanded):
+            require_whole(*(() if each is None else each.arrays))
 
     @cached_property
     def _fetched(self) -> Array:

@@ -174,17 +174,17 @@ def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
     return AnnIndex(kind, effort, index)
 
 
-def require_whole(array: Array) -> Array:
-    """Return an array; raise where the file that it is mapped from was cut, as its bytes are no longer there.
+def require_whole(*arrays: Array) -> None:
+    """Raise where the file of a mapped array was cut: zeros are read in its place, or the process ends.
 
-    To read them would end the process, so it is asked before each search, in a microsecond.
+    It is asked before each search, in a microsecond, and after it.
     """
-    base = array.base
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, mmap.mmap) and base.size() < len(base):
-        raise DocumentError("a file of the index was cut while it is searched: open a whole index")
-    return array
+    for array in arrays:
+        base = array.base
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap) and base.size() < len(base):
+            raise DocumentError("a file of the index was cut while it is searched: open a whole index")
 
 
 def release(vectors: Array) -> None:

@@ -26,10 +26,14 @@ class SparseIndex:
         """Index texts; ``on_progress`` is called with texts done and in all."""
         return cls(csc_matrix(model.encode(texts, "document", on_progress)), model.fingerprint)
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Those that may be mapped from files."""
+        return self.weights.indptr, self.weights.indices, self.weights.data
+
     def scores(self, questions: Sequence[str], model: SparseEncoder) -> Array:
         """Score every text for every question by their inner product: float32 ``(n_questions, n_texts)``."""
-        for array in (self.weights.indptr, self.weights.indices, self.weights.data):
-            require_whole(array)
+        require_whole(*self.arrays)
         asked = csr_matrix(model.encode(questions, "query"))
         # As of words: each of a question adds its weight to the texts of its list.
         found: Array = (asked @ self.weights.T).toarray()

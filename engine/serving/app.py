@@ -30,6 +30,7 @@ from .bodies import (
     RequestError,
     RerankBody,
     error_content,
+    failure_content,
     json_response,
     model_warnings,
     overloaded,
@@ -248,7 +249,7 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
 
     @app.exception_handler(GlassboxError)
     async def bad_input(request: Request, error: GlassboxError) -> Response:
-        return answer(request, error_content(400, str(error)), 400)
+        return answer(request, *failure_content(error))
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:

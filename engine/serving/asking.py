@@ -22,10 +22,12 @@ from ..generation.conversation import Turn, follow_up
 from ..generation.passage_search import retrieve
 from ..generation.settings import AnswerSettings, SearchSettings
 from .bodies import (
+    UNAVAILABLE,
     AskBody,
     RequestError,
     SearchBody,
     error_content,
+    failure_content,
     json_response,
     overloaded,
     warned,
@@ -84,7 +86,7 @@ class EventStream:
         try:
             await run(self)
         except GlassboxError as error:
-            self.put("error", error_content(400, str(error)))
+            self.put("error", failure_content(error)[0])
         except Exception as error:  # of any kind: client and log get one line
             log_failure(path, error)
             self.put("error", error_content(500, FAILED))
@@ -190,7 +192,7 @@ def asking_routes(served: Served, searched: Searched, threads: Threads) -> APIRo
 
     def search_settings(k: int | None, retriever: str | None) -> SearchSettings:
         own = searched.settings.search
-        return replace(own, k=k or own.k, retriever=retriever or own.retriever)
+        return replace(own, k=k or own.k, retriever=own.retriever if retriever is None else retriever)
 
     def answer_settings(body: AskBody) -> AnswerSettings:
         write = searched.settings.write if body.write is None else body.write
@@ -232,4 +234,5 @@ def whole(content: dict[str, Any], told: Mapping[str, Any] = {}) -> Response:
     """Return the response with the content of a last event, and what is told beside it."""
     if "error" not in content:
         return json_response({**content, **told})
-    return json_response(content, 400 if content["error"]["type"] == "invalid_request_error" else 500)
+    is_wrong, code = content["error"]["type"] == "invalid_request_error", content["error"]["code"]
+    return json_response(content, 400 if is_wrong else 503 if code == UNAVAILABLE else 500)

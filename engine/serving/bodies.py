@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from ..errors import DocumentError, GlassboxError, MemoryLimitError, ModelUnavailableError
 from ..wording import MAX_NAME, error_words, shortened, some_of
 
 Name = Annotated[str, Field(max_length=80)]  # messages may repeat it
@@ -32,6 +33,7 @@ FORMS = {
     "stop": "give a text or a list of texts",
 }
 
+UNAVAILABLE = "unavailable"  # the code of errors of status 503 that no waiting ends
 MOST_TURNS, TURN_CHARACTERS = 100, 100_000  # of a conversation, and of a question or an answer in it
 MOST_MESSAGES, MOST_NAMED = 1000, 5  # of a chat, and fields named in a warning
 
@@ -238,6 +240,16 @@ def error_content(
     """Return an error in OpenAI's format."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": error_words(message), "type": kind, "param": parameter, "code": code}}
+
+
+def failure_content(error: GlassboxError) -> tuple[dict[str, Any], int]:
+    """Return an error of the engine in OpenAI's format, and its status: 400 for what a request gave.
+
+    It is 503 where the index, the store of its vectors, another server or the memory fails.
+    """
+    if isinstance(error, (DocumentError, MemoryLimitError, ModelUnavailableError)):
+        return error_content(503, str(error), code=UNAVAILABLE), 503
+    return error_content(400, str(error)), 400
 
 
 def overloaded(why: str, retry_s: float = 1.0) -> RequestError:

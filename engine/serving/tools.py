@@ -4,14 +4,18 @@ It needs the package `mcp`, which is imported where a server is made: https://mo
 """
 
 from collections import Counter
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from ..errors import GlassboxError
 from ..generation.answer_json import found_answer_json, found_json
 from ..generation.passage_search import retrieve
 from ..generation.settings import SearchSettings
 from .asking import find
+from .guard import FAILED, log_failure
 from .reading import TOKEN_CHARACTERS
 from .served import Searched, Served
 
@@ -64,8 +68,25 @@ def tool_server(served: Served, searched: Searched) -> "MCPServer[Any]":
 
     server = MCPServer[Any]("glassbox", instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in (search, ask, list_documents):
-        server.add_tool(tool)
+        server.add_tool(with_one_line(tool))
     return server
+
+
+def with_one_line(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Return a tool whose errors are one line for the assistant, and one on standard error if it failed."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    @wraps(tool)
+    def run(*arguments: Any, **named: Any) -> dict[str, Any]:
+        try:
+            return tool(*arguments, **named)
+        except GlassboxError as error:
+            raise ToolError(str(error)) from error
+        except Exception as error:  # of any kind, as in the routes
+            log_failure(f"/mcp, {tool.__name__}", error)
+            raise ToolError(FAILED) from error
+
+    return run
 
 
 def tool_app(served: Served, searched: Searched) -> "Starlette":

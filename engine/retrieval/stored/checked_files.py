@@ -56,7 +56,12 @@ def read_array(path: Path) -> Array:
     kind, n_axes = ARRAYS.get(path.stem, (mapped.dtype.type, mapped.ndim))
     fits = np.issubdtype(mapped.dtype, kind) and mapped.ndim == n_axes
     require(fits, f"its {path.stem:.80} are {mapped.dtype} of shape {mapped.shape}")
-    return mapped if mapped.nbytes > IN_MEMORY else np.array(mapped)
+    if mapped.nbytes <= IN_MEMORY:
+        return np.array(mapped)
+    from ...kernels.cut_files import survive_cuts  # numba, which a small index does without
+
+    survive_cuts(mapped)
+    return mapped
 
 
 def check_arrays(

@@ -10,6 +10,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from engine.errors import DocumentError
 from engine.generation import writer as writers
 from engine.generation.answer_json import answer_json, found_answer_json, found_json
 from engine.generation.answering import ask
@@ -17,6 +18,7 @@ from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.kernels.primitives import prepare_compiled
+from engine.retrieval.index import Index
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER
 from engine.serving import asking
@@ -87,6 +89,25 @@ def test_questions_that_cannot_be_asked_are_refused_with_a_line(server, path, bo
     response = server.post(path, body)
     assert response.status_code == 400
     assert message in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/search", {"query": "a"}),
+        ("/ask", {"question": "a", "write": False}),
+        ("/ask", {"question": "a", "write": False, "stream": False}),
+    ],
+)
+def test_what_no_request_can_help_is_a_503(server, monkeypatch, path, body):
+    def fail(*arguments):
+        raise DocumentError("Milvus failed")
+
+    monkeypatch.setattr(Index, "nearest", fail)
+    monkeypatch.setattr(Index, "vectors_of", fail)
+    answer = server.post(path, body)
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "unavailable"
 
 
 @pytest.fixture(scope="module")

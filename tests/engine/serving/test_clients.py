@@ -261,5 +261,7 @@ def test_assistants_search_ask_and_list_the_documents(server, served):
     listed = call("list_documents")["structuredContent"]
     assert listed["n_documents"] == len(documents)
     assert {each["name"] for each in listed["documents"]} == set(documents)
-    refused = call("search", query="a", k=1000)
+    refused = call("search", query=" ")
     assert refused["isError"]
+    assert refused["content"][0]["text"].endswith("the question is empty: ask something")
+    assert call("search", query="a", k=1000)["isError"]

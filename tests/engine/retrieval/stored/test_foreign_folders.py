@@ -3,14 +3,21 @@
 import json
 import os
 import shutil
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
+from engine.generation.passage_search import retrieve
+from engine.generation.settings import SearchSettings
+from engine.kernels.cut_files import survive_cuts
+from engine.retrieval import index as index_module
 from engine.retrieval import index_choice
 from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import index_scores
 from engine.retrieval.stored import checked_files
 from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, digest_of, open_index, read_manifest
@@ -190,3 +197,28 @@ def test_an_array_that_is_cut_while_it_is_searched_fails_alone(folder, encoder, 
         os.truncate(state_of(folder) / f"{name}.npy", 10)
         with pytest.raises(DocumentError, match="a file of the index was cut while it is searched"):
             search()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system ends the process")
+def test_an_array_that_is_cut_within_a_search_fails_it_alone(folder, encoder, monkeypatch):
+    monkeypatch.setattr(checked_files, "IN_MEMORY", 0)
+    index = replace(open_index(folder).index, ann=None)
+    null_scores = null_scores_of(index, encoder)
+    search = index_module.exact_nearest
+
+    def cut_and_search(*arguments):
+        os.truncate(state_of(folder) / "vectors.npy", 10)
+        return search(*arguments)
+
+    monkeypatch.setattr(index_module, "exact_nearest", cut_and_search)
+    with pytest.raises(DocumentError, match="a file of the index was cut while it is searched"):
+        retrieve("queen", index, encoder, SearchSettings(retriever="dense"), null_scores)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system ends the process")
+def test_what_is_missing_of_a_mapped_file_is_read_as_zeros(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones(100_000))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    survive_cuts(mapped)
+    os.truncate(tmp_path / "a.npy", 5000)
+    assert 0 < mapped.sum() < 1000
