@@ -10,6 +10,7 @@ import mmap
 import signal
 import sys
 from functools import cache
+from typing import Any
 from weakref import finalize
 
 import numpy as np
@@ -37,7 +38,7 @@ class Action(ctypes.Structure):
 
 
 @cache
-def handle_cuts() -> ctypes._CFuncPtr:
+def handle_cuts() -> Any:
     """Install the handler; return it."""
     libc = ctypes.CDLL(None)
     new_map, default = libc.mmap, libc.signal
