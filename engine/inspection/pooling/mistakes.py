@@ -1,5 +1,6 @@
 """Common mistakes with mean pooling, each as the vectors that it gives."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,19 @@ from ...models.parallel import run_packs
 from ...tokenizers.encoding import Encoding
 from ...weights.fetch import Progress
 from ..model.faults import PAD_TOKENS, Faults, broken, padded_ids
-from .stop_words import STOP_WORDS, stop_word_spans, without_stop_words
+
+# Stop words of English, which many search pipelines remove. As in most lists, "no" and "not" are among them,
+# though they reverse a sentence's meaning.
+WORDS = """
+a about after again all also am an and any are as at be because been before being between both but by
+can could did do does doing down during each few for from had has have having he her here hers him his
+how i if in into is it its itself just may me might more most must my no nor not of off on once only or
+other our ours out over own same she should so some such than that the their theirs them then there
+these they this those through to too under until up very was we were what when where which while who
+whom why will with would you your yours
+"""
+STOP_WORDS = frozenset(WORDS.split())
+STOP_WORD = re.compile(rf"\b(?:{'|'.join(sorted(STOP_WORDS))})\b(?!['’]\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -108,6 +121,16 @@ def stop_word_mask(encoding: Encoding, text: str) -> Array:
             start, end = next(spans)
         dropped.append(start <= token_start < token_end <= end)
     return mask_without(dropped)
+
+
+def stop_word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the character spans of the stop words of a text."""
+    return [match.span() for match in STOP_WORD.finditer(text)]
+
+
+def without_stop_words(text: str) -> str:
+    """Return a text without its stop words, one space between the others."""
+    return " ".join(STOP_WORD.sub(" ", text).split())
 
 
 def mask_without(dropped: Sequence[bool]) -> Array:

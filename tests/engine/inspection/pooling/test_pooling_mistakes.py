@@ -9,12 +9,14 @@ from engine.evaluation.questions import Question, Reference
 from engine.inspection.model.faults import PAD_TOKENS
 from engine.inspection.pooling.mistakes import (
     MISTAKES,
+    STOP_WORDS,
     mistake_report,
     mistaken_vectors,
     special_mask,
     stop_word_mask,
+    stop_word_spans,
+    without_stop_words,
 )
-from engine.inspection.pooling.stop_words import STOP_WORDS, stop_word_spans, without_stop_words
 from engine.inspection.pooling.token_contributions import (
     document_frequency,
     has_no_idf_weight,
