@@ -35,6 +35,7 @@ DOCS = [
     ROOT / ".github" / "SECURITY.md",
 ]
 COMMAND_LINE = ROOT / "docs" / "command_line.md"
+FORMAT_GUIDE = ROOT / "docs" / "documents_and_models.md"
 BEGIN, END = "<!-- written by python -m tests.test_docs -->", "<!-- end -->"
 PICTURES = ROOT / "docs" / "screenshots"
 MOST_BYTES, MOST_BYTES_IN_ALL = 200_000, 3_000_000  # of pictures
@@ -118,6 +119,28 @@ def command_guide():
     return f"{before}{BEGIN}\n{command_tables()}\n{END}{rest.split(END, 1)[1]}"
 
 
+def format_table():
+    """What is read of each format and what is not, from the marks of the tests that show it."""
+    found = {}
+    for path in sorted((ROOT / "tests" / "engine" / "documents").glob("test_*.py")):
+        for _, kind, names in re.findall(
+            r"^(@pytest\.mark\.(reads|leaves_out)\((.*?)\))$", path.read_text("utf-8"), re.M | re.S
+        ):
+            name, *what = ast.literal_eval(f"[{names}]")
+            found.setdefault(name, {}).setdefault(kind, []).extend(what)
+    rows = (
+        (name, *("; ".join(found[name].get(kind, ())) for kind in ("reads", "leaves_out"))) for name in found
+    )
+    head = ("format", "read", "left out (a note says so, but for what stands in brackets)")
+    return "\n".join(table_lines(head, *sorted(rows, key=lambda row: row[0].lower())))
+
+
+def format_guide():
+    """The text of docs/documents_and_models.md, with its table of formats."""
+    before, rest = FORMAT_GUIDE.read_text(encoding="utf-8").split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{format_table()}\n{END}{rest.split(END, 1)[1]}"
+
+
 def lines_of(path, start):
     return re.findall(rf"{re.escape(start)} (\w[\w-]*)(.*)", path.read_text(encoding="utf-8"))
 
@@ -150,6 +173,7 @@ def test_links_and_pictures_lead_to_files(path):
 
 def test_every_command_and_option_is_documented():
     assert COMMAND_LINE.read_text(encoding="utf-8") == command_guide()
+    assert FORMAT_GUIDE.read_text(encoding="utf-8") == format_guide()
     shown = {command for command, _ in lines_of(ROOT / "README.md", "python -m engine")}
     assert shown == set(COMMANDS)
 
@@ -267,3 +291,4 @@ def test_help_lists_every_choice(command, option, table):
 if __name__ == "__main__":
     (ROOT / "docs" / "settings.md").write_text(settings_guide(), encoding="utf-8")
     COMMAND_LINE.write_text(command_guide(), encoding="utf-8")
+    FORMAT_GUIDE.write_text(format_guide(), encoding="utf-8")

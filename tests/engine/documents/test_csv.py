@@ -66,6 +66,15 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.reads(
+    "CSV, TSV",
+    "one document",
+    "every row as `column: value`; the rows tell the delimiter, `sep=;`",
+    "names of columns in two rows",
+    "several tables, parted by a blank line",
+    "tables without a header",
+)
+@pytest.mark.leaves_out("CSV, TSV", "(empty cells)")
 def test_the_rows_tell_what_parts_the_cells(name, content, rows):
     for ends in ("\n", "\r\n"):
         loaded = parse_file(name, content.replace("\n", ends).encode())
@@ -74,6 +83,7 @@ def test_the_rows_tell_what_parts_the_cells(name, content, rows):
         assert loaded.failures == ()
 
 
+@pytest.mark.reads("CSV, TSV", "lines above the header, as the title", "columns beyond it, as `column 4`")
 def test_what_stands_above_or_beyond_the_header_is_told():
     [document] = parse_file("a.csv", b"Price list, May\nA,B,C\n1,2,3,x\n4,5,6,y\n").documents
     assert document.title == "Price list, May"

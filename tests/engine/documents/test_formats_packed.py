@@ -104,6 +104,7 @@ def test_a_pdf_is_read_without_ligatures_and_without_the_soft_hyphens_at_its_lin
         ("the end-\ning\n\nof it", "the ending\n\nof it"),
     ],
 )
+@pytest.mark.reads("PDF", "words that lines divide by a hyphen, as one")
 def test_words_that_lines_of_a_pdf_share_with_a_hyphen_are_joined(page, text):
     assert parse_document("a.pdf", make_pdf(page)).text.split() == text.split()
     assert without_hyphenation([page]) == [text]
@@ -191,6 +192,8 @@ def test_entities_of_a_word_file_are_not_expanded():
         assert [document.text for document in loaded.documents] in ([], ["TEXT"])
 
 
+@pytest.mark.reads("ZIP", "each file")
+@pytest.mark.leaves_out("ZIP", "archives within archives, and other formats, each a line", "(hidden files)")
 def test_a_zip_gives_the_documents_of_its_members_and_tells_what_it_left():
     members = [
         ("notes/", b""),

@@ -28,6 +28,7 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 3000
         ("```html\n<!-- kept\n# no\n```\n# A", ["A"]),
     ],
 )
+@pytest.mark.reads("Markdown", "the text, and headings with `#`, underlined, and `<h1>`, outside of code")
 def test_headings_are_those_that_a_reader_sees(text, headings):
     document = parse_document("a.md", text.encode())
     assert [" > ".join(section.headings) for section in document.sections] == headings
@@ -46,6 +47,7 @@ def test_headings_are_those_that_a_reader_sees(text, headings):
         ("+++\nno TOML\n+++", "A", "", ()),
     ],
 )
+@pytest.mark.reads("Markdown", "title, date and tags of YAML or TOML")
 def test_front_matter_of_yaml_and_toml(matter, title, date, tags):
     document = parse_document("a.md", f"{matter}\n# A\nx".encode())
     assert (document.title, document.date, document.tags) == (title, date, tags)
@@ -68,12 +70,14 @@ def test_front_matter_of_yaml_and_toml(matter, title, date, tags):
         ("data:text is a word", "data:text is a word", ""),
     ],
 )
+@pytest.mark.leaves_out("Markdown", "comments, and pictures embedded as data")
 def test_comments_and_embedded_pictures_are_left_out_and_counted(text, shown, note):
     document = parse_document("a.md", text.encode())
     assert document.text == shown
     assert note in document.notes[0] if note else document.notes == ()
 
 
+@pytest.mark.reads("Markdown", "tables in HTML as rows")
 def test_tables_in_html_are_read_as_rows_outside_of_code():
     table = "<table>\n<tr><th>Class<th>Fee</tr>\n<tr><td rowspan=2>A<td>10 &euro;<tr><td>12</table>"
     text = parse_document(
@@ -94,6 +98,10 @@ def test_tables_in_html_are_read_as_rows_outside_of_code():
         ({"text": 3, "data": [1]}, ""),
         (5, ""),
     ],
+)
+@pytest.mark.reads("notebooks (format 4)", "the text of outputs")
+@pytest.mark.leaves_out(
+    "notebooks (format 4)", "pictures among the outputs", "(all outputs but the first kind of each)"
 )
 def test_outputs_of_cells_are_read(output, text):
     cells = [{"cell_type": "code", "source": "run()", "outputs": [output]}]
@@ -140,6 +148,10 @@ NODES = {
         ("a.json", ['"\\u0022"'], ['"\\"\\\\u0022\\""'], 0),
     ],
 )
+@pytest.mark.reads(
+    "JSONL, JSON",
+    "`text` and the like, conversations as `user: …`, questions with answers, or else all fields",
+)
 def test_texts_and_conversations_in_json(name, content, texts, n_failures):
     loaded = parse_file(name, "\n".join(map(json.dumps, content)).encode())
     [document] = loaded.documents
@@ -176,11 +188,13 @@ def archive(name):
         ("会議メモ.txt", "utf-8"),
     ],
 )
+@pytest.mark.reads("ZIP", "names of Windows in other encodings")
 def test_names_in_archives_of_windows(name, encoding):
     [document] = parse_file("a.zip", archive(name.encode(encoding))).documents
     assert document.name == f"a.zip/{name}"
 
 
+@pytest.mark.reads("ZIP", "folders with `\\\\`")
 def test_backslashes_in_archives_are_folders_and_do_not_lead_out():
     [document] = parse_file("a.zip", archive(b"notes\\may\\a.txt")).documents
     assert document.name == "a.zip/notes/may/a.txt"

@@ -55,6 +55,7 @@ def test_a_file_states_its_day_and_tags(name, content):
     assert "text" in document.text
 
 
+@pytest.mark.reads("JSONL, JSON", "a document a line where lines have a `date` or `tags`")
 def test_a_line_of_json_states_its_day_and_tags():
     content = (
         b'{"text": "a", "date": "2026-05-01", "tags": ["bees", 5, "the garden"]}\n{"text": "b", "date": 5}'

@@ -38,6 +38,8 @@ GERMAN = "Die Küche schließt um zehn.\nGrößere Gruppen melden sich an.\n"
         ("a.txt", GERMAN.encode(), GERMAN, ""),
     ],
 )
+@pytest.mark.reads("text, code", "UTF-8 with a few damaged bytes")
+@pytest.mark.leaves_out("text, code", "characters that could not be read, counted", "NUL characters")
 def test_a_few_bytes_that_are_not_of_the_encoding_are_replaced_and_counted(name, content, text, note):
     document = parse_document(name, content)
     assert document.text == text

@@ -7,6 +7,10 @@ from email.message import EmailMessage
 import openpyxl
 import pptx
 import pytest
+from openpyxl.chart import BarChart
+from openpyxl.comments import Comment
+from openpyxl.drawing.image import Image as Picture
+from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
@@ -36,6 +40,12 @@ def workbook(*sheets):
     return book
 
 
+@pytest.mark.reads(
+    "Excel (.xlsx, .xlsm)",
+    "every sheet",
+    "every row as `column: value` under the names of its columns",
+    "values as they are shown",
+)
 def test_rows_of_a_workbook_have_the_names_of_their_columns():
     book = workbook(
         (
@@ -55,6 +65,7 @@ def test_rows_of_a_workbook_have_the_names_of_their_columns():
     assert document.section_at(document.text.index("3.5%")).headings == ("Stock", "row 4")
 
 
+@pytest.mark.reads("Excel (.xlsx, .xlsm)", "names of columns in two rows", "merged cells in all their places")
 def test_merged_heads_and_cells_stand_in_all_their_places():
     rows = [["Model", "Price", None], [None, "Rent", "Buy"], ["Lamp", 3, 20], [None, 4, 30]]
     document = parse_document("a.xlsx", saved(workbook(("S", rows, "B1:C1", "A1:A2", "A3:A4"))))
@@ -63,6 +74,9 @@ def test_merged_heads_and_cells_stand_in_all_their_places():
     )
 
 
+@pytest.mark.leaves_out(
+    "Excel (.xlsx, .xlsm)", "hidden sheets, rows and columns", "formulas without a saved value"
+)
 def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     book = workbook(
         ("Shown", [["Item", "Cost", "Sum"], ["Lamp", 7, "=B2*2"], ["Chair", 9, 18]]), ("Secret", [["x"]])
@@ -80,6 +94,17 @@ def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     ]
 
 
+@pytest.mark.leaves_out("Excel (.xlsx, .xlsm)", "charts, pictures, comments")
+def test_what_lies_on_a_sheet_is_told():
+    book = workbook(("S", [["Item", "Price"], ["Lamp", 7]]))
+    book["S"]["A2"].comment = Comment("look", "Ann")
+    book["S"].add_chart(BarChart())
+    book["S"].add_image(Picture(picture()))
+    notes = parse_document("a.xlsx", saved(book)).notes
+    assert notes == ("1 chart left out", "1 sheet with comments left out", "1 picture left out")
+
+
+@pytest.mark.reads("Excel (.xlsx, .xlsm)", "several tables of a sheet")
 def test_numbers_are_shown_as_their_formats_say_and_a_sheet_may_have_several_tables():
     book = workbook(("S", [("Name", "Code"), ("Ann", 34), ("Bo", 7000), (), ("Town", "People"), ("Oslo", 5)]))
     book["S"]["B2"].number_format, book["S"]["B3"].number_format = "00000", '0,"k"'
@@ -97,6 +122,12 @@ def test_pairs_without_names_of_columns_are_read_as_they_stand():
     assert document.text == "S\n\nContact | Anna 5\n\nPhone | 5550142"
 
 
+def picture():
+    file = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(file, "PNG")
+    return file
+
+
 def slides():
     file = pptx.Presentation()
     layout = file.slide_layouts[5]
@@ -106,6 +137,7 @@ def slides():
     low.text_frame.text = "Below"
     high = first.shapes.add_textbox(Inches(1), Inches(2), Inches(3), Inches(1))
     high.text_frame.text = "Above"
+    first.shapes.add_picture(picture(), Inches(1), Inches(6))
     first.notes_slide.notes_text_frame.text = "Say hello"
     second = file.slides.add_slide(layout)
     second.shapes.title.text = "Prices"
@@ -124,6 +156,15 @@ def slides():
     return file
 
 
+@pytest.mark.reads(
+    "PowerPoint (.pptx, .ppsx)",
+    "each slide as a page under its title",
+    "boxes from top to bottom",
+    "tables",
+    "charts as tables",
+    "the speaker's notes",
+)
+@pytest.mark.leaves_out("PowerPoint (.pptx, .ppsx)", "hidden slides", "pictures")
 def test_slides_are_pages_under_their_titles():
     document = parse_document("a.pptx", saved(slides()))
     first, second = "Safety\n\nAbove\n\nBelow\n\nNotes: Say hello", "Prices\n\nRooms\nBlue | 3\nRed | 4"
@@ -131,7 +172,7 @@ def test_slides_are_pages_under_their_titles():
     assert document.text.endswith("2021 | 4\n2022 | 7")
     assert document.sections == (Section(0, ("Safety",), 1), Section(len(first) + 2, ("Prices",), 2))
     assert document.title == "Safety"
-    assert document.notes == ("1 hidden slide left out",)
+    assert document.notes == ("1 hidden slide left out", "1 picture was left out")
 
 
 CONTAINER = '<container xmlns="urn:x"><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
@@ -153,6 +194,8 @@ def book(**more):
     return packed({"mimetype": "application/epub+zip", **files})
 
 
+@pytest.mark.reads("EPUB", "the chapters in reading order, each as a page of HTML")
+@pytest.mark.leaves_out("EPUB", "chapters without text", "(the table of contents)")
 def test_a_book_has_its_chapters_in_reading_order():
     document = parse_document("a.epub", book())
     assert document.text == "One\n\nBees fly.\n\nTwo\n\nThey dance."
@@ -165,6 +208,7 @@ def encryption(method):
     return {"META-INF/encryption.xml": f'<e xmlns="x"><EncryptionMethod Algorithm="{method}"/></e>'}
 
 
+@pytest.mark.leaves_out("EPUB", "books with DRM, which are refused")
 def test_a_book_with_copy_protection_is_refused_and_one_with_encrypted_fonts_is_read():
     [failure] = parse_file(
         "a.epub", book(**encryption("http://www.w3.org/2001/04/xmlenc#aes128-cbc"))
@@ -187,6 +231,12 @@ def mail(subject, text, *attached):
     return message
 
 
+@pytest.mark.reads(
+    "e-mail (.eml)",
+    "sender, receivers, date, subject and the plain text",
+    "each attachment as a document of its own",
+)
+@pytest.mark.leaves_out("e-mail (.eml)", "attachments of other formats, each a line")
 def test_an_email_has_its_heads_and_text_and_its_attachments_are_documents():
     message = mail(
         "Grüße", "The rent is due.", ("a.csv", b"id,text\n1,x\n"), ("b.bin", b"x"), ("c.pdf", b"no")
@@ -203,6 +253,7 @@ def test_an_email_has_its_heads_and_text_and_its_attachments_are_documents():
     assert "no PDF" in loaded.failures[0].reason
 
 
+@pytest.mark.reads("e-mail (.eml)", "e-mails that are attached, up to 3 deep")
 def test_emails_attached_to_one_another_are_documents_up_to_a_depth():
     message = mail("5", "text 5")
     for number in range(4, -1, -1):
@@ -222,6 +273,7 @@ def test_an_email_in_html_alone_is_read():
     assert parse_document("m.eml", message.as_bytes()).text == "Subject: Hi\n\nFee 5 €"
 
 
+@pytest.mark.reads("e-mail (.eml)", "the text in HTML where the plain one is missing or much shorter")
 def test_an_email_whose_plain_text_says_nothing_is_read_in_html():
     head = b"From: a@b\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=x\n\n"
     plain, page = b"text/plain\n\nSee HTML.", b"text/html\n\n<p>The fee is 12.<p>It is due."
@@ -229,9 +281,12 @@ def test_an_email_whose_plain_text_says_nothing_is_read_in_html():
     assert "The fee is 12." in parse_document("a.eml", head + parts + b"--x--\n").text
 
 
+@pytest.mark.reads("RTF", "text", "tables", "footnotes at the end")
+@pytest.mark.leaves_out("RTF", "pictures, heads and feet")
 def test_rtf_is_read_with_its_footnotes_and_tables():
     content = (
-        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}}\pard K\'fcche: rent rises"
+        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}}{\header Top\par}\pard"
+        rb" K\'fcche: rent rises"
         rb"{\footnote \pard By {\b 3.5} percent.} yearly. \u8364?5\par{\v DRAFT}"
         rb"\trowd\cellx100\cellx200 Blue\cell 9-12\cell\row\pard End.\par{\pict 00ff}}"
     )
@@ -239,7 +294,9 @@ def test_rtf_is_read_with_its_footnotes_and_tables():
     lines = [" ".join(line.split()) for line in document.text.split("\n") if line.strip()]
     assert lines == ["Küche: rent rises[^1] yearly. €5", "Blue | 9-12", "End.", "[^1] By 3.5 percent."]
     assert document.title == "The lease"
-    assert document.notes == ("hidden text was left out", "1 picture left out")
+    assert document.notes == (
+        "hidden text was left out", "1 picture left out", "1 head and foot line left out"
+    )  # fmt: skip
 
 
 OTHER = ("xlsx", "pptx", "epub", "odt", "rtf", "eml")
@@ -250,6 +307,8 @@ NAMESPACES = " ".join(
 )  # fmt: skip
 
 
+@pytest.mark.reads("RTF", "powers as `10^6`")
+@pytest.mark.leaves_out("RTF", "hidden text", "(tracked deletions)")
 def test_powers_hidden_and_deleted_text_of_rtf():
     unseen = rb"{\rtlch\af0 \v\fs20 secret}{\b\deleted\revauth1 gone}"
     document = parse_document("a.rtf", rb"{\rtf1\ansi 3 x 10{\super 6} cells%s, 1{\super st}\par}" % unseen)
@@ -271,6 +330,10 @@ def opendocument(kind, body, styles="", manifest=""):
     return packed({"META-INF/manifest.xml": f"<m>{manifest}</m>", "content.xml": content})
 
 
+@pytest.mark.reads(
+    "LibreOffice (.odt, .ods, .odp)", "headings, lists with numbers, notes, text boxes, tables"
+)
+@pytest.mark.leaves_out("LibreOffice (.odt, .ods, .odp)", "hidden text", "(tracked deletions)")
 def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
     numbered = """<text:list-style style:name="L"><text:list-level-style-number text:level="1"
     style:num-format="1" style:num-suffix="."/></text:list-style>
@@ -298,6 +361,7 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
     assert document.notes == ("hidden text was left out",)
 
 
+@pytest.mark.reads("LibreOffice (.odt, .ods, .odp)", "sheets and slides as those of Excel and PowerPoint")
 def test_sheets_and_slides_of_libreoffice_are_read():
     def row(*texts, more=""):
         cells = (f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in texts)
@@ -323,6 +387,12 @@ def test_sheets_and_slides_of_libreoffice_are_read():
     assert "is encrypted" in failure.reason
 
 
+@pytest.mark.reads(
+    "subtitles (.srt, .vtt)",
+    "what is said, with the minute as heading",
+    "lines that captions repeat as they roll, once",
+)
+@pytest.mark.leaves_out("subtitles (.srt, .vtt)", "(times, notes, marks)")
 def test_subtitles_are_read_without_their_times():
     times = "00:00:01,000 --> 00:00:02,000", "00:01:05,000 --> 00:01:06,000"
     srt = f"1\n{times[0]}\n<i>Hello</i>\nthere\n\n2\n{times[1]}\n- 42 keys\n"

@@ -56,6 +56,7 @@ RIGHT = ("Windows on the north", "side stay locked from", "November to March, an
 
 @pytest.mark.parametrize("order", ["lines", "columns"])
 @pytest.mark.parametrize("head", [True, False])
+@pytest.mark.reads("PDF", "columns one after the other")
 def test_columns_are_read_one_after_the_other(order, head):
     lines = [
         [(50, 700 - 14 * n, a), (320, 700 - 14 * n, b)]
@@ -105,6 +106,7 @@ def test_a_sentence_goes_on_in_the_next_column(right, gap):
 TABLE = (("Item", "Size", "Price"), ("Lamp", "40 cm", "12.50"), ("Chair", "", "80.00"), ("Table", "2 m", ""))
 
 
+@pytest.mark.reads("PDF", "tables row by row, cells between ` | `")
 def test_a_table_is_read_row_by_row_and_empty_cells_keep_their_places():
     places = [
         (60 + 150 * n, 700 - 16 * row, t) for row, cells in enumerate(TABLE) for n, t in enumerate(cells) if t
@@ -211,10 +213,12 @@ def grid(*lines):
         ),
     ],
 )
+@pytest.mark.reads("PDF", "in tables with lines, sentences in cells, and merged cells in all their places")
 def test_cells_of_several_lines_and_merged_ones_are_read_row_by_row(places, lines, text):
     assert read(grid(*lines) + shown(*places)).text == text
 
 
+@pytest.mark.reads("PDF", "accents that TeX sets apart")
 def test_letters_with_accents_of_tex_are_one_and_words_of_slanted_letters_whole():
     accent, cedilla = rb"(M\310) 333 (uller, A\310) 333 (onen)", rb"( Pas\313) 333 (ca)"
     assert read(b"BT /F1 12 Tf 50 700 Td [%s 278 %s] TJ ET" % (accent, cedilla)).text.startswith(
@@ -241,6 +245,8 @@ def widget(kind, value, y, more=b""):
     return b"<</Type/Annot/Subtype/Widget%s>>" % about
 
 
+@pytest.mark.reads("PDF", "values of forms, and typed notes, at their places")
+@pytest.mark.leaves_out("PDF", "comments and stamps")
 def test_values_of_forms_and_typed_notes_stand_at_their_places():
     labels = [(50, 700, "Surname:"), (50, 670, "Policy number:"), (50, 640, "Smoker:"), (50, 610, "Plan:")]
     document = read(
@@ -253,6 +259,7 @@ def test_values_of_forms_and_typed_notes_stand_at_their_places():
             widget(b"Ch", b"(Gold)", 610, b"/Ff 131072/Opt[(Silver)(Gold)]"),
             b"<</Type/Annot/Subtype/FreeText/Rect[50 560 300 580]/Contents(Approved by desk 12)>>",
             b"<</Type/Annot/Subtype/Text/Rect[50 500 70 520]/Contents(Call back)>>",
+            b"<</Type/Annot/Subtype/Stamp/Rect[50 300 70 320]>>",
             b"<</Type/Annot/Subtype/FreeText/F 2/Rect[50 400 300 420]/Contents(hidden)>>",
         ],
     )
@@ -261,9 +268,12 @@ def test_values_of_forms_and_typed_notes_stand_at_their_places():
         "Surname: Marta Lind", "Policy number: HX-20931", "Smoker: ☒ Yes", "Plan: Gold",
         "Approved by desk 12",
     ]  # fmt: skip
-    assert document.notes == ("4 form fields were read", "1 comment on page 1 left out")
+    assert document.notes == (
+        "4 form fields were read", "1 comment on page 1 left out", "1 stamp on page 1 left out"
+    )  # fmt: skip
 
 
+@pytest.mark.leaves_out("PDF", "pages and large parts of pages that are pictures")
 def test_pages_that_are_pictures_are_named_in_a_note(monkeypatch):
     monkeypatch.setattr(recognition, "is_installed", lambda: False)
     cover, scan = shown((50, 700, "Minutes of the board, with all its decisions on the next pages.")), PICTURE
@@ -277,6 +287,7 @@ def test_pages_that_are_pictures_are_named_in_a_note(monkeypatch):
     assert "pip install -r requirements-ocr.txt" in failure.reason
 
 
+@pytest.mark.reads("PDF", "pages that are pictures, with the extra below")
 def test_text_in_pictures_is_recognised_where_the_libraries_are_installed():
     pytest.importorskip("rapidocr")
     picture, buffer = Image.new("RGB", (1000, 400), "white"), io.BytesIO()
@@ -287,6 +298,7 @@ def test_text_in_pictures_is_recognised_where_the_libraries_are_installed():
     assert document.notes == ("page 1 is a picture whose text was recognised (OCR)",)
 
 
+@pytest.mark.leaves_out("PDF", "fonts without a map to characters")
 def test_fonts_without_a_map_to_characters_are_noticed():
     wide = (
         b"/Subtype/Type0/BaseFont/A+B/Encoding/Identity-H/DescendantFonts[<</Type/Font/Subtype/CIDFontType2"
@@ -305,18 +317,21 @@ def test_fonts_without_a_map_to_characters_are_noticed():
     assert "no map to characters" in document.notes[0]
 
 
+@pytest.mark.reads("PDF", "powers as `10^6`")
 def test_powers_are_written_with_a_mark():
     up, down = b"5 Ts /F1 8 Tf", b"0 Ts /F1 12 Tf"
     words = (b"(3 x 10) Tj", up, b"(6) Tj", down, b"( cells, 1) Tj", up, b"(st) Tj")
     assert read(b"BT /F1 12 Tf 50 700 Td %s ET" % b" ".join(words)).text == "3 x 10^6 cells, 1st"
 
 
+@pytest.mark.reads("PDF", "turned text")
 def test_turned_text_is_read_line_by_line():
     turned = b"BT /F1 11 Tf 0 1 -1 0 300 300 Tm (Turned table title) Tj 0 -14 Td (Second turned line) Tj ET\n"
     text = read(shown((50, 700, "Normal text here.")) + turned).text
     assert text == "Normal text here.\n\nTurned table title\nSecond turned line"
 
 
+@pytest.mark.reads("PDF", "encrypted files that open without a password")
 def test_files_encrypted_with_aes_open_without_a_password(tmp_path):
     pypdf = pytest.importorskip("pypdf")
     pytest.importorskip("cryptography")
@@ -334,6 +349,7 @@ def test_files_encrypted_with_aes_open_without_a_password(tmp_path):
                 assert loaded.documents[0].text == "The rent is due."
 
 
+@pytest.mark.leaves_out("PDF", "heads and feet after their first page")
 def test_heads_that_are_read_once_are_named_in_a_note():
     document = parse_document("a.pdf", make_pdf(*(f"Bread manual\nText {n} of bread" for n in "abcd")))
     assert document.text.count("manual") == 1

@@ -31,6 +31,7 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         ),
     ],
 )
+@pytest.mark.leaves_out("PDF", "(page numbers)")
 def test_page_numbers_go_and_heads_and_feet_come_once(pages, left):
     assert without_running_lines(pages) == list(left)
 

@@ -74,6 +74,17 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<pre><span class=ln>1</span>a  b\n<span class=ln>2</span>  c</pre>", "a  b\n  c"),
     ],
 )  # fmt: skip
+@pytest.mark.reads(
+    "HTML",
+    "visible lines",
+    "numbers of lists (`start`, `reversed`, `type`)",
+    "tables with cells over several rows and columns in all their places",
+    "powers as `10^6`, indexes as `x_1`, marks of notes as `[4]`",
+    "readings of characters in brackets",
+    "formulas once, as `(a+b)/2`",
+    "descriptions of pictures in brackets",
+    "what is struck out as `~~50~~`",
+)
 def test_a_page_is_read_as_it_is_seen(page, text):
     assert parse_document("a.html", page.encode()).text == text
 
@@ -90,6 +101,10 @@ def test_a_page_is_read_as_it_is_seen(page, text):
             "2 form fields were read",
         ),
     ],
+)
+@pytest.mark.reads("HTML", "fields of forms")
+@pytest.mark.leaves_out(
+    "HTML", "parts that the page or its style sheet hides", "embedded frames", "texts of drawings"
 )
 def test_notes_count_what_was_left_out_or_rewritten(page, note):
     [found] = parse_document("a.html", page.encode()).notes

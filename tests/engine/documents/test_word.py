@@ -81,6 +81,7 @@ def box(*texts):
     )
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "text boxes apart")
 def test_a_text_box_stands_apart_and_once():
     notice = paragraph(run("The library opens at nine.") + box("Closed on Mondays", "Phone 555 0142"))
     assert text_of(notice) == "The library opens at nine.\n\nClosed on Mondays\n\nPhone 555 0142"
@@ -100,6 +101,7 @@ def level(number, form, text, more=""):
     )
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "what is struck out as `~~50~~`")
 def test_what_is_struck_out_is_marked_and_a_table_in_a_cell_has_no_columns_of_the_outer_one():
     price = paragraph(run("Price ") + run("50", "<w:strike/>") + run(" 40"))
     inner = "".join(f"<w:tc>{paragraph(run(text))}</w:tc>" for text in "xy")
@@ -139,6 +141,7 @@ def listed(text, number, depth=0):
         ([("Scope", 5), ("no number", 0), ("Fees", 5)], "1. Scope\n\nno number\n\n2. Fees"),
     ],
 )
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "numbers of lists and clauses")
 def test_lists_and_clauses_have_the_numbers_that_word_counts(items, text):
     assert text_of(*(listed(*item) for item in items), lists=CLAUSES) == text
 
@@ -203,6 +206,7 @@ SQUARE = f"<m:sSup><m:e>{sign('r')}</m:e><m:sup>{sign('2')}</m:sup></m:sSup>"
         ),
     ],
 )
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "equations as `(a+b)/2`")
 def test_equations_are_text_on_a_line(inner, text):
     assert linear(parse_xml(maths(inner).replace(">", f" {NAMES}>", 1))) == text
     assert text_of(paragraph(maths(inner))) == text  # a paragraph that is one equation
@@ -210,6 +214,7 @@ def test_equations_are_text_on_a_line(inner, text):
     assert text_of(sentence) == f"The value {text} holds."
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "powers as `10^6`")
 def test_powers_and_ordinals_differ():
     def raised(text):
         return run(text, '<w:vertAlign w:val="superscript"/>')
@@ -220,6 +225,9 @@ def test_powers_and_ordinals_differ():
     assert text_of(paragraph(run("the 1") + raised("st") + run(" H") + low + run("O"))) == "the 1st H2O"
 
 
+@pytest.mark.reads(
+    "Word (.docx, .docm, .dotx)", "footnotes below their paragraph, endnotes at the end, marked `[^1]`"
+)
 def test_footnotes_stand_below_their_paragraph_and_endnotes_at_the_end():
     notes = {"footnotes": {2: "By 3.5 percent."}, "endnotes": {1: "Since May."}}
     text = text_of(
@@ -239,6 +247,8 @@ def test_a_footnote_of_a_table_stands_below_the_table():
     assert text == "Rent[^1] | 950\n\n[^1] A month."
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "ticked boxes")
+@pytest.mark.leaves_out("Word (.docx, .docm, .dotx)", "hidden text")
 def test_hidden_text_is_left_out_and_boxes_are_ticked():
     style = '<w:style w:type="character" w:styleId="Draft"><w:rPr><w:vanish/></w:rPr></w:style>'
     hidden = run("DRAFT", "<w:vanish/>") + run("DRAFT", '<w:rStyle w:val="Draft"/>')
@@ -256,17 +266,27 @@ def test_hidden_text_is_left_out_and_boxes_are_ticked():
     assert document.notes == ("hidden text was left out",)
 
 
+@pytest.mark.leaves_out(
+    "Word (.docx, .docm, .dotx)", "pictures, charts, diagrams, old equations, unknown symbols, comments"
+)
 def test_pictures_charts_and_symbols_are_counted_in_notes():
     picture = "<w:r><w:drawing><a:graphic xmlns:a='http://schemas.openxmlformats.org/drawingml/2006/main'>"
     data = "<a:graphicData uri='http://schemas.openxmlformats.org/drawingml/2006/{}'/>"
     inner = "".join(
-        picture + data.format(kind) + "</a:graphic></w:drawing></w:r>" for kind in ("picture", "chart")
+        picture + data.format(kind) + "</a:graphic></w:drawing></w:r>"
+        for kind in ("picture", "chart", "diagram")
     )
     unknown = '<w:r><w:sym w:font="Webdings" w:char="F061"/></w:r>'
-    document = parse_document("a.docx", word_file(paragraph(run("text") + inner + inner + unknown)))
-    assert document.notes == ("2 pictures were left out", "2 charts were left out", "1 symbol was left out")
+    old = '<w:r><w:object><o:OLEObject xmlns:o="urn:o" ProgID="Equation.3"/></w:object></w:r>'
+    body = paragraph(run("text") + inner + inner + unknown + old)
+    document = parse_document("a.docx", word_file(body, notes={"comments": {2: "Check"}}))
+    assert [note.removesuffix(" left out") for note in document.notes] == [
+        "2 pictures were", "2 charts were", "2 diagrams were", "1 equation was", "1 symbol was",
+        "2 comments were",  # with that which `word_file` writes before them
+    ]  # fmt: skip
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "tracked changes as accepted")
 def test_tracked_changes_are_read_as_accepted():
     gone = "<w:del><w:r><w:delText>not </w:delText></w:r></w:del>"
     added = f"<w:ins>{run('gladly ')}</w:ins>"
@@ -276,6 +296,7 @@ def test_tracked_changes_are_read_as_accepted():
     assert text_of(joined, paragraph(run("to this.")), table) == "We agree gladly to this.\n\nkept"
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "headings by outline level")
 def test_headings_are_those_with_an_outline_level():
     style = (
         '<w:style w:type="paragraph" w:styleId="Kapitel"><w:name w:val="Kapitel"/>'
@@ -295,6 +316,7 @@ def test_headings_are_those_with_an_outline_level():
     assert [section.headings for section in document.sections] == [("Fire",), ("Fire", "Stairs")]
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "merged cells in all their places")
 def test_merged_cells_stand_in_all_their_places():
     document, file = docx.Document(), io.BytesIO()
     table = document.add_table(4, 3)
@@ -314,6 +336,8 @@ def test_merged_cells_stand_in_all_their_places():
     assert parse_document("a.docx", file.getvalue()).text == "\n".join(rows)
 
 
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "heads and feet once")
+@pytest.mark.leaves_out("Word (.docx, .docm, .dotx)", "(page numbers, which Word does not store)")
 def test_heads_and_feet_of_pages_are_read_once_without_page_numbers():
     document, file = docx.Document(), io.BytesIO()
     document.add_paragraph("The rent is due.")
