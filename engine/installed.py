@@ -4,7 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent  # of the repository, or of the package `glassbox`
 DISTRIBUTION = "glassbox-playground"  # the package's name for pip
-IS_PACKAGE = (ROOT / "__init__.py").exists()
+IS_PACKAGE = __name__.startswith("glassbox.") or (ROOT / "__init__.py").exists()
 PROGRAM = "glassbox" if IS_PACKAGE else "python -m engine"
 
 

@@ -1,6 +1,7 @@
 """The package: what its wheel holds and needs, and that it works away from the repository."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -8,8 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.build import build_editable
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from engine import __version__
 from tests.command_line import LIGHTHOUSE, ROOT
@@ -53,6 +56,18 @@ def test_the_exact_versions_are_within_the_ranges(file, extras):
     for name, one in pinned.items():
         [version] = one.specifier
         assert wanted[name].specifier.contains(version.version), f"{name} {version}"
+
+
+def test_the_version_is_the_newest_release_of_the_changelog_or_comes_after_it():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\d+\.\d+\.\d+), (\d{4}-\d\d-\d\d)$", text, re.MULTILINE)
+    versions = [Version(version) for version, _ in released]
+    assert len(versions) == len(re.findall(r"^## (?!Unreleased$)", text, re.MULTILINE))
+    assert versions == sorted(set(versions), reverse=True)
+    assert [day for _, day in released] == sorted((day for _, day in released), reverse=True)
+    unreleased = "## Unreleased" in text
+    assert Version(__version__) == versions[0] if not unreleased else Version(__version__) >= versions[0]
+    assert Version(__version__).is_prerelease == (Version(__version__) > versions[0])
 
 
 def test_all_is_every_extra():
@@ -112,11 +127,19 @@ def assert_used_well(lines):
     assert any(line.startswith("lighthouse.txt The lighthouse of Vardholm") for line in lines)
 
 
-def test_the_package_works_away_from_the_repository(wheel, tmp_path):
+@pytest.mark.parametrize("is_editable", [False, True])
+def test_the_package_works_away_from_the_repository(is_editable, wheel, tmp_path, monkeypatch):
     site = tmp_path / "site"
+    if is_editable:  # as `pip install -e .` makes it
+        monkeypatch.chdir(ROOT)
+        wheel = tmp_path / build_editable(str(tmp_path))
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
-    (site / "engine.py").write_text("raise ImportError('another package of this name')")
+    if is_editable:
+        [listed] = site.glob("*.pth")
+        site = Path(listed.read_text(encoding="utf-8"))
+    else:
+        (site / "engine.py").write_text("raise ImportError('another package of this name')")
     assert_used_well(used(sys.executable, tmp_path, PYTHONPATH=str(site)))
 
 

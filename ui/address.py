@@ -12,6 +12,7 @@ from ui.asking import last_asked, queue_question
 from ui.current import current_question, set_question
 from ui.documents import MOST_CHIPS, searched_files, session_files
 from ui.models import load_encoder
+from ui.server_settings import server_setting
 from ui.session_work import keep_only_changes
 from ui.setting_values import FORMER_NAMES, REMOVED, apply_settings, default_settings, kept_settings
 from ui.text import listed
@@ -38,15 +39,17 @@ ANSWERING = ("", "answer")  # the addresses of pages that answer the question
 
 
 def open_address(address: str) -> None:
-    """At the start of a session, take what the address of a page says; unknown names and values are ignored.
+    """At the start of a session, take the server's settings and what the address of a page says.
 
-    A setting that it does not name has its default, as in the session that made the address. Kept work stays
+    Unknown names and values are ignored. A setting that it does not name has its default, as in the session that made the address. Kept work stays
     as it is until something is changed.
     """
     state, given = st.session_state, st.query_params
     if "address-opened" in state:
         return
     state["address-opened"] = True
+    if kept := server_setting("GLASSBOX_SETTINGS"):
+        apply_settings(value_of(kept), load_encoder().config.max_positions)
     parts = PARTS.get(address, {})
     if not set(given) & {QUESTION, DOCUMENTS, *parts, *SETTINGS, *REMOVED, *FORMER_NAMES}:
         return

@@ -278,7 +278,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         elif isinstance(hint, type) and is_dataclass(hint):
             options, group = option_parameters(hint), hint
         else:
-            hint = option_hint(parameter.name, hint)
+            hint = hint if hint is typer.Context else option_hint(parameter.name, hint)
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
             continue
         groups[parameter.name] = group, [option.name for option in options]

@@ -2,12 +2,13 @@
 
 import json
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from ..documents.loaders import check_address
 from ..errors import UNREADABLE, InputError
 from ..generation.sampling import RULES
 from ..progress import say
@@ -19,22 +20,36 @@ PERCENT = "% sure"  # of settings whose options are shares
 
 
 def take_settings(context: typer.Context, path: Path | None) -> None:
-    """Make the values of a file, or of `SETTINGS_FILE` in this folder, the defaults of the options."""
+    """Make the values of a file, or of `SETTINGS_FILE` in this folder, the defaults of the options.
+
+    As they stand in the file, they are the ``obj`` of the context.
+    """
+    context.obj = given_settings(context, path)
+    context.default_map = as_options(context.obj)
+
+
+def given_settings(context: typer.Context, path: Path | None) -> dict[str, Any]:
+    """Return the values of a file, or of `SETTINGS_FILE` in this folder if there is one."""
     found = Path(SETTINGS_FILE) if path is None else path
-    if path is not None or found.is_file():
-        commands: Any = context.find_root().command
-        names = {each.name for one in commands.commands.values() for each in one.params if not each.is_eager}
-        context.default_map = read_settings(found, {*names, *SETTINGS})
-        if path is None:
-            say(f"Settings of {found}")
+    if path is None and not found.is_file():
+        return {}
+    commands: Any = context.find_root().command
+    names = {each.name for one in commands.commands.values() for each in one.params if not each.is_eager}
+    values = read_settings(found, {*names, *SETTINGS})
+    if path is None:
+        say(f"Settings of {found}")
+    return values
 
 
 def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
-    """Return the values of options from a TOML file, or a JSON file as the app writes it.
+    """Return the values of a TOML file, or a JSON file as the app writes it.
 
-    Raises `InputError` where the file cannot be read, or gives something else than values for options of
-    these names.
+    Raises
+    ------
+    InputError
+        The file cannot be read, or gives something else than values for options of these names.
     """
+    check_address(path)
     try:
         text = path.read_text(encoding="utf-8")
         given = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
@@ -44,12 +59,18 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
             f"{path} cannot be read as settings ({reason_of(error)}): give a .toml file with lines like "
             'splitter = "sentences", or a JSON file that the app wrote'
         ) from error
-    found = {}
     for name, value in values.items():
         if name not in names:
             raise InputError(f"{path} sets {name!r}, and no option has this name{did_you_mean(name, names)}")
         if isinstance(value, dict):
             raise InputError(f"{path} has a table {name}: give a value for each option")
+    return values
+
+
+def as_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as the options have them: shares in place of percent, and nothing that is off."""
+    found = {}
+    for name, value in values.items():
         if name in SETTINGS and SETTINGS[name].unit == PERCENT:
             check_value(name, value)
             value /= 100

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from engine.cli.settings_file import read_settings
+from engine.cli.settings_file import as_options, read_settings
 from engine.export.libraries import LIBRARIES
 from engine.settings import SETTINGS, named_settings
 from tests.apps import app_of, said
@@ -46,7 +46,7 @@ def test_the_command_line_and_python_take_the_file_of_settings(tmp_path, encoder
     values = default_settings(encoder) | {"splitter": "paragraphs", "chunk_tokens": 64, "write": True, "k": 2}
     path = tmp_path / SETTINGS_FILE
     path.write_text(settings_file(configuration_of(values), 256, values), encoding="utf-8")
-    read = read_settings(path, SETTINGS)
+    read = as_options(read_settings(path, SETTINGS))
     wanted = {"splitter": "paragraphs", "chunk_tokens": "64", "parent_tokens": "256", "write": True, "k": "2"}
     assert read.items() >= {**wanted, "answer_threshold": "0.57", "model": encoder.name}.items()
     assert not {"top_k", "temperature", "seed"} & set(read)  # off

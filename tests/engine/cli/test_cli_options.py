@@ -6,7 +6,7 @@ import re
 import pytest
 
 from engine import __version__
-from engine.cli import loading
+from engine.cli import loading, web
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
 
 
@@ -30,6 +30,12 @@ def nothing_is_loaded(monkeypatch):
         (["--k", "0"], "k is 0: ask for 1 passage or more"),
         (["--corpus", "nosuch"], "nosuch does not exist"),
         (["--corpus", "https://example.org/notes.html"], "https://example.org/notes.html is an address"),
+        (["--index", "ftp://example.org/i"], "ftp://example.org/i is an address"),
+        (["--max-tokens", "0"], "max_tokens is 0: give 1 or more"),
+        (["--parent-tokens", "5"], "parent size 5 is smaller"),
+        (["--spliter", "fixed"], r"No such option: --spliter .*--splitter.* \(see .* search -h\)"),
+        (["--k", "three"], "Invalid value for '--k'"),
+        (["more"], "unexpected extra argument"),
     ],
 )
 def test_options_are_checked_before_anything_is_loaded(nothing_is_loaded, arguments, reason):
@@ -63,6 +69,17 @@ def test_a_file_gives_options_and_those_that_are_given_go_first(folder):
     values = {"corpus": "notes", "chunk_tokens": 192, "max_tokens": None, "follow_ups": True, "top_k": 0}
     (folder / "run.json").write_text(json.dumps(values), encoding="utf-8")
     assert n_found("--settings", "run.json") == 1  # the whole text
+
+
+def test_the_app_is_started_with_the_settings_and_models_of_a_file(folder, monkeypatch):
+    started = {}
+    monkeypatch.setattr(web.os, "execve", lambda *command: started.update(command[2]))
+    text = 'corpus = "notes"\nsplitter = "paragraphs"\nanswer-threshold = 60\nmodel = "mine"\nk = 50\n'
+    (folder / "glassbox.toml").write_text(text, encoding="utf-8")
+    done = run("app", "--server.port", "8600")
+    assert "warning: the app does not take corpus, k of the settings" in done.stderr
+    assert json.loads(started["GLASSBOX_SETTINGS"]) == {"splitter": "paragraphs", "answer_threshold": 60}
+    assert started["GLASSBOX_ENCODER"] == "mine"
 
 
 @pytest.mark.parametrize(
