@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .models.reranker import Reranker
     from .retrieval.index import Hit
 
-__version__ = "0.2.0.dev0"  # the only place that says it
+__version__ = "0.2.0"  # the only place that says it
 __all__ = ["Answer", "Decoder", "Document", "Encoder", "GlassboxError", "Hit", "Index", "Reader", "Reranker"]
 
 # The module of each name, imported when it is named: the process that reads files starts without models.

@@ -65,9 +65,8 @@ def test_the_version_is_the_newest_release_of_the_changelog_or_comes_after_it():
     assert len(versions) == len(re.findall(r"^## (?!Unreleased$)", text, re.MULTILINE))
     assert versions == sorted(set(versions), reverse=True)
     assert [day for _, day in released] == sorted((day for _, day in released), reverse=True)
-    unreleased = "## Unreleased" in text
-    assert Version(__version__) == versions[0] if not unreleased else Version(__version__) >= versions[0]
-    assert Version(__version__).is_prerelease == (Version(__version__) > versions[0])
+    version = Version(__version__)
+    assert version == versions[0] or (version.is_devrelease and version > versions[0])
 
 
 def test_all_is_every_extra():

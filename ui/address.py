@@ -41,8 +41,8 @@ ANSWERING = ("", "answer")  # the addresses of pages that answer the question
 def open_address(address: str) -> None:
     """At the start of a session, take the server's settings and what the address of a page says.
 
-    Unknown names and values are ignored. A setting that it does not name has its default, as in the session that made the address. Kept work stays
-    as it is until something is changed.
+    Unknown names and values are ignored. A setting that the address does not name has its default, as in the
+    session that made the address. Kept work stays as it is until something is changed.
     """
     state, given = st.session_state, st.query_params
     if "address-opened" in state:
