@@ -13,6 +13,7 @@ from .metadata import date_of, tags_of
 from .office import DRAWING, repacked
 from .outline import one_line
 from .plain import unified
+from .scripts import scripted
 from .sheets import Row, Sheet, filled_rows, sheets_text
 
 LONGEST_HEAD = 10_000  # bytes of a sheet before its rows
@@ -100,13 +101,18 @@ def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
 
 
 def shown_rows(sheet: Any, rows: set[int], columns: set[int]) -> Iterator[Row]:
-    """Yield the rows that are not hidden, without the cells of hidden columns."""
+    """Yield the rows that are not hidden, without the cells of hidden columns; ``~~`` strikes values out."""
+    has_struck = any(font.strike for font in sheet.parent._fonts)
     for number, cells in enumerate(sheet.iter_rows(), 1):
         if number not in rows:
             yield (
                 number,
                 [
-                    "" if column in columns or cell.value is None else shown(cell.value, cell.number_format)
+                    ""
+                    if column in columns or cell.value is None
+                    else scripted(
+                        shown(cell.value, cell.number_format), "", "", has_struck and cell.font.strike
+                    )
                     for column, cell in enumerate(cells)
                 ],
             )

@@ -11,7 +11,7 @@ from .archive import open_archive, read_member
 
 OFFICE = "http://schemas.openxmlformats.org"
 DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
-COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment")  # in notes
+COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document")  # in notes
 MAX_TAGS = 3_000_000  # a book of 1000 pages has a million; the libraries take seconds for them
 # Files of the strict standard differ in these names alone.
 SAME = (

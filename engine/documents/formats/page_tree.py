@@ -11,6 +11,7 @@ from typing import Any
 from ...wording import counted
 from .equations import bracketed
 from .outline import one_line
+from .scripts import FRACTION, lowered, raised
 from .word_numbers import formatted
 
 # Elements with blank lines around them, and those that only start a new line.
@@ -45,10 +46,6 @@ MAX_SHEET, MAX_STYLE = 200_000, 1000  # characters read of style sheets and of a
 FORMULAS = ("katex", "MathJax", "MathJax_Display", "mwe-math-element")  # classes around <math> and its copies
 COPIES = ("katex-html", "MathJax_Preview", "MathJax_CHTML", "MathJax_SVG")
 LINE_NUMBERS = ("ln", "lineno", "linenos", "line-number", "line-numbers", "linenumber", "hljs-ln-numbers")
-ORDINALS = frozenset(
-    ("st", "nd", "rd", "th", "er", "re", "e", "ème", "eme", "o", "a", "os", "as", "tm", "sm", "do", "mo")
-)
-NOTE_MARK = re.compile(r"[\d,;\s*†‡§–-]{1,12}")
 FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 STYLES = {
     "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A", "lower-roman": "i",
@@ -59,7 +56,6 @@ MAX_SPAN, MAX_COPIED, MAX_COPIES = 100, 200, 50_000  # columns, characters of a 
 MAX_SCRIPT, MAX_RUBY = 50, 500  # characters of a superscript or subscript, and of words with readings
 MAX_CELL = 300  # characters of a cell whose paragraphs stand on one line
 FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp)", re.IGNORECASE)
-FRACTION = "\u2044"
 MATH_SPACED = frozenset("=<>≤≥≠≈→±∈+−")
 
 
@@ -316,24 +312,6 @@ def text_before(element: Any) -> str:
             return str(text[-40:])
         element = parent if element.getprevious() is None else None
     return ""
-
-
-def raised(text: str, before: str, is_note: bool) -> str:
-    """Return a superscript as text behind what is before it."""
-    last = before[-1:]
-    if is_note or (NOTE_MARK.fullmatch(text) and re.search(r"(?:[.,:;!?”\"'’»]|[^\W\d_]{4,})$", before)):
-        return text if text.startswith(("[", "(")) or not text[0].isalnum() else f"[{text}]"
-    if not last or last.isspace() or text.lower() in ORDINALS or text in ("*", "†", "‡", "®", "™", "°"):
-        return text  # of an isotope, an ordinal or a mark
-    return f"^{text}" if len(text) == 1 or text.strip("-−–+").replace(".", "").isalnum() else f"^({text})"
-
-
-def lowered(text: str, before: str, after: str) -> str:
-    """Return a subscript as text: numbers of atoms as chemists type them, others behind ``_``."""
-    is_formula = text.isdigit() and re.search(r"(?:[A-Z][a-z]?|[)\]])$", before) and not after.isdigit()
-    if is_formula or not before or before[-1].isspace() or before[-1] == FRACTION:
-        return text
-    return f"_{bracketed(text)}"
 
 
 def number_items(root: Any) -> None:

@@ -12,6 +12,7 @@ from .metadata import date_of, tags_of
 from .office import DRAWING, notes_on, repacked
 from .outline import join_slides, one_line
 from .plain import unified
+from .scripts import scripted
 from .word_numbers import formatted
 
 SLIDES_TYPE = b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
@@ -179,7 +180,7 @@ def frame_text(frame: Any) -> str:
 
 
 def paragraph_text(paragraph: Any) -> str:
-    """Return the text of a paragraph, with equations on the line and ``^`` before powers."""
+    """Return the text of a paragraph, with equations on the line, powers and indexes."""
     pieces: list[str] = []
     for child in paragraph.iter(f"{DRAWING}r", f"{DRAWING}br", f"{DRAWING}fld", EQUATION):
         if child.tag == f"{DRAWING}br":
@@ -189,9 +190,8 @@ def paragraph_text(paragraph: Any) -> str:
         elif not any(parent.tag in (FALLBACK, EQUATION) for parent in child.iterancestors()):
             text = child.findtext(f"{DRAWING}t") or ""
             about = child.find(f"{DRAWING}rPr")
-            is_raised = (
-                about is not None and about.get("baseline", "0").isdecimal() and about.get("baseline") != "0"
-            )
-            is_power = is_raised and pieces and pieces[-1][-1:].isalnum() and text.strip("-−+").isdigit()
-            pieces.append(f"^{text}" if is_power else text)
+            shift = "0" if about is None else about.get("baseline", "0")
+            place = "superscript" if shift[:1] in "123456789" else "subscript" if shift[:1] == "-" else ""
+            is_struck = about is not None and about.get("strike", "noStrike") != "noStrike"
+            pieces.append(scripted(text, "".join(pieces[-3:])[-20:], place, is_struck))
     return unified("".join(pieces)).strip("\n")

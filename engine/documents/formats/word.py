@@ -19,6 +19,7 @@ from .office import DRAWING, OFFICE, nearest, notes_on, repacked
 from .outline import Block, bounded, join_blocks, one_line
 from .plain import unified
 from .running_lines import PAGE_NUMBER
+from .scripts import scripted
 from .symbols import PRIVATE, symbol
 from .word_numbers import WORD, Numbering, Place, attribute, place_of
 
@@ -48,9 +49,6 @@ DOCUMENT_TYPE = b"application/vnd.openxmlformats-officedocument.wordprocessingml
 OTHER_TYPES = re.compile(
     rb"application/vnd\.(?:ms-word\.(?:document|template)\.macroEnabled(?:Template)?\.main"
     rb"|openxmlformats-officedocument\.wordprocessingml\.template\.main)\+xml"
-)
-ORDINALS = frozenset(
-    ("st", "nd", "rd", "th", "er", "ère", "re", "e", "ème", "o", "a", "º", "ª", "tm", "®", "™")
 )
 
 
@@ -116,6 +114,8 @@ def read_docx(name: str, content: bytes) -> Document:
         about = document.core_properties
         title = about.title or title_in(body, reading)
         day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
+        embedded = body.iter(f"{WORD}altChunk", f"{WORD}subDoc")
+        reading.seen["embedded document"] = sum(1 for _ in embedded)
         reading.seen["comment"] = 0 if parts["comments"] is None else len(parts["comments"])
     except DocumentError:
         raise
@@ -313,8 +313,8 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
         if child.tag == RUN:
             text = "".join(run_pieces(child, reading, hidden))
             about = child.find(RUN_PROPERTIES)
-            text = raised(text, before, about) if text else ""
-            text = f"~~{text}~~" if text.strip() and is_on(about, "strike") else text
+            is_struck = is_on(about, "strike") or is_on(about, "dstrike")
+            text = scripted(text, before, attribute(about, "vertAlign"), is_struck)
         elif child.tag == EQUATION:
             text = " ".join(linear(child).split())
             text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text
@@ -327,17 +327,6 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
             text = "".join(pieces(child, reading, hidden))
         before = (before + text)[-20:]
         yield text
-
-
-def raised(text: str, before: str, properties: Any) -> str:
-    """Return the text of a run; powers have a ``^`` before them, ordinals ("1st") none."""
-    if attribute(properties, "vertAlign") != "superscript" or (
-        not before[-1:].isalnum() and before[-1:] != ")"
-    ):
-        return text
-    if text.strip().lower() in ORDINALS or text.startswith("[^"):
-        return text
-    return f"^{text}" if len(text) == 1 or text.strip("-−+").isalnum() else f"^({text})"
 
 
 def run_pieces(run: Any, reading: Reading, hidden: bool) -> Iterator[str]:

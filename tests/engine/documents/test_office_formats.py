@@ -10,6 +10,7 @@ import pytest
 from openpyxl.chart import BarChart
 from openpyxl.comments import Comment
 from openpyxl.drawing.image import Image as Picture
+from openpyxl.styles import Font
 from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
@@ -94,14 +95,17 @@ def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     ]
 
 
+@pytest.mark.reads("Excel (.xlsx, .xlsm)", "what is struck out as `~~50~~`")
 @pytest.mark.leaves_out("Excel (.xlsx, .xlsm)", "charts, pictures, comments")
 def test_what_lies_on_a_sheet_is_told():
     book = workbook(("S", [["Item", "Price"], ["Lamp", 7]]))
     book["S"]["A2"].comment = Comment("look", "Ann")
+    book["S"]["B2"].font = Font(strike=True)
     book["S"].add_chart(BarChart())
     book["S"].add_image(Picture(picture()))
-    notes = parse_document("a.xlsx", saved(book)).notes
-    assert notes == ("1 chart left out", "1 sheet with comments left out", "1 picture left out")
+    document = parse_document("a.xlsx", saved(book))
+    assert document.text.endswith("Price: ~~7~~")
+    assert document.notes == ("1 chart left out", "1 sheet with comments left out", "1 picture left out")
 
 
 @pytest.mark.reads("Excel (.xlsx, .xlsm)", "several tables of a sheet")
@@ -135,6 +139,8 @@ def slides():
     first.shapes.title.text = "Safety"
     low = first.shapes.add_textbox(Inches(1), Inches(5), Inches(3), Inches(1))
     low.text_frame.text = "Below"
+    low.text_frame.paragraphs[0].add_run().text = " 50"
+    low.text_frame.paragraphs[0].runs[1].font._element.set("strike", "sngStrike")
     high = first.shapes.add_textbox(Inches(1), Inches(2), Inches(3), Inches(1))
     high.text_frame.text = "Above"
     first.shapes.add_picture(picture(), Inches(1), Inches(6))
@@ -163,11 +169,15 @@ def slides():
     "tables",
     "charts as tables",
     "the speaker's notes",
+    "what is struck out as `~~50~~`",
 )
 @pytest.mark.leaves_out("PowerPoint (.pptx, .ppsx)", "hidden slides", "pictures")
 def test_slides_are_pages_under_their_titles():
     document = parse_document("a.pptx", saved(slides()))
-    first, second = "Safety\n\nAbove\n\nBelow\n\nNotes: Say hello", "Prices\n\nRooms\nBlue | 3\nRed | 4"
+    first, second = (
+        "Safety\n\nAbove\n\nBelow ~~50~~\n\nNotes: Say hello",
+        "Prices\n\nRooms\nBlue | 3\nRed | 4",
+    )
     assert document.text.startswith(f"{first}\n\n{second}\n\n")
     assert document.text.endswith("2021 | 4\n2022 | 7")
     assert document.sections == (Section(0, ("Safety",), 1), Section(len(first) + 2, ("Prices",), 2))

@@ -214,7 +214,7 @@ def test_equations_are_text_on_a_line(inner, text):
     assert text_of(sentence) == f"The value {text} holds."
 
 
-@pytest.mark.reads("Word (.docx, .docm, .dotx)", "powers as `10^6`")
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "powers as `10^6`, indexes as `x_1`")
 def test_powers_and_ordinals_differ():
     def raised(text):
         return run(text, '<w:vertAlign w:val="superscript"/>')
@@ -223,6 +223,7 @@ def test_powers_and_ordinals_differ():
     assert text == "3 × 10^6 cells on 2 m^-2"
     low = run("2", '<w:vertAlign w:val="subscript"/>')
     assert text_of(paragraph(run("the 1") + raised("st") + run(" H") + low + run("O"))) == "the 1st H2O"
+    assert text_of(paragraph(run("x") + low + run(" is so.") + raised("4"))) == "x_2 is so.[4]"
 
 
 @pytest.mark.reads(
@@ -279,10 +280,13 @@ def test_pictures_charts_and_symbols_are_counted_in_notes():
     unknown = '<w:r><w:sym w:font="Webdings" w:char="F061"/></w:r>'
     old = '<w:r><w:object><o:OLEObject xmlns:o="urn:o" ProgID="Equation.3"/></w:object></w:r>'
     body = paragraph(run("text") + inner + inner + unknown + old)
-    document = parse_document("a.docx", word_file(body, notes={"comments": {2: "Check"}}))
+    document = parse_document(
+        "a.docx", word_file(body, "<w:altChunk></w:altChunk>", notes={"comments": {2: "Check"}})
+    )
     assert [note.removesuffix(" left out") for note in document.notes] == [
         "2 pictures were", "2 charts were", "2 diagrams were", "1 equation was", "1 symbol was",
         "2 comments were",  # with that which `word_file` writes before them
+        "1 embedded document was",
     ]  # fmt: skip
 
 
