@@ -323,7 +323,7 @@ SETTINGS: dict[str, Setting] = {
         "answer",
         round(100 * DEFAULT_ANSWER.answer_threshold),
         "How likely an answer has to be right to be shown as one; below, it is shown as unsure.",
-        "“Best settings”, tab “Answers”, draws how many answers remain at each value, and how many of them "
+        "“Best settings”, tab “Results”, draws how many answers remain at each value, and how many of them "
         "are right.",
         unit="% sure",
         low=0,

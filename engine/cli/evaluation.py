@@ -16,6 +16,7 @@ from ..errors import InputError, ModelUnavailableError
 from ..evaluation.answers import (
     ANSWER_METRICS,
     BUNDLED_ANSWERS,
+    AnswerQuestion,
     AnswerRow,
     answer_metrics,
     check_answers,
@@ -30,8 +31,9 @@ from ..evaluation.metrics import METRICS, Retrieved, at_depth
 from ..evaluation.questions import Question
 from ..evaluation.sample import MOST_QUESTIONS, some_questions
 from ..evaluation.sweep import SweepInputs, sweep
+from ..evaluation.sweep_answers import MOST_ANSWERED, Answering, limit_of
 from ..evaluation.sweep_cost import sweep_seconds
-from ..evaluation.sweep_row import SweepRow, retrieves_every_chunk
+from ..evaluation.sweep_row import MEASURES, RIGHT, SweepRow, retrieves_every_chunk
 from ..evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
 from ..generation.answer import Answer
 from ..generation.answering import ask
@@ -92,7 +94,10 @@ EVALUATED_K = 10
 SHOWN_WHERE_VARIED = ("prompts", "precision", "context")  # settings in the printed table
 SHOWN_ROWS = 20
 SORTED_BY = "mrr"
-TIMES = ("seconds", "ms a search")  # to measure a row, and to score all chunks for a question
+FOUND = ("hit_rate@k", "found_at_equal_reading")
+# To measure a row, to score all chunks for a question, and of the index.
+COSTS = ("seconds", "ms a search", "MB")
+ANSWER_S = 0.1  # of a question, on two cores
 
 
 @app.command(name="sweep", rich_help_panel=MEASURE)
@@ -119,10 +124,17 @@ def sweep_command(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="Labelled questions: CSV or JSONL with question and passage, or with places.",
+            help="Labelled questions: CSV or JSONL with question and passage, or with places; or CSV with "
+            "question and answer, as `answers` reads it.",
             show_default="bundled questions, or those of --beir",
         ),
     ] = None,
+    answers: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Questions that are answered in every configuration, drawn by a seed; 0 for none."
+        ),
+    ] = MOST_ANSWERED,
     vectors: Annotated[
         Path | None,
         typer.Option(
@@ -154,7 +166,7 @@ def sweep_command(
     check_second_models(values["retriever"], beside, required=False)  # what lacks its model is left out
     configurations = grid(**values)
     say_if_slower(*values["precision"])
-    documents, asked = sources(corpus, beir or (), document or (), questions, sample)
+    documents, asked, to_answer = sources(corpus, beir or (), document or (), questions, sample)
     models = load_models(values["model"], values["retriever"], beside)
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
@@ -166,11 +178,20 @@ def sweep_command(
     for why, number in reasons.items():
         say(f"left out {number} of the grid: {why}")
     inputs = SweepInputs(documents, asked, chosen.configurations, models)
+    answered = some_questions(to_answer, answers) if answers else []
+    if answered:
+        reader = load_reader(next(iter(models.values())))
+        inputs = replace(inputs, answering=Answering(answered, documents, reader))
     done: list[SweepRow] = []
     if resume_file is not None:
         kept = resume(resume_file, stamp_of(inputs))
-        done = [row for row in kept if row.configuration in set(chosen.configurations)]
+        wanted = set(chosen.configurations)
+        done = [row for row in kept if row.configuration in wanted and has_answers(row, answered)]
     counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
+    if answered:
+        n = len(answered) * (len(chosen.configurations) - len(done))
+        which = f"{len(answered):,} of {counted(len(to_answer), 'question')}"
+        say(f"Answering {which} in each, {readable_time(n * ANSWER_S)} in all; --answers 0 answers none")
     if sys.stderr.isatty():  # the estimate takes seconds
         say(f"It takes about {readable_time(sweep_seconds(inputs))} if nothing was embedded before")
     rows, kept_vectors = list(done), VectorCache(cache)
@@ -196,6 +217,11 @@ def sweep_command(
         print_json(to_json(rows))
     elif csv is None:
         print_best(rows)
+
+
+def has_answers(row: SweepRow, questions: Sequence[AnswerQuestion]) -> bool:
+    """Whether a row has the answers to some questions."""
+    return [answer.question for answer in row.answers] == list(questions)
 
 
 def load_models(
@@ -256,16 +282,22 @@ def print_best(rows: Sequence[SweepRow]) -> None:
     for row in best:
         values = [getattr(row.configuration, key) for key in shown]
         low, high = row.intervals[SORTED_BY]
+        right_low, right_high = row.intervals.get(RIGHT, (0.0, 0.0))
         figures = (
             f"{row.metrics[SORTED_BY]:.3f}",
             f"{low:.3f} to {high:.3f}",
-            f"{row.metrics['recall@k']:.3f}",
+            *(f"{row.metrics[name]:.3f}" for name in FOUND),
+            f"{row.metrics[RIGHT]:.3f} ({right_low:.2f} to {right_high:.2f})" if RIGHT in row.metrics else "",
             f"{row.seconds:.1f}",
             "" if row.search_seconds is None else f"{1000 * row.search_seconds:.2f}",
+            f"{row.index_bytes / 1e6:.2f}",
         )
         table.append(["own" if value is None else value for value in values] + [*figures])
     names = [key.replace("_", " ") for key in shown]
-    print_table([*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label, *TIMES], table)
+    found = [MEASURES[name].label for name in (*FOUND, RIGHT)]
+    print_table([*names, METRICS[SORTED_BY].label, "95 % interval", *found, *COSTS], table)
+    if (limit := limit_of(best[0].answers)) is not None:
+        print(f"the best: {limit.words[0].lower()}{limit.words[1:]}")
     if len(rows) > SHOWN_ROWS:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 
@@ -413,7 +445,7 @@ def row_json(row: AnswerRow) -> dict[str, Any]:
     """Return a scored answer for the JSON output."""
     return {
         "question": row.question.text,
-        "answerable": bool(row.question.answer),
+        "answerable": row.question.is_answerable,
         "kind": row.question.kind,
         "status": row.status,
         "confidence": round(row.confidence, 4),

@@ -6,6 +6,8 @@ from pathlib import Path
 from ..documents.document import Document
 from ..documents.loaders import BUNDLED_CORPUS, unique
 from ..errors import InputError
+from ..evaluation.answer_labels import as_answers, as_labels
+from ..evaluation.answers import AnswerQuestion, has_short_answers, load_answer_questions
 from ..evaluation.beir import as_collection, load_beir
 from ..evaluation.checks import measurable, mended
 from ..evaluation.document_names import (
@@ -17,7 +19,14 @@ from ..evaluation.document_names import (
     unknown_names,
 )
 from ..evaluation.passage_search import located
-from ..evaluation.questions import BUNDLED_QUESTIONS, DRAFTED, Question, load_questions, questions_about
+from ..evaluation.questions import (
+    BUNDLED_QUESTIONS,
+    DRAFTED,
+    Question,
+    file_content,
+    load_questions,
+    questions_about,
+)
 from ..evaluation.sample import about_documents, sample_of
 from ..progress import say
 from ..wording import counted, some_of
@@ -26,8 +35,10 @@ from .loading import LISTED, picked, readable
 
 def sources(
     corpus: Path | None, beir: Sequence[Path], names: Sequence[str], questions: Path | None, most: int = 0
-) -> tuple[list[Document], list[Question]]:
-    """Read the documents to search and their labelled questions; report what is left out.
+) -> tuple[list[Document], list[Question], list[AnswerQuestion]]:
+    """Read the documents to search, their labelled questions, and those to answer; report what is left out.
+
+    Those to answer are the same, or all of a file of short answers, such as the bundled one.
 
     The corpus and the questions are bundled where they are None and there is no BEIR collection, each of
     which is one more document. ``names`` are the documents to search, all if empty; ``most`` questions are
@@ -39,10 +50,15 @@ def sources(
     given = [document for path in paths for document in readable(path).documents]
     every = unique([*given, *(one.document for one in collections)])
     documents = picked(every, names)
+    answers: list[AnswerQuestion] = []
     if questions is None and collections:
         asked = [question for one in collections for question in one.questions]
+    elif questions is not None and has_short_answers(file_content(questions, "CSV or JSONL")):
+        answers = present(with_matched_names(load_answer_questions(questions), every), every)
+        asked = as_labels(answers, every)
     else:
         asked = load_questions(questions or BUNDLED_QUESTIONS)
+        answers = [] if questions or corpus else load_answer_questions()
     asked = located(present(with_matched_names(asked, every), every), every)
     if most:
         sample = sample_of(documents, about_documents(asked, documents), most)
@@ -55,7 +71,8 @@ def sources(
     warn_of_problems([problem.text for problem in problems])
     used = measurable(asked, documents)
     report_unused(asked, used, documents)
-    return documents, used
+    drafts = [each for each in asked if each.is_unanswered]
+    return documents, used, about_documents(answers, documents) or as_answers([*used, *drafts])
 
 
 def present(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:

@@ -5,19 +5,17 @@ from collections.abc import Sequence
 
 from ..documents.document import Document
 from ..documents.sentences import sentence_spans
-from .answers import AnswerQuestion, ShortAnswer
+from .answers import AnswerQuestion, ShortAnswer, normalized
 from .questions import Question, Reference, names_for, stem
 
 
 def as_answers(questions: Sequence[Question]) -> list[AnswerQuestion]:
-    """Return the labelled questions whose short answer is known, and drafts that no document answers."""
+    """Return labelled questions by short answers or places, and drafts that no document answers."""
     found = []
     for each in questions:
-        if each.is_unanswered:
-            found.append(AnswerQuestion(each.text, ShortAnswer(()), each.corpus_id, kind=each.status))
-        elif each.answer is not None and each.references:
+        if each.references or each.is_unanswered:
             places = tuple((one.start, one.end) for one in each.references)
-            answer = ShortAnswer(((each.answer.content,),))
+            answer = ShortAnswer(((each.answer.content,),) if each.answer and places else ())
             found.append(AnswerQuestion(each.text, answer, each.corpus_id, places, each.status))
     return found
 
@@ -25,8 +23,9 @@ def as_answers(questions: Sequence[Question]) -> list[AnswerQuestion]:
 def as_labels(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[Question]:
     """Return the questions whose answer has one place in the documents, with its sentence as the passage.
 
-    The place is the one that is given, or that of the only words of the documents that are the answer. An
-    answer of several parts without places has none.
+    The place is the one that is given, or that of the only words of the documents that are the answer; of
+    several, the one whose sentence has most words of the question. An answer of several parts without places
+    has none.
     """
     sentences = {document.name: sentence_spans(document.text) for document in documents}
     found = []
@@ -37,6 +36,16 @@ def as_labels(questions: Sequence[AnswerQuestion], documents: Sequence[Document]
             for document in own
             for span in (each.spans if each.fits(document.text) else occurrences(each, document.text))
         ]
+        if not each.spans and len(places) > 1:
+            asked = set(normalized(each.text).split())
+            shared = [
+                len(
+                    asked
+                    & set(normalized(passage(text.text, start, end, sentences[text.name]).content).split())
+                )
+                for text, start, end in places
+            ]
+            places = [place for place, n in zip(places, shared, strict=True) if n == max(shared)]
         if places and (each.spans or len(places) == 1):
             document = places[0][0]
             references = tuple(

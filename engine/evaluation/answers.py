@@ -18,7 +18,9 @@ from ..documents.document import Chunk, Document
 from ..errors import InputError
 from ..generation.answer import Answer
 from ..generation.confidence import AnswerStatus
+from ..generation.reading import AnswerSpan
 from ..installed import bundled
+from ..retrieval.evidence import Quote
 from ..retrieval.index import Hit
 from ..weights.fetch import Progress
 from .bootstrap import Interval, level_interval
@@ -98,14 +100,22 @@ def word_f1(wanted: str, text: str) -> float:
 
 @dataclass(frozen=True)
 class AnswerQuestion:
-    """A question and its short answer."""
+    """A question and its short answer.
 
-    text: str  # the question, and its answer: false where the documents hold none
+    Without a short answer, words of its ``spans`` answer it; without these, too, the documents hold none.
+    """
+
+    text: str
     answer: ShortAnswer
     document: str = ""  # name of the document that answers it; empty if it is not said
     spans: tuple[tuple[int, int], ...] = ()  # where it does, ``(start, end)`` each; none if it is not said
     kind: str = ""  # labels of the file, to report questions apart; empty if it has none
     half: str = ""
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the documents hold an answer."""
+        return bool(self.answer or self.spans)
 
     @property
     def about(self) -> str:
@@ -130,19 +140,33 @@ class AnswerQuestion:
     def is_found_in(self, hits: Sequence[Hit]) -> bool:
         """Whether passages hold the answer: in the document and at the places that are labelled, if any."""
         own = [hit.chunk for hit in hits if not self.about or self.about in names_for(hit.chunk.document)]
+        if not self.answer:
+            return any(touches(chunk, span) for chunk in own for span in self.spans)
         is_whole = all(any(touches(chunk, span) for chunk in own) for span in self.spans)
         counted = [c for c in own if not self.spans or any(touches(c, span) for span in self.spans)]
         return is_whole and self.answer.is_in("\n".join(chunk.text for chunk in counted))
 
+    def is_answered_by(self, piece: AnswerSpan | Quote) -> bool:
+        """Whether words of a document are of a passage that is labelled, in place of a short answer."""
+        is_own = self.about in ("", *names_for(piece.document))
+        return is_own and any(touches(piece, span) for span in self.spans)
 
-def touches(chunk: Chunk, span: tuple[int, int]) -> bool:
-    """Whether a chunk has a character of a span of its document."""
-    return chunk.start < span[1] and span[0] < chunk.end
+
+def touches(piece: Chunk | AnswerSpan | Quote, span: tuple[int, int]) -> bool:
+    """Whether a piece of a document has a character of a span of it."""
+    return piece.start < span[1] and span[0] < piece.end
 
 
 def load_answer_questions(path: Path = BUNDLED_ANSWERS) -> list[AnswerQuestion]:
     """Read questions with short answers from a CSV file."""
     return parse_answer_questions(path.name, file_content(path, "CSV"))
+
+
+def has_short_answers(content: bytes) -> bool:
+    """Whether the first line of a file names a column of short answers, and none of passages."""
+    header = content[:10_000].decode("utf-8-sig", "replace").split("\n", 1)[0].lower()
+    columns = {column.strip(" \"'\r") for column in re.split("[,;\t|]", header)}
+    return "answer" in columns and columns.isdisjoint({"passage", "references"})
 
 
 def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
@@ -248,6 +272,10 @@ def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> An
     is_refused = answer.judged.status == "refused"
     shown = "" if is_refused else "\n".join([reading, *quotes, answer.supported_text])
     own = reading or answer.supported_text or (quotes[0] if quotes else "")
+    right = question.answer.is_in(shown)
+    if not question.answer and not is_refused:
+        first = answer.reading or next(iter(answer.quotes), None)
+        right = first is not None and question.is_answered_by(first)
     return AnswerRow(
         question=question,
         status=answer.judged.status,
@@ -255,7 +283,7 @@ def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> An
         quotes=quotes,
         text=answer.supported_text,
         found=question.is_found_in(answer.retrieved.hits),
-        right=question.answer.is_in(shown),
+        right=right,
         f1=0.0 if is_refused else question.answer.f1(own),
         until_quotes_s=answer.timed.until_quotes_s,
         seconds=seconds,
@@ -276,7 +304,7 @@ class AnswerMetric:
 
     def counts(self, question: AnswerQuestion) -> bool:
         """Whether a question counts for this share."""
-        return self.of == "all" or bool(question.answer) == (self.of == "answerable")
+        return self.of == "all" or question.is_answerable == (self.of == "answerable")
 
 
 ANSWER_METRICS = {
@@ -285,7 +313,8 @@ ANSWER_METRICS = {
         lambda row: row.right,
         "answerable",
         "right",
-        "What is shown, quotes included, holds every part of the answer.",
+        "What is shown, quotes included, holds every part of the answer; without a short answer, the words "
+        "found are of the labelled passage.",
     ),
     "exact": AnswerMetric(
         lambda row: row.exact, "answerable", "exact match", "The words that the reader found are the answer."

@@ -22,14 +22,17 @@ from ..layers.tracing import Array
 from ..models.embedding_head import OWN
 from ..models.prompts import Role
 from ..retrieval.embedding_model import Model
-from ..retrieval.index import bm25_of
+from ..retrieval.index import Index, bm25_of
+from ..retrieval.relevance import NullScores
 from ..retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores, second_model
 from ..retrieval.sparse_index import SparseIndex
 from ..retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
 from ..settings import Configuration
+from .answers import AnswerRow
 from .grid import reason_left_out
 from .metrics import METRICS
 from .questions import Question, relevance
+from .sweep_answers import Answering
 from .sweep_row import (
     FLOAT_BYTES,
     QuestionValues,
@@ -58,6 +61,7 @@ class SweepInputs:
     questions: Sequence[Question]
     configurations: Sequence[Configuration]  # repeated ones count once
     models: Mapping[str, Model]  # by the names in the configurations
+    answering: Answering | None = None  # None: no question is answered
 
     def check(self) -> None:
         """Raise `InputError` if one is empty or a configuration cannot be measured: see `fitting`."""
@@ -151,7 +155,9 @@ def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress) -> Iter
                 labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
                 for (prompts, precision, _), same_embedding in grouped(of_splitting, embedding_key).items():
                     embedder = model.with_prompts(prompts).with_precision(precision)
-                    yield from measure_configurations(same_embedding, labelled, embedder, cache, progress)
+                    yield from measure_configurations(
+                        same_embedding, labelled, embedder, cache, progress, inputs.answering
+                    )
     except Cancelled:
         return
 
@@ -206,6 +212,7 @@ def measure_configurations(
     model: Model,
     cache: VectorCache,
     progress: Progress,
+    answering: Answering | None = None,
 ) -> Iterator[SweepRow]:
     """Measure configurations that differ in pooling, retriever and k: pooling by pooling, then retrievers."""
     asked, max_tokens = tuple(question.text for question in labelled.questions), configurations[0].max_tokens
@@ -219,6 +226,17 @@ def measure_configurations(
         expanded = SparseIndex.of(labelled.texts, second_model("sparse", encoder))
     texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words, expanded=expanded)
     spent: dict[str, float] = {}
+    indexes: dict[str, tuple[Index, NullScores]] = {}  # by their poolings, where questions are answered
+
+    def answered(one: Configuration) -> tuple[AnswerRow, ...]:
+        if answering is None:
+            return ()
+        if one.pooling not in indexes:
+            indexes[one.pooling] = answering.index(one.pooling, labelled.chunks, model, texts, cache)
+        return answering.rows(
+            one, indexes[one.pooling], model, lambda n, of: progress.advance(of_next=n / (of + 1))
+        )
+
     by_pooling = grouped(configurations, lambda one: one.pooling if reads_vectors(one) else "")
     for pooling, of_pooling in by_pooling.items():
         inputs = SearchInputs(texts, *np.split(vectors[pooling], [len(asked)]))
@@ -231,7 +249,8 @@ def measure_configurations(
             for k, of_k in grouped(of_retriever, lambda one: one.k).items():
                 values = values_at(ranked, labelled.chunks, labelled.questions, k)
                 for one in of_k:
-                    yield SweepRow(
+                    answers = answered(one)
+                    row = SweepRow(
                         one,
                         n_chunks=len(labelled.chunks),
                         n_questions=len(asked),
@@ -242,6 +261,7 @@ def measure_configurations(
                         index_bytes=n_bytes,
                         search_seconds=seconds / len(asked),
                     )
+                    yield row.with_answers(answers)
                     # The caller's time with a row does not count for the next row.
                     progress.since = time.perf_counter()
                     progress.advance(n_measured=1)

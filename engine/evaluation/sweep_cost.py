@@ -16,7 +16,7 @@ from ..models.reader import Reader
 from ..models.reranker import Reranker
 from ..models.second_models import SECOND_MODELS
 from ..retrieval.embedding_model import Model
-from ..retrieval.retrievers import RETRIEVERS, pair_model, second_model
+from ..retrieval.retrievers import RETRIEVERS, SearchTexts, pair_model, second_model
 from ..retrieval.vector_cache import VectorCache, cached_encode
 from ..settings import Configuration
 from .questions import relevance
@@ -31,6 +31,7 @@ from .sweep import (
     reads_vectors,
     split_documents,
 )
+from .sweep_answers import Answering
 from .sweep_row import BM25, resamples
 
 SAMPLE_CHARACTERS = 200_000  # of documents that are cut
@@ -45,6 +46,7 @@ def sweep_seconds(inputs: SweepInputs) -> float:
     sample, share = some_documents(inputs.documents)
     token_rates: dict[tuple[str, str, str], float] = {}
     row_rates: dict[str, float] = {}
+    answer_rates: dict[str, float] = {}
     seconds = 0.0
     by_cut = grouped(list(dict.fromkeys(inputs.configurations)), lambda one: (one.model, one.splitting))
     for (name, splitting), of_cut in by_cut.items():
@@ -61,6 +63,10 @@ def sweep_seconds(inputs: SweepInputs) -> float:
             rows = measure_configurations([by_words], labelled, model, VectorCache(), Progress())
             row_rates[name] = next(rows).seconds * len(inputs.questions) / len(asked)
         seconds += row_rates[name] * len(of_cut) + beside_seconds(of_cut, chunks, model) / share
+        if inputs.answering is not None and inputs.answering.questions and chunks:
+            rate = answer_rates.get(name) or answer_seconds(inputs.answering, chunks, model)
+            answer_rates[name] = rate
+            seconds += rate * len(inputs.answering.questions) * len(of_cut)
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
             if key not in token_rates:
@@ -98,6 +104,15 @@ def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chu
             read = getattr(second_model(kind, encoder), method)
             seconds += quickest(partial(read, texts)) * len(chunks) / max(1, len(texts))
     return seconds
+
+
+def answer_seconds(answering: Answering, chunks: Sequence[Chunk], model: Model) -> float:
+    """Return the seconds that a question takes to be answered from some chunks."""
+    texts = SearchTexts((), ())
+    indexed = answering.index(Configuration.pooling, chunks[: Configuration.k], model, texts, VectorCache())
+    settings = replace(answering.settings, write=False)
+    one = replace(answering, questions=answering.questions[:1], settings=settings)
+    return quickest(lambda: one.rows(Configuration(), indexed, model))
 
 
 def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:

@@ -1,7 +1,9 @@
 """The results of one configuration of a grid."""
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 import numpy as np
 
@@ -10,14 +12,26 @@ from ..layers.tracing import Array
 from ..retrieval.bm25 import Postings
 from ..retrieval.retrievers import RETRIEVERS
 from ..settings import Configuration
+from .answers import AnswerRow
 from .bootstrap import N_RESAMPLES, draws, level_interval, means, percentile_interval
-from .metrics import METRICS, Retrieved, first_relevant, reciprocal_of, tokens_to_first
+from .metrics import METRICS, Metric, Retrieved, first_relevant, reciprocal_of, tokens_to_first
 from .questions import Question
 from .spans import SpanMetrics, best_chunks, span_metrics
 
 BM25 = "bm25"
 FLOAT_BYTES = INT_BYTES = 4
 SEED = 0  # of the resamples, the same for all configurations
+RIGHT = "right"  # the metric of answers
+# The metrics of a search, and that of answers, whose values come with them.
+ANSWERED = Metric(
+    lambda found: np.zeros(0),
+    "Answered rightly",
+    "Share of the questions with an answer, of those that were answered, whose answer is right: what is "
+    "shown holds the known answer, or the words found are of the labelled passage.",
+    unit="answers",
+    at_k=False,
+)
+MEASURES = ChainMap({RIGHT: ANSWERED}, METRICS)
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,32 @@ class SweepRow:
     # time to score all chunks for one question, on average and without embedding it; None in rows of earlier
     # versions
     search_seconds: float | None = None
+    # the answers to a sample of the questions, or to all; none where they were not answered
+    answers: tuple[AnswerRow, ...] = field(default=(), repr=False)
+
+    @property
+    def n_answers(self) -> int:
+        """How many questions were answered."""
+        return len(self.answers)
+
+    @property
+    def answer_seconds(self) -> float | None:
+        """Time of an answer with its search, on average."""
+        return fmean(each.seconds for each in self.answers) if self.answers else None
+
+    def with_answers(self, answers: Sequence[AnswerRow]) -> "SweepRow":
+        """Return the row with answers, and `RIGHT` among its metrics where a question has an answer."""
+        own = tuple(float(each.right) for each in answers if each.question.is_answerable)
+        answered = replace(self, answers=tuple(answers))
+        if not own:
+            return answered
+        share = level_interval(np.array(own))
+        return replace(
+            answered,
+            metrics={**self.metrics, RIGHT: share.estimate},
+            intervals={**self.intervals, RIGHT: (share.low, share.high)},
+            values=ChainMap({RIGHT: own}, self.values),  # type: ignore[arg-type]  # nothing is written to it
+        )
 
 
 @dataclass(frozen=True, eq=False)  # equal if the values are equal, like any mapping

@@ -24,12 +24,20 @@ from ..settings import SWEPT
 from ..wording import csv_cell
 from .metrics import METRICS
 from .sweep import SweepInputs, by_name
-from .sweep_row import QuestionValues, SweepRow
+from .sweep_row import MEASURES, QuestionValues, SweepRow
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
 ROW = TypeAdapter(SweepRow)
-FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes", "search_seconds")
+FIGURES = (
+    "n_chunks",
+    "n_questions",
+    "seconds",
+    "index_bytes",
+    "search_seconds",
+    "n_answers",
+    "answer_seconds",
+)
 
 
 def stamp_of(inputs: SweepInputs) -> str:
@@ -120,12 +128,13 @@ def read_row(content: Mapping[str, Any]) -> SweepRow:
     configuration = content["configuration"] if "configuration" in content else content["cell"]
     row = ROW.validate_python({**content, "configuration": configuration})
     names = [name for name in METRICS if name in row.metrics]
-    return replace(
+    searched = replace(
         row,
         metrics={name: row.metrics[name] for name in names},
         intervals={name: row.intervals[name] for name in names},
         values=QuestionValues.of(names, np.array([row.values[name] for name in names], np.float64).T),
     )
+    return searched.with_answers(row.answers)
 
 
 def to_json(rows: Sequence[SweepRow]) -> dict[str, Any]:
@@ -141,8 +150,8 @@ def to_json(rows: Sequence[SweepRow]) -> dict[str, Any]:
 def to_csv(rows: Sequence[SweepRow]) -> str:
     """Return a table with one line per row: settings, figures, metrics, and the ends of their intervals."""
     text = StringIO(newline="")
-    ends = [f"{name} {end}" for name in METRICS for end in ("low", "high")]
-    writer = csv.DictWriter(text, [*SWEPT, *FIGURES, *METRICS, *ends], lineterminator="\n")
+    ends = [f"{name} {end}" for name in MEASURES for end in ("low", "high")]
+    writer = csv.DictWriter(text, [*SWEPT, *FIGURES, *MEASURES, *ends], lineterminator="\n")
     writer.writeheader()
     for row in rows:
         bounds = {

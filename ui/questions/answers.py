@@ -6,16 +6,24 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.answer_labels import as_answers
-from engine.evaluation.answers import AnswerQuestion, check_answers, load_answer_questions
+from engine.evaluation.answers import AnswerQuestion, load_answer_questions
 from engine.evaluation.document_names import at_rows, renamed
-from engine.evaluation.questions import DRAFTED
+from engine.evaluation.questions import DRAFTED, Question
 from engine.evaluation.sample import about_documents
 from engine.wording import counted
 from ui.documents import session_documents
 from ui.questions.drafts import show_drafting
 from ui.questions.kept import BUNDLED, DRAFTS, SENTENCE_CHECK, answer_sets, keep_answer_set
 from ui.questions.names import show_names
-from ui.questions.sets import answers_in, choice_label, chosen_set, questions_of, show_choice
+from ui.questions.sets import (
+    CHOSEN_SET,
+    answers_in,
+    choice_label,
+    chosen_set,
+    problems_of,
+    questions_of,
+    show_choice,
+)
 from ui.text import escape_markdown
 
 MAX_PROBLEMS_SHOWN = 5
@@ -24,7 +32,7 @@ MAX_PROBLEMS_SHOWN = 5
 def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQuestion]]:
     """Draw the choice of a question set; return its name, and its questions with answers about documents."""
     name = chosen_set(documents)
-    every = answers_of(name)
+    every = [each for each in answers_of(name) if each.answer or not each.spans]
     questions = about_documents(every, documents)
     show_choice(name, len(questions))
     show_questions(name, every, questions, documents)
@@ -36,6 +44,16 @@ def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQu
     if name in (SENTENCE_CHECK, DRAFTS):
         show_drafting(documents, is_offer=name == SENTENCE_CHECK)
     return name, questions
+
+
+def questions_to_answer(documents: Sequence[Document], usable: Sequence[Question]) -> list[AnswerQuestion]:
+    """Return the questions of the chosen set to be answered; ``usable`` are its labels about documents."""
+    name: str = st.session_state[CHOSEN_SET]
+    if name == BUNDLED or name in answer_sets():
+        return about_documents(answers_of(name), documents)
+    unanswered = [] if name == SENTENCE_CHECK else [one for one in questions_of(name)[0] if one.is_unanswered]
+    answerable = [] if name == SENTENCE_CHECK else usable
+    return about_documents(as_answers([*answerable, *unanswered]), documents)
 
 
 def answers_of(name: str) -> list[AnswerQuestion]:
@@ -81,9 +99,3 @@ def show_questions(
     if n_elsewhere:
         words += f"; {n_elsewhere:,} about other documents left out"
     st.caption(f"{words}.")
-
-
-@st.cache_data(max_entries=4, show_spinner="Looking the answers up in the documents…", scope="session")
-def problems_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[str]:
-    """Return what is wrong with questions about documents; cached."""
-    return list(check_answers(questions, documents))

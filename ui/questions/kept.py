@@ -91,8 +91,9 @@ def answer_sets() -> AnswerSets:
 
 
 def keep_answer_set(name: str, questions: Sequence[AnswerQuestion]) -> None:
-    """Keep questions with short answers in place of the one before; none for an empty one."""
-    st.session_state["answer-sets"] = {name: tuple(questions)} if questions else {}
+    """Keep questions with short answers, in place of others of the name; an empty set is removed."""
+    others = {other: rows for other, rows in answer_sets().items() if other != name}
+    st.session_state["answer-sets"] = others | ({name: tuple(questions)} if questions else {})
 
 
 def answer_sets_json() -> Any:

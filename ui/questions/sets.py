@@ -1,6 +1,5 @@
 """Question sets: the bundled one, the user's own, and a sentence check without labels."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import streamlit as st
 from engine.documents.document import Chunk, Document, Loaded
 from engine.errors import GlassboxError
 from engine.evaluation.answer_labels import as_labels
-from engine.evaluation.answers import AnswerQuestion, parse_answer_questions
+from engine.evaluation.answers import AnswerQuestion, check_answers, has_short_answers, parse_answer_questions
 from engine.evaluation.beir import parse_beir_zip
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, mended, repaired
 from engine.evaluation.document_names import Asked, at_rows, matched_names, renamed
@@ -100,14 +99,8 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
         show_error(said)
     else:
         show_counts(found)
-    if name in kept_names():
-        questions = at_rows(kept_questions(name)[0], session_documents())
-        show_names(
-            questions,
-            session_documents(),
-            CHOSEN_SET,
-            lambda names: keep_questions(name, renamed(questions, names)),
-        )
+    if name in kept_names() or name in answer_sets():
+        show_names_in(name)
     if name in (SENTENCE_CHECK, DRAFTS):
         show_drafting(documents, is_offer=name == SENTENCE_CHECK)
     if name == SENTENCE_CHECK:
@@ -121,6 +114,19 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
                 )
             st.info(words, icon=":material/bookmark_added:")
     return list(found.usable)
+
+
+def show_names_in(name: str) -> None:
+    """Draw which documents the names in a kept set mean."""
+    documents = session_documents()
+    if name in answer_sets():
+        answers = at_rows(answer_sets()[name], documents)
+        show_names(
+            answers, documents, CHOSEN_SET, lambda names: keep_answer_set(name, renamed(answers, names))
+        )
+        return
+    labels = at_rows(kept_questions(name)[0], documents)
+    show_names(labels, documents, CHOSEN_SET, lambda names: keep_questions(name, renamed(labels, names)))
 
 
 def set_names() -> list[str]:
@@ -199,6 +205,7 @@ def set_about(name: str, documents: Sequence[Document]) -> Examined:
         answers = about_documents(answers_in(name), documents)
         n_unanswered = sum(not each.answer for each in answers)
         n_faulty = len(answers) - n_unanswered - len(found.usable)
+        unread += [Problem((), line) for line in problems_of(tuple(answers_in(name)), documents)]
         found = replace(found, n_unanswered=n_unanswered, n_faulty=n_faulty)
     return replace(found, problems=(*unread, *found.problems))
 
@@ -233,6 +240,12 @@ def answers_in(name: str) -> list[AnswerQuestion]:
 def labels_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[Question]:
     """Return questions with short answers as labelled ones; cached."""
     return as_labels(questions, documents)
+
+
+@st.cache_data(max_entries=4, show_spinner="Looking the answers up in the documents…", scope="session")
+def problems_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[str]:
+    """Return what is wrong with questions about documents; cached."""
+    return list(check_answers(questions, documents))
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking for misplaced passages…", scope="session")
@@ -335,7 +348,7 @@ def show_counts(found: Examined) -> None:
         for number, why in (
             (found.n_elsewhere, "about documents that are not searched"),
             (found.n_faulty, "without a passage at its place (open “Questions” to see what is wrong)"),
-            (found.n_unanswered, "that the documents do not answer, which count on the tab “Answers”"),
+            (found.n_unanswered, "that the documents do not answer, which are to be refused"),
         )
         if number
     ]
@@ -397,6 +410,7 @@ def show_upload(name: str) -> None:
         st.file_uploader(
             "Labelled questions",
             type=["csv", "tsv", "jsonl", "zip"],
+            accept_multiple_files=True,
             key=uploader,
             max_upload_size=limits().document_mb,
             on_change=queue_upload,
@@ -420,34 +434,26 @@ def show_upload(name: str) -> None:
 
 
 def queue_upload(uploader: str) -> None:
-    """Keep an uploaded file to be read in the next run of the page, and empty the uploader."""
+    """Keep uploaded files to be read in the next run of the page, and empty the uploader."""
     state = st.session_state
-    if (file := state[uploader]) is not None:
-        state["questions-unread"], state["questions-error"] = (file.name, file.getvalue()), None
+    if files := state[uploader]:
+        state["questions-unread"] = [(file.name, file.getvalue()) for file in files]
+        state["questions-error"] = None
         state["questions-uploader"] += 1  # a fresh, empty uploader
 
 
 def read_queued() -> None:
-    """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
-    state = st.session_state
-    if (unread := state.get("questions-unread")) is None:
-        return
-    has_documents = False
-    try:
-        with st.spinner(f"Reading {escape_markdown(unread[0])}…", show_time=True):
-            state[CHOSEN_SET], has_documents = add_question_file(*unread)
-    except GlassboxError as error:
-        state["questions-error"] = str(error)
-    del state["questions-unread"]
+    """Read uploaded files into the session, and select the last; one that cannot be read changes nothing."""
+    state, has_documents = st.session_state, False
+    for name, content in state.pop("questions-unread", []):
+        try:
+            with st.spinner(f"Reading {escape_markdown(name)}…", show_time=True):
+                state[CHOSEN_SET], is_collection = add_question_file(name, content)
+            has_documents |= is_collection
+        except GlassboxError as error:
+            state["questions-error"] = str(error)
     if has_documents:
         st.rerun()  # the document picker above was drawn without them
-
-
-def has_short_answers(content: bytes) -> bool:
-    """Whether the first line of a file names a column of short answers, and none of passages."""
-    header = content[:10_000].decode("utf-8-sig", "replace").split("\n", 1)[0].lower()
-    columns = {column.strip(" \"'\r") for column in re.split("[,;\t|]", header)}
-    return "answer" in columns and columns.isdisjoint({"passage", "references"})
 
 
 def add_question_file(name: str, content: bytes) -> tuple[str, bool]:

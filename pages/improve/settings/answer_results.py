@@ -1,8 +1,8 @@
-"""The results of asked questions: figures with intervals, the last runs, two charts, and every question."""
+"""The answers of one configuration: figures with intervals, two charts, and every question."""
 
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,16 +11,15 @@ from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.evaluation.answers import (
     ANSWER_METRICS,
+    AnswerQuestion,
     AnswerRow,
     Coverage,
     ReliabilityBin,
-    ShortAnswer,
     answer_metrics,
     coverage_curve,
     reliability,
 )
-from engine.evaluation.bootstrap import Interval, mean_interval
-from pages.improve.settings.answers import AnswerRun, answer_runs, differing
+from engine.generation.settings import AnswerSettings
 from ui.colours import BLUE, GREY, ORANGE
 from ui.export import arrays_of, show_figure
 from ui.figures import LEGEND_ABOVE, styled
@@ -35,7 +34,7 @@ FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
     "Wrong and confident": lambda row: row.wrong_confident,
     "Wrong": lambda row: outcome(row) == "wrong",
     "Refused wrongly": lambda row: outcome(row) == "refused wrongly",
-    "Unanswerable, not refused": lambda row: not row.question.answer and row.status != "refused",
+    "Unanswerable, not refused": lambda row: not row.question.is_answerable and row.status != "refused",
 }
 COUNTED = {  # questions, by what a metric is of
     "all": "all questions",
@@ -46,77 +45,18 @@ HEIGHT = 360
 SHARES = {"tickformat": ".0%", "fixedrange": True, "zeroline": False}
 
 
-def show_answer_results() -> None:
-    """Draw the results of one of the session's runs, the newest first."""
-    runs = answer_runs()
-    if not runs:
-        return
-    st.header("Results")
-    place = 0
-    if len(runs) > 1:
-        place = st.selectbox(
-            "Run",
-            range(len(runs)),
-            format_func=lambda number: runs[number].title,
-            key=f"answers-shown-{runs[0].time}",
-            help="The last runs of this session, the newest first.",
-        )
-    run = runs[place]
-    asked = [row.question for row in run.rows]
-    earlier = next((other for other in runs[place + 1 :] if other.rows_of(asked)), None)
-    show_metrics(run, earlier)
-    with st.expander("Settings of this run", icon=":material/tune:"):
-        for label, value in run.settings.items():
-            st.markdown(f"{label}: **{escape_markdown(value)}**")
-    show_runs_table(runs)
-    show_charts(run)
-    show_answer_rows(run)
-
-
-def show_metrics(run: AnswerRun, earlier: AnswerRun | None) -> None:
-    """Draw the figures of a run with their intervals, and their differences to an earlier one."""
-    found = answer_metrics(run.rows)
-    before = earlier.rows_of([row.question for row in run.rows]) if earlier else []
+def show_answer_results(rows: Sequence[AnswerRow], settings: AnswerSettings, key: str) -> None:
+    """Draw the answers of one configuration: figures, charts and every question; ``key`` is unique to it."""
+    found = answer_metrics(rows)
     with st.container(horizontal=True, gap="xsmall", key="answers-metrics"):
         for name in (name for name in SHOWN if name in found):
             metric, value = ANSWER_METRICS[name], found[name]
-            change = difference(name, before, run.rows) if before else None
             with st.container(width=CARD_WIDTH, gap="xxsmall"):
-                st.metric(
-                    label_of(name),
-                    percent(value.estimate),
-                    None if change is None else f"{100 * change.estimate:+.1f} points",
-                    "off" if change is None else delta_colour(change, metric.higher_is_better),
-                    delta_arrow="off" if change is None or not change.estimate else "auto",
-                    help=f"{metric.help} Counted: {COUNTED[metric.of]}.",
-                )
+                words = f"{metric.help} Counted: {COUNTED[metric.of]}."
+                st.metric(label_of(name), percent(value.estimate), help=words)
                 st.caption(f"95 %: {100 * value.low:.0f} to {percent(value.high)}")
-    if earlier is not None:
-        labels = differing([run, earlier])
-        was = " · ".join(f"{label} {earlier.settings.get(label, 'none')}" for label in labels)
-        st.caption(
-            f"The differences are to the run of {escape_markdown(earlier.time[11:])}, on the same questions, "
-            + (f"with {escape_markdown(was)}. " if was else "with the same settings. ")
-            + "A grey one is within what chance explains."
-        )
-
-
-def difference(name: str, before: Sequence[AnswerRow], after: Sequence[AnswerRow]) -> Interval:
-    """Return how much a metric changed between rows of the same questions, with its interval."""
-    metric = ANSWER_METRICS[name]
-    changes = [
-        float(metric.value(new)) - float(metric.value(old))
-        for old, new in zip(before, after, strict=True)
-        if metric.counts(new.question)
-    ]
-    return mean_interval(np.array(changes))
-
-
-def delta_colour(change: Interval, higher_is_better: bool) -> Literal["off", "normal", "inverse"]:
-    """Return the colour of a difference: none where its interval holds 0."""
-    if change.low <= 0 <= change.high:
-        return "off"
-    return "normal" if higher_is_better else "inverse"
+    show_charts(rows, settings.answer_threshold)
+    show_answer_rows(rows, settings.write, key)
 
 
 def label_of(name: str) -> str:
@@ -130,36 +70,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def show_runs_table(runs: Sequence[AnswerRun]) -> None:
-    """Draw the session's last runs: the settings that differ, and the figures."""
-    if len(runs) < 2:
-        return
-    lines = []
-    for run in runs:
-        figures = {name: value.estimate for name, value in answer_metrics(run.rows).items()}
-        lines.append(
-            {"Run": run.title}
-            | {label: run.settings.get(label, "") for label in differing(runs)}
-            | {label_of(name): 100 * figures[name] for name in ANSWER_METRICS if name in figures}
-        )
-    with st.expander(f"The last {len(runs)} runs", icon=":material/history:", expanded=True):
-        show_table(
-            lines,
-            "The last runs of this session, the settings in which they differ, and their figures",
-            {
-                label_of(name): NumberColumn(format="%.0f %%", help=metric.help)
-                for name, metric in ANSWER_METRICS.items()
-            },
-        )
-
-
-def show_charts(run: AnswerRun) -> None:
+def show_charts(rows: Sequence[AnswerRow], threshold: float) -> None:
     """Draw how well confidence tells right from wrong, and what a threshold does, with their numbers."""
-    if len(run.rows) < FEWEST_QUESTIONS:
+    if len(rows) < FEWEST_QUESTIONS:
         st.caption(f"How often it is right by how sure it is, is drawn from {FEWEST_QUESTIONS} questions on.")
         return
-    bins, curve = reliability(run.rows), coverage_curve(run.rows)
-    threshold = run.answers.answer_threshold
+    bins, curve = reliability(rows), coverage_curve(rows)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Is it as often right as it is sure?**")
@@ -188,10 +104,8 @@ def show_charts(run: AnswerRun) -> None:
             alt=f"The share of questions answered against the share right of those, for every threshold; "
             f"at that of this run, {percent(threshold)}, {answered}",
         )
-        n_empty = sum(not row.question.answer for row in run.rows)
-        most = (
-            f" The documents hold {percent(1 - n_empty / len(run.rows))} of the answers." if n_empty else ""
-        )
+        n_empty = sum(not row.question.is_answerable for row in rows)
+        most = f" The documents hold {percent(1 - n_empty / len(rows))} of the answers." if n_empty else ""
         st.caption(
             f"In this run, from {percent(threshold)} sure on: {answered}.{most} A higher threshold moves to "
             "the left; “Answered from” on the page “Ask your documents” sets it."
@@ -215,10 +129,9 @@ def show_charts(run: AnswerRun) -> None:
             )
 
 
-def show_answer_rows(run: AnswerRun) -> None:
+def show_answer_rows(every: Sequence[AnswerRow], write: bool, key: str) -> None:
     """Draw every question, those of a chosen outcome, and the one that is selected."""
-    st.header("Question by question")
-    groups = {name: [row for row in run.rows if holds(row)] for name, holds in FILTERS.items()}
+    groups = {name: [row for row in every if holds(row)] for name, holds in FILTERS.items()}
     name = st.pills(
         "Show",
         list(groups),
@@ -232,8 +145,8 @@ def show_answer_rows(run: AnswerRun) -> None:
     if not rows:
         st.info("There is no such question in this run.")
         return
-    lines = [table_line(row, run.answers.write) for row in rows]
-    table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
+    lines = [table_line(row, write) for row in rows]
+    table, box = f"answers-table-{key}-{name}", f"answers-row-{key}-{name}"
 
     show_selectable(
         lines,
@@ -265,7 +178,7 @@ def show_answer_rows(run: AnswerRun) -> None:
 def outcome(row: AnswerRow) -> str:
     """Return whether a row is right or wrong, or was refused rightly or wrongly."""
     if row.status == "refused":
-        return "refused wrongly" if row.question.answer else "refused rightly"
+        return "refused wrongly" if row.question.is_answerable else "refused rightly"
     return "right" if row.right else "wrong"
 
 
@@ -276,7 +189,7 @@ def table_line(row: AnswerRow, write: bool) -> dict[str, Any]:
         "Outcome": outcome(row),
         "Status": row.status,
         "Sure (%)": round(100 * row.confidence, 1),
-        "Known answer": answer_text(row.question.answer),
+        "Known answer": known_words(row.question),
         "Quoted": "\n".join(row.quotes),
     }
     if write:
@@ -288,15 +201,16 @@ def table_line(row: AnswerRow, write: bool) -> dict[str, Any]:
     }
 
 
-def answer_text(answer: ShortAnswer) -> str:
-    """Return a short answer as it is written in a file."""
-    return " & ".join(" | ".join(part) for part in answer.parts)
+def known_words(question: AnswerQuestion) -> str:
+    """Return a short answer as it is written in a file; without one, that words of a passage are right."""
+    words = " & ".join(" | ".join(part) for part in question.answer.parts)
+    return words or ("words of the labelled passage" if question.spans else "")
 
 
 def show_row(row: AnswerRow) -> None:
     """Draw a question with its known answer and all that was shown for it."""
     parts = {
-        "Known answer": answer_text(row.question.answer) or "none: it is not in the documents",
+        "Known answer": known_words(row.question) or "none: it is not in the documents",
         f"Quoted ({row.status}, {row.confidence:.0%} sure)": "\n".join(row.quotes) or "nothing",
         "The model's words": row.text or "none",
     }

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.evaluation.metrics import METRICS
+from engine.evaluation.sweep_row import MEASURES
 from engine.layers.tracing import Array
 from engine.settings import SETTINGS, SWEPT
 from pages.improve.settings.conclusion import shown_metrics
@@ -47,7 +47,7 @@ def pick(experiment: Experiment, place: int | None) -> None:
 
 def hovers_of(experiment: Experiment, metric: str) -> list[str]:
     """Return the hover text of every row: its settings and its value."""
-    keys, label = varied(experiment.configurations), METRICS[metric].label
+    keys, label = varied(experiment.configurations), MEASURES[metric].label
     hovers = []
     for row in experiment.rows:
         words = [
@@ -76,7 +76,7 @@ def show_heat(report: Report, experiment: Experiment, metric: str) -> None:
         "Across", others, format_func=labels.__getitem__, key=f"heat-across-{down}", help=words
     )
     figure = heat_of(experiment, metric, down, across)
-    alt = f"{METRICS[metric].label} over two settings"
+    alt = f"{MEASURES[metric].label} over two settings"
     show_clickable(report, experiment, figure, f"heat-{metric}", alt)
     st.caption(
         "Click a configuration to see the questions it wins and loses." + (" " + words) * (len(axes) > 2)
@@ -94,7 +94,7 @@ def show_costs(report: Report, experiment: Experiment, metric: str) -> None:
     )
     figure = cost_of(experiment, metric, cost)
     name = f"cost-{COSTS[cost][0]}-{metric}"
-    show_clickable(report, experiment, figure, name, f"{METRICS[metric].label} against {COSTS[cost][1]}")
+    show_clickable(report, experiment, figure, name, f"{MEASURES[metric].label} against {COSTS[cost][1]}")
     st.caption("The line is the Pareto front: on it, more quality costs more. Click a point to select it.")
 
 
@@ -151,7 +151,7 @@ def heat_of(experiment: Experiment, metric: str, down: str, across: str) -> go.F
         for own, key in zip(names, (down, across), strict=True)
     ]
     quality = np.array([row.metrics[metric] for row in experiment.rows])
-    best = best_over(numbers[0], numbers[1], METRICS[metric].sign * quality)
+    best = best_over(numbers[0], numbers[1], MEASURES[metric].sign * quality)
     hovers = hovers_of(experiment, metric)
     found = best >= 0
     values = np.where(found, quality[best], np.nan)
@@ -208,7 +208,7 @@ def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
     attribute, title, logarithmic, _ = COSTS[cost]
     costs = np.array([getattr(row, attribute) for row in experiment.rows], float)
     quality = np.array([row.metrics[metric] for row in experiment.rows])
-    front, hovers = pareto_front(costs, METRICS[metric].sign * quality), hovers_of(experiment, metric)
+    front, hovers = pareto_front(costs, MEASURES[metric].sign * quality), hovers_of(experiment, metric)
     others = np.setdiff1d(np.arange(1, len(costs)), front)
     figure = go.Figure(
         go.Scatter(
@@ -240,7 +240,7 @@ def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
             )
         )
     figure.update_xaxes(title=title, type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
-    figure.update_yaxes(title=METRICS[metric].label, fixedrange=True)
+    figure.update_yaxes(title=MEASURES[metric].label, fixedrange=True)
     figure.update_layout(
         legend=legend_below(0.25), hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select"
     )

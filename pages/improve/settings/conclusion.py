@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
+from math import comb
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from engine.evaluation.metrics import METRICS, READ_TOKENS
+from engine.evaluation.metrics import READ_TOKENS
 from engine.evaluation.setting_order import elsewhere
 from engine.evaluation.significance import Comparison, compare_all, critical_value, questions_needed
-from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_answers import limit_of
+from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
@@ -21,13 +24,14 @@ from pages.improve.settings.configurations import (
     varied,
 )
 from pages.improve.settings.experiments import Experiment
+from ui.current import open_diagnosis
 from ui.questions.drafts import ENOUGH, status_words
 from ui.report import Report
 from ui.server_settings import ENCODER
 from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_interval
 
 HITS, EQUAL_READING = "hit_rate@k", "found_at_equal_reading"
-SHARES = (HITS, EQUAL_READING)  # of questions, told as numbers of them
+SHARES = (HITS, EQUAL_READING, RIGHT)  # of questions, told as numbers of them
 MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # the shortest time of a search that is shown
@@ -72,17 +76,17 @@ def word(found: Comparison, metric: str) -> str:
         return "the same"
     if found.p_value >= ALPHA:
         return "not sure"
-    return "better" if METRICS[metric].sign * found.difference > 0 else "worse"
+    return "better" if MEASURES[metric].sign * found.difference > 0 else "worse"
 
 
 def shown_metrics(rows: Sequence[SweepRow]) -> list[str]:
     """Return the names of the metrics that every row has: old runs may lack new ones."""
-    return [name for name in METRICS if all(name in row.metrics for row in rows)]
+    return [name for name in MEASURES if all(name in row.metrics for row in rows)]
 
 
 def is_across_k(first: Configuration, second: Configuration, metric: str) -> bool:
     """Whether a metric depends on k, and two configurations differ in it: they are not comparable."""
-    return METRICS[metric].at_k and first.k != second.k
+    return MEASURES[metric].at_k and first.k != second.k
 
 
 def summary(judged: Sequence[Verdict]) -> str:
@@ -112,7 +116,7 @@ def best_first(rows: Sequence[SweepRow], metric: str) -> list[int]:
 
 def merit(row: SweepRow, metric: str) -> tuple[float, float, int]:
     """Return a key that is greater for better rows: of those alike by their MRR, then the smaller index."""
-    return METRICS[metric].sign * row.metrics[metric], row.metrics["mrr"], -row.index_bytes
+    return MEASURES[metric].sign * row.metrics[metric], row.metrics["mrr"], -row.index_bytes
 
 
 def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str]) -> dict[str, Any]:
@@ -132,17 +136,22 @@ def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str])
             "p": p,
         }
         | {
-            METRICS[name].label: row.metrics[name]
-            for name in (EQUAL_READING, HITS, "mrr", "ndcg@k")
+            MEASURES[name].label: row.metrics[name]
+            for name in (RIGHT, EQUAL_READING, HITS, "mrr", "ndcg@k")
             if name != metric and name in row.metrics
         }
-        | {"Chunks": row.n_chunks, "Index": readable_bytes(row.index_bytes), "Seconds": row.seconds}
+        | {
+            "Chunks": row.n_chunks,
+            "Index": readable_bytes(row.index_bytes),
+            "Search (ms)": None if row.search_seconds is None else 1000 * row.search_seconds,
+            "Seconds": row.seconds,
+        }
     )
 
 
 def won_and_lost(before: Sequence[float], after: Sequence[float], metric: str) -> dict[str, list[int]]:
     """Return the places of the questions won, lost and unchanged, the largest changes first."""
-    gains = METRICS[metric].sign * np.subtract(after, before)
+    gains = MEASURES[metric].sign * np.subtract(after, before)
     order = np.argsort(-np.abs(gains), kind="stable").tolist()
     return {
         "Won": [place for place in order if gains[place] > DIFFERENT],
@@ -170,7 +179,7 @@ class Conclusion:
 
 def conclude(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str) -> Conclusion:
     """Return the conclusion from the rows of an experiment, the baseline first, and their verdicts."""
-    sign = METRICS[metric].sign
+    sign = MEASURES[metric].sign
     compared = [place for place in range(1, len(rows)) if judged[place].word != OTHER_K]
     sure = [place for place in compared if judged[place].word == "better"]
     ahead = [place for place in compared if sign * judged[place].comparison.difference > DIFFERENT]
@@ -240,12 +249,52 @@ def sentence(
     )
 
 
+def sign_p(n_won: int, n_lost: int) -> float:
+    """Return the p-value of a sign test of questions won and lost, on both sides."""
+    n = n_won + n_lost
+    return min(1.0, sum(comb(n, k) for k in range(max(n_won, n_lost), n + 1)) / 2 ** (n - 1)) if n else 1.0
+
+
+def change(rows: Sequence[SweepRow], metric: str, found: Conclusion) -> str:
+    """Say what would have to be true for the ranking to change; empty where there is one row."""
+    n_others = len(rows) - 1
+    if not n_others:
+        return ""
+    before, after = rows[0].values[metric], rows[found.place].values[metric]
+    counts = won_and_lost(before, after, metric)
+    n_won, n_lost = len(counts["Won"]), len(counts["Lost"])
+    if found.is_sure:
+        n = next(n for n in range(n_won + 1) if sign_p(n_won - n, n_lost) * n_others >= ALPHA)
+        return (
+            f"It would be open again if {n:,} of the {n_won:,} questions that it wins came out alike."
+            if n
+            else ""
+        )
+    if metric not in SHARES:
+        return "It would change with more questions on which one is better, and none on which it is worse."
+    least = next(n for n in count(1) if sign_p(n, 0) * n_others < ALPHA)
+    missed = len(before) - n_found(rows[0], metric)
+    needed = f"at least {least:,} questions more, and losing none,"
+    done = "answered rightly" if metric == RIGHT else "found"
+    if missed < least:
+        return (
+            f"To change that, another setting would have to get {needed} and only {missed:,} of "
+            f"{len(before):,} are not {done} now: these questions cannot show a better one. Add such as are "
+            f"not {done} now."
+        )
+    return f"It would change if another setting got {needed} of the {missed:,} that are not {done} now."
+
+
 def level(row: SweepRow, metric: str) -> str:
     """``"find the passage among the first 4 for 31 of 41 questions"``, of settings."""
+    if metric == RIGHT:
+        return f"answer {n_found(row, metric):,} of {questions(row, metric)} rightly"
     if metric in SHARES:
-        return f"find the passage {among(row, metric)} for {n_found(row, metric):,} of {questions(row)}"
-    label = METRICS[metric].label
-    return f"have a mean {label} of {row.metrics[metric]:.3f} over {questions(row)}"
+        return (
+            f"find the passage {among(row, metric)} for {n_found(row, metric):,} of {questions(row, metric)}"
+        )
+    label = MEASURES[metric].label
+    return f"have a mean {label} of {row.metrics[metric]:.3f} over {questions(row, metric)}"
 
 
 def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> str:
@@ -260,14 +309,14 @@ def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> 
         base += ", which are in use" if in_use else ", which were in use"
     if metric in SHARES:
         was, now = n_found(before, metric), n_found(after, metric)
-        return (
-            f"finds the passage {among(after, metric)} for {now - was:,} more of {questions(after)} "
-            f"than {base} ({now:,} instead of {was:,})"
-        )
+        does = f"finds the passage {among(after, metric)} for {now - was:,} more of"
+        if metric == RIGHT:
+            does = f"answers {now - was:,} more rightly of"
+        return f"{does} {questions(after, metric)} than {base} ({now:,} instead of {was:,})"
     counts = won_and_lost(before.values[metric], after.values[metric], metric)
-    label = METRICS[metric].label
+    label = MEASURES[metric].label
     return (
-        f"has a better {label} for {len(counts['Won']):,} of {questions(after)} and a worse one for "
+        f"has a better {label} for {len(counts['Won']):,} of {questions(after, metric)} and a worse one for "
         f"{len(counts['Lost']):,}, compared with {base} (a mean of {after.metrics[metric]:.3f} instead of "
         f"{before.metrics[metric]:.3f})"
     )
@@ -286,9 +335,9 @@ def among(row: SweepRow, metric: str) -> str:
     return f"among the first {k:,}" if k > 1 else "at rank 1"
 
 
-def questions(row: SweepRow) -> str:
-    """``"41 questions"``."""
-    return counted(row.n_questions, "question")
+def questions(row: SweepRow, metric: str) -> str:
+    """``"41 questions"``, that a metric is of."""
+    return counted(len(row.values[metric]), "question")
 
 
 def difference_in_words(other: Configuration, configuration: Configuration) -> str:
@@ -354,18 +403,24 @@ def show_conclusion(
     said = sentence(rows, judged, metric, found, rows[0].configuration == current)
     if experiment.n_drafted:
         said = draft_sentence(rows, judged, status_words(experiment.questions))
+    elif is_enough(experiment):
+        said = f"{said} {change(rows, metric, found)}".strip()
+    else:
+        every = counted(len(experiment.configurations), "configuration")
+        said = f"{len(rows):,} of {every} measured: nothing is recommended before half of them are."
     prefix = "" if experiment.is_whole else "So far: "
     report.note(st.success if found.is_sure else st.info, ":material/lightbulb:", prefix, said)
     place = shown_place(experiment, found)
+    show_limit(report, rows[place])
+    if not is_enough(experiment) and place == 0:
+        return
     configuration = rows[place].configuration
     with st.container(border=True, key="experiment-advice"):
         words, button = st.columns([4, 1], vertical_alignment="center")
         with words:
             what = "Selected" if place != found.advised else "Recommended"
-            if experiment.n_drafted:
-                what = "Selected" if place else "The app's settings"
-            elif place == found.advised == 0:
-                what = "Recommended, keep" if configuration == current else "Recommended, go back to"
+            if place == found.advised == 0:
+                what = "Nothing else is recommended. In use" + (" then" if configuration != current else "")
             named = configuration_words(configuration, varied(experiment.configurations))
             st.markdown(f"**{what}:** {escape_markdown(named)}")
             stages = {SETTINGS[key].stage for key in changed_settings(current, configuration)}
@@ -391,6 +446,32 @@ def show_conclusion(
             )
         if used := st.session_state.pop("experiment-used", None):
             st.success(escape_markdown(used), icon=":material/check_circle:")
+
+
+def is_enough(experiment: Experiment) -> bool:
+    """Whether enough is measured to recommend a setting: half of the configurations."""
+    return 2 * len(experiment.rows) >= len(experiment.configurations)
+
+
+def show_limit(report: Report, row: SweepRow) -> None:
+    """Draw what limits the settings that are shown, search or answer, and the ways to what mends it."""
+    limit = limit_of(row.answers)
+    if limit is None:
+        return
+    report.note(st.info, ":material/filter_alt:", "", limit.words)
+    if not limit.by:
+        return
+    lost = [
+        each.question.text
+        for each in row.answers
+        if each.question.is_answerable and not each.right and (limit.by == "answer") == each.found
+    ]
+    with st.container(horizontal=True):
+        if lost and st.button("Diagnose one that is lost", icon=":material/troubleshoot:", help=lost[0]):
+            open_diagnosis(lost[0])
+        of = "reader" if limit.by == "answer" else "search"
+        if st.button(f"Tune the {of}", icon=":material/model_training:", key="experiment-tune"):
+            st.switch_page("pages/improve/tuning/page.py")
 
 
 def shown_place(experiment: Experiment, found: Conclusion) -> int:

@@ -14,16 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from pydantic import TypeAdapter
 
 from engine.atomic_write import remove_abandoned, write_atomically
 from engine.documents.document import Document
 from engine.errors import UNREADABLE, GlassboxError, InputError
+from engine.evaluation.answers import AnswerQuestion
 from engine.evaluation.embedding_server import is_server
 from engine.evaluation.library_model import load_model
 from engine.evaluation.questions import DRAFTED, Question, question_fields, to_question
 from engine.evaluation.sweep import SweepInputs, by_name, sweep
+from engine.evaluation.sweep_answers import Answering
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import append, line_of, read_row, row_fields, row_line
+from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
+from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import Model
 from engine.settings import SETTINGS, SWEPT, Configuration
 from engine.storage.workspace import SavedRun
@@ -32,7 +37,7 @@ from ui.corpus import session_vectors, shared_vectors
 from ui.data_folder import EXPERIMENTS, kept_folder
 from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
-from ui.models import load_encoder
+from ui.models import load_decoder, load_encoder, load_reader
 from ui.questions.kept import workspace
 from ui.server_settings import ENCODER, WORKSPACES, check_source
 from ui.text import escape_markdown, joined, show_error
@@ -41,6 +46,7 @@ KIND = "sweep"  # marks the runs of a workspace that are experiments
 SUFFIX = ".jsonl"
 MOST_NAMED = 10  # documents
 JOB = "experiment"  # the name of the session's job
+ANSWERS = TypeAdapter(tuple[tuple[AnswerQuestion, ...], AnswerSettings])
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,9 @@ class Experiment:
     questions: tuple[Question, ...] = field(repr=False)  # the questions asked in every configuration
     configurations: tuple[Configuration, ...] = field(repr=False)  # the settings, the baseline first
     rows: tuple[SweepRow, ...] = field(default=(), repr=False)  # the measured rows, the baseline first
+    # those that were answered in every configuration, and how
+    answered: tuple[AnswerQuestion, ...] = field(default=(), repr=False)
+    answer_settings: AnswerSettings = DEFAULT_ANSWER
     n_removed: int = 0  # configurations of settings that this version does not have: they are left out
 
     @property
@@ -96,6 +105,7 @@ def content_of(experiment: Experiment) -> dict[str, Any]:
         "documents": list(experiment.documents),
         "corpus": experiment.corpus,
         "questions": [question_fields(question) for question in experiment.questions],
+        "answers": ANSWERS.dump_python((experiment.answered, experiment.answer_settings), mode="json"),
         "cells": [asdict(one) for one in experiment.configurations],  # as in former versions
     }
 
@@ -104,6 +114,8 @@ def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experimen
     """Read the description that `content_of` wrote: an experiment without rows."""
     every = tuple(Configuration(**fields) for fields in content["cells"])
     known = tuple(one for one in every if is_known(one))
+    none: tuple[tuple[AnswerQuestion, ...], AnswerSettings] = ((), DEFAULT_ANSWER)
+    answered, settings = ANSWERS.validate_python(content["answers"]) if "answers" in content else none
     return Experiment(
         name,
         time,
@@ -111,6 +123,8 @@ def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experimen
         content["corpus"],
         tuple(to_question(fields, "a question of the run") for fields in content["questions"]),
         known,
+        answered=answered,
+        answer_settings=settings,
         n_removed=len(every) - len(known),
     )
 
@@ -257,7 +271,18 @@ def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], 
 
 
 def start(experiment: Experiment, inputs: SweepInputs) -> None:
-    """Start to measure an experiment, or resume it: the missing configurations, the baseline first."""
+    """Start to measure an experiment, or resume it: the missing configurations, the baseline first.
+
+    Its answers are asked for as it says.
+    """
+    if experiment.answered:
+        settings = experiment.answer_settings
+        writer = Writer(load_decoder()) if settings.write else None
+        if writer is not None:
+            writer.check(settings)
+        reader = load_reader()[0]
+        asked = Answering(experiment.answered, inputs.documents, reader, settings, writer)
+        inputs = replace(inputs, answering=asked)
     shared = {document.name for document in inputs.documents} <= bundled_names()
     cache = shared_vectors() if shared else session_vectors()
     file, every = begin(experiment), experiment.configurations

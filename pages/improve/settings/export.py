@@ -11,8 +11,8 @@ import streamlit as st
 
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.evaluation.grid import grid
-from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import question_fields, questions_about, to_jsonl
+from engine.evaluation.sweep_row import MEASURES
 from engine.evaluation.sweep_store import to_csv, to_json
 from engine.installed import PROGRAM
 from engine.settings import SWEPT, Configuration
@@ -48,7 +48,7 @@ def show_export(report: Report, experiment: Experiment, metric: str, configurati
         "Documents": ", ".join(experiment.documents),
         "SHA-256 of the documents": experiment.corpus,
         "Baseline (the app's settings then)": configuration_words(experiment.configurations[0]),
-        "Metric": f"{METRICS[metric].label}: {METRICS[metric].help}",
+        "Metric": f"{MEASURES[metric].label}: {MEASURES[metric].help}",
     }
     report.parts += [element("h2", "How it was measured"), facts(about), paragraph(METHOD, faint=True)]
     report.parts += [element("h2", "To measure it again"), element("pre", escape(command))]

@@ -14,12 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 from engine import Encoder
 from engine.documents.document import Document
 from engine.errors import GlassboxError, InputError
+from engine.evaluation.answers import AnswerQuestion
 from engine.evaluation.embedding_server import FORM, is_server
 from engine.evaluation.grid import Grid, fitting, grid, reason_left_out, resolved
 from engine.evaluation.library_model import LibraryModel
 from engine.evaluation.questions import Question
-from engine.evaluation.sample import Sample, rank_by_words, sample_of
+from engine.evaluation.sample import Sample, about_documents, rank_by_words, sample_of, some_questions
 from engine.evaluation.sweep import SweepInputs, by_name
+from engine.evaluation.sweep_answers import MOST_ANSWERED, Answering
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
@@ -27,7 +29,7 @@ from engine.models.encoder_families import FAMILIES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import bm25_of
 from engine.retrieval.retrievers import usable_retrievers
-from engine.settings import SETTINGS, SWEPT, Configuration, default
+from engine.settings import SETTINGS, SWEPT, Configuration, answer_settings, default
 from engine.wording import counted, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
 from pages.improve.settings.configurations import choose_values, configuration_words
@@ -41,7 +43,7 @@ from pages.improve.settings.experiments import (
 )
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import all_chunks
-from ui.models import load_encoder, model_name, second_names
+from ui.models import load_encoder, load_reader, model_name, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown
@@ -73,13 +75,27 @@ ALL_HELP = (
 )
 MANY, MANY_SECONDS = 200, 600  # a larger grid has to be confirmed
 TIME_HELP = (
-    "Estimated from a sample that is embedded and searched here. Texts embedded before in this session take "
-    "no time."
+    "Estimated from a sample that is embedded, searched and answered here. Texts embedded before in this "
+    "session take no time."
 )
+ANSWERED_HELP = (
+    "They are drawn by a seed, and asked with the app's settings of this sidebar and of the page “Ask your "
+    "documents”. An answer is right if what is shown holds the known one, word for word; where only the "
+    "passage is known, if the words found are of it. 0 measures the search alone."
+)
+WRITE_HELP = (
+    "The built-in model writes its text to each question, too, and it counts for the score, about a second a "
+    "question; no server is asked, and nothing is drawn at random."
+)
+WORDS_S = 1.0  # a text takes about this long on two cores
 
 
 def show_grid(
-    documents: Sequence[Document], encoder: Encoder, cut: Cut, questions: Sequence[Question]
+    documents: Sequence[Document],
+    encoder: Encoder,
+    cut: Cut,
+    questions: Sequence[Question],
+    to_answer: Sequence[AnswerQuestion],
 ) -> None:
     """Draw the choice of a grid, its cost, and the button that runs it."""
     st.pills("Start from", list(PRESETS), key="grid-preset", on_change=apply_preset, help=PRESET_HELP)
@@ -100,7 +116,36 @@ def show_grid(
         st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
         return
     sample = sampled(documents, questions, cut)
-    show_start(SweepInputs(by_name(sample.documents), sample.questions, chosen.configurations, models))
+    searched = by_name(sample.documents)
+    answering = answering_choice(about_documents(to_answer, searched), searched, encoder)
+    show_start(SweepInputs(searched, sample.questions, chosen.configurations, models, answering))
+
+
+def answering_choice(
+    to_answer: Sequence[AnswerQuestion], documents: Sequence[Document], encoder: Encoder
+) -> Answering | None:
+    """Draw how many questions are answered in every configuration, and whether a text is written, too."""
+    if not to_answer:
+        st.caption("No question of this set can be answered, so that only the search is measured.")
+        return None
+    key, most = "grid-answered", len(to_answer)
+    if st.session_state.get(key, 0) > most:
+        st.session_state[key] = most
+    left, right = st.columns(2, vertical_alignment="bottom")
+    n = left.number_input(
+        f"Questions answered in each configuration, of {most:,}",
+        0,
+        most,
+        min(most, MOST_ANSWERED),
+        key=key,
+        persist_state="session",
+        help=ANSWERED_HELP,
+    )
+    write = right.toggle("With the model's words", key="grid-write", persist_state="session", help=WRITE_HELP)
+    if not n:
+        return None
+    settings = answer_settings(settings_in_use(encoder) | {"write": write})
+    return Answering(some_questions(to_answer, n), documents, load_reader()[0], settings)
 
 
 def sampled(documents: Sequence[Document], questions: Sequence[Question], cut: Cut) -> Sample[Question]:
@@ -271,8 +316,11 @@ def seconds_of(wanted: str, _inputs: SweepInputs) -> float:
 def show_start(inputs: SweepInputs) -> None:
     """Draw what a grid costs, and the button that runs it; a large one has to be confirmed."""
     configurations, questions = inputs.configurations, inputs.questions
-    key = sha256(repr((configurations, questions, second_names())).encode()).hexdigest()
+    n_answered = 0 if inputs.answering is None else len(inputs.answering.questions)
+    key = sha256(repr((configurations, questions, second_names(), n_answered)).encode()).hexdigest()
     seconds = seconds_of(key + digest(inputs.documents), inputs)
+    if inputs.answering is not None and inputs.answering.settings.write:
+        seconds += WORDS_S * n_answered * len(configurations)
     shown = {
         "Configurations": (f"{len(configurations):,}", None, "Combinations to measure, with the baseline."),
         "Questions": (f"{len(questions):,}", None, "Each is asked in every configuration."),
@@ -326,4 +374,10 @@ def run_grid(inputs: SweepInputs) -> None:
     name = st.session_state["grid-name"].strip() or default_name(configurations)
     names = tuple(document.name for document in inputs.documents)
     time, corpus = datetime.now().isoformat(timespec="seconds"), digest(inputs.documents)
-    start(Experiment(name, time, names, corpus, tuple(inputs.questions), configurations), inputs)
+    begun = Experiment(name, time, names, corpus, tuple(inputs.questions), configurations)
+    if (asked := inputs.answering) is not None:
+        begun = replace(begun, answered=tuple(asked.questions), answer_settings=asked.settings)
+    try:
+        start(begun, inputs)
+    except GlassboxError as error:
+        st.session_state["experiment-error"] = str(error)

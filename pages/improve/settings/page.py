@@ -5,19 +5,18 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.documents.document import Document
-from pages.improve.settings.answer_results import show_answer_results
-from pages.improve.settings.answers import show_answers
 from pages.improve.settings.experiments import show_running
 from pages.improve.settings.grid import baseline_configuration, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.runs import show_runs
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
+from ui.questions.answers import questions_to_answer
 from ui.questions.sets import question_set_picker
 from ui.settings import search_sidebar
 from ui.uploaded_vectors import reason_unavailable, uploaded_vectors
 
-TABS = ("Grid", "Results", "Runs", "Answers")
+TABS = ("Grid", "Results", "Runs")
 
 
 def tabs_key() -> str:
@@ -47,22 +46,18 @@ def main() -> None:
     search = search_sidebar(encoder)
     documents, cut = search.documents, search.cut
     show_running()
-    grid, results, runs, answers = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
+    grid, results, runs = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
     if grid.open:
         with grid:
             check_documents(documents)
-            show_grid(documents, encoder, cut, question_set_picker(documents))
+            questions = question_set_picker(documents)
+            show_grid(documents, encoder, cut, questions, questions_to_answer(documents, questions))
     if results.open:
         with results:
             show_results(baseline_configuration(encoder, cut))
     if runs.open:
         with runs:
             show_runs()
-    if answers.open:
-        with answers:
-            check_documents(documents)
-            show_answers(documents, encoder, cut)
-            show_answer_results()
 
 
 main()

@@ -9,12 +9,12 @@ import streamlit as st
 from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 
 from engine.evaluation.bootstrap import MainEffect, main_effects
-from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question
 from engine.evaluation.setting_order import elsewhere
-from engine.evaluation.sweep_row import SweepRow, retrieves_every_chunk
+from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow, retrieves_every_chunk
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted
+from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
 from pages.improve.settings.conclusion import (
     ACROSS_K,
@@ -28,6 +28,7 @@ from pages.improve.settings.conclusion import (
     best_first,
     conclude,
     is_across_k,
+    is_enough,
     show_conclusion,
     shown_metrics,
     shown_place,
@@ -96,7 +97,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
     rows, report, top = experiment.rows, Report(), st.container()
     metric = metric_choice(rows, "experiment-measure", EQUAL_READING)
     judged, found = judged_of(experiment.key, len(rows), metric, rows)
-    if experiment.n_drafted:  # drafts advise no setting
+    if experiment.n_drafted or not is_enough(experiment):  # drafts advise no setting
         found = Conclusion(0)
     with top:
         show_conclusion(report, experiment, judged, metric, found, current)
@@ -112,20 +113,28 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
             show_heat(report, experiment, metric)
         with right:
             show_costs(report, experiment, metric)
+    shown = shown_place(experiment, found)
+    if answers := rows[shown].answers:
+        report.header("Answers")
+        words = configuration_words(rows[shown].configuration, varied(experiment.configurations))
+        st.caption(
+            escape_markdown(f"Of the row that is selected, or else of the settings at the top: {words}.")
+        )
+        show_answer_results(answers, experiment.answer_settings, f"{experiment.key}-{shown}-{len(rows)}")
     if not is_growing:
-        show_export(report, experiment, metric, rows[shown_place(experiment, found)].configuration)
+        show_export(report, experiment, metric, rows[shown].configuration)
 
 
-def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
+def metric_choice(rows: Sequence[SweepRow], key: str, default: str, of_answers: bool = True) -> str:
     """Draw the choice of one of the metrics that rows have."""
-    names = shown_metrics(rows)
+    names = [name for name in shown_metrics(rows) if of_answers or name != RIGHT]
     return choice(
         "Metric",
         names,
         key,
-        help_list(METRICS[name] for name in names),
+        help_list(MEASURES[name] for name in names),
         default if default in names else names[0],
-        lambda name: METRICS[name].label,
+        lambda name: MEASURES[name].label,
     )
 
 
@@ -145,10 +154,10 @@ def show_notes(report: Report, experiment: Experiment, judged: Sequence[Verdict]
     if any(one.word == OTHER_K for one in judged):
         report.caption(ACROSS_K)
     sizes = varied(row.configuration for row in experiment.rows)
-    if METRICS[metric].unit != "characters" and metric != EQUAL_READING and "chunk_tokens" in sizes:
+    if MEASURES[metric].unit != "characters" and metric != EQUAL_READING and "chunk_tokens" in sizes:
         report.caption(
             "Sizes differ: a larger chunk contains more, so any search hits a right one more easily, and "
-            f"it fills more of a prompt. “{METRICS[EQUAL_READING].label}” compares settings at equal reading."
+            f"it fills more of a prompt. “{MEASURES[EQUAL_READING].label}” compares at equal reading."
         )
     if found := [row for row in experiment.rows if retrieves_every_chunk(row)]:
         fewest = min(row.n_chunks for row in found)
@@ -166,7 +175,7 @@ def show_notes(report: Report, experiment: Experiment, judged: Sequence[Verdict]
 def choose_row(experiment: Experiment, metric: str) -> int | None:
     """Draw the choice of a row, the same as in the table or in a figure; return None where none is made."""
     rows, key = experiment.rows, f"experiment-cell-{experiment.key}"
-    axes, label = varied(experiment.configurations) or ["chunk_tokens"], METRICS[metric].label
+    axes, label = varied(experiment.configurations) or ["chunk_tokens"], MEASURES[metric].label
 
     def words(place: int) -> str:
         row = rows[place]
@@ -191,15 +200,15 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
     report.header("Every configuration")
     rows, order = experiment.rows, best_first(experiment.rows, metric)
     axes = varied(experiment.configurations) or ["chunk_tokens"]
-    columns = {each.label: NumberColumn(format="%.3f", help=each.help) for each in METRICS.values()} | {
+    columns = {each.label: NumberColumn(format="%.3f", help=each.help) for each in MEASURES.values()} | {
         "Value": ProgressColumn(
-            METRICS[metric].label,
+            MEASURES[metric].label,
             width="small",
             pinned=True,
             format="%.3f",
             min_value=0.0,
             max_value=1.0,
-            help=METRICS[metric].help,
+            help=MEASURES[metric].help,
         ),
         "95 % interval": TextColumn(
             help="The range of the value with other questions of this kind: the bootstrap over questions."
@@ -221,6 +230,9 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
         ),
         "p": TextColumn(help="Of the paired randomisation test, corrected for the number of rows."),
         "Seconds": NumberColumn(format="%.2f", help=COSTS["Seconds"][3]),
+        "Search (ms)": NumberColumn(
+            format="%.2f", help="To score all chunks for a question, without embedding it."
+        ),
     }
     lines = [table_row(rows[place], judged[place], metric, axes) for place in order]
     if experiment.n_drafted:
@@ -256,6 +268,9 @@ def show_row(experiment: Experiment, place: int, verdict: Verdict, metric: str) 
         if is_across_k(baseline.configuration, row.configuration, metric):
             st.info(ACROSS_K, icon=":material/compare:")
             return
+        if metric == RIGHT:
+            st.caption("Its answers are below, one by one.")
+            return
         show_questions(
             experiment.questions,
             baseline.values[metric],
@@ -275,7 +290,7 @@ def show_questions(
     key: str,
 ) -> None:
     """Draw the questions that one setting wins and loses against another, by their values of a metric."""
-    found, label = won_and_lost(before, after, metric), METRICS[metric].label
+    found, label = won_and_lost(before, after, metric), MEASURES[metric].label
     labels = {name: f"{name} ({len(places):,})" for name, places in found.items()}
     chosen = st.segmented_control(
         "Questions",
@@ -325,7 +340,7 @@ def effects_of(key: str, metric: str, _experiment: Experiment) -> dict[str, list
     rows = _experiment.rows[0 if has_baseline(_experiment.configurations) else 1 :]
     values = np.array([row.values[metric] for row in rows], np.float64)  # (n_rows, n_questions)
     axes = [
-        axis for axis in varied(row.configuration for row in rows) if axis != "k" or not METRICS[metric].at_k
+        axis for axis in varied(row.configuration for row in rows) if axis != "k" or not MEASURES[metric].at_k
     ]
     effects, configurations = {}, _experiment.configurations
     for axis in axes if len(axes) > 1 else []:
@@ -342,7 +357,7 @@ def show_effects(report: Report, experiment: Experiment, metric: str) -> None:
     if not effects:
         return
     report.header("Each setting on average")
-    label = METRICS[metric].label
+    label = MEASURES[metric].label
     report.table(
         [effect_line(axis, effect, label) for axis, found in effects.items() for effect in found],
         "Each value of each setting with its mean over the grid, and its difference to the value in use",

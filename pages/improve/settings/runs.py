@@ -9,9 +9,8 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from engine.errors import GlassboxError
-from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import compare
-from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_row import MEASURES, SweepRow
 from engine.wording import counted
 from pages.improve.settings.conclusion import ACROSS_K, ALPHA, difference_words, is_across_k
 from pages.improve.settings.configurations import configuration_words, value_words, varied
@@ -91,11 +90,11 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
     except GlassboxError as error:
         st.warning(escape_markdown(str(error)), icon=":material/compare:")
         return
-    metric = metric_choice([before, after], "compare-measure", METRIC)
+    metric = metric_choice([before, after], "compare-measure", METRIC, of_answers=False)
     if is_across_k(before.configuration, after.configuration, metric):
         st.info(ACROSS_K, icon=":material/compare:")
         return
-    label = METRICS[metric].label
+    label = MEASURES[metric].label
     values_before, values_after = before.values[metric], after.values[metric]
     old, new = [values_before[place] for place in own], [values_after[place] for place in others]
     found = compare(np.array(old), np.array(new))

@@ -1,11 +1,10 @@
-"""The tab “Answers” of the best settings, on a document and questions of one's own."""
+"""Answers among the results of the best settings, on a document and questions of one's own."""
 
 import csv
 from dataclasses import replace
 from io import StringIO
 
 import numpy as np
-import pandas as pd
 
 from engine.documents.document import Document
 from engine.evaluation.answers import (
@@ -17,30 +16,18 @@ from engine.evaluation.answers import (
     parse_answer_questions,
     reliability,
 )
-from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sample import about_documents
-from engine.generation.settings import DEFAULT_ANSWER
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.settings.answer_results import (
     FILTERS,
     SHOWN,
     at_threshold,
     coverage_figure,
-    delta_colour,
-    difference,
     outcome,
     reliability_figure,
     table_line,
 )
-from pages.improve.settings.answers import (
-    AS_JSON,
-    MOST_RUNS,
-    AnswerRun,
-    differing,
-    with_present_names,
-)
-from tests.apps import app_of, app_page, by_label, own_documents, said, tables
-from ui.questions.kept import BUNDLED
+from tests.apps import app_page, by_label, own_documents, said, tables
 from ui.tables import rows_csv
 from ui.text import escape_markdown
 
@@ -58,13 +45,12 @@ What is sold at the fair?,cheese,fair.md
 """
 
 
+GRID = {f"grid-{key}": [value] for key, value in {"chunk_tokens": 64, "pooling": "mean"}.items()}
+
+
 def page(content=CSV, name="mill.csv", **state):
-    """The tab, with the document alone, after the upload of a file, and without the model's words."""
-    loaded = {
-        **own_documents(Document("mill.md", TEXT)),
-        "experiments-tab": "Answers",
-        "answers-write": False,
-    }
+    """The grid, with the document alone, after the upload of a file."""
+    loaded = {**own_documents(Document("mill.md", TEXT)), **GRID, "grid-retriever": ["dense"]}
     app = app_page("improve/settings", **loaded | state).run()
     if content:
         uploader = by_label(app.file_uploader, "Labelled questions")
@@ -72,11 +58,11 @@ def page(content=CSV, name="mill.csv", **state):
     return app
 
 
-def asked(app):
-    """The tab after all questions were asked."""
-    app = app.button(key="answers-ask").click().run()
-    if "jobs" in app.session_state and "answers" in app.session_state["jobs"]:
-        app.session_state["jobs"]["answers"].result()
+def measured(app):
+    """The results after the grid was measured."""
+    app = app.button(key="grid-run").click().run()
+    if "jobs" in app.session_state and "experiment" in app.session_state["jobs"]:
+        app.session_state["jobs"]["experiment"].result()
         app = app.run()
     return app
 
@@ -84,20 +70,18 @@ def asked(app):
 def test_names_of_documents_are_taken_or_mapped_in_one_click(encoder):
     app = page(CSV.replace("mill.md", "Mill.pdf"))
     assert escape_markdown("“Mill” as mill.md") in said(app)
-    assert "2 questions with a known answer, 1 that the documents do not answer" in said(app)
+    assert "2 questions about these documents" in said(app)
     at = TEXT.index("Ruth Alder")
-    placed = f"question,answer,document,start,end\nWho built it?,Alder,the_mill,{at},{at + 10}\n"
-    app = page(placed)
-    assert "No question of this set is about the chosen documents" in said(app)
-    assert app.selectbox(key="answers-meant-the_mill").value == "mill.md"
+    app = page(f"question,answer,document,start,end\nWho built it?,Alder,the_mill,{at},{at + 10}\n")
+    assert app.selectbox(key="questions-meant-the_mill").value == "mill.md"
     assert "In 1 of 1 question the quoted text stands" in said(app)
-    app = app.button(key="answers-meant-use").click().run()
-    assert "1 question with a known answer" in said(app)
+    app = app.button(key="questions-meant-use").click().run()
+    assert "1 question about these documents" in said(app)
     assert "not loaded" not in said(app)
 
 
 def questions_in(app):
-    return tables(app)[-1]["Question"].tolist()
+    return next(table for table in tables(app) if "Outcome" in table)["Question"].tolist()
 
 
 def question(number, answer="yes"):
@@ -111,82 +95,50 @@ def row(number, status="answered", confidence=0.7, quote="yes", answer="yes", **
     return replace(found, **changed)
 
 
-def run(*rows, time="2026-01-02T03:04:05", **settings):
-    return AnswerRun(time, BUNDLED, {"Passages (k)": "4"} | settings, DEFAULT_ANSWER, len(rows), rows)
-
-
-def test_questions_are_asked_scored_and_filtered(encoder):
+def test_questions_are_answered_in_every_configuration_scored_and_filtered(encoder):
     app = page()
-    assert "2 questions with a known answer, 1 that the documents do not answer" in said(app)
-    assert "1 about other documents left out" in said(app)
-    assert "Question 4 is about fair" in said(app).replace("\\", "")
-    app = asked(app)
+    assert "2 questions about these documents" in said(app)
+    assert app.number_input(key="grid-answered").value == 3
+    app = measured(app)
     assert not app.error
     shown = {metric.label: metric.value for metric in app.metric}
+    assert set(shown) == {
+        "Right",
+        "Found",
+        "Answered",
+        "Wrong and confident",
+        "Refused rightly",
+        "Refused wrongly",
+    }
     assert len(shown) == len(SHOWN)
     assert (shown["Found"], shown["Right"]) == ("100 %", "100 %")
     assert sum(caption.value.startswith("95 %: ") for caption in app.caption) == len(shown)
+    assert "2 find their passage and 2 are answered rightly\\: nothing limits them" in said(app)
+    [cells] = [table for table in tables(app) if "Answered rightly" in table]
+    assert cells["Answered rightly"].tolist() == [1, 1]
+    assert {"Search (ms)", "Index", "Seconds", "MRR", "Hit@k"} <= set(cells)
     assert len(questions_in(app)) == 3
     app = by_label(app.selectbox, "Read in full").set_value(1).run()
     assert f"**{escape_markdown(questions_in(app)[1])}**" in said(app)
-    refused = shown["Refused rightly"] == "100 %"
-    app.pills(key="answers-filter").set_value("Unanswerable, not refused").run()
-    if refused:
-        assert "There is no such question" in said(app)
-    else:
-        assert questions_in(app) == ["Who composed the opera about the mill?"]
+    app.pills(key="answers-filter").set_value("Refused wrongly").run()
+    assert "There is no such question" in said(app)
+    workspace = app.session_state["workspace"]
+    opened = import_workspace("mine", export_workspace(Workspace(runs=workspace.runs)))
+    again = page(content=None, workspace=opened, **{"experiments-tab": "Results"})
+    assert len(questions_in(again)) == 3
 
 
-def test_a_second_run_is_compared_with_the_first(encoder):
-    app = asked(page())
-    assert not any(metric.delta for metric in app.metric)
-    app.slider(key="k").set_value(1).run()
-    app = asked(app)
-    assert all(metric.delta.endswith(" points") for metric in app.metric)
-    assert escape_markdown("Passages (k) 4") in said(app)
-    [table] = [each for each in tables(app) if "Run" in each]
-    assert table["Passages (k)"].tolist() == [1, 4]
-    assert "Pooling" not in table
-    first, last = app.session_state["workspace"].runs
-    damaged = replace(first, content=first.content | {"run": {"rows": "none"}})
-    opened = import_workspace("mine", export_workspace(Workspace(runs=(first, damaged, last))))
-    again = page(content=None, workspace=opened)
-    [again_table] = [each for each in tables(again) if "Run" in each]
-    pd.testing.assert_frame_equal(again_table, table)
-
-
-def test_the_last_runs_are_kept():
-    def keep_all(runs):
-        import streamlit as st
-
-        from pages.improve.settings.answers import answer_runs, keep
-
-        for run in runs:
-            keep(run)
-        st.session_state["kept"] = answer_runs()
-
-    runs = [replace(run(row(1)), time=f"2026-01-01T00:00:0{second}") for second in range(MOST_RUNS + 1)]
-    app = app_of(keep_all, args=(runs,)).run()
-    assert app.session_state["kept"] == runs[:0:-1]
-
-
-def test_a_run_of_an_earlier_version_keeps_its_thresholds():
-    saved = AS_JSON.dump_python(run(row(1)), mode="json")
-    now = {"answer_threshold": 0.8, "refuse_threshold": 0.3}
-    before = {"answer_at": 0.8, "refuse_below": 0.3}
-    answers = {name: value for name, value in saved["answers"].items() if name not in now} | before
-    answers["search"] = {**answers["search"], "expand": False}
-    former = {**saved, "answers": answers, "settings": {**saved["settings"], "Question expanded": "no"}}
-    read = AS_JSON.validate_python(with_present_names(former))
-    assert read == replace(run(row(1)), answers=replace(run(row(1)).answers, **now))
+def test_a_metric_of_answers_ranks_the_settings(encoder):
+    app = measured(page(**{"experiment-measure": "right"}))
+    assert "which answer 2 of 2 questions rightly" in said(app)
+    assert "these questions cannot show a better one" in said(app)
+    assert "Nothing else is recommended" in said(app)
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_line(encoder):
     app = page("asked,answer\n1,2\n")
     [error] = app.error
     assert "has no column question" in error.value.replace("\\", "")
-    assert "No question of this set is about the chosen documents" in said(app)
-    assert not [each for each in app.button if each.key == "answers-ask"]
 
 
 def test_bundled_questions_are_those_about_the_chosen_documents():
@@ -198,10 +150,8 @@ def test_bundled_questions_are_those_about_the_chosen_documents():
 
 
 def test_budgets_that_exceed_the_model_are_told(encoder):
-    app = page(max_prompt_tokens=100_000, **{"answers-write": True})
-    app = asked(app)
+    app = measured(page(max_prompt_tokens=100_000, **{"grid-write": True}))
     assert "exceed" in app.error[0].value
-    assert not app.metric
 
 
 def test_every_row_has_an_outcome_and_its_filters():
@@ -227,24 +177,6 @@ def test_the_csv_holds_what_the_table_shows():
     assert read["Known answer"] == "UAW & IBEW | union"
     assert read["Quoted"] == "one\ntwo"
     assert "The model's words" not in table_line(row(1), write=False)
-
-
-def test_differences_are_paired_and_coloured_only_beyond_chance():
-    before = [row(n, quote="no") for n in range(20)]
-    after = [row(n) for n in range(20)]
-    change = difference("right", before, after)
-    assert (change.estimate, change.low) == (1, 1)
-    assert delta_colour(change, True) == "normal"
-    assert delta_colour(change, False) == "inverse"
-    assert delta_colour(Interval(0.1, -0.1, 0.3), True) == "off"
-
-
-def test_runs_are_compared_on_the_questions_of_both():
-    whole, part = run(row(1), row(2), row(3)), run(row(3), row(1), Retriever="BM25")
-    assert whole.rows_of([each.question for each in part.rows]) == [row(3), row(1)]
-    assert part.rows_of([each.question for each in whole.rows]) == []
-    assert differing([whole, part]) == ["Retriever"]
-    assert "2 of 3" not in part.title
 
 
 def test_figures_hold_every_bin_and_mark_the_present_threshold():

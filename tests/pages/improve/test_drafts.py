@@ -100,7 +100,7 @@ def test_without_questions_drafts_are_offered_and_unread_ones_are_a_set_of_their
     assert app.selectbox(key="questions").value == DRAFTS
     assert app.session_state["picked"] == [OPENED, replace(FEE, status=KEPT)]
     assert "1 draft that nobody has read and 1 draft that you kept" in said(app)
-    assert "1 that the documents do not answer, which count on the tab “Answers”" in said(app)
+    assert "1 that the documents do not answer, which are to be refused" in said(app)
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert app.session_state["picked"] == [replace(FEE, status=KEPT)]
     assert "1 draft that you kept" in said(app)
@@ -115,23 +115,23 @@ def test_an_uploaded_file_of_drafts_joins_the_drafts(encoder):
 
 
 def test_one_choice_of_questions_serves_search_and_answers(encoder):
-    state = own_documents(HARBOUR) | {"answers-write": False}
+    state = own_documents(HARBOUR)
     sets = {DRAFTS: [question_fields(each) for each in (OPENED, NONE)]}
-    page = {"workspace": Workspace(question_sets=sets), "experiments-tab": "Answers"}
+    page = {"workspace": Workspace(question_sets=sets)}
     app = app_page("improve/settings", **state, **page).run()
     assert app.selectbox(key="questions").value == DRAFTS
-    assert "Drafts: 1 question with a known answer, 1 that the documents do not answer" in said(app)
-    assert "nobody has read 2 of them" in said(app)
+    assert "1 question about these documents, 1 draft that nobody has read" in said(app)
+    assert app.number_input(key="grid-answered").max == 2
     rows = b"question,answer\nWho keeps bees?,the pilot\nWhat is paid?,Orland\nWho is the mayor?,\n"
     app.file_uploader(key="questions-file-0").upload("short.csv", rows, "text/csv").run()
     assert app.selectbox(key="questions").value == "short.csv"
-    assert "2 questions with a known answer, 1 that the documents do not answer" in said(app)
+    assert app.number_input(key="grid-answered").max == 3
     app = picker()
     app.file_uploader(key="questions-file-0").upload("short.csv", rows, "text/csv").run()
     (bees,) = app.session_state["picked"]
     assert bees.references[0].content == SENTENCES[2]
     assert "1 without a passage at its place" in said(app)
-    assert "1 that the documents do not answer, which count on the tab “Answers”" in said(app)
+    assert "1 that the documents do not answer, which are to be refused" in said(app)
     app.button(key="questions-remove").click().run()
     assert app.selectbox(key="questions").value == SENTENCE_CHECK
 

@@ -424,7 +424,7 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
     app = app.button[0].click().run()
     state = app.session_state
     taken = [state[key] for key in SWEPT if key not in ("model", "prompts")]
-    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3, "float32"]
+    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3, "float32", "off"]
     assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
     assert app.selectbox(key="retriever").value == "hybrid"
     assert state["baseline"] == Configuration(
