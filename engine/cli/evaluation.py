@@ -95,8 +95,8 @@ SHOWN_WHERE_VARIED = ("prompts", "precision", "context")  # settings in the prin
 SHOWN_ROWS = 20
 SORTED_BY = "mrr"
 FOUND = ("hit_rate@k", "found_at_equal_reading")
-# To measure a row, to score all chunks for a question, and of the index.
-COSTS = ("seconds", "ms a search", "MB")
+# Of the index, to measure a row, and to score all chunks for a question.
+COSTS = ("MB", "seconds", "ms a search")
 ANSWER_S = 0.1  # of a question, on two cores
 
 
@@ -288,16 +288,16 @@ def print_best(rows: Sequence[SweepRow]) -> None:
             f"{low:.3f} to {high:.3f}",
             *(f"{row.metrics[name]:.3f}" for name in FOUND),
             f"{row.metrics[RIGHT]:.3f} ({right_low:.2f} to {right_high:.2f})" if RIGHT in row.metrics else "",
+            f"{row.index_bytes / 1e6:.2f}",
             f"{row.seconds:.1f}",
             "" if row.search_seconds is None else f"{1000 * row.search_seconds:.2f}",
-            f"{row.index_bytes / 1e6:.2f}",
         )
         table.append(["own" if value is None else value for value in values] + [*figures])
     names = [key.replace("_", " ") for key in shown]
     found = [MEASURES[name].label for name in (*FOUND, RIGHT)]
     print_table([*names, METRICS[SORTED_BY].label, "95 % interval", *found, *COSTS], table)
     if (limit := limit_of(best[0].answers)) is not None:
-        print(f"the best: {limit.words[0].lower()}{limit.words[1:]}")
+        say(f"the best row: {limit.words}")
     if len(rows) > SHOWN_ROWS:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 

@@ -262,7 +262,7 @@ class AnswerRow:
     @property
     def holds(self) -> bool:
         """Whether quotes and text hold every part of the answer, also where it was refused."""
-        return self.question.answer.is_in("\n".join([*self.quotes, self.text]))
+        return self.right or self.question.answer.is_in("\n".join([*self.quotes, self.text]))
 
 
 def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> AnswerRow:

@@ -22,7 +22,7 @@ from ..settings import Configuration
 from ..wording import counted
 from .answers import AnswerQuestion, AnswerRow, measure_answers
 
-MOST_ANSWERED = 40  # questions of a sample, answered in each configuration
+MOST_ANSWERED = 20  # questions of a sample, answered in each configuration
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def sweep_seconds(inputs: SweepInputs) -> float:
             row_rates[name] = next(rows).seconds * len(inputs.questions) / len(asked)
         seconds += row_rates[name] * len(of_cut) + beside_seconds(of_cut, chunks, model) / share
         if inputs.answering is not None and inputs.answering.questions and chunks:
-            rate = answer_rates.get(name) or answer_seconds(inputs.answering, chunks, model)
+            rate = answer_rates.get(name) or answer_seconds(inputs.answering, of_cut[0], chunks, model)
             answer_rates[name] = rate
             seconds += rate * len(inputs.answering.questions) * len(of_cut)
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
@@ -106,13 +106,16 @@ def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chu
     return seconds
 
 
-def answer_seconds(answering: Answering, chunks: Sequence[Chunk], model: Model) -> float:
+def answer_seconds(
+    answering: Answering, configuration: Configuration, chunks: Sequence[Chunk], model: Model
+) -> float:
     """Return the seconds that a question takes to be answered from some chunks."""
     texts = SearchTexts((), ())
-    indexed = answering.index(Configuration.pooling, chunks[: Configuration.k], model, texts, VectorCache())
+    indexed = answering.index(configuration.pooling, chunks[: configuration.k], model, texts, VectorCache())
     settings = replace(answering.settings, write=False)
     one = replace(answering, questions=answering.questions[:1], settings=settings)
-    return quickest(lambda: one.rows(Configuration(), indexed, model))
+    by_vectors = replace(configuration, retriever="dense")
+    return quickest(lambda: one.rows(by_vectors, indexed, model))
 
 
 def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:

@@ -3,7 +3,6 @@
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 
 import numpy as np
 
@@ -58,11 +57,6 @@ class SweepRow:
     def n_answers(self) -> int:
         """How many questions were answered."""
         return len(self.answers)
-
-    @property
-    def answer_seconds(self) -> float | None:
-        """Time of an answer with its search, on average."""
-        return fmean(each.seconds for each in self.answers) if self.answers else None
 
     def with_answers(self, answers: Sequence[AnswerRow]) -> "SweepRow":
         """Return the row with answers, and `RIGHT` among its metrics where a question has an answer."""

@@ -36,7 +36,6 @@ FIGURES = (
     "index_bytes",
     "search_seconds",
     "n_answers",
-    "answer_seconds",
 )
 
 

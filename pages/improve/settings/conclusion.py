@@ -274,13 +274,13 @@ def change(rows: Sequence[SweepRow], metric: str, found: Conclusion) -> str:
         return "It would change with more questions on which one is better, and none on which it is worse."
     least = next(n for n in count(1) if sign_p(n, 0) * n_others < ALPHA)
     missed = len(before) - n_found(rows[0], metric)
-    needed = f"at least {least:,} questions more, and losing none,"
+    needed = f"at least {least:,} questions more, without losing one,"
     done = "answered rightly" if metric == RIGHT else "found"
     if missed < least:
+        now = f"{missed:,} of {len(before):,} are" if missed else "none is"
         return (
-            f"To change that, another setting would have to get {needed} and only {missed:,} of "
-            f"{len(before):,} are not {done} now: these questions cannot show a better one. Add such as are "
-            f"not {done} now."
+            f"To change that, another setting would need {needed} and {now} not {done} now: these questions "
+            f"cannot show a better one. Add such as are not {done}."
         )
     return f"It would change if another setting got {needed} of the {missed:,} that are not {done} now."
 
