@@ -20,13 +20,11 @@ LOOP = Path(__file__).with_name("limited_program.py")
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one request: seconds of computing, and megabytes of memory.
-
-    Where there is a ``first`` try, within lower limits, few files wait for one that takes long.
-    """
+    """Of one request: seconds of computing, and megabytes of memory."""
 
     seconds: int
     megabytes: int
+    # lower limits of a first try, so that few files wait for one that takes long
     first: "Limits | None" = None
 
     def __str__(self) -> str:

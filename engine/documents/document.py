@@ -83,22 +83,18 @@ def with_bounded_names(document: Document) -> Document:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A span of the document of a name: ``document.text[start:end] == text``.
-
-    ``n_tokens`` counts special tokens; ``headings`` and ``page`` are those of the section in which it begins.
-    A decoder reads ``parent``, the larger chunk around it, in its place, if there is one. ``context`` is put
-    before the text where it is embedded and indexed, and its tokens count: see `chunk_context`.
-    """
+    """A span of the document of a name: ``document.text[start:end] == text``."""
 
     document: str
     start: int
     end: int
     text: str
-    n_tokens: int
-    headings: tuple[str, ...] = ()
+    n_tokens: int  # special ones included, and those of the context
+    headings: tuple[str, ...] = ()  # of the section in which it begins, as the page
     page: int | None = None
+    # the larger chunk around it, which a decoder reads in its place, if there is one
     parent: "Chunk | None" = None
-    context: str = ""
+    context: str = ""  # put before the text where it is embedded and indexed: see `chunk_context`
 
     @property
     def indexed(self) -> str:

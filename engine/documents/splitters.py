@@ -78,17 +78,12 @@ SPLITTERS = {
 
 @dataclass(frozen=True)
 class Splitting:
-    """How documents are cut into chunks: the ``method`` is one of `SPLITTERS`.
+    """How documents are cut into chunks."""
 
-    ``chunk_tokens`` are the most of a chunk as the model counts them, [CLS] and [SEP] included: a chunk of
-    256 just fits a limit of 256. It repeats up to ``overlap`` tokens of the one before, in whole units. The
-    ``context``, one of `CONTEXTS`, comes on top and changes no span.
-    """
-
-    method: str = "sentences"
-    chunk_tokens: int = 192
-    overlap: int = 0
-    context: str = "off"
+    method: str = "sentences"  # one of `SPLITTERS`
+    chunk_tokens: int = 192  # at most, [CLS] and [SEP] included: a chunk of 256 just fits a limit of 256
+    overlap: int = 0  # most tokens of the chunk before that are repeated, in whole units
+    context: str = "off"  # one of `CONTEXTS`, which comes on top and changes no span
 
 
 # Whole sentences, so that none is quoted in halves.

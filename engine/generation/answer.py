@@ -41,20 +41,14 @@ class SearchTimes:
 
 @dataclass(frozen=True)
 class WritingTimes:
-    """Seconds to write a text, and the tokens of prompt and text; all 0 where no model ran.
+    """Seconds to write a text, and the tokens of prompt and text; all 0 where no model ran."""
 
-    ``prompt_s`` is the time to the first token, ``generate_s`` the time of those after it, a thought's
-    ``thought_tokens`` included. Of the prompt's tokens, ``reused_tokens`` were taken from the prefix cache;
-    of the answer's, ``guessed_tokens`` were guessed by prompt lookup. For a server the tokens are counted by
-    the built-in decoder's tokenizer, so they are approximate.
-    """
-
-    prompt_s: float = 0.0
-    prompt_tokens: int = 0
-    reused_tokens: int = 0
-    generate_s: float = 0.0
+    prompt_s: float = 0.0  # to the first token
+    prompt_tokens: int = 0  # for a server counted by the built-in decoder's tokenizer, so approximate
+    reused_tokens: int = 0  # of the prompt, taken from the prefix cache
+    generate_s: float = 0.0  # of the tokens after the first, those of a thought included
     answer_tokens: int = 0
-    guessed_tokens: int = 0
+    guessed_tokens: int = 0  # of the answer, guessed by prompt lookup
     thought_tokens: int = 0
 
     @property
@@ -71,17 +65,13 @@ class WritingTimes:
 
 @dataclass(frozen=True)
 class Timings:
-    """The times of an answer.
-
-    ``evidence_s`` are the seconds to rank the sentences of the passages, ``reader_s`` those of the reader,
-    ``check_s`` those to read the text again without the passages.
-    """
+    """The seconds of an answer."""
 
     search: SearchTimes
-    evidence_s: float = 0.0
-    reader_s: float = 0.0
+    evidence_s: float = 0.0  # to rank the sentences of the passages
+    reader_s: float = 0.0  # of the reader
     writing: WritingTimes = WritingTimes()
-    check_s: float = 0.0
+    check_s: float = 0.0  # to read the text again without the passages
 
     @property
     def until_quotes_s(self) -> float:
@@ -92,15 +82,13 @@ class Timings:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The result of a search: its hits, in the order of the retriever, and how close they are.
+    """The result of a search: its hits, in the order of the retriever, and how close they are."""
 
-    ``margins`` are the differences between each hit's cosine and the next passage's, which need not be among
-    the hits; None where there is no next one, or where the order is not by cosines. ``null_scores`` say how
-    close the hits are, and with ``min_relevance`` which of them are relevant.
-    """
-
-    hits: tuple[Hit, ...]
+    hits: tuple[Hit, ...]  # in the order of the retriever
+    # differences between each hit's cosine and the next passage's, which need not be among the hits; None
+    # where there is no next one, or where the order is not by cosines
     margins: tuple[float | None, ...]
+    # say how close the hits are, and with ``min_relevance`` which of them are relevant
     null_scores: NullScores = field(repr=False)
     min_relevance: float
     retriever: str
@@ -137,16 +125,12 @@ class Written:
 
 @dataclass(frozen=True)
 class Judged:
-    """How far an answer can be relied on.
+    """How far an answer can be relied on."""
 
-    ``status`` says what is shown: an answer, only the closest sentences, or a refusal. It follows from
-    ``confidence``, the probability that what is shown is right (`engine.generation.confidence`).
-    ``sentences`` are the checks of the written text.
-    """
-
+    # an answer, only the closest sentences, or a refusal; it follows from the confidence
     status: AnswerStatus = "refused"
-    confidence: float = 0.0
-    sentences: tuple[CheckedSentence, ...] = ()
+    confidence: float = 0.0  # probability that what is shown is right (`engine.generation.confidence`)
+    sentences: tuple[CheckedSentence, ...] = ()  # checks of the written text
 
 
 @dataclass(frozen=True)

@@ -34,16 +34,12 @@ MOST_WAITING = 64
 
 @dataclass(eq=False)
 class Row:
-    """A text that is generated.
-
-    ``choices`` yields what must be read, is sent the logits after it, and appends the tokens that it chooses
-    to ``said``.
-    """
+    """A text that is generated."""
 
     config: DecoderConfig
     cache: KVCache
-    choices: Generator[Unread, Array, None]
-    said: deque[GeneratedToken]
+    choices: Generator[Unread, Array, None]  # yields what must be read, and is sent the logits after it
+    said: deque[GeneratedToken]  # tokens that ``choices`` chose
     unread: Unread | None = None  # None at the end of the text
     error: Exception | None = None
 

@@ -16,14 +16,11 @@ from .settings import AnswerSettings
 
 @dataclass(frozen=True)
 class Writer:
-    """The model that writes an answer: the ``decoder``, or a ``server`` in its place.
+    """The model that writes an answer: the ``decoder``, or a ``server`` in its place."""
 
-    The decoder's tokenizer counts the tokens of either. ``reuse`` is that of `Decoder.generate`: prompts with
-    the same passages begin alike, and the second one is read sooner.
-    """
-
-    decoder: Decoder
+    decoder: Decoder  # its tokenizer counts the tokens of either
     server: Server | None = None
+    # as of `Decoder.generate`: prompts with the same passages begin alike, the second is read sooner
     reuse: PrefixCache | None = None
 
     @property

@@ -13,40 +13,19 @@ from .gemm import WIDE
 
 @dataclass(frozen=True)
 class PanelLayout:
-    """Blocks of a panel: each has float16 ``d`` and ``dmin`` or ``m``, then units of columns.
+    """Blocks of a panel: float16 ``d`` and ``dmin`` or ``m``, then units of columns: scales, then codes."""
 
-    A unit has bytes of scales, then codes: words of 32 bits with the bits of four consecutive columns or more
-    (codes of 8 bits, and numbers that are not quantised, column by column). Bytes are those of one row.
-
-    Attributes
-    ----------
-    n_columns
-        Columns of a unit.
-    unit_bytes
-        Bytes of a unit.
-    n_units
-        Units of a block.
-    n_halves
-        Float16 numbers that a block begins with.
-    scales, n_scale_bytes
-        Scales of a unit, as in `QuantizedType`.
-    n_sub
-        Sub-blocks of a unit.
-    planes
-        Bits of each plane of codes, lowest first.
-    numbers
-        The number of each code.
-    """
-
-    n_columns: int
-    unit_bytes: int
-    n_units: int = 1
-    n_halves: int = 0
-    scales: Scales = "none"
+    n_columns: int  # of a unit
+    unit_bytes: int  # of a unit; bytes are those of one row
+    n_units: int = 1  # units of a block
+    n_halves: int = 0  # float16 numbers that a block begins with
+    scales: Scales = "none"  # of a unit, as in `QuantizedType`
     n_scale_bytes: int = 0
-    n_sub: int = 1
+    n_sub: int = 1  # sub-blocks of a unit
+    # bits of each plane of codes, lowest first: words of 32 bits with the bits of four consecutive columns or
+    # more (codes of 8 bits, and numbers that are not quantised, column by column)
     planes: tuple[int, ...] = ()
-    numbers: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()  # the number of each code
 
     @property
     def block_bytes(self) -> int:

@@ -58,14 +58,11 @@ SIMILARITIES = {
 
 @dataclass(frozen=True)
 class Dense:
-    """A layer ``f(W x + b)`` behind the pooling, or ``f(W x + b) + V x`` where it has a ``residual`` V.
-
-    ``activation`` is a key of `DENSE_ACTIVATIONS`; the residual may be the identity.
-    """
+    """A layer ``f(W x + b)`` behind the pooling, or ``f(W x + b) + V x``."""
 
     parameters: Linear
-    activation: str
-    residual: Array | None = None
+    activation: str  # a key of `DENSE_ACTIVATIONS`
+    residual: Array | None = None  # V, which may be the identity
 
     def __call__(self, x: Array) -> Array:
         """``(..., d_in) -> (..., d_out)``."""

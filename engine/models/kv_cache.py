@@ -25,40 +25,21 @@ class CacheSizes(Protocol):
 class KVCache:
     """Keys and values of the tokens read so far, in arrays that double when they are full.
 
-    Parameters
-    ----------
-    config
-        The decoder's sizes.
-    capacity
-        Tokens to allocate memory for at first.
-    limit
-        Largest number of tokens; ``capacity`` by default.
-    dtype
-        Of keys and values; int8 ones are quantized when they are written (`quantize`).
-
-    Attributes
-    ----------
-    keys, values
-        ``(n_layers, n_kv_heads, capacity, d_head)``, of which ``length`` positions are filled.
-    key_scales, value_scales
-        Scales of int8 keys and values, ``(n_layers, n_kv_heads, capacity)``; None for other types.
-    length
-        Number of tokens read.
-    is_long
-        Whether keys have the rotations of long texts (`LongRope`).
+    Memory is allocated for ``capacity`` tokens at first, and for ``limit`` at most, by default as many. Keys
+    and values of the ``dtype`` int8 are quantized when they are written (`quantize`).
     """
 
     def __init__(
         self, config: CacheSizes, capacity: int, limit: int | None = None, dtype: type = np.float32
     ) -> None:
         shape = (config.n_layers, config.n_kv_heads, capacity, config.d_head)
-        self.keys: Array = np.empty(shape, dtype)
+        self.keys: Array = np.empty(shape, dtype)  # of which ``length`` positions are filled
         self.values: Array = np.empty(shape, dtype)
         is_quantized = self.keys.dtype == np.int8
         self.key_scales: Array | None = np.empty(shape[:-1], np.float32) if is_quantized else None
         self.value_scales: Array | None = np.empty(shape[:-1], np.float32) if is_quantized else None
         self.length = 0
-        self.is_long = False
+        self.is_long = False  # whether keys have the rotations of long texts (`LongRope`)
         self.limit = capacity if limit is None else limit
 
     @property

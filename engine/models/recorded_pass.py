@@ -19,13 +19,10 @@ from .parallel import row_spans
 
 @dataclass(frozen=True)
 class RecordedPass:
-    """A recorded pass of `FEW_TOKENS`: its input arrays, its tape, and its logits, a row for each token.
-
-    ``capacity`` is the largest of the caches it can read.
-    """
+    """A recorded pass of `FEW_TOKENS`: its input arrays, its tape, and its logits, a row for each token."""
 
     config: DecoderConfig
-    capacity: int
+    capacity: int  # of the largest of the caches it can read
     inputs: tuple[Array, ...]
     tape: OpTape
     logits: Array

@@ -98,25 +98,11 @@ def default_padding(content: Mapping[str, Any]) -> str:
 
 
 class TextTokenizer(ABC):
-    """The tokenizer.json of an encoder; never truncates and never pads.
+    """The tokenizer.json of an encoder; never truncates and never pads."""
 
-    Attributes
-    ----------
-    path
-        Its file.
-    special_ids
-        Ids of control tokens.
-    n_special
-        Special tokens around one text.
-    n_after
-        Those of them that stand behind it.
-    pad_id
-        Id of the padding token.
-    continuation
-        Prefix of tokens within a word, "" if the vocabulary marks the beginnings of words instead.
-    """
-
-    continuation = ""
+    continuation = (
+        ""  # prefix of tokens within a word, "" if the vocabulary marks beginnings of words instead
+    )
 
     def __init__(self, path: Path, settings: SharedSettings, changes: Mapping[str, Any]) -> None:
         self.path, self._changes, self._trim = path, changes, settings.trim
@@ -125,9 +111,9 @@ class TextTokenizer(ABC):
         self._ids = {**settings.tokens, **{token.content: token.id for token in settings.added}}
         self._texts = {number: token for token, number in self._ids.items()}
         self.special_ids = frozenset(token.id for token in settings.added if token.special)
-        self.n_special = sum(len(part.ids) for part in self._single)
+        self.n_special = sum(len(part.ids) for part in self._single)  # around one text
         text = next(place for place, part in enumerate(self._single) if part.text is not None)
-        self.n_after = sum(len(part.ids) for part in self._single[text:])
+        self.n_after = sum(len(part.ids) for part in self._single[text:])  # of these, behind the text
         self.pad_id = self._ids.get(settings.padding, 0)
 
     @abstractmethod
