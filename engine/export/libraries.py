@@ -14,6 +14,7 @@ NAMES = {
     "bisect": ("bisect_left", "bisect_right"),
     "collections": ("Counter",),
     "dataclasses": ("replace",),
+    "functools": ("lru_cache",),
     "itertools": ("pairwise",),
     "math": ("log",),
     "pathlib": ("Path",),
