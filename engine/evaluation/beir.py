@@ -19,7 +19,7 @@ from ..errors import DocumentError, InputError
 from ..installed import PROGRAM
 from ..layers.tracing import Array
 from ..limited_reader import read_limited
-from .questions import Question, Reference, jsonl_rows, stem, utf8_text
+from .questions import Question, Reference, bounded_content, jsonl_rows, stem, utf8_text
 
 MAX_TEXT = MAX_BYTES  # characters of a collection
 COMMAND = f"measure it with {PROGRAM} evaluate FOLDER"
@@ -56,10 +56,10 @@ def load_beir(path: Path, split: str | None = None) -> BeirSet:
     """Read a BEIR folder or .zip, by the judgements of a split, of test.tsv or of the only file."""
     try:
         if path.suffix.lower() == ".zip":
-            return read_limited(parse_beir, path.name, path.read_bytes(), split)
+            return read_limited(parse_beir, path.name, bounded_content(path), split)
         judged = sorted((path / "qrels").glob("*.tsv"))
         every = [path / "corpus.jsonl", path / "queries.jsonl", *judged]
-        files = {each.relative_to(path).as_posix(): each.read_bytes() for each in every}
+        files = {each.relative_to(path).as_posix(): bounded_content(each) for each in every}
     except OSError as error:
         where = error.filename or path
         raise InputError(f"{where} cannot be read ({error.strerror}): a BEIR folder has {FILES}") from error

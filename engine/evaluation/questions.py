@@ -15,12 +15,14 @@ import numpy as np
 
 from ..documents.document import Chunk, Document
 from ..documents.formats.table import SEPARATOR_LINE
-from ..documents.loaders import suffixes
+from ..documents.loaders import LARGE, suffixes
 from ..errors import InputError
 from ..installed import bundled
 from ..layers.tracing import Array
+from ..limited_reader import read_limited
 
 BUNDLED_QUESTIONS = bundled("questions.csv")
+MOST_BYTES = 200_000_000  # of a file
 DELIMITERS = ",;\t|"
 DRAFTED, KEPT = "drafted", "kept"
 LAST_PLACE = 2**31  # in a document; all files are far smaller
@@ -111,15 +113,27 @@ class Question:
 
 def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
     """Read questions from a file, as `parse_questions` does."""
-    return parse_questions(path.name, file_content(path, "CSV or JSONL"))
+    content = file_content(path, "CSV or JSONL")
+    if len(content) > LARGE:
+        return read_limited(parse_questions, path.name, content)
+    return parse_questions(path.name, content)
 
 
 def file_content(path: Path, kinds: str) -> bytes:
     """Return a file's content; the `InputError` for one that cannot be read names the kinds to give."""
     try:
-        return path.read_bytes()
+        return bounded_content(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): give a {kinds} file") from error
+
+
+def bounded_content(path: Path) -> bytes:
+    """Return a file's content; raise `InputError` where it has no end, or too many bytes."""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{path} has over {MOST_BYTES // 10**6} MB, the most that is read: split it")
+    return content
 
 
 def utf8_text(name: str, content: bytes) -> str:

@@ -8,6 +8,7 @@ in whichever thread has read, which may not wait for Python's lock.
 import ctypes
 import mmap
 import signal
+import struct
 import sys
 from functools import cache
 from typing import Any
@@ -22,19 +23,8 @@ from .memory import address, load
 BEYOND_FILE = 2  # BUS_ADRERR of Linux's siginfo.h
 PAGE, WORD = mmap.PAGESIZE, 8
 READ, HERE = 1, 0x32  # PROT_READ; MAP_PRIVATE, MAP_ANONYMOUS and MAP_FIXED
-WITH_INFO = 4  # SA_SIGINFO
+ACTION, WITH_INFO = "P128xiP", 4  # struct sigaction of glibc and musl; SA_SIGINFO
 PLACES = np.zeros((64, 2), np.int64)  # first address of each map, and that behind it
-
-
-class Action(ctypes.Structure):
-    """``struct sigaction`` of glibc and musl."""
-
-    _fields_ = (
-        ("handler", ctypes.c_void_p),
-        ("mask", ctypes.c_ubyte * 128),
-        ("flags", ctypes.c_int),
-        ("restorer", ctypes.c_void_p),
-    )
 
 
 @cache
@@ -56,8 +46,8 @@ def handle_cuts() -> Any:
                 return
         default(bus, 0)  # the same read ends the process
 
-    action = Action(handler=handler.address, flags=WITH_INFO)
-    libc.sigaction(bus, ctypes.byref(action), None)
+    action = struct.pack(ACTION, handler.address, WITH_INFO, 0)
+    libc.sigaction(bus, action, None)
     return handler.ctypes
 
 

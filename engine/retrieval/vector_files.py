@@ -15,6 +15,7 @@ from ..errors import DocumentError, InputError
 from ..layers.norm import l2_normalize
 from ..limited_process import Limits
 from ..limited_reader import LIMITS, read_limited
+from ..weights.memory import available_memory
 from .embedding_model import Model, embedding_spec, encode_by
 from .index import Index, index_vectors
 from .vector_rows import MOST_CHARACTERS, READERS, read_rows
@@ -66,6 +67,8 @@ def read_index(
     if content is None and not path.is_file():
         raise DocumentError(f"there is no file {path}: check the path")
     if content is None:
+        if (n_bytes := path.stat().st_size) > (available_memory() or n_bytes):
+            raise DocumentError(f"{path.name} has {n_bytes / 1e9:,.0f} GB, over the memory: split it")
         content = path.read_bytes()
     if len(content) <= MOST_APART:
         rows = read_limited(read_rows, path.name, content, limits=limits)

@@ -1,5 +1,6 @@
 """Files read in a child process: the same result and errors, and one line for a file beyond the limits."""
 
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,8 +12,8 @@ from engine.documents.document import Failure, Loaded
 from engine.documents.formats.json_lines import record
 from engine.documents.loaders import parse_file, parse_limited
 from engine.errors import DocumentError, GlassboxError
-from engine.evaluation.beir import parse_beir_zip
-from engine.evaluation.questions import parse_questions
+from engine.evaluation.beir import load_beir, parse_beir_zip
+from engine.evaluation.questions import load_questions, parse_questions
 from engine.limited_process import Limits
 from engine.limited_reader import ALONE, READER, Unpickler, read_limited
 from engine.retrieval.vector_rows import read_rows
@@ -88,6 +89,15 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(read, name, bomb):
         DocumentError, match=f"^reading {name} takes over 20 s or 300 MB: give a smaller file$"
     ):
         read_limited(read, name, bomb(), limits=LIMITS)
+
+
+@pytest.mark.parametrize(("name", "read"), [("a.csv", load_questions), ("a.zip", load_beir)])
+def test_files_that_claim_a_terabyte_are_refused(tmp_path, name, read):
+    path = tmp_path / name
+    path.touch()
+    os.truncate(path, 2**40)
+    with pytest.raises(GlassboxError, match="has over 200 MB, the most that is read: split it"):
+        read(path)
 
 
 def test_small_files_do_not_wait_for_large_ones():

@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -221,6 +222,13 @@ def test_parquet_without_its_library_says_what_to_do(table, monkeypatch):
     monkeypatch.setattr(vector_rows, "find_spec", lambda name: None)
     with pytest.raises(DocumentError, match=r"pip install pyarrow, or give an \.npz file"):
         read_rows(table.name, table.read_bytes())
+
+
+def test_a_file_larger_than_the_memory_is_not_read(tmp_path, encoder):
+    (tmp_path / "a.npz").touch()
+    os.truncate(tmp_path / "a.npz", 2**43)
+    with pytest.raises(DocumentError, match=r"a\.npz has 8,796 GB, over the memory"):
+        read_index(tmp_path / "a.npz", encoder)
 
 
 def test_pooling_by_idf_takes_the_words_of_the_file(encoder, index, tmp_path):
