@@ -271,15 +271,18 @@ def follow_progress(
     stop_help: str,
     note: str = "",
     is_narrow: bool = False,
+    is_awaited: bool = False,
 ) -> None:
     """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
 
     The button stands below the bar where there ``is_narrow`` room; ``note`` is a line below both.
+    Where a result ``is_awaited``, the page is run again once that is there, too.
     """
+    n_rows = len(job.rows)
 
     @st.fragment(run_every=PROGRESS_S)
     def draw() -> None:
-        if job.done:
+        if job.done or (is_awaited and len(job.rows) > n_rows):
             st.rerun()
         with st.container(border=True, key=f"{key}-progress"):
             if is_narrow:

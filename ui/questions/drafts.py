@@ -97,6 +97,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
             job,
             JOB,
             "Ends the drafting. Drafts made so far stay, and it can be gone on with.",
+            is_awaited=not drafts(),
         )
         return
     if problem := state.get("drafts-error"):

@@ -11,7 +11,13 @@ import streamlit as st
 
 from engine.evaluation.metrics import READ_TOKENS
 from engine.evaluation.setting_order import elsewhere
-from engine.evaluation.significance import Comparison, compare_all, critical_value, questions_needed
+from engine.evaluation.significance import (
+    Comparison,
+    compare_all,
+    critical_value,
+    held_out,
+    questions_needed,
+)
 from engine.evaluation.sweep_answers import limit_of
 from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
@@ -36,6 +42,11 @@ MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # the shortest time of a search that is shown
 ALPHA = 0.05
+FEWEST_HELD_OUT = 10  # questions, of which half choose a setting for the others
+HELD_OUT_HELP = (
+    "The questions are divided in two halves. On each half, the setting counts that was best on the other: "
+    "those questions had no part in its choice, so this is the gain to expect of new ones."
+)
 ACROSS_K = (
     "The number of passages (k) differs. With more of them, any search finds more, and less of it is right: "
     "hit, recall, precision and all other metrics “@k” are not compared across k, only MRR is."
@@ -373,6 +384,15 @@ def cost_words(before: SweepRow, after: SweepRow) -> str:
     return f"{words}."
 
 
+def held_out_words(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str) -> str:
+    """Say what a choice of the best settings gains on questions that had no part in it; empty for few."""
+    if rows[0].n_questions < FEWEST_HELD_OUT:
+        return ""
+    compared = [row for row, one in zip(rows, judged, strict=True) if one.word != OTHER_K]
+    found = held_out(np.array([row.values[metric] for row in compared], np.float64), MEASURES[metric].sign)
+    return f"On held-out questions the best gains {difference_words(found)} of {MEASURES[metric].label}."
+
+
 def not_of_the_app(configuration: Configuration) -> str:
     """Return in words the settings that the app has no widget for; empty where it has one for all."""
     missing = []
@@ -416,8 +436,8 @@ def show_conclusion(
         return
     configuration = rows[place].configuration
     with st.container(border=True, key="experiment-advice"):
-        words, button = st.columns([4, 1], vertical_alignment="center")
-        with words:
+        left, button = st.columns([4, 1], vertical_alignment="center")
+        with left:
             what = "Selected" if place != found.advised else "Recommended"
             if place == found.advised == 0:
                 what = "Nothing else is recommended. In use" + (" then" if configuration != current else "")
@@ -429,6 +449,8 @@ def show_conclusion(
                 escape_markdown(cost_words(rows[0], rows[place]))
                 + (" All documents are indexed anew." if anew else "")
             )
+            if place and (words := held_out_words(rows, judged, metric)):
+                st.caption(words, help=HELD_OUT_HELP)
             if left_out := not_of_the_app(configuration):
                 st.caption(escape_markdown(left_out))
         if configuration == current:

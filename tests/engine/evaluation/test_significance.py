@@ -13,6 +13,7 @@ from engine.evaluation.significance import (
     compare_all,
     corrected_p_values,
     critical_value,
+    held_out,
     questions_needed,
     randomisation_test,
 )
@@ -185,3 +186,14 @@ def test_with_the_questions_that_are_needed_the_test_finds_the_difference_four_t
     drawn = random.choice(observed, (400, n))
     found = np.mean([randomisation_test(np.zeros(n), one, 999) < 0.05 for one in drawn])
     assert least <= found <= 0.86  # three standard errors of 400 draws above 0.8
+
+
+def test_the_gain_on_held_out_questions_is_that_of_a_better_system_and_none_of_the_luckiest_of_many():
+    rng = np.random.default_rng(0)
+    noise = rng.random((20, 40))  # 20 equal systems
+    assert noise.mean(axis=1).max() - noise[0].mean() > 0.05  # the luckiest on all questions
+    lucky = np.mean([held_out(rng.random((20, 40)), seed=seed).difference for seed in range(40)])
+    assert abs(lucky) < 0.02
+    better = np.vstack([noise, noise[0] + 0.5])
+    assert held_out(better).difference == pytest.approx(0.5)
+    assert held_out(-better, sign=-1).difference == pytest.approx(-0.5)
