@@ -13,7 +13,7 @@ def test_eight_own_files_give_a_right_answer_that_is_cited(viewport, app, browse
         add_files(person)
         write(person, "Your question", "How much does a jar of honey cost?")
         answer = person.page.locator(".st-key-answer")
-        expect(answer.get_by_role("heading", name="6.50 euros")).to_be_visible()
+        expect(answer.locator("strong", has_text="6.50 euros")).to_be_visible()
         start = FILES["bees.txt"].index("6.50")
         expect(
             answer.get_by_text(f"bees.txt · characters {start}–{start + len('6.50 euros')}")

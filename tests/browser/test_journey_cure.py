@@ -9,13 +9,13 @@ def test_a_refused_question_is_cured_and_answered_rightly(app, browser):
     with journey(browser, app) as person:
         page = person.page
         add_files(person)
-        write(person, "Your question", "At which temperature do the ventz of the grenhouse opn?")
+        write(person, "Your question", "Wat does the displey show if a prob fales?")
         expect(page.get_by_text("Refused · ")).to_be_visible()
         person.click(page.get_by_role("button", name="Was this wrong?"))
-        write(person, "Words of the passage", "roof vents open")
+        write(person, "Words of the passage", "the display shows")
         expect(page.get_by_text("The question has a typing error.")).to_be_visible()
         person.click(page.get_by_role("button", name="Apply it and ask again"))
         expect(page.get_by_text("Nothing broke. The right answer is given now.")).to_be_visible()
-        expect(page.get_by_text("26 °C\n")).to_be_visible()
+        expect(page.get_by_text("code E17\n")).to_be_visible()
         person.click(page.get_by_role("button", name="Undo"))
         expect(page.get_by_text("The question has a typing error.")).to_be_visible()

@@ -3,8 +3,9 @@
 Unread drafts are the set `DRAFTS`; one that is kept moves to the questions labelled here, and stays marked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from time import monotonic
 
 import streamlit as st
 
@@ -21,7 +22,7 @@ from ui.text import show_error
 JOB = "drafts"
 N_DRAFTS = 60
 ENOUGH = 40  # questions kept by a person, from which on a gain of a few hundredths of MRR is seen
-SECONDS_EACH = 2.0  # at first; then as in the last run
+SECONDS_EACH = 2.0  # before any draft was made on this machine
 HELP = (
     "Sentences are drawn from all documents, the language model writes questions about each, and the reader "
     "has to find its answer there. One of six asks what the documents do not say. Drafts can be read, and "
@@ -64,6 +65,20 @@ def status_words(questions: Sequence[Question]) -> str:
         for status, words in ((DRAFTED, "that nobody has read"), (KEPT, "that you kept"))
     }
     return " and ".join(f"{counted(n, 'draft')} {words}" for words, n in counts.items() if n)
+
+
+@st.cache_resource(show_spinner=False)
+def seconds_each() -> list[float]:
+    """Return the seconds of a draft on this machine as they were measured, the last of all sessions last."""
+    return [SECONDS_EACH]
+
+
+def timed(made: Iterable[Question], seconds: list[float]) -> Iterator[Question]:
+    """Yield drafts as they are made, and measure `seconds_each`."""
+    begin = monotonic()
+    for number, draft in enumerate(made, start=1):
+        seconds[-1] = (monotonic() - begin) / number
+        yield draft
 
 
 def collect_drafts() -> Job[None] | None:
@@ -115,7 +130,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
                 f"You have no questions yet: draft {N_DRAFTS} from your documents.",
                 icon=":material/edit_note:",
             )
-    seconds = (drawing.n - len(drawing.done)) * SECONDS_EACH
+    seconds = (drawing.n - len(drawing.done)) * seconds_each()[-1]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             label,
@@ -138,7 +153,7 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     if reader is None:
         state["drafts-error"] = f"Drafts need the reader, which is not there: {reason}"
         return
-    decoder = load_decoder()
+    decoder, seconds = load_decoder(), seconds_each()
 
     def work(job: Job[None]) -> None:
         def report(done: int, total: int) -> None:
@@ -154,7 +169,7 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
             report,
             lambda: not job.take_turn(),
         )
-        for draft in made:
+        for draft in timed(made, seconds):
             job.rows.append(draft)
 
     start_job(JOB, work, request=drawing, page="improve/questions", rows=drawing.done)

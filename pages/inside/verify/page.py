@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.verify import EXACT, StageCheck, has_official
+from engine.wording import readable_time
 from pages.inside.verify.comparison import check_rows, difference_figure, layer_differences, verify
 from ui.export import show_figure
 from ui.models import load_encoder, model_name
@@ -16,6 +17,7 @@ from ui.widgets import check_typed, choice
 
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
 MAX_CHARACTERS = 20_000
+USUAL_S = 10.0  # before it was measured here
 ROUNDING = " That may be rounding: compare in float64, where rounding all but vanishes and a mistake stays."
 
 
@@ -59,11 +61,13 @@ def verify_model(encoder: Encoder) -> None:
             "The models run in float32. float64 has twice the digits: differences that shrink with it are "
             "rounding, those that stay would be mistakes.",
         )
+        last = st.session_state.get("verified")
+        seconds = last.seconds if last and last.precision == precision else USUAL_S
         asked = st.form_submit_button(
-            "Compare with the official model",
+            f"Compare with the official model · about {readable_time(seconds)}",
             type="primary",
-            help="PyTorch and the official model run for about ten seconds in their own process, whose 600 "
-            "MB of memory are given back at its end.",
+            help="PyTorch and the official model run in their own process, whose 600 MB of memory are given "
+            "back at its end.",
         )
     if asked and not text.strip():
         st.warning("Type a text first.")
