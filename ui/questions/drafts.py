@@ -69,7 +69,7 @@ def status_words(questions: Sequence[Question]) -> str:
 
 @st.cache_resource(show_spinner=False)
 def seconds_each() -> list[float]:
-    """Return the seconds of a draft on this machine as they were measured, the last of all sessions last."""
+    """Return the seconds of a draft as last measured on this machine, the only one of a list to be set."""
     return [SECONDS_EACH]
 
 
@@ -77,7 +77,7 @@ def timed(made: Iterable[Question], seconds: list[float]) -> Iterator[Question]:
     """Yield drafts as they are made, and measure `seconds_each`."""
     begin = monotonic()
     for number, draft in enumerate(made, start=1):
-        seconds[-1] = (monotonic() - begin) / number
+        seconds[0] = (monotonic() - begin) / number
         yield draft
 
 
@@ -130,7 +130,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
                 f"You have no questions yet: draft {N_DRAFTS} from your documents.",
                 icon=":material/edit_note:",
             )
-    seconds = (drawing.n - len(drawing.done)) * seconds_each()[-1]
+    seconds = (drawing.n - len(drawing.done)) * seconds_each()[0]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             label,

@@ -32,7 +32,8 @@ def break_model(encoder: Encoder) -> None:
     if is_other_family(encoder, "Breaking the model"):
         return
     documents, cut = chunks_sidebar(encoder)
-    changed = follow_question("broken-question", DEFAULT_QUESTION)
+    are_samples = bundled_names().issuperset(document.name for document in documents)
+    changed = follow_question("broken-question", DEFAULT_QUESTION if are_samples else "")
     question = st.text_input("Question", key="broken-question", persist_state="session", on_change=changed)
     check_typed(question, MOST_QUESTION)
     st.caption(
