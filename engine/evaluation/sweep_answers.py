@@ -89,8 +89,8 @@ class Limit:
     def words(self) -> str:
         """The numbers, and what limits, in a sentence."""
         said = (
-            f"Of {counted(self.n, 'question')} that were answered, {self.n_found:,} find their passage and "
-            f"{self.n_right:,} are answered rightly"
+            f"Of {counted(self.n, 'question')} answered, the passage is found for {self.n_found:,} and the "
+            f"answer is right for {self.n_right:,}"
         )
         limits = {
             "search": f"the search limits now, which misses {self.n - self.n_found:,}",

@@ -113,7 +113,7 @@ def test_questions_are_answered_in_every_configuration_scored_and_filtered(encod
     assert len(shown) == len(SHOWN)
     assert (shown["Found"], shown["Right"]) == ("100 %", "100 %")
     assert sum(caption.value.startswith("95 %: ") for caption in app.caption) == len(shown)
-    assert "2 find their passage and 2 are answered rightly\\: nothing limits them" in said(app)
+    assert "is found for 2 and the answer is right for 2\\: nothing limits them" in said(app)
     [cells] = [table for table in tables(app) if "Answered rightly" in table]
     assert cells["Answered rightly"].tolist() == [1, 1]
     assert {"Search (ms)", "Index", "Seconds", "MRR", "Hit@k"} <= set(cells)
