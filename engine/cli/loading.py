@@ -1,7 +1,7 @@
 """Models, documents and indexes of the commands, with a line for each step that takes long."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -221,20 +221,23 @@ def load_searched(
     unrelated: Array | None
     if options.index is not None:
         model, stored = open_searched(options, options.index, retriever)
-        index, loaded, unrelated = stored.index, Loaded(stored.documents), stored.unrelated
+        index, loaded, unrelated = stored.index, Loaded(stored.noted), stored.unrelated
+        documents: Iterable[Document] = index.documents.values()
         warn_of(loaded.documents, ())
     else:
         model, unrelated = load_search_model(options, second_models([retriever], options)), None
         index, loaded = index_searched(options, model)
-    documents, about = loaded.documents, reading_json(loaded.documents, loaded.failures)
+        documents = loaded.documents
+    about = reading_json(loaded.documents, loaded.failures)
     if options.document:
         index = index.only(options.document)
-        documents = tuple(document for document in documents if document.name in options.document)
     if not wanted:
         expand_chunks(index, model, retriever)
         return model, index, unrelated, about
     if options.vectors is not None:
         raise InputError("given vectors come without tags and dates: leave out --tag, --since and --until")
+    of = options.document
+    documents = tuple(document for document in documents if not of or document.name in of)
     names = wanted.names(documents)
     say(f"Searching {len(names):,} of {counted(len(documents), 'document')}")
     index = index.only(names)

@@ -28,9 +28,13 @@ def as_labels(questions: Sequence[AnswerQuestion], documents: Sequence[Document]
     has none.
     """
     sentences = {document.name: sentence_spans(document.text) for document in documents}
+    named: dict[str, list[Document]] = {}
+    for document in documents:
+        for name in dict.fromkeys(names_for(document.name)):
+            named.setdefault(name, []).append(document)
     found = []
     for each in questions:
-        own = [one for one in documents if not each.about or each.about in names_for(one.name)]
+        own = named.get(each.about, []) if each.about else documents
         places = [
             (document, *span)
             for document in own

@@ -1,5 +1,6 @@
 """Search over embedded chunks."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -94,7 +95,7 @@ class Index:
         The documents that the chunks are spans of, by their names; search needs none, an answer their text.
     """
 
-    chunks: tuple[Chunk, ...] = field(repr=False)
+    chunks: Sequence[Chunk] = field(repr=False)
     source: Array | VectorStore = field(repr=False)
     spec: EmbeddingSpec
     idf: Array | None = field(default=None, repr=False)
@@ -151,7 +152,9 @@ class Index:
 
     @cached_property
     def languages(self) -> dict[str, str]:
-        """The language of each document, by its name."""
+        """The language of each document, by its name; where it is one for all, no document is read."""
+        if self.postings is not None and len(known := self.postings.languages) == 1:
+            return defaultdict(lambda: known[0], {"": known[0]})
         return chunk_languages(self.chunks, self.documents)
 
     @cached_property

@@ -37,7 +37,7 @@ def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[
     """Give each passage the score of the nearest of all its children."""
     found = []
     for hit in passages:
-        rows = index.children.get(place_of(hit.chunk), ())
+        rows = index.children.get(place_of(hit.chunk), ()) if hit.chunk.parent else ()
         cosines = index.vectors_of(list(rows)) @ query.vector  # (n_children,)
         found.append(Hit(hit.chunk, max([hit.score, *cosines.tolist()])))
     return found

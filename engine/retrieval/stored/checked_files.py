@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...layers.tracing import Array
-from ..index_kinds import release
 
 MOST_OF_MANIFEST = 10_000_000  # bytes
 IN_MEMORY = 50_000_000  # bytes of an array that is read, and not mapped
-AT_ONCE = 50_000  # rows that are checked
 LONGEST = 1.001  # of vectors of length 1, rounded to float16
 # The type of each array of an index, and its number of axes.
 ARRAYS: dict[str, tuple[type[Any], int]] = {
@@ -26,6 +24,10 @@ ARRAYS: dict[str, tuple[type[Any], int]] = {
     "sparse_rows": (np.integer, 1),
     "sparse": (np.float32, 1),
     "ann": (np.uint8, 1),
+    **{f"{name}_places": (np.integer, 2) for name in ("file", "document", "chunk")},
+    "name_digests": (np.unsignedinteger, 1),
+    "name_rows": (np.integer, 1),
+    "noted": (np.integer, 1),
 }
 
 
@@ -72,11 +74,10 @@ def check_arrays(
         if (found := arrays.get(name)) is not None:  # Milvus may have the vectors
             fits = len(found) > 0 and found.shape[1] == d_model
             require(fits, f"its {name} are of shape {found.shape}, not of {d_model} numbers")
-            for start in range(0, len(found), AT_ONCE):
+            if is_read(found):
                 with np.errstate(over="ignore"):
-                    lengths = np.linalg.norm(found[start : start + AT_ONCE], axis=1)
+                    lengths = np.linalg.norm(found, axis=1)
                 require(bool((lengths <= LONGEST).all()), f"its {name} are not of length 1")  # nor is NaN
-            release(found)
     if (idf := arrays.get("idf")) is not None:
         require(bool(np.isfinite(idf).all()), "its idf are not finite")
     check_postings(arrays["starts"], arrays["rows"], arrays["impacts"], n_chunks, len(vocabulary))
@@ -86,11 +87,15 @@ def check_arrays(
 
 def check_postings(starts: Array, rows: Array, impacts: Array, n_chunks: int, n_words: int) -> None:
     """Raise `ValueError` for an inverted index that is not one of so many words in so many chunks."""
-    require(bool(np.isfinite(impacts).all()), "its weights of words are not finite")
+    are_finite = not is_read(impacts) or np.isfinite(impacts).all()
+    require(bool(are_finite), "its weights of words are not finite")
     is_divided = len(starts) == n_words + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all()
     is_divided = is_divided and starts[-1] == len(rows) == len(impacts)
     require(bool(is_divided), "its postings are not divided among its words")
-    are_chunks = not len(rows) or (rows.min() >= 0 and rows.max() < n_chunks)
+    are_chunks = not is_read(rows) or not len(rows) or (rows.min() >= 0 and rows.max() < n_chunks)
     require(bool(are_chunks), f"its postings are of other chunks than its {n_chunks}")
-    for array in (starts, rows, impacts):
-        release(array)
+
+
+def is_read(array: Array) -> bool:
+    """Whether an array is in memory: the content of a mapped one is not checked, as that would read it."""
+    return not isinstance(array, np.memmap)

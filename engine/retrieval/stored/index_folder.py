@@ -42,6 +42,7 @@ from ..index_choice import Choice
 from ..index_kinds import AUTO, INDEX_KINDS, AnnIndex
 from ..sparse_index import SparseIndex
 from .checked_files import (
+    IN_MEMORY,
     MOST_OF_MANIFEST,
     check_arrays,
     check_postings,
@@ -49,7 +50,7 @@ from .checked_files import (
     read_array,
     require,
 )
-from .index_rows import IndexedFile, file_line, line_of, to_file
+from .index_rows import IndexedFile, StoredDocuments, line_of, stored_rows, to_file, write_lines
 from .milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 
 FORMAT, VERSION = "glassbox index", 3
@@ -61,6 +62,7 @@ STATE = r"state-[0-9a-f]{8}"
 FORMER = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts|store)-[0-9a-f]{8}\.(jsonl|npy|json)"
 OURS = re.compile(rf"{STATE}|{FORMER}|\.?{MANIFEST}(\.\w+)?|\{LOCK}|\{SHARDS}|\{CACHE}(-wal|-shm)?")
 FILES, WORDS, STORE = "files.jsonl", "words.jsonl", "store.json"
+READ_WHOLE = 10_000_000  # bytes of lines that are read at once: some 50,000 chunks, in half a second
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
 AGAIN = "index the corpus again with --rebuild"
@@ -127,17 +129,19 @@ class Build:
 class StoredIndex:
     """The content of a folder.
 
-    The chunks of its files one after the other are those of the index, whose vectors are mapped from the
-    disk where they are large. ``unrelated`` are the vectors of unrelated questions for `null_scores_by`, so
-    that a search embeds nothing but its question.
+    The chunks of its files one after the other are those of the index. Where they are large, vectors are
+    mapped from the disk, and files, documents and chunks are read from it when they are asked for.
+    ``unrelated`` are the vectors of unrelated questions for `null_scores_by`, so that a search embeds nothing
+    but its question. ``noted`` are the documents with notes.
     """
 
     settings: IndexSettings
     corpus: str  # the path that it was made of
-    files: tuple[IndexedFile, ...] = field(repr=False)
+    files: Sequence[IndexedFile] = field(repr=False)
     index: Index
     unrelated: Array = field(repr=False)
     choice: Choice  # the kind of the index
+    noted: tuple[Document, ...] = field(default=(), repr=False)
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -192,11 +196,11 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
     with folder_errors(folder):
         try:
             state.mkdir()
+            with synced_file(state / FILES) as file:
+                arrays |= write_lines(file, stored.files)
             for name, array in arrays.items():
                 with synced_file(state / f"{name}.npy") as file:
                     np.save(file, array.astype(array.dtype.newbyteorder("<"), copy=False))
-            with synced_file(state / FILES) as file:
-                file.writelines(map(file_line, stored.files))
             with synced_file(state / WORDS) as file:
                 file.writelines(map(line_of, postings.vocabulary.items()))
             if uri:
@@ -321,18 +325,16 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
             arrays[path.stem] = read_array(path)
         else:
             ordinary(path, available_memory())
-        if file_sha256(path) != digest:
+        # Large ones are not read to be opened: what is taken of them is checked then.
+        if path.stat().st_size <= IN_MEMORY and file_sha256(path) != digest:
             raise ValueError(f"its file {path.name:.80} was changed")
     settings = SETTINGS.validate_python(manifest["settings"])
     choice = CHOICE.validate_python(manifest["choice"])
     spec = SPEC.validate_python(manifest["spec"])
     require(choice.kind in INDEX_KINDS, f"it is searched by an unknown kind of index, {choice.kind:.80}")
-    with (state / FILES).open("rb") as lines:
-        files = tuple(map(to_file, lines))
+    files, chunks, documents = corpus_of(state / FILES, arrays)
     with (state / WORDS).open("rb") as lines:
         vocabulary = VOCABULARY.validate_python(dict(map(json.loads, lines)))
-    chunks = tuple(chain.from_iterable(file.chunks for file in files))
-    documents = {each.name: each for each in unique(each for file in files for each in file.documents)}
     source: Array | MilvusVectors
     if settings.uri:
         source = IN_MILVUS.validate_python(json.loads((state / STORE).read_bytes()))
@@ -363,7 +365,24 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         # uploaded ones.
         ann = AnnIndex.from_bytes(choice.kind, manifest["effort"], arrays["ann"], source.shape)
         index = replace(index, ann=ann)
-    return StoredIndex(settings, manifest["corpus"], files, index, arrays["unrelated"], choice)
+    if isinstance(documents, StoredDocuments):
+        noted = tuple(documents.documents[row] for row in arrays["noted"].tolist())
+    else:
+        noted = tuple(document for document in documents.values() if document.notes)
+    return StoredIndex(settings, manifest["corpus"], files, index, arrays["unrelated"], choice, noted)
+
+
+def corpus_of(
+    path: Path, arrays: Mapping[str, Array]
+) -> tuple[Sequence[IndexedFile], Sequence[Chunk], Mapping[str, Document]]:
+    """Read the files, chunks and documents of an index; map them where they are large."""
+    if path.stat().st_size > READ_WHOLE and "chunk_places" in arrays:  # earlier indexes do not have these
+        return stored_rows(path, arrays)
+    with path.open("rb") as lines:
+        files = tuple(map(to_file, map(json.loads, lines)))
+    chunks = tuple(chain.from_iterable(file.chunks for file in files))
+    documents = unique(each for file in files for each in file.documents)
+    return files, chunks, {each.name: each for each in documents}
 
 
 def digest_of(content: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ from ..embedding_model import Model
 from ..embedding_spec import EmbeddingSpec
 from ..index import embed_chunks
 from .index_folder import SHARDS, Build, IndexSettings, folder_errors
-from .index_rows import IndexedFile, file_line, line_of, to_file
+from .index_rows import IndexedFile, line_of, to_file, write_lines
 
 Place = tuple[Path, slice]  # of the vectors of a file's chunks: a shard, and rows in it
 
@@ -214,14 +214,17 @@ def write_shard(shard: Shard, paths: Mapping[str, Path], build: Build) -> None:
         files.append(IndexedFile(name, digest, documents, build.cut(documents)))
     texts, spec = [chunk.indexed for file in files for chunk in file.chunks], build.spec
     vectors = embed_chunks(texts, build.model, spec) if texts else np.empty((0, spec.d_model), np.float32)
-    lines = np.frombuffer(b"".join(map(file_line, files)), np.uint8)
+    lines = BytesIO()
+    write_lines(lines, files)
     with folder_errors(build.folder), atomic_file(shard.path(build.folder)) as file:
-        np.savez(file, files=lines, vectors=vectors.astype("<f4", copy=False))
+        np.savez(
+            file, files=np.frombuffer(lines.getbuffer(), np.uint8), vectors=vectors.astype("<f4", copy=False)
+        )
 
 
 def shard_files(path: Path) -> list[IndexedFile]:
     """Read the files of a shard."""
-    return list(map(to_file, BytesIO(read_member(path, "files").tobytes())))
+    return [to_file(json.loads(line)) for line in BytesIO(read_member(path, "files").tobytes())]
 
 
 @lru_cache(1)

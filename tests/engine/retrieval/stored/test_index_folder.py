@@ -17,7 +17,7 @@ from engine.retrieval.embedding_model import cut_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
 from engine.retrieval.sparse_index import SparseIndex
-from engine.retrieval.stored import index_update
+from engine.retrieval.stored import checked_files, index_folder, index_rows, index_update
 from engine.retrieval.stored.index_folder import (
     LOCK,
     MANIFEST,
@@ -294,3 +294,39 @@ def test_the_words_of_a_learned_sparse_model_are_kept_and_only_new_chunks_expand
     assert opened.words_of(sparse) is opened.expanded
     anew = SparseIndex.of(opened.texts, sparse)
     np.testing.assert_allclose(opened.expanded.weights.toarray(), anew.weights.toarray(), atol=1e-6)
+
+
+def test_a_large_index_is_mapped_and_only_what_is_found_is_read(corpus, folder, encoder, monkeypatch):
+    settings = settings_of(parent_tokens=64)
+    update_index(corpus, folder, encoder, settings)
+    whole, read = open_index(folder), []
+    for module, name in (
+        (checked_files, "IN_MEMORY"),
+        (index_folder, "IN_MEMORY"),
+        (index_folder, "READ_WHOLE"),
+    ):
+        monkeypatch.setattr(module, name, 0)
+    bounded = index_rows.with_bounded_names
+    monkeypatch.setattr(
+        index_rows, "with_bounded_names", lambda document: read.append(document.name) or bounded(document)
+    )
+    mapped = open_index(folder)
+    assert not read
+    null_scores = null_scores_by(mapped.index, mapped.unrelated)
+    found, expected = (
+        retrieve("Who found the moth?", index, encoder, SearchSettings(1, retriever="weighted"), null_scores)
+        for index in (mapped.index, whole.index)
+    )
+    assert found.hits == expected.hits
+    assert [*mapped.index.chunks] == [*whole.index.chunks]
+    assert mapped.index.chunks[1:3] == whole.index.chunks[1:3]
+    assert dict(mapped.index.documents) == whole.index.documents
+    assert [*mapped.files] == [*whole.files]
+    assert "absent.txt" not in mapped.index.documents
+    write_files(corpus, {"new.txt": "A moth was found in relay 70."})
+    assert update_index(corpus, folder, encoder, settings).embedded_chunks == 1
+    assert mapped.index.chunks[0] == whole.index.chunks[0]  # of the state that was opened
+    lines = next(folder.glob("state-*/files.jsonl"))
+    lines.write_bytes(b"x" * lines.stat().st_size)
+    with pytest.raises(DocumentError, match="the index is damaged"):
+        open_index(folder).index.chunks[0]
