@@ -27,9 +27,11 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
     """
     depth = k
     while True:
-        passages = parent_hits(index.search(query, depth, order))[:k]
+        found = index.search(query, depth, order)
+        passages = parent_hits(found)[:k]
         if len(passages) >= k or depth >= index.n_searched:
-            return passages if order is None else nearest_scores(passages, index, query)
+            is_scored = order is None or not any(hit.chunk.parent for hit in found)
+            return passages if is_scored else nearest_scores(passages, index, query)
         depth *= 2
 
 
@@ -37,7 +39,7 @@ def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[
     """Give each passage the score of the nearest of all its children."""
     found = []
     for hit in passages:
-        rows = index.children.get(place_of(hit.chunk), ()) if hit.chunk.parent else ()
+        rows = index.children.get(place_of(hit.chunk), ())
         cosines = index.vectors_of(list(rows)) @ query.vector  # (n_children,)
         found.append(Hit(hit.chunk, max([hit.score, *cosines.tolist()])))
     return found

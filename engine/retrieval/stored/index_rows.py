@@ -124,8 +124,9 @@ class StoredRows(Sequence[T]):
         if isinstance(row, slice):
             return tuple(self[each] for each in range(*row.indices(len(self))))
         place = self.places[row].tolist()
+        require_whole(self.content)
         try:
-            return self.read(json.loads(require_whole(self.content)[slice(*place[-2:])].tobytes()), place)
+            return self.read(json.loads(self.content[slice(*place[-2:])].tobytes()), place)
         except UNREADABLE as error:
             raise DocumentError(
                 f"the index is damaged ({reason_of(error)}): index the corpus again with --rebuild"
