@@ -122,7 +122,7 @@ class Steps:
 
     def _next_rows(self, weights: DecoderWeights) -> list[Row]:
         """Return the rows of the next step, and put them behind the others."""
-        from ..kernels.matrix_ops import FEW_TOKENS  # needs numba
+        from ..models.recorded_pass import FEW_TOKENS  # needs numba
 
         ready = [row for row in self._rows if can_step(row, weights) and len(row.said) < MOST_WAITING]
         rows = [row for row in ready if row.config == ready[0].config][:FEW_TOKENS]
@@ -131,7 +131,7 @@ class Steps:
 
     def _advance(self, rows: Sequence[Row], weights: DecoderWeights) -> None:
         """Read the newest token of each row, and choose the next."""
-        from ..kernels.matrix_ops import FEW_TOKENS  # needs numba
+        from ..models.recorded_pass import FEW_TOKENS  # needs numba
 
         n_guessed = FEW_TOKENS // len(rows) - 1
         texts = []

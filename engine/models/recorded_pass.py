@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.matrix_ops import FEW_TOKENS
+from ..kernels.matrix_ops import FEW_TOKENS as FEW_TOKENS
 from ..kernels.op_tape import OpTape, cache_rows
 from ..layers.tracing import Array
 from .decoders import DecoderConfig, DecoderWeights, capped, forward_module
