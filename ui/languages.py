@@ -20,4 +20,11 @@ def show_language_note(report: Report, note: str) -> None:
             st.code(
                 f"GLASSBOX_ENCODER={name} streamlit run streamlit_app.py", language="bash", wrap_lines=True
             )
-        st.caption("“Best settings” measures one of them beside this model: Grid, “Another model”.")
+        st.caption("Or measure one beside this model, on your documents and questions.")
+        for name in MANY_LANGUAGES:
+            short = name.partition("/")[2]
+            if st.button(
+                f"Measure {short}", key=f"measure-{short}", icon=":material/science:", type="tertiary"
+            ):
+                st.session_state["grid-model"] = name
+                st.switch_page("pages/improve/settings/page.py")

@@ -77,6 +77,7 @@ def test_the_language_of_a_file_is_shown_and_can_be_changed():
     app = app_page("documents", **own_documents(Document("tide.md", text))).run()
     assert tables(app)[0]["Language"].tolist() == ["German"]
     assert "trained on English, and documents are in German" in said(app)
+    assert app.button(key="measure-multilingual-e5-small").label == "Measure multilingual-e5-small"
     app.selectbox(key="language-of-tide.md").set_value("english").run()
     assert tables(app)[0]["Language"].tolist() == ["English"]
     assert "trained on English" not in said(app)
