@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import settled
 from tests.browser.journeys import add_files, journey, write
 
 FILE = "telescope.txt"
@@ -17,6 +18,8 @@ def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, browser):
     with journey(browser, link) as person:
         page = person.page
         expect(page.get_by_text(f"The link names documents that are not here: {FILE}")).to_be_visible()
+        expect(page.locator(".st-key-answer")).to_be_visible()  # from the samples
+        settled(page)
         add_files(person, FILE)
         expect(page.get_by_text("The link names documents")).to_have_count(0)
         expect(page.locator(".st-key-settings-card")).to_contain_text("2 passages")
