@@ -1,12 +1,13 @@
 """What reading leaves out or changes is told in a document's notes, and kept with it."""
 
+import io
 import json
 
 import pytest
 
 from engine.documents.document import Document
 from engine.documents.loaders import left_out, parse_file, read_corpus
-from engine.retrieval.stored.index_rows import IndexedFile, file_line, to_file
+from engine.retrieval.stored.index_rows import IndexedFile, to_file, write_lines
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from tests.one_document import parse_document
 
@@ -69,10 +70,12 @@ def test_notes_are_kept_in_workspaces_and_indexes(tmp_path):
     saved = import_workspace("w", export_workspace(Workspace((document,))))
     assert saved.documents == (document,)
     file = IndexedFile("a.txt", "0" * 64, (document,))
-    assert to_file(file_line(file)) == file
-    older = json.loads(file_line(file))
+    lines = io.BytesIO()
+    write_lines(lines, [file])
+    older = json.loads(lines.getvalue())
+    assert to_file(older) == file
     del older["documents"][0]["notes"]
-    assert to_file(json.dumps(older).encode()).documents[0].notes == ()
+    assert to_file(older).documents[0].notes == ()
 
 
 def test_files_of_other_formats_are_named_with_a_way_out(tmp_path):
