@@ -75,34 +75,22 @@ class Index:
     """Chunks and their vectors, ready to search.
 
     BM25's index and token vectors are made when a retriever first needs them, and kept.
-
-    Attributes
-    ----------
-    source
-        Vectors of the chunks, float32 ``(n_chunks, d_model)``, rows of length 1, or the store that has them.
-    idf
-        The word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings.
-    ann
-        What finds the nearest vectors without reading all of them; None for exact search.
-    postings
-        BM25's inverted index of the chunks, if it is known.
-    expanded
-        The inverted index of the chunks by a learned sparse model, if it is known.
-    allowed
-        Rows of the chunks that may be found, ascending ``(n_allowed,)``; None for all. Only an index with
-        ``ann`` leaves out rows so.
-    documents
-        The documents that the chunks are spans of, by their names; search needs none, an answer their text.
     """
 
     chunks: Sequence[Chunk] = field(repr=False)
+    # of the chunks: float32 ``(n_chunks, d_model)``, rows of length 1, or the store that has them
     source: Array | VectorStore = field(repr=False)
     spec: EmbeddingSpec
+    # the word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings
     idf: Array | None = field(default=None, repr=False)
+    # finds the nearest vectors without reading all of them; None for exact search
     ann: AnnIndex | None = field(default=None, repr=False)
+    # the inverted indexes by BM25 and by a learned sparse model, if they are known
     postings: Postings | None = field(default=None, repr=False, compare=False)
     expanded: SparseIndex | None = field(default=None, repr=False, compare=False)
+    # rows that may be found, ascending ``(n_allowed,)``; None for all, and without ``ann``
     allowed: Array | None = field(default=None, repr=False)
+    # that the chunks are spans of, by their names; search needs none, an answer their text
     documents: Mapping[str, Document] = field(default_factory=dict, repr=False, compare=False)
 
     @property

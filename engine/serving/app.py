@@ -37,7 +37,7 @@ from .bodies import (
     warned,
 )
 from .chat import chat_routes
-from .guard import FAILED, Guard
+from .guard import FAILED, OPEN_PATHS, Guard
 from .metrics import Metrics
 from .reading import Reading, check_texts, in_thread, read_ids, read_texts
 from .reranking import reranked
@@ -142,15 +142,13 @@ def routes(served: Served, batcher: Batcher, metrics: Metrics) -> APIRouter:
     def model_card(name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": started, "owned_by": "glassbox", **models[name]}
 
-    @router.head("/health", include_in_schema=False)
-    @router.head("/health/live", include_in_schema=False)
-    @router.head("/health/ready", include_in_schema=False)
-    @router.get("/health")
-    @router.get("/health/live")
-    @router.get("/health/ready")
     async def health() -> Response:
         """Report that the server is ready: models are loaded before it listens to requests."""
         return json_response({"status": "ready"})
+
+    for path in OPEN_PATHS:
+        router.get(path)(health)
+        router.head(path, include_in_schema=False)(health)
 
     @router.get("/metrics")
     async def figures() -> Response:

@@ -85,27 +85,14 @@ def update_index(
     cluster, of the others only empty and too large ones are; the rest end the run. What a run embedded that
     was stopped is not embedded again by the next one.
 
-    Parameters
-    ----------
-    corpus, folder
-        A file or a folder, as for `load_corpus`; and the folder of the index, outside of it.
-    model, settings
-        The model that ``settings.model`` names, with its prompts and precision, and how to cut and embed.
-    embedder
-        A cache of vectors, in place of one in the folder; or a cluster that embeds in place of this process.
-    rebuild
-        Whether to embed everything anew, whatever is in the folder.
-    on_progress, say
-        As in `Build`; ``on_progress`` is called with chunks, or with files by a cluster.
+    The folder of the index is outside of the corpus, a file or a folder. ``embedder`` is a cache of vectors,
+    in place of one in the folder, or a cluster that embeds in place of this process; ``rebuild`` embeds
+    everything anew; ``on_progress`` is called with chunks, or with files by a cluster.
 
-    Raises
-    ------
-    DocumentError
-        No file can be read, or an indexed one no longer by a fault of the disk; the folder is written by
-        another program, is damaged, or cannot be written, or Milvus cannot be reached. It holds the index
-        from before.
-    InputError
-        The folder's index was made with other settings, or the corpus holds no text.
+    Raises `DocumentError` where no file can be read, or an indexed one no longer by a fault of the disk, and
+    where the folder is written by another program, damaged, or cannot be written, or Milvus not be reached:
+    it holds the index from before. Raises `InputError` where the folder's index was made with other settings,
+    or the corpus holds no text.
     """
     check_index_kind(settings.index_kind)
     paths, others = corpus_files(corpus)
