@@ -9,6 +9,7 @@ import numpy as np
 from ..documents.document import Chunk
 from ..layers.tracing import Array
 from ..retrieval.bm25 import Postings
+from ..retrieval.ranking import blocks
 from ..retrieval.retrievers import RETRIEVERS
 from ..settings import Configuration
 from .answers import AnswerRow
@@ -122,9 +123,13 @@ class Ranked:
     @classmethod
     def of(cls, scores: Array, relevant: Array, depth: int, n_tokens: Array) -> "Ranked":
         """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``; see `tokens_to_first`."""
-        first = first_relevant(scores, relevant)
-        best, read = best_chunks(scores, depth), tokens_to_first(first, n_tokens)
-        return cls(best, relevant, reciprocal_of(first), read)
+        best, ranks, read = list[Array](), [np.empty(0)], [np.empty(0)]
+        for rows in blocks(len(scores)):
+            best += best_chunks(scores[rows], depth)
+            first = first_relevant(scores[rows], relevant[rows])
+            ranks.append(reciprocal_of(first))
+            read.append(tokens_to_first(first, n_tokens))
+        return cls(best, relevant, np.concatenate(ranks), np.concatenate(read))
 
     def first(self, k: int, spans: Sequence[SpanMetrics] = ()) -> Retrieved:
         """Return the first ``k`` chunks of every question, in a matrix as small as metrics at ``k`` allow.

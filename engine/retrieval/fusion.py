@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..layers.tracing import Array
-from .ranking import min_ranks
+from .ranking import blocks, min_ranks
 
 # From the pilot study of Cormack, Clarke and Büttcher, where its value hardly matters.
 RRF_CONSTANT = 60
@@ -25,8 +25,11 @@ def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTA
     check_shapes(scores)
     if not constant >= 0:
         raise InputError(f"the constant is {constant}: give 0 or more, such as {RRF_CONSTANT}")
-    parts = [np.where(np.isneginf(one), 0, 1 / (constant + min_ranks(one))) for one in scores]
-    return np.sum(parts, axis=0).astype(np.float32)
+    fused = np.empty(scores[0].shape, np.float32)
+    for rows in blocks(len(fused)):
+        parts = [np.where(np.isneginf(one[rows]), 0, 1 / (constant + min_ranks(one[rows]))) for one in scores]
+        fused[rows] = np.sum(parts, axis=0)
+    return fused
 
 
 def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
@@ -40,8 +43,11 @@ def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
             f"the weights are {list(weights)}: give {len(scores)}, one for each of the rankings, none below "
             f"0 and one or more above"
         )
-    parts = [weight * min_max(one) for weight, one in zip(weights, scores, strict=True)]
-    return np.sum(parts, axis=0).astype(np.float32)
+    fused = np.empty(scores[0].shape, np.float32)
+    for rows in blocks(len(fused)):
+        parts = [weight * min_max(one[rows]) for weight, one in zip(weights, scores, strict=True)]
+        fused[rows] = np.sum(parts, axis=0)
+    return fused
 
 
 def min_max(scores: Array) -> Array:

@@ -4,9 +4,18 @@ Equal scores have one of two kinds of ranks, as in scipy's ``rankdata``: the lea
 one each, in the order of the chunks (`ordinal_ranks`, as in `best_first`).
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..layers.tracing import Array
+
+AT_ONCE = 256  # questions
+
+
+def blocks(n_questions: int) -> Iterator[slice]:
+    """Yield blocks of questions, whose scores are compared at once: all of many would fill the memory."""
+    return (slice(start, start + AT_ONCE) for start in range(0, n_questions, AT_ONCE))
 
 
 def best_first(scores: Array) -> Array:
