@@ -175,8 +175,8 @@ BENCHMARK = Benchmark(
     table,
     add_options=add_options,
     explanation="The model was trained on 128 tokens: longer contexts make late vectors worse. Titles and "
-    "headings help in the manuals at 192 tokens, whose sections differ in nothing else; at 96 the tables below "
-    "the labelled sentences, which have the same headings then, come first. On articles nothing is beyond "
+    "headings help in the manuals at 192 tokens, whose sections differ in nothing else; at 96 the tables "
+    "below the labelled sentences, which have the same headings then, come first. On articles nothing is beyond "
     "chance: they are off by default.",
 )
 
