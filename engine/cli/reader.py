@@ -26,6 +26,7 @@ from ..training.reading.loop import (
     quality,
     train,
 )
+from ..training.reading.rewording import near_tokens
 from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import counted, readable_time
 from .loading import load_encoder
@@ -123,7 +124,9 @@ def train_reader(
         for name, own in {"held out": articles[::HELD_OUT][:n_held], "tune": tuning}.items()
         if own
     }
-    updates_made = train(state, examples, encoder, settings, start_decay, updates)
+    texts = (article.document.text for article in trained)
+    near = near_tokens(texts, encoder.tokenizer, encoder.weights.token_table)
+    updates_made = train(state, examples, encoder, settings, start_decay, updates, near)
     finished = run(updates_made, state, measured, encoder, path, minutes)
     n_made = state.moments.n_updates
     if other is not None and finished:

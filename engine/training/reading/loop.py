@@ -1,7 +1,7 @@
 """Training loop of a span reader, which goes on where it was stopped."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..checkpoint_file import file_bytes, read_trees
 from ..optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
 from .examples import ReadingBatch, ReadingSet, batches
 from .passes import HEAD, init_head, loss_and_gradients
+from .rewording import in_other_words
 
 N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
 SMOOTHING = 0.97  # weight of the losses so far in their running mean
@@ -142,11 +143,13 @@ def train(
     settings: ReadingSettings,
     start_decay: int = 0,
     n_updates: int | None = None,
+    near: Mapping[int, list[int]] | None = None,
 ) -> Iterator[ReadingReport]:
     """Train from the updates that the state already made, and report each; to pause, stop iterating.
 
     It ends with the last pass, or after ``n_updates`` if these are fewer. The learning rate is lowered in the
     last ``decay_share`` of what remains at ``start_decay``, so that a stopped run may go on to another end.
+    With ``near`` (`near_tokens`), questions are read in other words, too.
     Raises `InputError` where the loss is no longer a number.
     """
     per_pass = -(-len(found.examples) // settings.batch_size)
@@ -162,6 +165,9 @@ def train(
         )
         for batch in islice(order, done % per_pass, n_updates - number * per_pass):
             began, update = perf_counter(), state.moments.n_updates
+            if near:
+                rng = np.random.default_rng([settings.seed, update])
+                batch = in_other_words(batch, near, encoder.tokenizer, rng)
             loss, grads = batch_gradients(batch, state.params, encoder, settings, update)
             norm = clip_gradients(grads, settings.max_norm)
             if not np.isfinite(loss) or not np.isfinite(norm):

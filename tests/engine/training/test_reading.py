@@ -16,6 +16,7 @@ from engine.training.reading.articles import Asked, most_given, read_squad, with
 from engine.training.reading.examples import (
     KINDS,
     NO_ANSWER,
+    ReadingBatch,
     ReadingSet,
     Shares,
     batches,
@@ -42,6 +43,7 @@ from engine.training.reading.negatives import (
 )
 from engine.training.reading.passes import init_head, loss_and_gradients
 from engine.training.reading.records import of_questions, records
+from engine.training.reading.rewording import in_other_words, near_tokens
 from engine.weights.fetch import model_path
 from tests.pytorch import torch, transformers
 
@@ -394,3 +396,26 @@ def test_training_learns_the_answers(found, encoder):
     answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
     alone = quality(state, answers, encoder)
     assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
+
+
+def test_common_words_of_a_question_are_replaced_by_words_of_one_meaning(encoder):
+    tokens = encoder.tokenizer
+    text = (
+        "Lima has published rules, and the prices will increase or decrease. People make the regulations, "
+        "and everyone must follow the laws."
+    )
+    near = near_tokens([text] * 6, tokens, encoder.weights.token_table)
+
+    def meaning(word):
+        return {tokens.token(other) for other in near.get(tokens.id_of(word), [])}
+
+    assert meaning("rules") == {"regulations", "laws"}
+    assert meaning("increase") == meaning("lima") == set()  # its opposite is near; a name
+    question = tokens.encode("Which rules has Lima published?").ids
+    passage = tokens.encode(text).ids[1:]
+    ids, types = question + passage, [0] * len(question) + [1] * len(passage)
+    batch = ReadingBatch([ids] * 40, [types] * 40, np.zeros((40, 2)))
+    changed = in_other_words(batch, near, tokens, np.random.default_rng(0))
+    assert {tokens.token(each[2]) for each in changed.sequences} == {"rules", "regulations", "laws"}
+    assert all(each[len(question) :] == passage and len(each) == len(ids) for each in changed.sequences)
+    assert batch.sequences == [ids] * 40  # unchanged
