@@ -7,6 +7,7 @@ import ast
 import contextlib
 import io
 import re
+import shlex
 import sys
 from functools import partial
 
@@ -25,7 +26,7 @@ from engine.models.precision import PRECISIONS
 from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.settings import SETTINGS
-from tests.command_line import ROOT, app
+from tests.command_line import ROOT, app, run
 from ui.corpus import shared_vectors
 
 DOCS = [
@@ -260,6 +261,28 @@ def test_python_prints_what_is_shown(path, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile(code, path.name, "exec"), {})
         assert printed.getvalue() == shown
+
+
+def test_commands_on_a_folder_of_notes_run(tmp_path, monkeypatch):
+    """The examples that take a second each: without a language model, a cluster and a server."""
+    (tmp_path / "my_notes").mkdir()
+    (tmp_path / "my_notes" / "trip.md").write_text(
+        "# Trip\n\nThe museum is closed on Mondays.\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        line
+        for path in DOCS
+        for line in re.findall(
+            r"^(?:python -m engine|glassbox) (.*my_(?:notes|index).*)$", path.read_text("utf-8"), re.M
+        )
+        if re.match("search|ask|index|embed|diagnose", line)
+        and not re.search("--(write|store|ray|tag)", line)
+    ]
+    assert len(lines) > 8
+    for line in sorted(set(lines), key=lambda each: "--index" in each):  # an index is made before it is read
+        done = run(*shlex.split(line), "--quiet")
+        assert done.exit_code == 0, f"{line}: {done.stderr}"
 
 
 def test_every_setting_is_in_the_guide():

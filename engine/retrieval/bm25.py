@@ -16,7 +16,6 @@ from itertools import chain
 from math import log
 
 import numpy as np
-from scipy.sparse import csc_matrix
 
 from ..documents.language import ENGLISH
 from ..errors import InputError, check_several
@@ -124,6 +123,8 @@ def postings_of(texts: Sequence[str], k1: float, b: float, languages: Sequence[s
     for start in range(0, len(rows), POSTINGS):
         own = slice(start, start + POSTINGS)
         impacts[own] = idf[of_word[own]] * (tf[own] / (factor[rows[own]] + tf[own]))
+    from scipy.sparse import csc_matrix  # slow to import
+
     by_word = csc_matrix((impacts, (rows, of_word)), (len(texts), len(vocabulary)))
     found_in = tuple(dict.fromkeys(languages)) or (ENGLISH,)
     return Postings(vocabulary, by_word.indptr, by_word.indices, by_word.data, len(texts), found_in)

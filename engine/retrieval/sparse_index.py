@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csc_matrix, csr_matrix
 
 from ..layers.tracing import Array
 from ..models.sparse_encoder import SparseEncoder
 from ..weights.fetch import Progress
 from .index_kinds import require_whole
 
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
+
 
 @dataclass(frozen=True)
 class SparseIndex:
     """Weights of the words of texts ``(n_texts, vocab_size)``, stored by word, and their model."""
 
-    weights: csc_matrix = field(repr=False)
+    weights: "csc_matrix" = field(repr=False)
     fingerprint: str
 
     @classmethod
@@ -24,6 +27,8 @@ class SparseIndex:
         cls, texts: Sequence[str], model: SparseEncoder, on_progress: Progress | None = None
     ) -> "SparseIndex":
         """Index texts; ``on_progress`` is called with texts done and in all."""
+        from scipy.sparse import csc_matrix  # slow to import
+
         return cls(csc_matrix(model.encode(texts, "document", on_progress)), model.fingerprint)
 
     @property
@@ -34,6 +39,8 @@ class SparseIndex:
     def scores(self, questions: Sequence[str], model: SparseEncoder) -> Array:
         """Score every text for every question by their inner product: float32 ``(n_questions, n_texts)``."""
         require_whole(*self.arrays)
+        from scipy.sparse import csr_matrix  # slow to import
+
         asked = csr_matrix(model.encode(questions, "query"))
         # As of words: each of a question adds its weight to the texts of its list.
         found: Array = (asked @ self.weights.T).toarray()

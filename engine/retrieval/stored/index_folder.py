@@ -20,7 +20,6 @@ from typing import IO, Any
 
 import numpy as np
 from pydantic import TypeAdapter
-from scipy.sparse import csc_matrix
 
 from ...atomic_write import sync_folder, write_atomically
 from ...documents.document import Chunk, Document
@@ -358,6 +357,8 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         fingerprint, n_words = manifest["sparse"]
         parts = (arrays["sparse"], arrays["sparse_rows"], arrays["sparse_starts"])
         check_postings(*parts[::-1], len(chunks), n_words)
+        from scipy.sparse import csc_matrix  # slow to import
+
         index = replace(index, expanded=SparseIndex(csc_matrix(parts, (len(chunks), n_words)), fingerprint))
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are

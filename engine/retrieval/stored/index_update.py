@@ -13,7 +13,6 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_matrix, csr_matrix, vstack
 
 from ...documents.document import Chunk, Failure
 from ...documents.formats.archive import is_hidden
@@ -152,6 +151,8 @@ def with_words(
     say: Callable[[str], None],
 ) -> Index:
     """Return an index with the sparse model's, if there is one; unchanged files are not read again."""
+    from scipy.sparse import csc_matrix, csr_matrix, vstack  # slow to import
+
     encoder = model.as_encoder
     if encoder is None or (sparse := encoder.sparse) is None:
         return replace(index, expanded=None)
