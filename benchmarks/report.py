@@ -26,6 +26,7 @@ NAMES = [
     "answers",
     "follow_ups",
     "encode",
+    "families",
     "decode",
     "chunk",
     "sweep",

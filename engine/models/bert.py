@@ -200,6 +200,8 @@ def read_config(folder: Path, has_segments: bool = True, positions: str = "absol
         raise ModelFileError(
             f"{folder} uses {raw['position_embedding_type']!r} positions: only {positions} is read"
         )
+    if raw.get("is_decoder"):
+        raise ModelFileError(f"{folder} reads left to right (is_decoder), which no encoder does: use another")
     return checked_config(
         EncoderConfig(
             vocab_size=config_size(raw, "vocab_size"),

@@ -13,10 +13,10 @@ import numpy as np
 from ..layers.activation import relu
 from ..layers.linear import Linear, linear
 from ..layers.tracing import Array
-from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.pickled import read_pickled
 from ..weights.tensors import TensorReader, read_safetensors
 from .sentence_transformer_folder import read_optional
+from .transformer import Transformer
 
 SPARSE, COLBERT = "sparse_linear", "colbert_linear"
 # Tokens without a weight, by their names in tokenizer_config.json, and those of models that state none.
@@ -62,12 +62,11 @@ def read_linear(path: Path, d_model: int, dtype: np.dtype, d_out: int | None = N
     return TensorReader(tensors, dtype).dense(name, d_model, width)
 
 
-def read_token_head(
-    path: Path, d_model: int, vocab_size: int, tokenizer: TextTokenizer, dtype: np.dtype
-) -> TokenHead:
+def read_token_head(path: Path, transformer: Transformer) -> TokenHead:
     """Read the head that weighs tokens."""
-    dense = read_linear(path, d_model, dtype, 1)
+    config, tokenizer = transformer.config, transformer.tokenizer
+    dense = read_linear(path, config.d_model, transformer.weights.token_table.dtype, 1)
     usage = UNWEIGHTED | read_optional(path.parent / "tokenizer_config.json")
     tokens = (token["content"] if isinstance(token := usage[key], dict) else token for key in UNWEIGHTED)
     ids = (tokenizer.id_of(token) for token in tokens if isinstance(token, str))
-    return TokenHead(dense, tuple(number for number in ids if number is not None), vocab_size)
+    return TokenHead(dense, tuple(number for number in ids if number is not None), config.vocab_size)

@@ -184,9 +184,10 @@ def read_layers(
 
 
 def marker_id(marker: str, tokenizer: TextTokenizer) -> int | None:
-    """Return the id of a marker, such as ``[unused0]`` or ``"[Q] "``; None for one that is no token."""
+    """Return the id of a marker, such as ``[unused0]``; None for one that is read as text before others."""
     whole = tokenizer.id_of(marker)
-    return tokenizer.id_of(marker.strip()) if whole is None else whole
+    number = tokenizer.id_of(marker.strip()) if whole is None else whole
+    return None if tokenizer.around(tokenizer.encode(marker).ids)[1] == [number] else number
 
 
 def mask_id(tokenizer: TextTokenizer, folder: Path, named: object) -> int:

@@ -104,7 +104,9 @@ class SparseEncoder:
         folder = model_folder(source, "a learned sparse model", on_progress)
         with damaged_files(folder):
             if (of_m3 := head_file(folder, SPARSE)) is not None:
-                return cls(*read_weighing(source, of_m3, np.dtype(dtype), compiled))
+                own = read_transformer_settings(folder)
+                transformer, _ = read_transformer(source, folder, np.dtype(dtype), compiled, own)
+                return cls(transformer, read_token_head(of_m3, transformer))
             settings = read_optional(folder / SETTINGS_FILE)
             if settings.get("similarity_fn_name") not in (None, "dot"):
                 raise ModelFileError(
@@ -217,16 +219,6 @@ class SparseEncoder:
         [vectors] = self.transformer.vectors([encoding.ids])
         ids = np.asarray(encoding.ids)
         return Expansion(encoding, self.word_weights(vectors, ids), self.head.strongest(vectors, ids))
-
-
-def read_weighing(
-    source: str | Path, head: Path, dtype: np.dtype, compiled: bool
-) -> tuple[Transformer, TokenHead]:
-    """Read BGE-M3, given the file of its head that weighs tokens."""
-    settings = read_transformer_settings(head.parent)
-    transformer, _ = read_transformer(source, head.parent, dtype, compiled, settings)
-    config = transformer.config
-    return transformer, read_token_head(head, config.d_model, config.vocab_size, transformer.tokenizer, dtype)
 
 
 def read_word_head(

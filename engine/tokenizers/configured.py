@@ -161,14 +161,19 @@ def roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Sec
     }
 
 
+def metaspace(scheme: str, is_split: bool = True) -> Section:
+    """Return the step that writes blanks as SentencePiece does."""
+    return {"type": "Metaspace", "replacement": BLANK, "prepend_scheme": scheme, "split": is_split}
+
+
 def xlm_roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
     """Return the sections of XLM-R's tokenizer."""
     parts = parts_of(content.get("normalizer"), "normalizers")
     scheme = "always" if config.get("add_prefix_space", True) else "never"
-    blanks = {"type": "Metaspace", "replacement": BLANK, "prepend_scheme": scheme, "split": True}
+    steps = [{"type": "WhitespaceSplit"}, metaspace(scheme)]
     return {
         "normalizer": next((part for part in parts if part.get("type") == "Precompiled"), None),
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, blanks]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
         "model": {"unk_id": 3, "byte_fallback": False},
         "post_processor": template("bos A eos", "bos A eos eos B eos", tokens),
     }
@@ -189,12 +194,7 @@ def llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
         scheme = "never"
     return {
         "normalizer": None,
-        "pre_tokenizer": {
-            "type": "Metaspace",
-            "replacement": BLANK,
-            "prepend_scheme": scheme,
-            "split": False,
-        },
+        "pre_tokenizer": metaspace(scheme, is_split=False),
         "model": {"unk_token": None, "fuse_unk": True, "byte_fallback": True},
     }
 

@@ -326,6 +326,7 @@ def test_distances_fall_into_the_buckets_of_transformers():
     ("name", "changes", "reason"),
     [
         ("roberta", {"pad_token_id": None}, "pad_token_id is None"),
+        ("xlm-roberta", {"is_decoder": True}, "reads left to right"),
         ("roberta", {"pad_token_id": 500}, "pad_token_id is 500"),
         ("mpnet", {"relative_attention_num_buckets": 16}, "16 buckets of distances: only 32"),
         ("distilbert", {"activation": "mish"}, "activation 'mish'"),

@@ -110,6 +110,7 @@ def save_native(folder, **transformer):
         lambda folder: save_pylate(folder, attend_to_expansion_tokens=True, skiplist_words=["a"]),
         lambda folder: save_pylate(folder, do_query_expansion=False, prompts={"query": "[Q] bad "}),
         lambda folder: save_pylate(folder, query_prefix="a: ", document_prefix=""),
+        lambda folder: save_pylate(folder, query_prefix="[Q] ", document_prefix="b"),
         lambda folder: save_pylate(folder, "modernbert"),
         save_native,
         lambda folder: save_native(
