@@ -129,7 +129,7 @@ def answers(page: Page, url: str) -> None:
     add_pages(page)
     go_to(page, "Best settings")
     upload(page, page.locator("[data-testid=stMain] input[type=file]"), PAGES.with_suffix(".csv"))
-    answered = page.get_by_label("Questions answered in each configuration")
+    answered = page.get_by_role("spinbutton", name="Questions answered in each configuration")
     answered.fill("70")
     answered.press("Enter")
     run_grid(page)
