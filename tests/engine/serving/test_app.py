@@ -125,7 +125,7 @@ def test_models_are_listed_and_the_only_one_answers_for_others_which_is_told(ser
         ({"input": "\ud800"}, None, "half of a surrogate pair"),
         ({"input": "a", "dimensions": 64}, "dimensions", "have 384: leave it out"),
         ({"input": "a", "encoding_format": "hex"}, "encoding_format", "'float' or 'base64'"),
-        ({"input": "a", "prompt_name": "query"}, None, "there is no prompt 'query'"),
+        ({"input": "a", "prompt_name": "title"}, None, "there is no prompt 'title'"),
         ({"input": LONG}, "input", "text 0 has 302 tokens, over the 256 that all-MiniLM-L6-v2 reads"),
     ],
 )
@@ -150,7 +150,7 @@ def test_vectors_are_cut_pooled_and_prompted_as_the_server_and_the_request_say(e
     asking = replace(encoder, prompts=Prompts({"query": "query: "}))
     with engine_server(Served(asking, pooling="max", matryoshka=True)) as running:
         create = running.openai.embeddings.create
-        expected = asking.encode(TEXTS, "max", dimensions=64)
+        expected = asking.encode(TEXTS, "max", normalize_embeddings=True, truncate_dim=64)
         answer = create(model=MODEL, input=TEXTS, dimensions=64)
         np.testing.assert_allclose(vectors_of(answer), expected, atol=1e-6)
         assert "give 1 to 384" in error_of(running.embed("a", dimensions=385))["message"]
