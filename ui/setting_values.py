@@ -15,7 +15,7 @@ from ui.widgets import choice, slider
 # Settings of earlier versions, which files and links may have: the labels of those removed, and new names.
 REMOVED = {"expand": "Expand the question"}
 FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold", "context": "reads"}
-BUTTONS_WIDTH = 30  # characters of labels, up to which choices are drawn as buttons
+BUTTONS_WIDTH = 24  # characters of labels, up to which choices are drawn as buttons
 
 
 def widget_keys() -> list[str]:

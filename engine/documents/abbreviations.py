@@ -130,7 +130,8 @@ NEXT_NUMBER = re.compile(
 )
 
 
-@lru_cache(maxsize=10_000)  # lists repeat their marks
+# Lists repeat their marks.
+@lru_cache(maxsize=10_000)
 def is_of_word(before: str, after: str, is_lower: bool) -> bool:
     """Whether a full stop belongs to the word, number or initial before it, and ends no sentence."""
     words = before.split()

@@ -79,7 +79,8 @@ def export(configuration: Configuration, model: Model, to: str, parent_tokens: i
 
 def spaced(script: str) -> str:
     """Put two empty lines before each class and function, and one line break at the end."""
-    script = re.sub(r"(?<!@component)\n+(?=(?:class|def|if|@component)\b|@)", "\n\n\n", script)
+    script = re.sub(r"\n+(?=(?:class|def|if)\b|@)", "\n\n\n", script)
+    script = re.sub(r"^(@.*)\n+", r"\1\n", script, flags=re.MULTILINE)
     return re.sub(r"\n{4,}", "\n\n\n", script).strip() + "\n"
 
 

@@ -19,7 +19,7 @@ def stop_button(page):
 
 def downloaded(page, name):
     with page.expect_download() as download:
-        page.get_by_test_id("stDownloadButton").get_by_role("button", name=name).click()
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name=name).last.click()
     return download.value.path().read_text()
 
 

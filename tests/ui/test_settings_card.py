@@ -151,11 +151,6 @@ MEAN = "mean vectors, whatever pooling and retriever the app uses"
             {"pooling": "cls", "documents-tab": "Health", "searched": ["inside_the_pipeline.md"]},
             "the model's own vectors, whatever the pooling and retriever in use",
         ),
-        (
-            "inside/broken",
-            {"chunk_tokens": 64},
-            "whatever documents and settings the app uses: in windows of 128 tokens",
-        ),
     ],
 )
 def test_a_page_with_vectors_or_chunks_of_its_own_says_so(folder, state, words):

@@ -131,7 +131,8 @@ def answering_choice(
     key, most = "grid-answered", len(to_answer)
     if st.session_state.get(key, 0) > most:
         st.session_state[key] = most
-    left, right = st.columns(2, vertical_alignment="bottom")
+    with st.expander("Answers", icon=":material/question_answer:"):
+        left, right = st.columns(2, vertical_alignment="bottom")
     n = left.number_input(
         f"Questions answered in each configuration, of {most:,}",
         0,

@@ -92,7 +92,7 @@ def test_what_the_engine_does_not_run_or_was_not_made_for_the_cosine_is_said(tmp
     from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
 
     base = save_bert(tmp_path / "base")
-    for name, activation in (("ours", torch.nn.Identity()), ("theirs", torch.nn.ELU())):
+    for name, activation in (("ours", torch.nn.Identity()), ("theirs", torch.nn.CELU())):
         dense = modules.Dense(SIZES["hidden_size"], 8, activation_function=activation)
         behind = (modules.Pooling(SIZES["hidden_size"], "mean"), dense)
         folder = save_modules(tmp_path / name, base, *behind, similarity_fn_name="dot")
@@ -107,7 +107,7 @@ def test_what_the_engine_does_not_run_or_was_not_made_for_the_cosine_is_said(tmp
             assert re.fullmatch(words, lines[0])
         else:
             assert model.as_encoder is None
-            assert re.match(r"The engine does not run it: .*activation .*ELU.* is not one of", lines[0])
+            assert re.match(r"The engine does not run it: .*activation .*CELU.* is not one of", lines[0])
             assert "is run by sentence-transformers" in lines[1]
 
 
@@ -271,12 +271,12 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--index", "a" * 300], "cannot be used (File name too long)"),
         (["ask", "x", "--write", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
-        (["ask", "x", "--context", "pages"], "context 'pages' is not one of sentences, passages"),
+        (["ask", "x", "--context", "pages"], "context 'pages' is not one of off, headings, title"),
         (["ask", "x", "--answer-threshold", "0.2", "--refuse-threshold", "0.3"], "the lower one first"),
         (["ask", "x", "--write", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
-        (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
-        (["embed", "x.md", "--out", "nowhere/vectors.npz"], "the folder nowhere does not exist"),
+        (["embed", "README.md", "--out", "vectors.csv"], "does not end in .npz"),
+        (["embed", "README.md", "--out", "nowhere/vectors.npz"], "the folder nowhere does not exist"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, reason, corpus):

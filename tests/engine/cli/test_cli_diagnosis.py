@@ -55,5 +55,6 @@ def test_the_cause_is_printed_first_and_a_right_answer_needs_no_cure(encoder, un
 
 
 @pytest.mark.parametrize(("passage", "words"), [("  ", "the passage is blank"), ("x", "holds no file")])
-def test_what_cannot_be_diagnosed_is_refused_in_a_line(encoder, tmp_path, passage, words):
-    assert words in refusal("diagnose", "Why?", "--passage", passage, "--corpus", tmp_path)
+def test_what_cannot_be_diagnosed_is_refused_in_a_line(encoder, units, tmp_path, passage, words):
+    corpus = tmp_path if passage.strip() else units
+    assert words in refusal("diagnose", "Why?", "--passage", passage, "--corpus", corpus)

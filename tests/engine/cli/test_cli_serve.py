@@ -121,7 +121,7 @@ def test_sigterm_answers_what_was_taken_and_takes_no_more():
     [
         (("--pooling", "best"), "pooling 'best' is not one of"),
         (("--pooling", "idf"), "weighs tokens by a corpus"),
-        (("notes", "--index", "folder"), "leave out one of them"),
+        (("README.md", "--index", "folder"), "leave out one of them"),
         (("--index", "nowhere"), "nowhere holds no index"),
         (("--tools",), "--tools are those of documents: give CORPUS or --index"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),

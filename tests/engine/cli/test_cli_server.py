@@ -121,7 +121,19 @@ def test_sweep_measures_given_vectors_beside_the_grid(pooling, served, corpus, q
     n_before = len(served.texts)
     options = ("--retriever", "dense,bm25,maxsim", "--k", "1,3")
     models = "all-MiniLM-L6-v2" if pooling == "idf" else f"all-MiniLM-L6-v2,{served.address}"
-    search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *sizes, *options)
+    search = (
+        "sweep",
+        "--corpus",
+        corpus,
+        "--questions",
+        questions,
+        "--model",
+        models,
+        *sizes,
+        *options,
+        "--answers",
+        0,
+    )
     rows = printed(*search, "--vectors", out)["rows"]
     given = [row for row in rows if row["splitter"] == "given"]
     ours = [row for row in rows if row["splitter"] != "given" and row["model"] == "all-MiniLM-L6-v2"]

@@ -12,8 +12,8 @@ from engine.weights import download
 from engine.weights.catalog import (
     APACHE_2,
     DEFAULT_DECODER,
-    GEMMA,
     KNOWN_MODELS,
+    LICENCES,
     DecoderSizes,
     KnownModel,
     ModelFile,
@@ -23,6 +23,7 @@ from tests.apps import app_of, said, tables
 from tests.hub_server import cache, hub  # noqa: F401 (fixtures)
 from tests.tokenizer_files import small_byte_level
 
+GEMMA = LICENCES["Gemma Terms of Use"]
 NAME = "tiny-llm"
 PLACE = "owner/tiny-llm/tiny.gguf"
 
