@@ -10,7 +10,6 @@ from benchmarks.follow_ups import load_follow_ups
 from engine.documents.loaders import BUNDLED_CORPUS, BUNDLED_INDEX, load_corpus
 from engine.documents.splitters import split
 from engine.evaluation.answers import check_answers, load_answer_questions
-from engine.evaluation.sts import load_pairs
 from engine.retrieval.embedding_model import embedding_spec
 from engine.storage.workspace import import_workspace
 from tests.one_document import rows_of
@@ -63,17 +62,6 @@ def test_the_sample_files_show_what_is_read_and_what_is_not():
 def test_questions_are_distinct(rows):
     questions = [row["question"] for row in rows]
     assert len(set(questions)) == len(questions)
-
-
-def test_scored_pairs_are_distinct_and_spread_over_the_scale():
-    pairs = load_pairs(DATA / "sts_pairs.csv")
-    assert len({frozenset((pair.first, pair.second)) for pair in pairs}) == len(pairs)
-    assert all(pair.first != pair.second for pair in pairs)
-    scores = Counter(pair.score for pair in pairs)
-    assert set(scores) == {half / 2 for half in range(11)}
-    assert min(scores.values()) >= 5
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    assert f"`sts_pairs.csv` | {len(pairs)} pairs" in readme
 
 
 @pytest.fixture(scope="module")

@@ -57,8 +57,6 @@ SHOWN = {
         "A pair explained": "Each strategy has its own level",
         "Your question": "Each line is a passage",
         "Tokens": "make up",
-        "Mistakes": "What it costs a search",
-        "Scored pairs": "On these pairs no strategy is better",
     },
     "tuning": "34 questions about 1 document",
     "questions": {"Label questions": "Mark the passage", "Sentence check": "Searched as the app is now"},

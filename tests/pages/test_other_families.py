@@ -80,7 +80,6 @@ PAGES = [
     ("documents", {"documents-tab": "Chunks"}),
     ("documents", {"documents-tab": "Never read", "never-read-view": "One whole text"}),
     ("documents", {"documents-tab": "Health"}),
-    ("improve/poolings", {"pooling-tab": "Mistakes"}),
     ("improve/poolings", {"pooling-tab": "Tokens"}),
     ("inside/late", {}),
     ("inside/verify", {}),

@@ -1,18 +1,14 @@
 """Pooling compared: the effect of each pooling on a text, a pair of texts, and a search."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from engine import Encoder
-from pages.improve.poolings.mistakes import show_mistakes
 from pages.improve.poolings.pair import choose_pair, show_bars
 from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
 from pages.improve.poolings.search import show_search
 from pages.improve.poolings.sentences import show_sentences
-from pages.improve.poolings.sts import show_sts
 from pages.improve.poolings.tokens import show_tokens
-from ui.chunk_settings import Cut
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import chunks_sidebar
@@ -50,19 +46,16 @@ def main() -> None:
         weighted = chunks_and_encoder(documents, encoder, cut)[1] if documents else encoder
         show(weighted, cut.max_tokens)
 
-    def draw_documents(show: Callable[[PooledChunks], None], cut: Cut) -> None:
+    def draw_question() -> None:
         if not documents:
             raise NoDocumentError
-        show(pooled_chunks(documents, encoder, cut))
+        show_question(pooled_chunks(documents, encoder, cut))
 
-    without_prompts = replace(cut, prompts="none")  # a mistake's texts have none
     views = {
         "Sentences": partial(draw_texts, show_sentences),
         "A pair explained": partial(draw_texts, show_two_texts),
-        "Your question": partial(draw_documents, show_question, cut),
+        "Your question": draw_question,
         "Tokens": partial(draw_texts, show_tokens),
-        "Mistakes": partial(draw_documents, show_mistakes, without_prompts),
-        "Scored pairs": partial(draw_texts, show_sts),
     }
     show_tabs(views, "pooling-tab")
 

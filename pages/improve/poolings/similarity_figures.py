@@ -22,37 +22,21 @@ def in_lines(label: str) -> str:
 def cosine_matrix(cosines: Array, lowest: float) -> go.Figure:
     """Heat map of cosines between sentences, ``(n, n)``, numbered from 1, from ``lowest`` to 1 or more."""
     names = [str(number) for number in range(1, len(cosines) + 1)]
-    figure = sentence_map(cosines, names, lowest, "sentences %{y} and %{x}<br>%{z:.4f}")
-    figure.update_yaxes(type="category")
-    return styled(figure, height=90 + max(150, 30 * len(cosines))).update_layout(margin_t=34)
-
-
-def turned_map(cosines: Array, mistakes: Sequence[str]) -> go.Figure:
-    """Heat map of the cosine of mistaken vectors with the right ones, ``(n_mistakes, n_sentences)``."""
-    names = [in_lines(mistake) for mistake in mistakes]
-    hover = "sentence %{x}<br>%{y}<br>cosine with the right vector %{z:.4f}"
-    figure = sentence_map(cosines, names, min(0.0, float(cosines.min())), hover)
-    figure.update_xaxes(title="sentence")
-    figure.update_yaxes(tickfont_size=11)
-    return styled(figure, height=120 + 44 * len(mistakes)).update_layout(margin_t=34)
-
-
-def sentence_map(cosines: Array, rows: Sequence[str], lowest: float, hover: str) -> go.Figure:
-    """Heat map whose columns are sentences, numbered from 1, coloured from ``lowest`` to 1 or more."""
-    columns = [str(number) for number in range(1, cosines.shape[1] + 1)]
     figure = heat_map(
         cosines,
-        rows,
-        columns,
-        hover,
+        names,
+        names,
+        "sentences %{y} and %{x}<br>%{z:.4f}",
         ".2f",
         zmin=lowest,
         zmax=max(1.0, float(cosines.max())),
         showscale=False,
-        textfont_size=14 if len(columns) <= 6 else 10,
+        textfont_size=14 if len(names) <= 6 else 10,
         **numbered_cells("%{z:.2f}"),
     )
-    return figure.update_xaxes(type="category", side="bottom")
+    figure.update_xaxes(type="category", side="bottom")
+    figure.update_yaxes(type="category")
+    return styled(figure, height=90 + max(150, 30 * len(cosines))).update_layout(margin_t=34)
 
 
 def pair_bars(

@@ -1,15 +1,11 @@
 import numpy as np
 import pytest
 
-from engine.documents.document import Document
-from engine.documents.splitters import Splitting, split
-from engine.inspection.pooling.mistakes import possible_mistakes
 from pages.improve.poolings.examples import EXAMPLES
-from pages.improve.poolings.mistakes import ranking_change
 from pages.improve.poolings.pair import BACK, FORWARD
 from pages.improve.poolings.sentences import headline, most_alike
 from pages.improve.poolings.similarity_figures import cosine_matrix, in_lines, token_heat_map
-from tests.apps import app_of, said, tables
+from tests.apps import app_of, said
 
 SENTENCES = list(EXAMPLES["Other words"].sentences)
 
@@ -106,12 +102,6 @@ def test_a_pair_is_compared_by_maxsim_both_ways_and_a_blank_text_is_asked_for():
     assert all(unrelated[name] < 1 for name in unrelated)
 
 
-def test_a_change_of_order_is_counted_and_a_change_of_scores_is_not():
-    right = matrix(0.5, 0.4)
-    assert ranking_change(right, right / 2).startswith("The order is the same")
-    assert "from 1 of 3 sentences: 1." in ranking_change(right, matrix(0.4, 0.5))
-
-
 def test_figures_share_their_scale_and_escape_tokens():
     figure = cosine_matrix(matrix(0.5, -0.2), -0.2).data[0]
     assert (figure.zmin, figure.zmax) == (-0.2, 1)
@@ -120,23 +110,3 @@ def test_figures_share_their_scale_and_escape_tokens():
     assert (heat.zmin, heat.zmax) == (0, 0.5)
     assert heat.x[1] == "1 &lt;b&gt;"
     assert max(len(line) for line in in_lines("mean of first and last layer").split("<br>")) <= 18
-
-
-def reports_app(encoder, document, chunks):
-    from engine.evaluation.questions import Question, Reference
-    from pages.improve.poolings.mistakes import reports_of, show_reports
-    from pages.improve.poolings.pooled_chunks import PooledChunks
-
-    vectors = {"mean": encoder.encode([chunk.text for chunk in chunks])}
-    questions = [Question("Who keeps bees?", "bees", (Reference(document.text[:20], 0, 20),))]
-    show_reports(reports_of(PooledChunks((document,), chunks, encoder, vectors, 64), questions))
-
-
-def test_the_costs_of_mistakes_are_drawn_again_from_the_cache(encoder):
-    document = Document("bees.txt", "The keeper has bees. The baker sells bread. The cat sleeps.")
-    chunks = tuple(split(document, encoder.tokenizer, Splitting("sentences", 16, 0)))
-    app = app_of(reports_app, args=(encoder, document, chunks)).run()
-    [costs] = tables(app)
-    assert len(costs) == 1 + len(possible_mistakes(encoder))
-    app.run()
-    assert tables(app)[0].equals(costs)
