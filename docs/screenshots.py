@@ -184,16 +184,6 @@ def chunk(page: Page, url: str) -> None:
 
 
 @scene
-def origin(page: Page, url: str) -> None:
-    """Show the heads that carry a fact to the answer."""
-    visit(page, url, "answer")
-    page.get_by_role("button", name="Measure 270 patches").click()
-    expect(page.get_by_text("Layer 23, head 0 moves 57%")).to_be_visible()
-    settled(page)
-    scroll_to(page, page.get_by_test_id("stMetric").first)
-
-
-@scene
 def broken(page: Page, url: str) -> None:
     """Show the damage of a model without its scaling."""
     visit(page, url, "broken")

@@ -93,8 +93,8 @@ ANSWER = page(
     "Inside the answer",
     "account_tree",
     "Take an answer apart: how the reader scored its words, and what they rest on; of a text by a language "
-    "model, every token and its alternatives, the passages behind each sentence, and the layers and heads "
-    "that carry a fact into it.",
+    "model, every token and its alternatives and the passages behind each "
+    "sentence.",
 )
 CHUNK = page(
     "inside/chunk",

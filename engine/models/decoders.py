@@ -285,31 +285,11 @@ def decoder_forward(
     The new tokens are added to the cache. Compiled operations need a `new_cache` of packed weights and no
     tracer; otherwise NumPy runs.
     """
-    return resume_forward(ids, weights, config, cache, trace, compiled=trace is no_trace)
-
-
-def resume_forward(
-    ids: Sequence[int],
-    weights: DecoderWeights,
-    config: DecoderConfig,
-    cache: KVCache,
-    trace: Tracer = no_trace,
-    first: int = 0,
-    states: Array | None = None,
-    compiled: bool = True,
-) -> Array:
-    """Run `decoder_forward` from layer ``first`` on, with compiled operations also under a tracer.
-
-    Layers before ``first``, ``n_layers`` for the final norm alone, do not change the cache. Compiled
-    attention traces its context alone. ``states`` are the residual stream of ``ids`` before that layer,
-    ``(n_new, d_model)``, embeddings where it is None; ``compiled`` is whether compiled operations run where
-    they read the cache.
-    """
     family = forward_module(config)
-    ops = new_op_tape(cache.length) if compiled and is_compiled(weights, cache) else NUMPY_DECODER
-    embedded, *rotations = family.embed(ids, weights, config, cache, trace if states is None else no_trace)
-    inputs = (embedded if states is None else states, *rotations)
-    hidden = family.layers(inputs, weights, config, cache, ops, trace, first)
+    compiled = trace is no_trace and is_compiled(weights, cache)
+    ops = new_op_tape(cache.length) if compiled else NUMPY_DECODER
+    inputs = family.embed(ids, weights, config, cache, trace)
+    hidden = family.layers(inputs, weights, config, cache, ops, trace)
     cache.length += len(ids)
     return trace("norm", family.final_norm(hidden, weights, config, ops))
 

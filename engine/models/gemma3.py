@@ -63,11 +63,10 @@ def layers(
     cache: KVCache | None,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
-    first: int = 0,
 ) -> Array:
     """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
 
-    The inputs are those of layer ``first``. There is no cache where ``ops`` attend within whole texts.
+    There is no cache where ``ops`` attend within whole texts.
     """
     hidden, cos, sin, local_cos, local_sin = inputs
     scale = config.query_scalar**-0.5
@@ -88,7 +87,7 @@ def layers(
         output = gated_feed_forward(normed, layer, config.activation, ops, trace)
         return post_norm(output, layer.ffn_post_norm, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace)
 
 
 def trace_shapes(config: Gemma3Config, n_tokens: int) -> Shapes:

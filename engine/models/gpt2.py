@@ -107,12 +107,8 @@ def layers(
     cache: KVCache,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
-    first: int = 0,
 ) -> Array:
-    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
-
-    The inputs are those of layer ``first``.
-    """
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
     [hidden] = inputs
 
     def norm(x: Array, parameters: LayerNorm) -> Array:
@@ -124,7 +120,7 @@ def layers(
     def transform(normed: Array, layer: GPT2Layer, trace: Tracer) -> Array:
         return feed_forward(normed, layer, config.activation, ops, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace)
 
 
 def final_norm(

@@ -146,11 +146,10 @@ def layers(
     cache: KVCache | None,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
-    first: int = 0,
 ) -> Array:
     """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
 
-    The inputs are those of layer ``first``. There is no cache where ``ops`` attend within whole texts.
+    There is no cache where ``ops`` attend within whole texts.
     """
     hidden, cos, sin = inputs
 
@@ -163,7 +162,7 @@ def layers(
     def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
         return gated_feed_forward(normed, layer, config.activation, ops, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace, first)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops.add, trace)
 
 
 def final_norm(

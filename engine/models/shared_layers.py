@@ -34,15 +34,13 @@ def run_layers(
     transform: Callable[[Array, Any, Tracer], Array],
     add: Callable[[Array, Array], Array],
     trace: Tracer,
-    first: int = 0,
 ) -> Array:
     """``x += attend(norm(x)); x += transform(norm(x))`` for every layer: ``(n_new, d_model)`` to the same.
 
     The layers have the norms ``attention_norm`` and ``ffn_norm``. ``norm`` takes ``(x, parameters)``,
-    ``attend`` ``(normed, layer, number, trace)``, ``transform`` ``(normed, layer, trace)``; ``hidden`` comes
-    from the layers before ``first``.
+    ``attend`` ``(normed, layer, number, trace)``, ``transform`` ``(normed, layer, trace)``.
     """
-    for number, layer in enumerate(layers[first:], first):
+    for number, layer in enumerate(layers):
         layer_trace = scoped(trace, f"layers.{number}")
         normed = layer_trace("attention.norm", norm(hidden, layer.attention_norm))
         hidden = add(hidden, attend(normed, layer, number, scoped(layer_trace, "attention")))

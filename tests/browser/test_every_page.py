@@ -65,7 +65,6 @@ SHOWN = {
         "Tokens": "■ end",
         "What it rests on": "Attention is no explanation by itself",
         "Passages off": "All passages are on",
-        "Where it comes from": "aligned from the end",
     },
     "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
     "reranker": "No cross-encoder is loaded",
@@ -86,7 +85,7 @@ SHOWN = {
     "decoder": "Nothing is trained yet",
 }
 FIGURES = {
-    "answer": {"Reader": 0, "Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0},
+    "answer": {"Reader": 0, "Tokens": 2, "What it rests on": 2, "Passages off": 0},
     "chunk": {"Pipeline": 1, "Attention": 1, "Across layers": 2, "A token's way": 1},
     "matches": {"Words: learned sparse": 0, "Tokens: late interaction": 1},
     "late": 1,

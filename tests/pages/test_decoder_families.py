@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from engine.documents.document import Document
 from engine.generation.generated_token import GeneratedToken
 from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
-from tests.apps import app_page, own_documents, said, tables
+from tests.apps import app_page, own_documents, said
 from tests.engine.models.test_decoder_families import save_folder
 from tests.tokenizer_files import small_byte_level
 
@@ -108,36 +107,6 @@ def test_a_window_ends_the_score_by_distance(family):
     assert np.isnan(lines.change).tolist() == [[False] * 10, [False] * 7 + [True] * 3]
 
 
-def clear_pair(decoder):
-    """The boxes of a pair, with the answer that the first passage makes most probable beside the second."""
-    first, second = "The bee hid a cab", "The bee gave a deed"
-    prompts = [decoder.prompt_ids(f"{passage} a") for passage in (first, second)]
-
-    def gap(word):
-        ids = decoder.tokenizer.encode(f" {word}").ids
-        kept, lost = (decoder.log_probabilities([*prompt, *ids], len(prompt)).sum() for prompt in prompts)
-        return kept - lost
-
-    words = ("a", "bad", "bee", "cab", "cafe", "deed", "gave", "hid")
-    answer = max(map(" ".join, product(words, repeat=2)), key=gap)
-    return {"pair-first": first, "pair-second": second, "pair-ending": "a", "pair-answer": answer}
-
-
-def test_a_pair_of_prompts_is_traced(family):
-    boxes = clear_pair(Decoder.load(family[1]))
-    for chapter, what in (("Which heads", "heads"), ("Which layers and positions", "residual")):
-        app = opened("inside/answer", family[1], **boxes, **{"origin-chapter": chapter})
-        app.button(key=f"origin-measure-{what}").click().run()
-        app.session_state["jobs"][f"patches-{what}"].result()
-        app.run()
-        assert not app.error
-        assert len(tables(app)) == 1
-    words = said(
-        opened("inside/answer", family[1], **boxes, **{"origin-chapter": "What each layer would say"})
-    )
-    assert "The last layer is on top" in words
-
-
 def test_an_answer_is_looked_into(family):
     state = {"queued_question": "Who gave a deed?", "queued_write": True, "max_new_tokens": 16}
     app = opened("inside/answer", family[1], **state, **{"inside-answer-tab": "Tokens"})
@@ -145,7 +114,7 @@ def test_an_answer_is_looked_into(family):
     assert len(answer.written.ids) > 0
     assert "The branch at token" in said(app.button(key="branch").click().run())
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
-    for tab in ("What it rests on", "Passages off", "Where it comes from"):
+    for tab in ("What it rests on", "Passages off"):
         opened("inside/answer", family[1], **kept, **{"inside-answer-tab": tab})
     words = said(opened("inside/cache", family[1], answer=answer, kv_bits=8))
     assert "one more token takes" in words

@@ -1,4 +1,4 @@
-"""Figures of an answer: certainty of tokens, candidates, passages behind sentences, effects of patches."""
+"""Figures of an answer: certainty of tokens, candidates, passages behind sentences."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,10 @@ from plotly.subplots import make_subplots
 
 from engine.generation.generated_token import Candidate
 from engine.layers.tracing import Array
-from ui.colours import BLUE, DIVERGING, GREY, ORANGE
+from ui.colours import BLUE, GREY, ORANGE
 from ui.figures import LEGEND_ABOVE, heat_map, numbered_cells, styled
 from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis, token_labels, visible_blanks
-
-FEW_ROWS = 16  # of more, every fifth layer is labelled
 
 
 def certainty_figure(
@@ -94,14 +92,3 @@ def sentence_map(values: Array, rows: Sequence[str], columns: Sequence[str], are
     figure.update_xaxes(type="category", side="top", tickangle=0)
     figure.update_yaxes(type="category")
     return styled(figure, height=90 + 44 * max(len(rows), 2))
-
-
-def effect_map(effects: Array, rows: Sequence[str], columns: Sequence[str], title: str) -> go.Figure:
-    """Heat map of effects, ``(n_rows, n_columns)``, 0 in the middle; ``title`` is that of the columns."""
-    bound = max(float(np.nanmax(np.abs(effects), initial=0.0)), 0.1)
-    look = {"zmin": -bound, "zmax": bound, "colorscale": DIVERGING}
-    figure = heat_map(effects, rows, columns, f"%{{y}}, {title} %{{x}}<br>%{{z:.1%}}", ".0%", **look)
-    token_axis(figure.update_xaxes, len(columns), title=title, tickangle=0 if title == "head" else -60)
-    labelled = [row for row in rows if len(rows) <= FEW_ROWS or row.endswith(("0", "5"))]
-    figure.update_yaxes(type="category", tickvals=labelled)
-    return styled(figure, height=max(260, 120 + 15 * len(rows)))

@@ -15,7 +15,6 @@ from engine.generation.sampling import Sampling
 from engine.wording import counted
 from pages.inside.answer.attribution import show_attribution
 from pages.inside.answer.compare import show_without
-from pages.inside.answer.origin import show_origin
 from pages.inside.answer.reading import show_reading
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
@@ -130,7 +129,6 @@ def views_of_text(written: Written, settings: Settings, question: str) -> dict[s
         "Tokens": lambda: show_tokens(written, steps(settings.answer.sampling), settings),
         "What it rests on": lambda: show_attribution(written),
         "Passages off": lambda: show_without(written, settings),
-        "Where it comes from": lambda: show_origin(written),
     }
 
 
@@ -198,8 +196,6 @@ def main() -> None:
         show_job(state["answer_job"], state["asked"].question, settings)
     else:
         st.info("Pick a question above, type your own, or ask on the page “Ask your documents”.")
-        st.header("Or compare two prompts: where does the answer come from?")
-        show_origin(None)
 
 
 main()

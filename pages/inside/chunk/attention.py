@@ -151,8 +151,7 @@ def show_way(given: Input, seen: ModelView) -> None:
     else:
         decoder = load_decoder()
         title = "Logit lens: the next token predicted after each layer"
-        lens = logit_lens(states[:, None], decoder, NEAREST)
-        nearest = TopTokens(lens.ids[:, 0], lens.probabilities[:, 0])
+        nearest = logit_lens(states, decoder, NEAREST)
         rows = nearest_rows(names, nearest, lambda number: visible_blanks(decoder.token_text(number)), ".1%")
         caption = (
             "Each layer's vector goes through the final norm and the token table as if it were the last "
