@@ -7,14 +7,11 @@ import numpy as np
 import streamlit as st
 
 from engine.inspection.model.model_view import ModelView
-from engine.models.precision import PRECISIONS
 from engine.trace import trace_bytes
 from engine.verify import has_official
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, View, run_model
 from pages.inside.chunk.pipeline import show_pipeline
-from pages.inside.chunk.rounding import show_rounding
-from ui.chunk_settings import cut_in_use
 from ui.corpus import split_documents
 from ui.current import current_passage, document_choice, follow_chunk
 from ui.documents import NoDocumentError
@@ -202,9 +199,6 @@ def main() -> None:
         "Across layers": lambda: show_layers(seen, view),
         "A token's way": lambda: show_way(given, seen),
     }
-    precision = cut_in_use(load_encoder()).precision
-    if model == "encoder" and precision != "float32":
-        views[f"Error in {PRECISIONS[precision].label}"] = lambda: show_rounding(given, precision)
     show_tabs(views, "inside-tab")
     show_size(given, seen, view.layer)
 

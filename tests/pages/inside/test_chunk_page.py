@@ -8,7 +8,7 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.inspection.diagnosis.location import Location
-from tests.apps import app_page, app_within, html_of, own_documents, said, tables
+from tests.apps import app_page, app_within, html_of, own_documents
 
 CHOSEN = "inside_the_pipeline.md"
 
@@ -52,15 +52,3 @@ def test_after_an_answer_the_page_opens_the_passage_that_the_session_is_about(en
     assert app.radio(key="source-encoder").value == "Take a chunk of the documents"
     [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
     assert document.text[2000:2100].split("\n")[0] in unescape(html_of(app))
-
-
-def test_every_stage_is_shown_beside_float32_in_the_precision_of_the_app(encoder):
-    app = app_page("inside/chunk", **{"precision": "int8", "inside-tab": "Error in int8"}).run()
-    assert "In int8 the vector of this text has a cosine of 0.99" in said(app)
-    [table] = tables(app)
-    assert list(table["Stage"])[:3] == ["embeddings", "layer 0, attention", "layer 0, feed-forward"]
-    assert len(table) == 3 + 3 * encoder.config.n_layers
-    assert table["Error"][0] == 0
-    assert table["Cosine"].min() > 0.99
-    app = app_page("inside/chunk", **{"precision": "int8", "inside-model": "decoder"}).run()
-    assert not any("Error in" in tab.label for tab in app.tabs)
