@@ -85,8 +85,8 @@ QUESTIONS = page(
     "improve/questions",
     "Questions",
     "quiz",
-    "Questions with known answers decide between settings. Label your own here, keep drafts made from your "
-    "documents, or test without labels whether each sentence finds the chunk that it comes from.",
+    "Questions with known answers decide between settings. Label your own here, or keep drafts made from "
+    "your documents.",
 )
 ANSWER = page(
     "inside/answer",

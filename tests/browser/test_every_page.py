@@ -59,7 +59,7 @@ SHOWN = {
         "Tokens": "make up",
     },
     "tuning": "34 questions about 1 document",
-    "questions": {"Label questions": "Mark the passage", "Sentence check": "Searched as the app is now"},
+    "questions": {"Label questions": "Mark the passage", "Drafts": "You have no questions yet"},
     "answer": {
         "Reader": "The closest answers of all passages",
         "Tokens": "■ end",

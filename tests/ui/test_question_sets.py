@@ -14,10 +14,9 @@ from engine.evaluation.questions import (
 )
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from pages.improve.questions.sentence_check import depth_figure, summary
 from tests.apps import app_of, app_page, html_of, own_documents, said
 from tests.text_files import packed
-from ui.questions.kept import BUNDLED, LABELLED, SENTENCE_CHECK, with_label
+from ui.questions.kept import BUNDLED, DRAFTS, LABELLED, with_label
 from ui.questions.names import NONE
 from ui.text import escape_markdown
 
@@ -94,23 +93,6 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
     [warning] = app.warning
     assert "1 of them may be judged wrongly" in warning.value
     assert "which 2 documents are called" in said(app)
-
-
-def test_without_labels_about_the_documents_the_sentence_check_is_chosen():
-    app = picker([Document("tide.md", DAYS)])
-    assert app.selectbox(key="questions").value == SENTENCE_CHECK
-    assert "A sentence check: " in said(app)
-    picked = app.session_state["picked"]
-    assert f"{len(picked)} questions about these documents" in said(app)
-    for question in picked:
-        [one] = question.references
-        assert DAYS[one.start : one.end] == one.content
-    app.selectbox(key="questions").set_value(LABELLED).run()
-    assert app.session_state["picked"] == []
-    assert "No question is labelled yet" in said(app)
-    app = picker([Document("short.md", "Too short.")])  # for a sentence check
-    assert app.session_state["picked"] == []
-    assert len(app.error) == 1
 
 
 def test_a_file_is_kept_loses_nothing_by_ones_that_cannot_be_read_and_is_taken_out_again():
@@ -226,7 +208,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     assert opened.question_sets == kept.question_sets
 
     other = picker([TIDE], workspace=opened)
-    assert other.selectbox(key="questions").value == SENTENCE_CHECK  # one label decides nothing
+    assert other.selectbox(key="questions").value == DRAFTS  # one label decides nothing
     other.selectbox(key="questions").set_value(LABELLED).run()
     assert other.session_state["picked"] == [expected]
 
@@ -277,25 +259,6 @@ def test_a_second_passage_joins_its_question():
     assert with_label(one, ASKED.text, "tide", second) == [Question(ASKED.text, "tide", (MOON, second))]
     assert len(with_label(one, ASKED.text, "moon", second)) == len(with_label(one, "Why?", "tide", MOON)) == 2
     assert parse_questions("labels.jsonl", jsonl(*one)) == one
-
-
-def test_the_sentence_check_says_where_least_is_found():
-    nan = float("nan")
-    assert "Every sentence" in summary({"verbatim": [1, nan, 1], "paraphrase": [1, nan, 1]}, 4)
-    assert summary({"verbatim": [1, 0.9, 1], "paraphrase": [1, 0.8, 0.25]}, 3) == (
-        "25% to 100% of the sentences find their own chunk among the first 3, least from the tail, reworded."
-    )
-    assert summary({"verbatim": [0.5] * 3, "paraphrase": [0.5] * 3}, 1).startswith("50% of the sentences")
-    figure = depth_figure({"verbatim": [1, nan, 0.5], "paraphrase": [0.25, nan, 0]}, [4, 0, 2], 3)
-    assert [list(bar.text) for bar in figure.data] == [["100%", "", "50%"], ["25%", "", "0%"]]
-    assert [bar.y[0] for bar in figure.data] == [100, 25]
-
-
-def test_the_sentence_check_is_drawn():
-    app = questions_page(Document("tide.md", DAYS), **{"questions-tab": "Sentence check"})
-    app.slider(key="sentence-check-k").set_value(20).run()
-    assert "Every sentence finds its own chunk among the first 20" in said(app)
-    assert any("9 sentences" in caption.value for caption in app.caption)
 
 
 def sentences_page():

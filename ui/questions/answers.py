@@ -13,7 +13,7 @@ from engine.evaluation.sample import about_documents
 from engine.wording import counted
 from ui.documents import session_documents
 from ui.questions.drafts import show_drafting
-from ui.questions.kept import BUNDLED, DRAFTS, SENTENCE_CHECK, answer_sets, keep_answer_set
+from ui.questions.kept import BUNDLED, DRAFTS, answer_sets, keep_answer_set
 from ui.questions.names import show_names
 from ui.questions.sets import (
     CHOSEN_SET,
@@ -41,8 +41,8 @@ def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQu
         show_names(
             given, session_documents(), "answers", lambda names: keep_answer_set(name, renamed(given, names))
         )
-    if name in (SENTENCE_CHECK, DRAFTS):
-        show_drafting(documents, is_offer=name == SENTENCE_CHECK)
+    if name == DRAFTS:
+        show_drafting(documents, is_offer=not every)
     return name, questions
 
 
@@ -51,17 +51,14 @@ def questions_to_answer(documents: Sequence[Document], usable: Sequence[Question
     name: str = st.session_state[CHOSEN_SET]
     if name == BUNDLED or name in answer_sets():
         return about_documents(answers_of(name), documents)
-    unanswered = [] if name == SENTENCE_CHECK else [one for one in questions_of(name)[0] if one.is_unanswered]
-    answerable = [] if name == SENTENCE_CHECK else usable
-    return about_documents(as_answers([*answerable, *unanswered]), documents)
+    unanswered = [one for one in questions_of(name)[0] if one.is_unanswered]
+    return about_documents(as_answers([*usable, *unanswered]), documents)
 
 
 def answers_of(name: str) -> list[AnswerQuestion]:
     """Return the questions of a set whose short answers are known, or that are to be refused."""
     if name == BUNDLED:
         return list(bundled_answers())
-    if name == SENTENCE_CHECK:
-        return []
     return answers_in(name) if name in answer_sets() else as_answers(questions_of(name)[0])
 
 

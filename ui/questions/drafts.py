@@ -148,7 +148,6 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     """Start to draft."""
     state = st.session_state
     state["drafts-error"], state["drafts-taken"] = "", len(drawing.done)
-    state["drafts-wanted"] = True  # where no other set was chosen
     reader, reason = load_reader()
     if reader is None:
         state["drafts-error"] = f"Drafts need the reader, which is not there: {reason}"

@@ -19,12 +19,7 @@ from engine.storage.workspace import Workspace
 AnswerSets = dict[str, tuple[AnswerQuestion, ...]]
 ANSWERS_AS_JSON = TypeAdapter(AnswerSets)
 # The sets that a picker offers besides the uploaded ones.
-BUNDLED, LABELLED, DRAFTS, SENTENCE_CHECK = OFFERED = (
-    "Bundled",
-    "Labelled here",
-    "Drafts",
-    "Sentence check (no labels)",
-)
+BUNDLED, LABELLED, DRAFTS = OFFERED = "Bundled", "Labelled here", "Drafts"
 
 
 def kept_names() -> list[str]:

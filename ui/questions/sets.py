@@ -1,4 +1,4 @@
-"""Question sets: the bundled one, the user's own, and a sentence check without labels."""
+"""Question sets: the bundled one, and the user's own, labelled, uploaded or drafted."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,6 @@ from engine.evaluation.questions import (
     stem,
 )
 from engine.evaluation.sample import about_documents, some_questions
-from engine.evaluation.sentence_check import sentence_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
 from ui.documents import add_file, session_documents
@@ -37,7 +36,6 @@ from ui.questions.kept import (
     DRAFTS,
     LABELLED,
     OFFERED,
-    SENTENCE_CHECK,
     answer_sets,
     keep_answer_set,
     keep_questions,
@@ -51,15 +49,9 @@ from ui.server_settings import limits, read_upload
 from ui.text import escape_markdown, show_error
 
 LEAST_LABELLED = 10
-N_SENTENCES = 60  # of the sentence check
 MAX_PROBLEMS_SHOWN = 50
 NAME_CHARACTERS = 40
 LABEL_SOME = "label some on the page “Questions”, or upload them on “Best settings”"
-SENTENCE_CHECK_HELP = (
-    "A sentence check: sentences of the documents, and the same reworded by fixed rules, must find the chunk "
-    "that they are from. People ask in words that are not in the documents, so a search that passes this "
-    "test may still fail them."
-)
 MAX_QUESTIONS, MAX_ANSWERS = 5000, 1000
 CHOSEN_SET = "questions"  # the key of the name of the chosen set
 FORMAT = (
@@ -101,10 +93,8 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
         show_counts(found)
     if name in kept_names() or name in answer_sets():
         show_names_in(name)
-    if name in (SENTENCE_CHECK, DRAFTS):
-        show_drafting(documents, is_offer=name == SENTENCE_CHECK)
-    if name == SENTENCE_CHECK:
-        st.caption(SENTENCE_CHECK_HELP)
+    if name == DRAFTS:
+        show_drafting(documents, is_offer=not found.usable)
         if n_labelled := len(questions_about(questions_of(LABELLED)[0], names_of(documents))):
             labelled = counted(n_labelled, "question")
             words = f"You labelled {labelled} about these documents: choose “{LABELLED}” above."
@@ -132,8 +122,7 @@ def show_names_in(name: str) -> None:
 def set_names() -> list[str]:
     """Return the names of the sets to choose from."""
     lists = [name for name in answer_sets() if name not in (*OFFERED, *kept_names())]
-    drafted = [DRAFTS] if DRAFTS in kept_names() else []
-    return [BUNDLED, LABELLED, *uploaded_names(), *lists, *drafted, SENTENCE_CHECK]
+    return [BUNDLED, LABELLED, *uploaded_names(), *lists, DRAFTS]
 
 
 def chosen_set(documents: Sequence[Document]) -> str:
@@ -141,8 +130,6 @@ def chosen_set(documents: Sequence[Document]) -> str:
     read_queued()
     collect_drafts()
     names, state = set_names(), st.session_state
-    if DRAFTS in names and state.get(CHOSEN_SET) == SENTENCE_CHECK and state.pop("drafts-wanted", False):
-        state[CHOSEN_SET] = DRAFTS
     if state.get(CHOSEN_SET) not in names:
         state[CHOSEN_SET] = first_choice(documents)
     name: str = state[CHOSEN_SET]
@@ -169,16 +156,16 @@ def show_choice(name: str, n_usable: int, problems: Sequence[Problem] = ()) -> N
 
 
 def first_choice(documents: Sequence[Document]) -> str:
-    """Return the default set: the first with questions about the documents, unread drafts after the others.
+    """Return the default set: the first with questions about the documents, else the drafts.
 
     Those labelled here count from `LEAST_LABELLED` on: a single one would decide between settings.
     """
     names = names_of(documents)
     own = [name for name in kept_names() if name != DRAFTS]
-    for name in (*own, *answer_sets(), BUNDLED, DRAFTS):
+    for name in (*own, *answer_sets(), BUNDLED):
         if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
-    return SENTENCE_CHECK
+    return DRAFTS
 
 
 def choice_label(name: str) -> str:
@@ -186,16 +173,8 @@ def choice_label(name: str) -> str:
     return name if name in OFFERED else f"Uploaded: {shortened(name, NAME_CHARACTERS)}"
 
 
-@st.cache_data(max_entries=4, show_spinner="Drawing sentences…", scope="session")
-def sentence_check_set(documents: Sequence[Document]) -> list[Question]:
-    """Return the sentence check's questions; cached."""
-    return [probe.question for probe in sentence_questions(documents, N_SENTENCES)]
-
-
 def set_about(name: str, documents: Sequence[Document]) -> Examined:
     """Return the usable questions of a set for the documents, and the problems of the others."""
-    if name == SENTENCE_CHECK:
-        return Examined(tuple(sentence_check_set(documents)))
     questions, unread = questions_of(name)
     stems = set(map(stem, names_of(documents)))
     others = [document for document in session_documents() if stem(document.name) not in stems]

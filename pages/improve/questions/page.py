@@ -1,8 +1,7 @@
-"""Questions whose answers are known: labelled, drafted, or made from sentences of the documents."""
+"""Questions whose answers are known: labelled, or drafted from the documents."""
 
 from pages.improve.questions.drafts import show_drafts
 from pages.improve.questions.labelling import show_labelling
-from pages.improve.questions.sentence_check import show_sentence_check
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import search_sidebar
@@ -17,7 +16,6 @@ def main() -> None:
     views = {
         "Label questions": lambda: show_labelling(search),
         "Drafts": lambda: show_drafts(search.documents),
-        "Sentence check": lambda: show_sentence_check(search),
     }
     show_tabs(views, "questions-tab")
 

@@ -12,7 +12,7 @@ from engine.storage.workspace import Workspace
 from pages.improve.settings.conclusion import ELSEWHERE, draft_sentence, verdicts
 from tests.apps import app_of, app_page, by_label, html_of, own_documents, said, tables
 from tests.experiments import experiment, row
-from ui.questions.kept import DRAFTS, LABELLED, SENTENCE_CHECK
+from ui.questions.kept import DRAFTS, LABELLED
 
 TEXT = (
     "The harbour of Orland was opened to large ships in 1891 after a long dispute. The owners of the fishing "
@@ -94,7 +94,7 @@ def picker(**sets):
 
 def test_without_questions_drafts_are_offered_and_unread_ones_are_a_set_of_their_own(encoder):
     app = picker()
-    assert app.selectbox(key="questions").value == SENTENCE_CHECK
+    assert app.selectbox(key="questions").value == DRAFTS
     assert "You have no questions yet: draft 60 from your documents" in said(app)
     app = picker(**{DRAFTS: [OPENED, NONE], LABELLED: [replace(FEE, status=KEPT)]})
     assert app.selectbox(key="questions").value == DRAFTS
@@ -133,7 +133,7 @@ def test_one_choice_of_questions_serves_search_and_answers(encoder):
     assert "1 without a passage at its place" in said(app)
     assert "1 that the documents do not answer, which are to be refused" in said(app)
     app.button(key="questions-remove").click().run()
-    assert app.selectbox(key="questions").value == SENTENCE_CHECK
+    assert app.selectbox(key="questions").value == DRAFTS
 
 
 def drawing_page():

@@ -2,20 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
-import pytest
-
 from engine.documents.document import Document
-from engine.documents.splitters import Splitting, split
 from engine.evaluation.questions import Question, Reference, load_questions, question_fields, questions_about
-from engine.evaluation.sentence_check import DEPTHS, own_chunks, sentence_questions
-from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.results import ACROSS_K
-from tests.apps import app_of, app_page, by_label, own_documents, plain, said
-from ui.questions.kept import BUNDLED, LABELLED, SENTENCE_CHECK
-from ui.questions.sets import N_SENTENCES
+from tests.apps import app_page, by_label, own_documents, plain, said
+from ui.questions.kept import BUNDLED, DRAFTS, LABELLED
 from ui.text import escape_markdown
 
 FACTS = {
@@ -123,9 +116,9 @@ def test_ones_own_questions_about_the_documents_are_chosen_before_the_bundled_on
     assert expander(app).label == "Questions: Uploaded\\: mine\\.jsonl, 12 usable"
 
 
-def test_a_sentence_check_points_to_the_labels_that_it_leaves_aside(encoder):
+def test_a_choice_of_drafts_points_to_the_labels_that_it_leaves_aside(encoder):
     for n, is_few in ((0, None), (1, True), (12, False)):
-        app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=SENTENCE_CHECK)
+        app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=DRAFTS)
         pointers = [each.value for each in app.info if "You labelled" in each.value]
         assert ["rom 10 on" in words for words in pointers] == ([] if n == 0 else [is_few])
         assert all(f"You labelled {n} question" in words for words in pointers)
@@ -189,33 +182,3 @@ def test_what_a_grid_leaves_out_of_the_app_is_said(encoder):
     assert "Small to big" not in said(app)
     app.slider(key="parent_tokens").set_value(512).run()
     assert "Small to big (512 tokens) is left out here, of the baseline too" in said(app)
-
-
-def app_check_page():
-    import streamlit as st
-
-    from pages.improve.questions.sentence_check import checked_sentences
-    from ui.models import load_encoder
-    from ui.settings import search_sidebar
-
-    st.session_state["tested"] = checked_sentences(search_sidebar(load_encoder()))
-
-
-@pytest.mark.parametrize(("pooling", "retriever"), [("cls", "dense"), ("mean", "bm25")])
-def test_the_sentence_check_searches_as_the_app_does(encoder, pooling, retriever):
-    splitting = Splitting("fixed", 32, 0)
-    used = {"splitter": "fixed", "chunk_tokens": 32, "pooling": pooling, "retriever": retriever}
-    app = app_of(app_check_page, **own_documents(*DOCUMENTS), **used).run()
-    tested = app.session_state["tested"]
-    chunks = [chunk for document in DOCUMENTS for chunk in split(document, encoder.tokenizer, splitting)]
-    questions = [probe.question for probe in sentence_questions(DOCUMENTS, N_SENTENCES)]
-    asked, texts = [question.text for question in questions], [chunk.text for chunk in chunks]
-    if retriever == "dense":
-        expected = encoder.encode(asked, pooling) @ encoder.encode(texts, pooling).T
-    else:
-        scores = Bm25(texts).scores(asked)
-        expected = np.where(scores > 0, scores, -np.inf)  # without a word of the question not found
-    np.testing.assert_allclose(tested.scores, expected, atol=1e-5)
-    assert (tested.own == own_chunks(questions, chunks)).all()
-    assert sum(tested.counts()) == len(asked) // 2
-    assert len(tested.counts()) == len(DEPTHS)
