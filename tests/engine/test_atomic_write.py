@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -77,22 +76,6 @@ def test_writers_at_once_never_take_each_others_file_for_an_abandoned_one(tmp_pa
     assert not errors
     assert set(content(tmp_path)) == {"a"}
     assert len(set(path.read_bytes())) == 1
-
-
-@needs_locks
-def test_a_file_that_was_taken_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
-    taken, lock = [], module.locked
-
-    def too_late(file):
-        if not taken:
-            taken.append(file.name)
-            Path(file.name).unlink()
-        return lock(file)
-
-    monkeypatch.setattr(module, "locked", too_late)
-    write_atomically(tmp_path / "a", b"whole")
-    assert taken
-    assert content(tmp_path) == {"a": b"whole"}
 
 
 def test_other_hidden_files_are_left_alone(tmp_path):

@@ -157,22 +157,3 @@ def test_kernels_are_loaded_without_scipys_linear_algebra_and_others_still_find_
         "print(numba.njit(lambda a: np.dot(a, a))(x).tolist(), 'scipy.linalg' in sys.modules)"
     )
     assert run_python(code) == ["[[1.0, 0.0], [0.0, 1.0]] True"]
-
-
-def test_imports_are_found_in_blocks_and_not_in_functions(tmp_path):
-    path = tmp_path / "engine" / "module.py"
-    path.parent.mkdir()
-    path.write_text(
-        "try:\n    import torch\nexcept ImportError:\n    import numpy\n"
-        "if TYPE_CHECKING:\n    import faiss\nelse:\n    from . import layers\n"
-        "    from .kernels import memory\n"
-        "def f():\n    import plotly\n"
-    )
-    assert list(imports(path, root=tmp_path)) == [
-        "torch",
-        "numpy",
-        "faiss",
-        "engine.layers",
-        "engine.kernels.memory",
-    ]
-    assert "plotly" in imports(path, in_functions=True, root=tmp_path)

@@ -54,38 +54,6 @@ def test_how_close_a_passage_is_stands_beside_its_score_and_place_above_its_text
     assert "Knead the dough" in lines[3]
 
 
-def test_search_cuts_as_it_is_told(corpus):
-    sizes = ("--chunk-tokens", 16, "--overlap", 0)
-    for splitter in ("recursive", "sentences", "semantic", "sliding"):
-        hit = printed("search", "honey", "--corpus", corpus, *sizes, "--splitter", splitter)["hits"][0]
-        assert "honey" in hit["text"]
-        assert len(hit["text"]) < len(LIGHTHOUSE)
-    [hit] = printed("search", "honey", "--corpus", corpus, *sizes, "--parent-tokens", 128, "--k", 1)["hits"]
-    assert hit["text"] == LIGHTHOUSE
-
-
-def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
-    monkeypatch.setattr("engine.progress.LINE_S", 1e9)  # however slow the machine
-    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--json")
-    result = run(*asked, "--write", "--max-new-tokens", 2)
-    json.loads(result.stdout)
-    lines = result.stderr.splitlines()
-    assert re.fullmatch(
-        r"SmolLM2-135M-Instruct: Llama, 134.5 million parameters, 8,192 tokens, \d+\.\d MB", lines.pop(1)
-    )
-    assert lines == [
-        "Loading SmolLM2-135M-Instruct",
-        "Loading all-MiniLM-L6-v2",
-        "all-MiniLM-L6-v2: bert, 22.7 million parameters, 256 tokens, 384 dimensions, 90.9 MB",
-        f"Reading {corpus}",
-        "Splitting 2 documents",
-        "Embedding 2 chunks",
-        "Scoring unrelated questions, to judge relevance",
-        "Searching and reading",
-    ]
-    assert run(*asked).stderr.splitlines()[0] == "Loading all-MiniLM-L6-v2"  # and no decoder
-
-
 @pytest.mark.usefixtures("library_in_this_process")
 def test_what_the_engine_does_not_run_or_was_not_made_for_the_cosine_is_said(tmp_path, monkeypatch):
     from tests.pytorch import modules, torch
@@ -261,18 +229,10 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
     ("arguments", "reason"),
     [
         (["search", "x", "--corpus", "no-such-folder"], "no-such-folder does not exist"),
-        (["search", "x", "--chunk-tokens", "2"], "chunk size 2 is too small"),
-        (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
-        (["search", "x", "--model", ""], "no model '': give a folder"),
-        (["search", "x", "--model", "a" * 300], "no model 'aaa"),
-        (["search", "x", "--model", "~nosuchuser/x"], "no model '~nosuchuser/x'"),
         (["search", "x", "--corpus", "a" * 300], "cannot be used (File name too long): check its path"),
-        (["search", "x", "--index", "a" * 300], "cannot be used (File name too long)"),
         (["ask", "x", "--write", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
-        (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of off, headings, title"),
-        (["ask", "x", "--answer-threshold", "0.2", "--refuse-threshold", "0.3"], "the lower one first"),
         (["ask", "x", "--write", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "README.md", "--out", "vectors.csv"], "does not end in .npz"),

@@ -1,7 +1,6 @@
 import csv
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,6 @@ from engine.evaluation.metrics import METRICS
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
 from tests.text_files import write_files
 
-ROOT = Path(__file__).parents[3]
 BREAD = "Knead the dough for ten minutes.\n\nLet it rise under a cloth."
 
 
@@ -100,12 +98,9 @@ def test_what_is_left_out_is_told(sweep):
         (["--chunk-tokens", "12", "--overlap", "16"], "nothing is left of the grid: overlap 16 does not fit"),
         (["--splitter", "lines"], "splitter 'lines' is not one of"),
         (["--prompts", "none"], "nothing is left of the grid: all-MiniLM-L6-v2 has no prompts to leave out"),
-        (["--model", "no-such-model"], "no-such-model"),
         (["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),
-        (["--corpus", "nowhere"], "nowhere"),
         (["--document", "tide.md"], "there is no document 'tide.md': there are bread.txt, lighthouse.md"),
         (["--csv", "nowhere/rows.csv"], "the folder nowhere does not exist"),
-        (["--k", "0"], "k is 0"),
     ],
 )
 def test_bad_input_is_one_line(sweep, arguments, message):
@@ -143,19 +138,6 @@ def test_questions_that_cannot_be_judged_are_left_out_and_counted(sweep, questio
     assert "left out 2 of 4 questions: 2 without a passage at its place" in said
     questions.write_text(json.dumps(unusable[2]), encoding="utf-8")
     assert "no question can be used (1 without a passage at its place)" in refusal(*sweep)
-
-
-def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(sweep, questions):
-    whole, given = run(*sweep, "--json"), questions.read_text(encoding="utf-8")
-    questions.write_text(given.replace('"bread"', '"Bread.txt"'), encoding="utf-8")
-    taken = run(*sweep, "--json")
-    assert without_seconds(taken) == without_seconds(whole)
-    assert "the questions' document 'Bread.txt' is taken to be bread.txt" in taken.stderr
-    others = given.replace('"bread"', '"breads"').replace('"lighthouse"', '"light_houses"')
-    questions.write_text(others, encoding="utf-8")
-    said = refusal(*sweep)
-    assert "'light_houses' (did you mean lighthouse?), 'breads' (did you mean bread?)" in said
-    assert "correct the names" in said
 
 
 def test_more_passages_than_chunks_are_warned_of(sweep):

@@ -1,9 +1,7 @@
-import json
-
 import pytest
 
 from engine.retrieval.retrievers import RETRIEVERS
-from tests.command_line import printed, refusal, run, run_python
+from tests.command_line import printed, refusal, run
 from tests.engine.models.test_multi_vector import save_stanford
 from tests.engine.models.test_sparse_encoder import save_masked_lm
 from tests.text_files import write_files
@@ -60,49 +58,6 @@ def test_models_beside_the_encoder_are_loaded_by_their_options(corpus, tmp_path)
 def questions(folder):
     (folder / "own.csv").write_text(f"question,passage\n{QUESTION},came to its end\n")
     return folder / "own.csv"
-
-
-RULE = """
-import sys
-from dataclasses import dataclass, replace
-
-import numpy as np
-
-from engine.generation import sampling
-
-
-@dataclass(frozen=True)
-class MoreSampling(sampling.Sampling):
-    only: int | None = None
-
-
-def keep_only(logits, value, seen):
-    return np.where(np.arange(logits.size) == value, logits, -np.inf)
-
-
-sampling.RULES["only"] = replace(sampling.RULES["top_k"], apply=keep_only, help="Draw this token alone.")
-sampling.Sampling = MoreSampling
-sampling.GREEDY = MoreSampling()
-
-from engine.cli.main import app
-
-for command in sys.argv[1:]:
-    try:
-        app(command.split("|"))
-    except SystemExit as end:
-        if end.code:
-            raise
-    print("|")
-"""
-
-
-def test_a_new_sampling_rule_is_an_option(corpus):
-    settings = ("--write", "--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0)
-    commands = (("ask", "--help"), ("ask", QUESTION, "--corpus", corpus, *settings, "--json"))
-    lines = run_python(RULE, *("|".join(map(str, each)) for each in commands))
-    words, answer, _ = "\n".join(lines).split("\n|")
-    assert "--only <int> Draw this token alone." in " ".join(words.replace("│", " ").split())
-    assert json.loads(answer)["text"] == "the the the"
 
 
 def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):

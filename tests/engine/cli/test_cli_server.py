@@ -114,13 +114,12 @@ def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):
         assert reason in refusal("search", "honey", *options)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "idf"])
-def test_sweep_measures_given_vectors_beside_the_grid(pooling, served, corpus, questions, tmp_path):
-    out, sizes = tmp_path / "vectors.npz", ("--chunk-tokens", 16, "--overlap", 0, "--pooling", pooling)
+def test_sweep_measures_given_vectors_beside_the_grid(served, corpus, questions, tmp_path):
+    out, sizes = tmp_path / "vectors.npz", ("--chunk-tokens", 16, "--overlap", 0, "--pooling", "mean")
     run("embed", corpus, "--out", out, *sizes)
     n_before = len(served.texts)
     options = ("--retriever", "dense,bm25,maxsim", "--k", "1,3")
-    models = "all-MiniLM-L6-v2" if pooling == "idf" else f"all-MiniLM-L6-v2,{served.address}"
+    models = f"all-MiniLM-L6-v2,{served.address}"
     search = (
         "sweep",
         "--corpus",
@@ -141,13 +140,13 @@ def test_sweep_measures_given_vectors_beside_the_grid(pooling, served, corpus, q
     for mine, other in zip(given, ours, strict=True):
         same = ("retriever", "k", "pooling", "model", "n_chunks", "mrr", "recall@k", "index_bytes")
         assert {name: mine[name] for name in same} == {name: other[name] for name in same}
-    if pooling == "mean":  # the chunks of the grid and the question, but nothing of the file
-        assert len(set(served.texts[n_before:])) == 1 + ours[0]["n_chunks"] + 1
-        search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", served.address)
-        theirs = printed(*search, "--vectors", out, "--retriever", "dense,maxsim")["rows"]
-        assert [(row["splitter"], row["retriever"]) for row in theirs][1:] == [("given", "dense")]
-        mixed = ("--model", f"{served.address},all-MiniLM-L6-v2", "--retriever", "maxsim")
-        assert "reads the vectors of tokens" in run(*search, *mixed, "--vectors", out).stderr
+    # the chunks of the grid and the question, but nothing of the file
+    assert len(set(served.texts[n_before:])) == 1 + ours[0]["n_chunks"] + 1
+    search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", served.address)
+    theirs = printed(*search, "--vectors", out, "--retriever", "dense,maxsim")["rows"]
+    assert [(row["splitter"], row["retriever"]) for row in theirs][1:] == [("given", "dense")]
+    mixed = ("--model", f"{served.address},all-MiniLM-L6-v2", "--retriever", "maxsim")
+    assert "reads the vectors of tokens" in run(*search, *mixed, "--vectors", out).stderr
 
 
 def test_given_vectors_of_other_documents_are_refused(corpus, questions, tmp_path):

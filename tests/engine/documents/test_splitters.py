@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Document, Section
 from engine.documents.formats.sheets import Sheet, sheets_text
-from engine.documents.packing import Words, pack
 from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.documents.token_spans import token_spans
@@ -73,18 +72,6 @@ def check_counts(text, data, tokenizer):
 @given(text=TEXTS, data=st.data())
 def test_a_span_between_words_is_counted_as_the_tokenizer_counts_it(encoder, text, data):
     check_counts(text, data, encoder.tokenizer)
-
-
-def test_a_long_text_is_measured_as_the_tokenizer_reads_it(encoder):
-    lines = [
-        f"Line {i} of a long text, with words{i % 977} that hardly repeat: 東京{i}。" for i in range(20_000)
-    ]
-    text = "\n".join(lines)  # several blocks
-    tokens = token_spans(text, encoder.tokenizer)
-    ids = encoder.tokenizer.ids_batch(lines)
-    assert tokens.totals[-1] == sum(len(each) - encoder.tokenizer.n_special for each in ids)
-    place = text.index(lines[19_000])
-    assert tokens.count(place, place + len(lines[19_000])) == len(ids[19_000])
 
 
 @pytest.mark.parametrize("text", ["東" * 2000, "a." * 2000, "한" * 2000, "[MASK]" * 700])
@@ -211,15 +198,6 @@ def test_a_chunk_is_as_large_as_the_size_lets_it_be(encoder, method):
     for chunk in chunks:
         longer = ends[ends > chunk.end]
         assert len(longer) == 0 or tokens.count(chunk.start, longer[0]) > 64
-
-
-def test_parts_of_a_word_are_not_put_together_again():
-    """They may have other tokens together than alone."""
-    starts = np.arange(4, dtype=np.int32)
-    totals = np.arange(5, dtype=np.int32)
-    words = Words("abcd", starts, starts + 1, totals, cuts=(2,), room=5)
-    assert list(pack(words, range(5), 0)) == [(0, 2), (2, 4)]
-    assert list(pack(words, range(5), 3)) == [(0, 2), (2, 4)]
 
 
 def test_sentences_are_packed_whole_and_repeated_whole(encoder):

@@ -19,7 +19,6 @@ from engine.evaluation.answers import (
     check_answers,
     coverage_curve,
     load_answer_questions,
-    measure_answers,
     normalized,
     parse_answer_questions,
     reliability,
@@ -235,21 +234,6 @@ def test_a_metric_without_questions_is_left_out():
     assert answer_metrics([]) == {}
 
 
-def test_questions_are_answered_one_after_the_other():
-    asked = [question(), question("1931")]
-    texts, progress = [], []
-
-    def reply(text):
-        texts.append(text)
-        return answer("answered")
-
-    rows = measure_answers(asked, reply, lambda *counts: progress.append(counts))
-    assert texts == [each.text for each in asked]
-    assert progress == [(1, 2), (2, 2)]
-    assert [each.right for each in rows] == [True, False]
-    assert min(each.seconds for each in rows) >= 0
-
-
 HEADER = "question,answer,document,start,end,kind,half\n"
 
 
@@ -273,12 +257,6 @@ def test_a_file_of_questions_is_read(tmp_path):
     path = tmp_path / "own.csv"
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())  # as a spreadsheet saves it
     assert load_answer_questions(path) == [first, second, third]
-
-
-def test_two_columns_are_enough():
-    assert parse("answer,question\nten,How many?\n") == [
-        AnswerQuestion("How many?", ShortAnswer.parse("ten"))
-    ]
 
 
 @pytest.mark.parametrize(
@@ -330,17 +308,6 @@ def test_semicolons_and_tabs_part_columns_too():
         [asked] = parse(f"question{mark}answer\nWhen, or about when?{mark}Sept. 4 | 4 September\n")
         assert asked.text == "When, or about when?"
         assert asked.answer.is_in("On 4 September")
-
-
-@pytest.mark.parametrize(
-    ("name", "n_problems"), [("prices.csv#2", 0), ("prices.csv#3", 1), ("prices.csv", 0), ("", 0)]
-)
-def test_the_answer_may_stand_in_any_row_of_a_table(name, n_problems):
-    rows = [Document(f"prices.csv#{number}", f"price: {price}") for number, price in [(2, 1891), (3, 4)]]
-    asked = question(document=name)
-    assert len(list(check_answers([asked], rows))) == n_problems
-    found = [Hit(Chunk(row.name, 0, len(row.text), row.text, 3), 1.0) for row in rows]
-    assert [asked.is_found_in([hit]) for hit in found] == [not n_problems, False]
 
 
 def test_reliability_compares_confidence_with_the_share_right():

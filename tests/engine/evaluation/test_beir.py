@@ -3,7 +3,6 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.cranfield import convert, main, smart_records
 from engine.errors import InputError
 from engine.evaluation.beir import load_beir
 from tests.text_files import write_files
@@ -58,14 +57,6 @@ def test_relevance_is_of_the_documents_that_are_named(folder):
     assert found.relevance([]).shape == (2, 0)
 
 
-def test_lines_may_end_as_on_windows_and_begin_with_a_mark(folder):
-    expected = load_beir(folder)
-    for path in [*folder.glob("*.jsonl"), *folder.glob("qrels/*")]:
-        content = path.read_bytes().replace(b"\n", b"\r\n")
-        path.write_bytes(b"\xef\xbb\xbf" + content)
-    assert load_beir(folder) == expected
-
-
 def test_a_split_is_chosen_by_name_and_test_is_the_first_choice(folder):
     (folder / "qrels" / "dev.tsv").write_text(tsv([("unjudged", "d1", 1)]))
     assert load_beir(folder).query_ids == ("q2", "q1")
@@ -94,10 +85,8 @@ ROW = jsonl([{"_id": "a", "text": "one"}])
     [
         ("corpus.jsonl", "", r"corpus\.jsonl is empty"),
         ("corpus.jsonl", ROW + "{", r"corpus\.jsonl, line 2 is no JSON"),
-        ("corpus.jsonl", ROW + "\n[1]", r"corpus\.jsonl, line 3 has not both"),
         ("corpus.jsonl", '{"_id": 1, "text": "one"}', r"corpus\.jsonl, line 1 has not both"),
         ("corpus.jsonl", '{"_id": "1"}', r"corpus\.jsonl, line 1 has not both"),
-        ("corpus.jsonl", '{"_id": "1", "text": "", "title": 5}', r"corpus\.jsonl, line 1 has a title"),
         ("corpus.jsonl", ROW + ROW, r"corpus\.jsonl, line 2 has the _id 'a'"),
         ("queries.jsonl", '{"_id": " ", "text": "one"}', r"queries\.jsonl, line 1 has the _id ' '"),
         ("queries.jsonl", ROW.encode("utf-16"), r"queries\.jsonl is no UTF-8 \(byte 0\)"),
@@ -105,7 +94,6 @@ ROW = jsonl([{"_id": "a", "text": "one"}])
         ("qrels/test.tsv", "q1\td1\t1\n", r"test\.tsv, line 1 is no header"),
         ("qrels/test.tsv", f"{HEADER}\n\n", r"test\.tsv holds no judgements"),
         ("qrels/test.tsv", tsv([("q1", "d1", 1), ("q1", "d1")]), r"test\.tsv, line 3 is no judgement"),
-        ("qrels/test.tsv", tsv([("q1", "d1", "high")]), r"test\.tsv, line 2 is no judgement .*'q1"),
         ("qrels/test.tsv", tsv([("q9", "d1", 1)]), r"test\.tsv, line 2 judges question 'q9'"),
         ("qrels/test.tsv", tsv([("q1", "d9", 1)]), r"test\.tsv, line 2 judges document 'd9'"),
         ("qrels/test.tsv", tsv([("q1", "d1", 1), ("q1", "d1", 0)]), r"test\.tsv, line 3 judges what"),
@@ -115,48 +103,3 @@ def test_what_is_wrong_is_said_with_its_place(folder, name, content, message):
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=message):
         load_beir(folder)
-
-
-SMART = {
-    "cran.all.1400": (
-        ".I 1\n.T\nflow past\na plate .\n.A\nting-yili\n.B\nj. ae. scs.\n.W\nflow past\na plate .\n"
-        ".I 2\n.T\n.A\n.B\n.W\n.I 3\n.T\nheat .\n.A\n.B\n.W\nheat .\n.5 of it .\n"
-    ),
-    "cran.qry": ".I 001\n.W\nwhat flows\npast .\n.I 004\n.W\nwhat heats .\n",
-    "cranqrel": "1 1 2\n1 3 -1\n2 3  4\n2 1 1 \n",
-}
-
-
-@pytest.fixture
-def smart(tmp_path):
-    source = tmp_path / "smart"
-    source.mkdir()
-    for name, text in SMART.items():
-        (source / name).write_text(text, encoding="latin-1")
-    return source
-
-
-def test_cranfield_becomes_a_beir_folder(smart, tmp_path):
-    convert(smart, tmp_path / "beir")
-    found = load_beir(tmp_path / "beir")
-    assert [(d.name, d.text) for d in found.documents] == [
-        ("1", "flow past\na plate .\n\nflow past\na plate ."),
-        ("2", ""),
-        ("3", "heat .\n\nheat .\n.5 of it ."),
-    ]
-    assert dict(zip(found.query_ids, found.questions, strict=True)) == {
-        "1": "what flows\npast .",
-        "2": "what heats .",
-    }
-    assert found.qrels == {"1": {"1": 1, "3": 0}, "2": {"3": 1, "1": 1}}
-
-
-def test_what_stands_before_the_first_record_or_field_is_no_text():
-    assert smart_records("header\n.T\n.I 1\nnothing\n.W\nfirst\n") == [{"W": "first\n"}]
-
-
-def test_a_folder_that_is_not_there_is_said_in_a_line(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["cranfield", str(tmp_path / "no"), str(tmp_path / "out")])
-    with pytest.raises(SystemExit, match=r"cran\.all\.1400 cannot be used \(No such file") as error:
-        main()
-    assert "\n" not in str(error.value)

@@ -12,9 +12,7 @@ from engine.evaluation.bootstrap import (
     level_interval,
     main_effects,
     mean_interval,
-    means,
     percentile_interval,
-    resampled,
 )
 
 
@@ -38,27 +36,6 @@ def test_the_interval_of_a_share_is_exact_as_scipys(n_right, n):
     assert astuple(ours) == pytest.approx((n_right / n, theirs.low, theirs.high), abs=1e-9)
 
 
-@pytest.mark.parametrize(("confidence", "wanted"), [(0.95, 0.95), (0.5, 0.5)])
-def test_intervals_cover_the_truth_as_often_as_they_say(confidence, wanted):
-    samples = np.random.default_rng(0).normal(2.0, 1.0, size=(400, 60))
-    found = [mean_interval(sample, confidence, n_resamples=400, seed=i) for i, sample in enumerate(samples)]
-    covered = np.mean([one.low <= 2.0 <= one.high for one in found])
-    assert covered == pytest.approx(wanted, abs=4 * np.sqrt(wanted * (1 - wanted) / 400) + 0.01)
-
-
-def test_a_difference_is_surer_than_its_parts():
-    generator = np.random.default_rng(1)
-    hard = generator.normal(size=300)  # what makes an item easy or hard for both
-    values = np.column_stack([hard + 0.1, hard]) + 0.1 * generator.normal(size=(300, 2))
-    found = resampled(means(values), 300)
-    first, second, gain = found.interval(0), found.interval(1), found.difference_interval(0, 1)
-    assert first.low < second.high
-    assert 0 < gain.low < 0.1 < gain.high
-    assert gain.estimate == pytest.approx((values[:, 0] - values[:, 1]).mean())
-    alone = mean_interval(values[:, 0] - values[:, 1])
-    assert (gain.low, gain.high) == pytest.approx((alone.low, alone.high))
-
-
 @given(st.integers(1, 40), st.integers(1, 30), st.integers(0, 2**32))
 def test_every_resample_has_as_many_items_as_there_are(n_items, n_resamples, seed):
     counts = np.concatenate(list(draws(n_items, n_resamples, seed)))
@@ -67,24 +44,12 @@ def test_every_resample_has_as_many_items_as_there_are(n_items, n_resamples, see
     assert (counts.sum(axis=1) == n_items).all()
 
 
-def test_items_are_drawn_equally_often():
-    counts = np.concatenate(list(draws(10, 20_000, seed=5)))
-    np.testing.assert_allclose(counts.mean(axis=0), 1, atol=0.04)
-    assert counts.var(axis=0).mean() == pytest.approx(0.9, abs=0.03)  # n p (1 - p)
-
-
 def test_many_items_are_drawn_in_several_blocks(monkeypatch):
     whole = np.concatenate(list(draws(50, 30, seed=2)))
     monkeypatch.setattr("engine.evaluation.bootstrap.BLOCK", 120)
     blocks = list(draws(50, 30, seed=2))
     assert len(blocks) == 15
     np.testing.assert_array_equal(np.concatenate(blocks), whole)
-
-
-def test_the_seed_decides():
-    values = np.arange(30.0)
-    assert mean_interval(values, seed=4) == mean_interval(values, seed=4)
-    assert mean_interval(values, seed=4) != mean_interval(values, seed=5)
 
 
 def test_resamples_without_the_statistic_are_left_out():
@@ -102,15 +67,6 @@ def test_nothing_to_resample_is_an_error():
         mean_interval(np.ones(3), confidence=95)
 
 
-def test_one_item_has_an_interval_without_width():
-    one = np.array([[0.25]])
-    assert resampled(means(one), 1).interval(0) == percentile_interval(0.25, np.full(10, 0.25))
-
-
-def gains(effects):
-    return [effect.difference.estimate if effect.difference else 0 for effect in effects]
-
-
 def test_an_effect_is_the_mean_of_all_configurations_with_a_value_and_its_difference_is_paired():
     values = np.random.default_rng(0).random((6, 50))
     small, large = main_effects(values, [64, 128, 64, 128, 64, 128], 64)
@@ -119,17 +75,6 @@ def test_an_effect_is_the_mean_of_all_configurations_with_a_value_and_its_differ
     assert astuple(small.mean) == pytest.approx(astuple(mean_interval(of_small)))
     assert astuple(large.difference) == pytest.approx(astuple(mean_interval(of_large - of_small)))
     assert small.difference is None
-
-
-def test_a_balanced_grid_recovers_the_effect_that_was_added():
-    random = np.random.default_rng(1)
-    cells = [(size, pooling) for size in (0, 1, 2) for pooling in ("mean", "cls")]
-    questions = random.random(200)
-    values = np.array([questions + 0.1 * size - 0.3 * (pooling == "cls") for size, pooling in cells])
-    effects = main_effects(values, [pooling for _, pooling in cells], "mean")
-    assert gains(effects) == pytest.approx([0, -0.3])
-    sizes = main_effects(values, [size for size, _ in cells], 1)
-    assert gains(sizes) == pytest.approx([-0.1, 0, 0.1])
 
 
 def test_a_reference_without_a_configuration_is_refused():

@@ -66,11 +66,6 @@ def test_what_is_no_collection_is_told_in_one_line(files, message):
     assert "/tmp" not in str(caught.value)
 
 
-def test_what_is_no_archive_is_told():
-    with pytest.raises(DocumentError, match=r"is no \.zip file"):
-        parse_beir_zip("wings.zip", b"question,references")
-
-
 def test_a_collection_too_large_to_search_here_is_sent_to_the_command_line(monkeypatch):
     monkeypatch.setattr("engine.evaluation.beir.MAX_TEXT", 50)
     with pytest.raises(InputError, match="more than the 50: measure it with python -m engine evaluate"):

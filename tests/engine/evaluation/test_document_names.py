@@ -54,10 +54,6 @@ def test_a_dot_in_a_name_begins_no_ending_that_may_be_another():
     assert did_you_mean("Apache-2", ["Apache-2.0.txt", "MPL-2.0.txt"]) == "did you mean Apache-2.0?"
 
 
-def test_a_question_that_names_no_document_is_about_none_that_is_unknown():
-    assert unknown_names([answered("")], [FINANCE.name]) == []
-
-
 @pytest.mark.parametrize("make", [labelled, answered])
 def test_the_text_at_the_places_shows_which_document_is_meant(make):
     [found] = proposals([make("finance"), make("finance"), make("finances")], [OTHER, FINANCE])

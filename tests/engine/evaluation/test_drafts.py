@@ -32,12 +32,12 @@ def harbours():
 
 @pytest.fixture(scope="module")
 def drafts(harbours, decoder, reader):
-    return list(draft_questions(harbours, 4, 0, decoder, reader))
+    return list(draft_questions(harbours, 3, 0, decoder, reader))
 
 
 def test_drafts_are_marked_seeded_and_stand_at_their_place(drafts, harbours):
     answered = [each for each in drafts if each.references]
-    assert len(answered) == 4
+    assert len(answered) == 3
     assert measurable(drafts, harbours) == answered
     assert not check_questions(drafts, harbours)
     assert {(each.status, each.seed) for each in drafts} == {(DRAFTED, 0)}
@@ -71,11 +71,11 @@ def test_what_the_documents_do_not_say_is_asked_of_another_thing(harbours, decod
 def test_a_stopped_drafting_goes_on(drafts, harbours, decoder, reader):
     reported = []
     rest = draft_questions(
-        harbours, 4, 0, decoder, reader, drafts[:3], lambda *counts: reported.append(counts)
+        harbours, 3, 0, decoder, reader, drafts[:2], lambda *counts: reported.append(counts)
     )
-    assert list(rest) == drafts[3:]
-    assert reported == [(4, 4)]
-    assert not list(draft_questions(harbours, 4, 0, decoder, reader, is_stopped=lambda: True))
+    assert list(rest) == drafts[2:]
+    assert reported == [(3, 3)]
+    assert not list(draft_questions(harbours, 3, 0, decoder, reader, is_stopped=lambda: True))
 
 
 def test_the_question_is_kept_that_shares_least_words_and_is_answered_best_here(

@@ -9,13 +9,10 @@ from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation.embedding_server import REQUEST_TEXTS, EmbeddingServer, is_server, server_at
-from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import load_model
 from engine.evaluation.questions import Question, Reference
-from engine.evaluation.sweep import SweepInputs, sweep
-from engine.evaluation.sweep_cost import sweep_seconds
+from engine.evaluation.sweep import SweepInputs
 from engine.evaluation.sweep_store import stamp_of
-from engine.generation import server as server_module
 from engine.generation.answering import ask
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
@@ -25,8 +22,6 @@ from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import usable_retrievers
 from engine.retrieval.vector_cache import VectorCache, cached_encode
-from engine.settings import Configuration
-from tests.chat_server import closed_port, full_port
 from tests.embedding_server import embedding_server
 
 TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
@@ -60,20 +55,6 @@ def test_vectors_through_a_server_are_those_of_the_model_behind_it(texts, model,
     assert found.dtype == np.float32
     assert found == pytest.approx(encoder.encode(texts), abs=1e-6)
     assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=1e-6)
-
-
-def test_texts_go_in_few_requests_with_the_names_of_the_model(encoder):
-    with embedding_server(fours) as server:
-        done = []
-        connected(server, encoder).encode_as("query", FACTS, ["own"], on_progress=lambda *n: done.append(n))
-        probe, *requests = server.requests
-    assert [len(request["input"]) for request in requests] == [REQUEST_TEXTS] * 3
-    assert server.texts[1:] == FACTS
-    assert {key: value for key, value in probe.items() if key != "input"} == {
-        "model": "mini",
-        "encoding_format": "float",
-    }
-    assert done == [(REQUEST_TEXTS * n, len(FACTS)) for n in (1, 2, 3)]
 
 
 def test_a_path_is_kept_and_added_where_there_is_none():
@@ -119,23 +100,6 @@ def test_the_key_goes_to_its_server_and_stands_nowhere_else(encoder, monkeypatch
         connected(server, encoder, api_key="secret")
 
 
-def test_what_cannot_be_reached_says_where_and_what_to_do(encoder, monkeypatch):
-    monkeypatch.setattr(server_module, "CONNECT_S", 0.5)
-    for port, message in (
-        (closed_port, "connection to {} failed .* is running"),
-        (full_port, r"{} did not answer in time .* check the address"),
-    ):
-        with port() as url, pytest.raises(ModelUnavailableError, match=message.format(url)):
-            EmbeddingServer.connect(f"{url}#mini", encoder.tokenizer)
-    with embedding_server(fours) as server:
-        for place, message in (
-            ("#maxi", r"the model 'maxi' \(404, .*choose one of its models"),
-            ("/api#mini", r"404.*ends in /v1"),
-        ):
-            with pytest.raises(ModelUnavailableError, match=message):
-                EmbeddingServer.connect(server.host + place, encoder.tokenizer)
-
-
 def with_data(change):
     """Answer with other data."""
     return lambda n_before, content: {**content, "data": change(content["data"])}
@@ -149,15 +113,12 @@ def with_vector(vector):
     ("answer", "message"),
     [
         (lambda *_: b"<html>Welcome</html>", "does not speak as OpenAI's servers do"),
-        (lambda *_: {"vectors": [1]}, "does not speak as OpenAI's servers do"),
-        (with_data(lambda data: [1]), "does not speak as OpenAI's servers do"),
         (with_data(lambda data: data[:-1]), "does not speak as OpenAI's servers do|gave 0 vectors"),
         (with_data(lambda data: data * 2), "gave 2 vectors, numbered \\[0, 0\\], for 1 texts"),
         (with_data(lambda data: [{**data[0], "index": 7}]), "gave 1 vectors, numbered \\[7\\], for 1 texts"),
         (with_vector("words"), "does not speak as OpenAI's servers do"),
         (with_vector([[1.0, 2.0], [3.0]]), "does not speak as OpenAI's servers do"),
         (with_vector([[1.0, 2.0]]), re.escape("an array of shape (1, 2) in place of a vector")),
-        (with_vector([]), re.escape("an array of shape (0,) in place of a vector")),
         (with_vector([1.0, float("inf")]), "zero or not finite"),
         (with_vector([1.0, None]), "zero or not finite"),
         (with_vector([0.0, 0.0]), "zero or not finite"),
@@ -205,6 +166,7 @@ def test_what_was_embedded_before_a_failure_is_kept(encoder):
 
 
 def test_the_limit_and_the_pooling_are_the_servers_own(model):
+    assert model.with_prompts("own") is model
     with pytest.raises(InputError, match=r"max_tokens is 256: how many tokens .* is up to the server"):
         model.encode_as("query", ["a"], ["own"], max_tokens=256)
     with pytest.raises(InputError, match=r"pooling is 'mean': .* pools tokens itself"):
@@ -224,38 +186,6 @@ def questions():
     words = "Its keeper kept bees"
     start = TEXT.index(words)
     return [Question("Who had bees?", "light", (Reference(words, start, start + len(words)),))]
-
-
-def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, documents, questions):
-    models = {encoder.name: encoder, model.name: model}
-    chosen = fitting(
-        grid(
-            model=list(models),
-            chunk_tokens=[16, 32],
-            overlap=[0],
-            pooling=["mean", "own"],
-            retriever=usable_retrievers(encoder),
-            max_tokens=[128, 256],
-        ),
-        models,
-    )
-    [why] = {
-        one.why
-        for one in chosen.left_out
-        if one.configuration.model == model.name and one.configuration.pooling == "own"
-    }
-    assert "retriever maxsim reads the vectors of tokens" in why
-    theirs = [configuration for configuration in chosen.configurations if configuration.model == model.name]
-    assert {configuration.max_tokens for configuration in theirs} == {None}
-    assert len(theirs) == 2 * (len(usable_retrievers(encoder)) - 1)
-    inputs = SweepInputs(documents, questions, chosen.configurations, models)
-    rows = {row.configuration: row.metrics for row in sweep(inputs)}
-    for configuration in theirs:
-        ours = Configuration(
-            **{**vars(configuration), "model": encoder.name, "pooling": "mean", "max_tokens": 256}
-        )
-        assert rows[configuration] == pytest.approx(rows[ours])
-    assert sweep_seconds(SweepInputs(documents, questions, theirs, models)) > 0
 
 
 def cut(documents, encoder, n_tokens):

@@ -35,11 +35,6 @@ def test_white_space_and_quotation_marks_may_differ():
     assert question.references[0].content == "It turns “twice” a day."
 
 
-def test_every_place_in_the_document_counts():
-    [question] = located(read("And then?,It shuts."), DOCUMENTS)
-    assert spans(question) == [(48, 57), (58, 67)]
-
-
 def test_every_place_counts_in_wrapped_text_too_and_only_whole_words_do():
     wrapped = Document("notes.md", "No cat. A cat\nsleeps. Category: a cat sleeps.")
     [question] = located(
@@ -53,11 +48,6 @@ def test_every_place_counts_in_wrapped_text_too_and_only_whole_words_do():
 def test_a_word_that_stands_everywhere_is_not_placed():
     rows = read("What?,cat")
     assert located(rows, [Document("cats.md", "cat " * 21)]) == rows
-
-
-def test_a_document_that_is_there_twice_is_one():
-    [question] = located(read("When?,The harbour opens at 9."), [*DOCUMENTS, HARBOUR])
-    assert question.corpus_id == "harbour"
 
 
 COLUMNS = "question,passage,document"

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Chunk, Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.evaluation.passage_search import located
 from engine.evaluation.questions import (
     Question,
     Reference,
@@ -41,16 +39,6 @@ def write_csv(path, questions):
             writer.writerow(fields | {"references": json.dumps(fields["references"], ensure_ascii=False)})
 
 
-def test_the_bundled_questions_quote_their_documents():
-    texts = {PurePath(document.name).stem: document.text for document in load_corpus(BUNDLED_CORPUS)}
-    questions = load_questions()
-    assert len(questions) == 310
-    for question in questions:
-        assert question.references
-        for reference in question.references:
-            assert texts[question.corpus_id][reference.start : reference.end] == reference.content
-
-
 @given(st.lists(QUESTION, min_size=1, max_size=4))
 def test_csv_and_jsonl_give_back_what_was_written_whatever_its_characters(tmp_path_factory, questions):
     folder = tmp_path_factory.mktemp("questions")
@@ -80,7 +68,6 @@ GOOD = json.dumps(question_fields(Question("Who?", "a", (Reference("b", 0, 1),))
     [
         ("{", "no JSON"),
         ("[1]", "no object"),
-        ("7", "no object"),
         (GOOD.replace("[{", "[5, {"), "no span of text: 5"),
         (GOOD.replace("[{", '{"a": [{').replace("}]", "}]}"), "references are no list"),
         (GOOD.replace('"question"', '"query"'), "'question' is missing"),
@@ -89,11 +76,8 @@ GOOD = json.dumps(question_fields(Question("Who?", "a", (Reference("b", 0, 1),))
         (GOOD.replace('"a"', "5"), "text"),
         (GOOD.replace('"references"', '"passages"'), "'references' is missing"),
         (GOOD.replace('"start_index": 0', '"start_index": 1'), "no span"),
-        (GOOD.replace('"start_index": 0', '"start_index": -1'), "no span"),
-        (GOOD.replace('"end_index": 1', '"end_index": 1.5'), "no span"),
         (GOOD.replace('"end_index": 1', '"end_index": Infinity'), "no span"),
         (GOOD.replace('"end_index": 1', f'"end_index": {10**20}'), "no span"),
-        (GOOD.replace('"content": "b"', '"content": ["b"]'), "no span"),
         (GOOD.replace('"content": "b"', '"content": "\\ud800"'), "no span"),
         (GOOD.replace('"Who?"', '"\\ud83c"'), "half a surrogate pair"),
         ("[" * 100_000, "no JSON"),
@@ -173,15 +157,6 @@ def test_rows_of_one_file_are_told_apart():
         "c",
         "d#10",
     ]
-
-
-@pytest.mark.parametrize("name", ["LGPL-2.1", "Roe v. Wade", "report.v2"])
-def test_a_dot_in_a_name_without_an_ending_is_part_of_it(name):
-    assert stem(name) == stem(f"laws/{name}.txt") == name
-    [asked] = parse_questions("asked.csv", f"question,passage,document\nWhy?,Because,{name}\n".encode())
-    text = "Why? Because."
-    [found] = located([asked], [Document("LGPL-2.txt", text), Document(f"{name}.txt", f"So: {text}")])
-    assert (found.corpus_id, found.references[0].start) == (name, 9)
 
 
 @given(st.lists(LABELLED, max_size=4), st.lists(CHUNK, max_size=6))

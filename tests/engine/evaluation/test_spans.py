@@ -55,14 +55,6 @@ def test_the_metrics_are_those_of_sets_of_characters(chunks, asked):
     assert (found.recall, found.precision, found.iou) == pytest.approx(by_characters(chunks, asked))
 
 
-def test_a_case_by_hand():
-    """Passages of 10 and 20 characters; chunks of 20, 10 and 30, the last of another document."""
-    asked = question((10, 20), (40, 60))
-    chunks = [chunk(0, 20), chunk(15, 25), chunk(40, 70, "b.md")]
-    found = metrics(chunks, asked)
-    assert (found.recall, found.precision, found.iou) == (10 / 30, 10 / 60, 10 / 80)
-
-
 def test_overlapping_passages_are_asked_for_twice():
     """As in chunking_evaluation: their characters are matched once and wanted for each passage."""
     found = metrics([chunk(0, 10)], question((0, 10), (5, 10)))

@@ -1,9 +1,6 @@
 import json
 import random
-import threading
-import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,7 +28,7 @@ from engine.evaluation.metrics import (
 )
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
-from engine.evaluation.sweep import Progress, SweepInputs, computing_seconds, sweep, timed_scores
+from engine.evaluation.sweep import SweepInputs, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_row import Ranked, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, read_row, resume, row_line, stamp_of, to_csv, to_json
@@ -48,6 +45,7 @@ from engine.retrieval.vector_cache import VectorCache
 from engine.settings import Configuration
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
+from tests.pytorch import modules, sentence_transformers
 from tests.sentence_transformer_folders import edit_json, save_bert, save_reranker
 
 FACTS = [
@@ -276,22 +274,6 @@ def test_rows_have_the_size_of_the_index_and_the_time_of_a_search(rows, encoder)
             assert row.index_bytes == of_vectors + sizes[row.configuration.splitting, "bm25"]
 
 
-def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, questions, models, monkeypatch):
-    """As where an app still loads, or another session embeds."""
-    delays, embed, pause = [], sweep_cost.cached_encode, 3.0
-
-    def delayed(texts, *arguments):
-        delays.append(pause if len(delays) == 1 else 0)  # the first sample, behind a word to warm up
-        time.sleep(delays[-1])
-        return embed(texts, *arguments)
-
-    configurations = grid(chunk_tokens=[32], overlap=[0]).configurations
-    sweep_seconds(SweepInputs(documents, questions, configurations, models))
-    monkeypatch.setattr(sweep_cost, "cached_encode", delayed)
-    assert sweep_seconds(SweepInputs(documents, questions, configurations, models)) < pause
-    assert sum(delays) == pause
-
-
 def test_the_price_grows_with_the_tokens_that_are_embedded(documents, questions, models, monkeypatch):
     rates = {"float32": 3000.0, "int8": 1000.0}  # seconds of a token
     monkeypatch.setattr(sweep_cost, "token_seconds", lambda model, chunks, limit: rates[model.precision])
@@ -318,6 +300,7 @@ def cut_in(document, models):
 
 def test_pairs_of_a_cross_encoder_have_their_own_rate(documents, questions, encoder, monkeypatch, tmp_path):
     reranker = Reranker.load(save_reranker(tmp_path))
+    assert sweep_cost.pair_seconds(["a"], reranker) > 0
     monkeypatch.setattr(sweep_cost, "pair_seconds", lambda texts, reranker: 1000.0)
     made = grid(chunk_tokens=[32], overlap=[0], retriever=["weighted", "bm25", "cross-encoder"])
     models = {encoder.name: replace(encoder, reranker=reranker)}
@@ -334,19 +317,6 @@ def test_rows_that_retrieve_every_chunk_are_known(rows):
     assert not retrieves_every_chunk(replace(wide, n_chunks=row.n_chunks + 1))
     by_words = replace(wide.configuration, retriever="bm25")
     assert not retrieves_every_chunk(replace(wide, configuration=by_words))
-
-
-def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeypatch):
-    monkeypatch.setattr("engine.retrieval.maxsim.BATCH_TOKENS", 64)
-    told = {"dense": [], "maxsim": []}
-    for retriever, parts in told.items():
-        made = grid(retriever=[retriever], chunk_tokens=[16], overlap=[0])
-        inputs = SweepInputs(documents, questions, made.configurations, models)
-        list(sweep(inputs, on_progress=lambda n, _, keep=parts.append: keep(n)))
-        assert parts == sorted(parts)
-        assert parts[-1] == 1
-    embedded = max(part for part in told["dense"] if part < 1)
-    assert any(embedded < part < 1 for part in told["maxsim"])
 
 
 @pytest.mark.parametrize(
@@ -459,39 +429,6 @@ class TestLibraryModel:
         assert np.abs(short - found).max() > 0.01
         assert library.encode_as("document", FACTS, ["own"])["own"] == pytest.approx(found, abs=1e-6)
 
-    @pytest.mark.nightly
-    def test_threads_take_turns_since_the_limit_is_the_models_own_state(self, library):
-        short = threading.Thread(
-            target=library.encode_as, args=("document", FACTS, ["own"]), kwargs={"max_tokens": 8}
-        )
-        still_waits = []
-
-        def begin_the_other(done, total):
-            short.start()
-            short.join(0.3)
-            still_waits.append(short.is_alive())
-
-        library.encode_as("document", FACTS, ["own"], on_progress=begin_the_other)
-        short.join()
-        assert still_waits == [True]
-        seen = []
-        library.encode_as(
-            "document",
-            FACTS,
-            ["own"],
-            max_tokens=8,
-            on_progress=lambda *_: seen.append(library.token_limit(None)),
-        )
-        assert seen == [library.token_limit(None)]
-        assert seen[0] > 8
-
-    @pytest.mark.nightly
-    def test_the_process_ends_when_nothing_is_embedded_and_is_started_again(self, library):
-        before = library.encode_as("document", FACTS, ["own"])["own"]
-        library.process.end()
-        assert not library.process.program.idle
-        assert library.encode_as("document", FACTS, ["own"])["own"] == pytest.approx(before, abs=1e-6)
-
     def test_files_that_changed_since_they_were_loaded_are_told(self, library, encoder):
         other = replace(library, fingerprint="another")
         with pytest.raises(ModelUnavailableError, match="its files have changed since it was loaded"):
@@ -531,11 +468,10 @@ class TestLibraryModel:
 
     @pytest.mark.usefixtures("library_in_this_process")
     def test_a_model_without_a_limit_to_set_is_refused(self, encoder, tmp_path):
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-
         words = Tokenizer.from_file(str(model_path(encoder.name) / "tokenizer.json"))
-        SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)]).save(str(tmp_path))
+        sentence_transformers.SentenceTransformer(
+            modules=[modules.StaticEmbedding(words, embedding_dim=4)]
+        ).save(str(tmp_path))
         with pytest.raises(ModelUnavailableError, match="how many tokens it reads cannot be set"):
             LibraryModel.load(tmp_path, encoder.tokenizer)
 
@@ -543,22 +479,3 @@ class TestLibraryModel:
         monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
         with pytest.raises(ModelUnavailableError, match="which is not installed"):
             LibraryModel.load("anything", encoder.tokenizer)
-
-
-def test_the_time_of_a_search_counts_what_earlier_cells_computed(documents, encoder):
-    texts = tuple(document.text for document in documents)
-    vectors = encoder.encode(list(texts))
-    inputs, spent = SearchInputs(SearchTexts(texts, texts), vectors, vectors), {"dense": 5.0, "bm25": 70.0}
-    shared = {"dense": 5, "bm25": 70, "hybrid": 75, "mmr": 5}
-    seconds = {name: timed_scores(name, inputs, Progress(), spent)[1] for name in shared}
-    assert {name: 5 * round(found / 5) for name, found in seconds.items()} == shared
-
-
-@pytest.mark.parametrize(("took", "expected"), [((0.13, 0.002, 0.003), 0.002), ((5.0, 1.0), 5.0)])
-def test_a_delay_counts_for_no_brief_search(took, expected, monkeypatch):
-    ends = (time for begin, each in enumerate(took) for time in (begin, begin + each))
-    vectors = np.eye(2, dtype=np.float32)
-    inputs = SearchInputs(SearchTexts(("a", "b"), ("a", "b")), vectors, vectors)
-    monkeypatch.setattr("engine.evaluation.sweep.time", SimpleNamespace(perf_counter=lambda: next(ends)))
-    assert computing_seconds("dense", inputs) == pytest.approx(expected)
-    assert "dense" in vars(inputs)  # no search computes it again

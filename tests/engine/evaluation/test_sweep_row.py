@@ -32,12 +32,3 @@ def test_values_are_equal_to_those_of_any_mapping():
     assert "ndcg@k" not in values
     with pytest.raises(KeyError, match="ndcg@k"):
         values["ndcg@k"]
-
-
-@pytest.mark.parametrize("n_distinct", [1, 2, 256, 257, 65_537])
-def test_each_number_is_kept_once_however_many_there_are(n_distinct):
-    table = np.arange(70_000.0).reshape(-1, 1) % n_distinct
-    values = QuestionValues.of(["mrr"], table)
-    assert len(values.distinct) == n_distinct
-    assert values.places.itemsize == (1 if n_distinct <= 256 else 2 if n_distinct <= 65_536 else 4)
-    np.testing.assert_array_equal(values["mrr"], table[:, 0])

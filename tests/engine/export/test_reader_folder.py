@@ -8,6 +8,7 @@ import pytest
 from engine.errors import InputError
 from engine.export.reader_folder import export_reader
 from tests.command_line import printed, refusal
+from tests.pytorch import transformers
 
 QUESTION = "When was the tower finished?"
 TOWER = "The tower of Vardholm was finished in 1891. Forty masons built it."
@@ -28,7 +29,6 @@ def answer(torch, folder):
 
 
 def test_transformers_load_the_folder_and_read_the_same_tokens(torch, folder, reader):
-    transformers = pytest.importorskip("transformers")
     model, loaded = transformers.AutoModelForQuestionAnswering.from_pretrained(
         folder, output_loading_info=True
     )

@@ -174,8 +174,10 @@ def test_poolings_that_no_library_has(pooling, folder, ours, encoder, run):
     assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
 
 
-@pytest.mark.parametrize("splitter", SPLITTERS)
-@pytest.mark.parametrize(("overlap", "parent_tokens"), [(0, 0), (12, 0), (12, PARENTS)])
+@pytest.mark.parametrize(
+    ("splitter", "overlap", "parent_tokens"),
+    [*((splitter, 12, PARENTS) for splitter in SPLITTERS), ("fixed", 0, 0), ("recursive", 12, 0)],
+)
 def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, run):
     configuration = Configuration(splitter, 48, overlap, retriever="bm25")
     needs_embed = SPLITTERS[splitter].needs_embed

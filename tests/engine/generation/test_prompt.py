@@ -43,18 +43,6 @@ def test_the_prompt_keeps_to_its_budget(decoder, share):
     assert not any(source.cut for source in prompt.sources[:-1])
 
 
-def test_a_cut_passage_ends_where_a_token_ends(decoder):
-    full = full_size(decoder)
-    n_cut = 0
-    for budget in range(full - 60, full - 1, 12):
-        last = assemble_prompt(QUESTION, hits(), decoder, budget).sources[-1]
-        if last.cut:
-            n_cut += 1
-            ends = {end for _, end in decoder.tokenizer.encode(TEXTS[last.number - 1]).offsets}
-            assert len(last.text) in ends
-    assert n_cut >= 2
-
-
 def test_a_passage_is_never_cut_within_a_character(decoder):
     hit = Hit(Chunk("e.md", 0, 60, "🙂👩‍👩‍👧🙃東京" * 10, 60), 0.9)
     alone = len(assemble_prompt(QUESTION, [], decoder, 4096).ids)

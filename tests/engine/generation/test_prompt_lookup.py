@@ -33,12 +33,6 @@ def test_as_much_of_what_followed_last_time_is_guessed_as_is_of_use(ids, pieces,
         assert lookup.guess(ids[:end], most) == searched(ids[:end])[:most]
 
 
-def test_the_longer_what_comes_again_the_more_is_guessed():
-    ids = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-    guesses = [PromptLookup().guess(ids + ids[4 - n : 4], most=MOST) for n in range(1, 5)]
-    assert guesses == [[], [5, 6], [5, 6], [5, 6, 7, 8, 9]]
-
-
 @pytest.fixture
 def passes(monkeypatch):
     """The number of tokens of every pass after the prompt's."""

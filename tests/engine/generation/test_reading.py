@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Chunk
-from engine.documents.splitters import Splitting
 from engine.generation.answer import N_QUOTES
-from engine.generation.answer_json import answer_json, found_answer_json
 from engine.generation.answering import ask
 from engine.generation.confidence import READING_WEIGHTS, confidence_of, reading_figures
 from engine.generation.reading import (
@@ -22,12 +20,10 @@ from engine.generation.reading import (
     answers_in_words,
     has_short_answer,
     next_reading,
-    question_spans,
     read_passages,
     whole_span,
 )
 from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.generation.writer import Writer
 from engine.models.reader import Span
 from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
@@ -140,12 +136,6 @@ def test_a_reason_is_given_in_words_where_the_reader_is_sure():
     assert answers_in_words("When was it closed?", unsure)
 
 
-def test_sentences_that_are_questions_are_found():
-    text = "It is old. When was it built? (Who knows?) It was built in 1891."
-    found = [text[start:end].strip() for start, end in question_spans(text)]
-    assert found == ["When was it built?", "(Who knows?)"]
-
-
 def hits_of(text, *places, document="d.md"):
     return [Hit(Chunk(document, start, end, text[start:end], 9), 0.5) for start, end in places]
 
@@ -176,13 +166,6 @@ def test_passages_that_overlap_give_each_place_once(reader):
     places = sorted((each.start, each.end) for each in found)
     assert all(end <= start for (_, end), (start, _) in pairwise(places))
     assert read_passages("What was the total revenue?", [], reader) == ()
-
-
-def test_a_place_keeps_its_best_score_where_widening_makes_two_spans_one():
-    parts = [Span(0, 66, 71, 3.0), Span(0, 72, 74, 2.0)]  # of the amount
-    reader = SimpleNamespace(read=lambda *arguments: parts)
-    [only] = read_passages("What was the revenue?", hits_of(REPORT, (0, len(REPORT))), reader)
-    assert (only.text, only.score) == ("$1,250.00 a month", 3.0)
 
 
 def test_words_are_ordered_by_their_sentence_too():
@@ -260,52 +243,3 @@ def test_the_sentence_of_the_reading_is_quoted_first_and_a_close_second_one_show
     assert other.other_reading == spans[2]
     far = replace(spans[2], score=0.9)
     assert replace(found, spans=(*spans[:2], far)).other_reading is None
-
-
-def test_an_answer_within_a_document_of_questions_is_no_question(answer, encoder):
-    text = "## When was the Vardholm tower finished?\n\nThe Vardholm tower was finished in 1891.\n"
-    found = answer(index=index_of_documents({"faq.md": text}, encoder, Splitting(chunk_tokens=64)))
-    assert found.reading.text == "1891"
-    assert [quote.text for quote in found.quotes] == ["The Vardholm tower was finished in 1891."]
-
-
-def test_what_was_found_is_told_before_the_text_is_written(index, encoder, decoder, reader):
-    events = []
-    answer = ask(
-        QUESTION,
-        index,
-        encoder,
-        Writer(decoder),
-        replace(SETTINGS, write=True, check=False, max_new_tokens=4),
-        on_found=events.append,
-        on_text=events.append,
-        reader=reader,
-    )
-    found, *pieces = events
-    assert (found.reading, found.quotes, found.text) == (answer.reading, answer.quotes, "")
-    assert "".join(pieces).strip() == answer.text != ""
-    assert found.judged == replace(answer.judged, sentences=())
-    unrelated = replace(SETTINGS, search=SearchSettings(min_relevance=100))
-    assert not ask(QUESTION, index, encoder, settings=unrelated, on_found=events.append).retrieved.relevant
-    assert len(events) == 1 + len(pieces)
-
-
-def test_the_json_has_the_words_with_their_place_or_null(answer):
-    found = answer()
-    content = answer_json(found)
-    assert content["answer"] == {
-        "text": "1891",
-        "document": "tower.md",
-        "start": 35,
-        "end": 39,
-        "headings": [],
-        "score": round(found.spans[0].score, 4),
-    }
-    assert found_answer_json(found).items() <= content.items()
-    assert content["timings"]["reader_s"] > 0
-    for other in (
-        answer(answer_threshold=1, refuse_threshold=1),
-        answer("Was the Vardholm tower finished?"),
-        answer(reader=None),
-    ):
-        assert answer_json(other)["answer"] is answer_json(other)["other_answer"] is None

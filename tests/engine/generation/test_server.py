@@ -1,7 +1,5 @@
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -294,8 +292,3 @@ def test_a_refusal_is_given_in_the_servers_words_with_what_to_do():
 def test_what_is_no_stream_of_a_chat_completion_is_refused(events, reason):
     with chat_server(events=events) as server, pytest.raises(ModelUnavailableError, match=reason):
         answer_of(server)
-
-
-def test_the_client_is_not_imported_before_it_is_needed():
-    code = "import sys, engine, engine.generation.server; sys.exit('openai' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

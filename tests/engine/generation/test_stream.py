@@ -53,12 +53,6 @@ def test_an_answer_ends_before_the_first_stop_text_wherever_tokens_cut_it(text, 
     assert ("".join(shown), stopped) == before_stop(text, stops)
 
 
-@given(content=st.binary(), stops=st.lists(st.text("a\ufffd", min_size=1, max_size=2)), sizes=PIECES)
-def test_a_stop_text_counts_among_broken_bytes_as_well(content, stops, sizes):
-    shown, stopped = stream(content, sizes, stops)
-    assert ("".join(shown), stopped) == before_stop(content.decode("utf-8", errors="replace"), stops)
-
-
 @given(text=st.text("ab"), stop=st.text("ab", min_size=1, max_size=4), sizes=PIECES)
 def test_text_waits_only_where_it_may_become_the_stop_text(text, stop, sizes):
     texts, read, shown = TextStream([stop]), "", ""
@@ -68,9 +62,3 @@ def test_text_waits_only_where_it_may_become_the_stop_text(text, stop, sizes):
         if texts.stopped:
             return
         assert stop.startswith(read[len(shown) :])
-
-
-def test_nothing_is_shown_once_stopped():
-    texts = TextStream(["."])
-    assert texts.push(b"One.") == "One"
-    assert texts.push(b" Two.") + texts.finish() == ""

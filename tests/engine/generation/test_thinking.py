@@ -172,22 +172,6 @@ def test_checks_and_confidence_see_the_answer_alone(index, encoder, decoder, say
         assert decoder.tokenizer.decode(written.thought_ids).startswith("<think>")
 
 
-def test_how_much_a_sentence_needs_the_passages_is_measured_without_the_thought(
-    index, encoder, decoder, says
-):
-    says("\n\nIt was finished in 1891.")
-    plain = answered(index, encoder, decoder)
-    prompt = plain.written.prompt.ids
-    ids = list(decoder.tokenizer.encode("\n\nIt was finished in 1891.").ids)
-    says("<think>It says 1891.</think>\n\nIt was finished in 1891.")
-    behind = answered(index, encoder, decoder, max_new_tokens=64)
-    assert list(behind.written.ids[: len(ids)]) == ids
-    complete = decoder.log_probabilities([*prompt, *ids], len(prompt)).sum()
-    [without, with_thought] = (each.judged.sentences[0].log_prob_drop for each in (plain, behind))
-    n_tokens = len(behind.written.ids)
-    assert with_thought == pytest.approx(without + (complete / n_tokens + 1), abs=0.2)
-
-
 def test_a_thought_that_does_not_end_leaves_the_quotes(index, encoder, decoder, monkeypatch):
     monkeypatch.setattr("engine.generation.settings.MAX_THOUGHT_TOKENS", 8)
     template = decoder.chat_template + "{{ '<think>' }}"

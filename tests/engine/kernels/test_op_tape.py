@@ -77,24 +77,6 @@ def test_a_packed_matrix_gives_the_numbers_of_its_file_in_hardly_more_memory(kin
     assert matrix.rows.nbytes <= n_bytes <= 1.05 * matrix.rows.nbytes
 
 
-@pytest.mark.parametrize("kind", ["F16", "BF16"])
-def test_all_numbers_of_16_bits_are_unpacked(kind):
-    bits = np.arange(2**16, dtype=np.uint16).reshape(256, 256)
-    matrix = StoredTensor(kind, bits.view(np.float16) if kind == "F16" else bits)
-    np.testing.assert_array_equal(pack(kind, matrix.rows).T, matrix.float32().T)
-
-
-def test_packed_matrices_keep_their_memory_when_others_come_and_go():
-    rng = np.random.default_rng(0)
-    matrices = [stored(rng, KINDS[i % len(KINDS)], 3 * i + 1, 256 * (1 + i % 3)) for i in range(40)]
-    packed = [pack(matrix.kind, matrix.rows) for matrix in matrices]
-    for i in range(0, 40, 3):
-        packed[i] = pack(matrices[i].kind, matrices[i].rows)
-    for matrix, ours in zip(matrices, packed, strict=True):
-        assert ours.panels.ctypes.data % 64 == 0
-        np.testing.assert_array_equal(ours.T, matrix.float32().T)
-
-
 def rounding_of_product(x, matrix, bias):
     """How far float32 sums may be off; few tokens meet codes as 16-bit fractions of 32 numbers each."""
     off = 1e-6 * (1 + np.abs(bias) + np.abs(x) @ np.abs(matrix.float32()).T)
@@ -166,19 +148,6 @@ def test_a_product_takes_numbers_of_any_size_and_shows_what_is_none_in_its_row(k
         finite = np.isfinite(OpTape(0).linear(x, packed))
         np.testing.assert_array_equal(finite.all(axis=1), np.arange(n_tokens) != 1)
         assert not finite[1].any()
-
-
-def test_weights_may_lie_in_memory_in_any_order():
-    rng = np.random.default_rng(0)
-    x, weight, bias = (rng.normal(size=n).astype(np.float32) for n in ((3, 64), 128, 64))
-    for view in (weight[::2], weight[63::-1]):
-        np.testing.assert_array_equal(
-            OpTape(0).rms_norm(x, view, 1e-5), OpTape(0).rms_norm(x, view.copy(), 1e-5)
-        )
-        np.testing.assert_array_equal(
-            OpTape(0).layer_norm(x, view, bias[::-1], 1e-5),
-            OpTape(0).layer_norm(x, view.copy(), bias[::-1].copy(), 1e-5),
-        )
 
 
 @given(few_rows, widths, seeds)
@@ -429,17 +398,6 @@ def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(compile
                 ours[:] = theirs
             together.keys[:], together.values[:] = singly.keys, singly.values
     assert together.length == len(IDS)
-
-
-def test_a_cache_that_grows_gives_what_one_with_room_gives(compiled):
-    grown = compiled.new_cache(1, limit=len(IDS))
-    ours, capacities = [], []
-    for token in IDS:
-        ours.append(compiled.next_logits([token], grown)[0])
-        capacities.append(grown.capacity)
-    assert len({logits.tobytes() for logits in ours}) == len(IDS)  # no pass overwrites earlier logits
-    assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
-    np.testing.assert_array_equal(ours, read_singly(compiled, IDS, compiled.new_cache(len(IDS))))
 
 
 @pytest.mark.parametrize("n_kept", [0, 40, 99])

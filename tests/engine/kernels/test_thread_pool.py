@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import op_tape, thread_pool
-from engine.kernels.gemm import WIDE
 from engine.kernels.memory import address
 from engine.kernels.op_loop import N_AWAKE
 from engine.kernels.op_tape import BufferPool, OpTape, cache_rows
@@ -154,35 +153,6 @@ def test_the_caller_works_alone_while_a_worker_is_descheduled(alone, together, m
     assert led
     assert (np.diff(led) >= thread_pool.SOLO_S).all()
     assert not thread_pool._leader_lock.locked()
-
-
-@several_cores
-def test_workers_take_part(together, monkeypatch):
-    scratch, empty = [], BufferPool.empty
-
-    def watched(pool, shape, dtype=np.float32):
-        array = empty(pool, shape, dtype)
-        if shape == (op_tape.n_threads, D_MODEL * WIDE):
-            scratch.append(array)
-        return array
-
-    # A thread's memory for an unpacked panel: rows that no thread used keep their NaN.
-    monkeypatch.setattr(BufferPool, "empty", watched)
-    layer = Layer(0)
-    ops = OpTape(0, capacity=1)
-    ops.linear(layer.texts[2], layer.matrices[0])
-    assert scratch
-    took_part = np.zeros(thread_pool.n_threads, bool)
-
-    def all_took_part():
-        for array in scratch:
-            array[:] = np.nan
-        thread_pool.run(ops.recorded)
-        for array in scratch:
-            took_part[:] |= ~np.isnan(array).all(axis=1)
-        return took_part.all()
-
-    wait_until(all_took_part)
 
 
 @several_cores

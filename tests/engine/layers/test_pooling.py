@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,12 +69,6 @@ def test_words_weigh_as_in_scikit_learn(weighted):
     np.testing.assert_allclose(weighted.idf, TfidfTransformer().fit(counts).idf_ - 1, atol=1e-6)
 
 
-def test_words_that_all_texts_have_leave_the_plain_mean(encoder):
-    same = encoder.with_idf(["the of and", "and of the"])
-    both = same.encode(["the of and"], ["idf", "mean"])
-    np.testing.assert_array_equal(both["idf"], both["mean"])
-
-
 def test_one_pass_gives_what_each_strategy_gives_alone_and_what_a_trace_shows(weighted):
     assert weighted.poolings == tuple(POOLINGS)
     together = weighted.encode(TEXTS, list(POOLINGS), normalize_embeddings=False)
@@ -87,12 +79,6 @@ def test_one_pass_gives_what_each_strategy_gives_alone_and_what_a_trace_shows(we
     trace = weighted.trace(TEXTS[1])
     for strategy in POOLINGS:
         np.testing.assert_allclose(trace[f"pooled.{strategy}"], together[strategy][1], atol=1e-5)
-
-
-def test_compiled_and_plain_kernels_pool_alike(weighted):
-    plain = replace(weighted, compiled=False).encode(TEXTS, list(POOLINGS))
-    for strategy, vectors in weighted.encode(TEXTS, list(POOLINGS)).items():
-        np.testing.assert_allclose(vectors, plain[strategy], atol=2e-6)
 
 
 @pytest.mark.parametrize("strategy", SUMS)

@@ -1,6 +1,3 @@
-import resource
-from itertools import islice
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -65,17 +62,6 @@ def test_texts_are_taken_only_as_they_are_needed(encoder, small_blocks):
     assert len(taken) == 4
 
 
-def test_a_stream_can_be_interrupted_and_begun_again(encoder, small_blocks):
-    def stop(done, total):
-        if done >= 6:
-            raise KeyboardInterrupt
-
-    texts = [f"text {n}" for n in range(20)]
-    with pytest.raises(KeyboardInterrupt):
-        list(encoder.encode_stream(texts, on_progress=stop))
-    assert len(list(islice(encoder.encode_stream(texts), 2))) == 2
-
-
 def test_progress_counts_texts_over_all_blocks(encoder, small_blocks):
     seen = []
     texts = ["a", "a", "b", "b", "c", "d", "a"]
@@ -107,18 +93,6 @@ def test_a_spool_gives_back_what_was_put_in(numbers, n_at_once):
     store.close()
 
 
-def test_a_spool_of_many_vectors_lies_on_disk(monkeypatch):
-    monkeypatch.setattr(streaming, "MEMORY_BYTES", 10_000)
-    store = VectorSpool(1000, np.dtype(np.float32))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    block = np.ones((1000, 1000), np.float32)
-    for n in range(100):  # 400 MB
-        store.append([f"{n}-{row}".encode() for row in range(1000)], block * n)
-    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 100
-    np.testing.assert_array_equal(store.read([b"73-999", b"5-0"])[:, 0], [73, 5])
-    store.close()
-
-
 PACK_TOKENS = 100
 
 
@@ -129,17 +103,3 @@ def test_packs_are_the_whole_list_in_order(lengths, n_workers):
     assert all(pack.start < pack.stop for pack in packs)
     # half of its first and of its last text may lie beyond the borders
     assert all(sum(lengths[pack]) <= PACK_TOKENS + max(lengths[pack]) for pack in packs)
-
-
-@given(st.integers(1, 8), st.integers(1, 5), st.integers(26, PACK_TOKENS))
-def test_workers_have_the_same_to_do(n_workers, n_rounds, n_tokens):
-    lengths = [1] * (n_workers * n_rounds * n_tokens)
-    packs = even_packs(lengths, PACK_TOKENS, n_workers)
-    assert len(packs) % n_workers == 0
-    sizes = [pack.stop - pack.start for pack in packs]
-    assert max(sizes) - min(sizes) <= 1
-
-
-def test_few_tokens_are_not_spread_over_workers():
-    assert even_packs([4] * 10, PACK_TOKENS, 8) == [slice(0, 10)]
-    assert even_packs([5] * 10, PACK_TOKENS, 8) == [slice(0, 5), slice(5, 10)]

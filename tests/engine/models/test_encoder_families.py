@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from engine import Encoder
-from engine.documents.document import Chunk, Document
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import prepare_compiled
 from engine.models import rope
 from engine.models.encoder import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.official_program import load_official, official_trace
-from engine.retrieval.late import late_vectors
 from engine.training.search.frozen_layers import run_frozen_layers
 from engine.verify import verify_encoder
 from tests.pytorch import Library, modules, torch, transformers
@@ -270,13 +268,6 @@ def test_the_limit_is_that_of_the_positions(tmp_path, name):
         InputError, match=f"takes {encoder.tokenizer.n_special + 1} to {encoder.config.max_positions}"
     ):
         encoder.token_limit(encoder.config.max_positions + 1)
-
-
-def test_a_context_too_short_for_a_chunk_is_named_with_its_special_tokens(folders):
-    text, encoder = LONG[-3], Encoder.load(folders("qwen3"))  # which ends a text in one
-    chunk = Chunk("d.md", 0, len(text), text, 0)
-    with pytest.raises(InputError, match="a context of 8 has room for 7"):
-        late_vectors(Document("d.md", text), [chunk], encoder, 8)
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones(tmp_path):

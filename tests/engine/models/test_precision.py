@@ -11,7 +11,6 @@ from engine.kernels import gemm_int8
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.linear import Linear
 from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
-from engine.models import parallel
 from engine.models.precision import chosen_precision
 from engine.models.reranker import Head, Reranker
 from engine.retrieval.embedding_model import embed_query, embedding_spec
@@ -50,24 +49,10 @@ def test_vectors_in_8_bits_are_close_to_those_in_float32(encoder, rounded):
     assert np.quantile(cosines, 0.01) > 0.999
 
 
-def test_a_traced_pass_is_nearer_to_the_compiled_one_than_float32_is(encoder, rounded):
-    text = "The tide turns twice a day."
-    [vector] = rounded.encode([text])
-    traced = rounded.trace(text, keep=["normalized"])["normalized"]
-    # A number between two codes may become the other one, and so do more and more behind it.
-    assert vector @ traced > vector @ encoder.encode([text])[0]
-
-
 def test_vectors_of_two_precisions_are_not_compared(encoder, rounded):
     spec, other = embedding_spec(encoder), embedding_spec(rounded)
     assert spec != other
     assert "all-MiniLM-L6-v2 in int8" in str(other)
-
-
-def test_the_weights_are_rounded_once(encoder, rounded):
-    assert encoder.with_precision("int8").weights is rounded.weights
-    assert encoder.with_precision("float32") is encoder
-    assert rounded.with_precision("int8") is rounded
 
 
 def test_auto_is_the_faster_one_and_leaves_float64_as_it_is(encoder):
@@ -118,13 +103,6 @@ def test_without_dot_products_of_bytes_auto_is_float32_and_int8_the_same_numbers
     prepare_compiled().join()
     traced = rounded.trace(text, keep=["normalized"])["normalized"]
     np.testing.assert_allclose(rounded.encode([text])[0], traced, atol=0.02)
-
-
-def test_on_one_core_the_vectors_are_the_same(rounded, monkeypatch):
-    texts = [f"The tide turns twice a day, {'and again ' * number}" for number in range(60)]
-    vectors = rounded.encode(texts)
-    monkeypatch.setattr(parallel, "n_cores", lambda: 1)
-    np.testing.assert_allclose(rounded.encode(texts), vectors, atol=1e-6)
 
 
 @pytest.mark.parametrize(("number", "precision"), [(np.nan, "float32"), (-np.inf, "int8")])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from engine.errors import InputError, ModelFileError
+from engine.errors import ModelFileError
 from engine.models.reranker import Reranker
 from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH
 from tests.model_files import edit_config, edit_tensors
@@ -161,15 +161,6 @@ def test_the_trace_of_a_pair_ends_with_its_score(reranker_folder):
     np.testing.assert_allclose(trace["score"], reranker.score("d e", ["a b c"]), atol=1e-6)
     assert trace["layers.1.attention.weights"].shape == (3, 8, 8)
     assert trace["tokens"].tolist() == ["[CLS]", "d", "e", "[SEP]", "a", "b", "c", "[SEP]"]
-
-
-def test_a_list_of_passages_is_scored_with_its_progress(reranker_folder):
-    seen, reranker = [], Reranker.load(reranker_folder)
-    assert len(reranker.score("a", PASSAGES, lambda *counts: seen.append(counts))) == 5
-    assert seen[-1] == (5, 5)
-    assert reranker.score("a", []).shape == (0,)
-    with pytest.raises(InputError, match="list of texts"):
-        reranker.score("a", "b")
 
 
 def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(reranker_folder):

@@ -9,7 +9,6 @@ from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.library_model import load_model
 from engine.models.embedding_head import similarity_note
 from engine.models.sentence_transformer_folder import POOLING_KEYS, POOLING_MODES
-from tests.model_files import edit_tensors
 from tests.pytorch import modules, torch
 from tests.sentence_transformer_folders import (
     SIZES,
@@ -94,20 +93,6 @@ def test_files_of_older_versions_are_read(bert, tmp_path):
     (tmp_path / "2_Normalize" / "config.json").unlink()
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 12, "do_lower_case": false}')
     assert Encoder.load(tmp_path).max_tokens == 12
-    assert_equal(tmp_path)
-
-
-def test_norms_by_their_first_names_are_read_as_by_the_library(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"))
-    expected = Encoder.load(tmp_path).encode(TEXTS)
-
-    def rename(tensors):
-        for name in [name for name in tensors if "LayerNorm" in name]:
-            older = name.replace("LayerNorm.weight", "LayerNorm.gamma")
-            tensors[older.replace("LayerNorm.bias", "LayerNorm.beta")] = tensors.pop(name)
-
-    edit_tensors(tmp_path, rename)
-    np.testing.assert_array_equal(Encoder.load(tmp_path).encode(TEXTS), expected)
     assert_equal(tmp_path)
 
 
@@ -217,12 +202,6 @@ def test_vectors_are_cut_and_scaled_again_if_that_is_asked_for(bert, tmp_path):
     for dimensions in (0, D_MODEL + 1):
         with pytest.raises(InputError, match=f"truncate_dim is {dimensions}: .* 1 to {D_MODEL}"):
             encoder.encode(TEXTS, truncate_dim=dimensions)
-
-
-def test_a_folder_may_cut_its_vectors(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"), modules.Normalize(), truncate_dim=7)
-    assert_equal(tmp_path)
-    assert Encoder.load(tmp_path).pooling == "own"
 
 
 def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.models.seq2seq import BASE_2017, Seq2SeqConfig, decode, encode
-from engine.models.seq2seq_params import RandomParams, n_parameters, parameter_shapes, part_sizes
+from engine.models.seq2seq import Seq2SeqConfig, decode, encode
+from engine.models.seq2seq_params import RandomParams, parameter_shapes, part_sizes
 from engine.trace import Trace
+from tests.pytorch import Library
 
 SMALL = Seq2SeqConfig(
     vocab_size=11,
@@ -103,47 +104,12 @@ def test_a_later_target_token_changes_no_earlier_logits(params, place, token):
     np.testing.assert_array_equal(before[:place], after[:place])
 
 
-def test_one_sequence_gives_what_it_gives_in_a_batch(params):
-    trace = Trace()
-    batch = decode(TARGET, encode(SOURCE, params, SMALL, trace), params, SMALL, trace)
-    one = decode(TARGET[1], encode(SOURCE[1], params, SMALL), params, SMALL)
-    np.testing.assert_allclose(batch[1], one, atol=1e-12)
-    assert trace["decoder.layers.0.cross_attention.weights"].shape == (3, 4, 4, 5)
-
-
-def test_random_parameters_are_the_same_each_time_they_are_read_and_differ_by_seed():
-    first, second = RandomParams(SMALL, 3), RandomParams(SMALL, 3)
-    assert list(first) == list(parameter_shapes(SMALL))
-    for name in first:
-        np.testing.assert_array_equal(first[name], second[name])
-    assert not np.array_equal(first["embedding.weight"], RandomParams(SMALL, 4)["embedding.weight"])
-    weight = RandomParams(replace(SMALL, d_ff=2000), 0)["encoder.layers.0.ffn.hidden.weight"]
-    bound = np.sqrt(6 / 2016)  # as torch.nn.init.xavier_uniform_
-    assert 0.99 * bound < np.abs(weight).max() <= bound
-    assert abs(weight.std() - bound / np.sqrt(3)) < 0.01 * bound
-    assert abs(RandomParams(replace(SMALL, vocab_size=5000), 0)["embedding.weight"].std() - 0.25) < 0.005
-
-
-def test_the_base_model_of_2017_has_its_65_million_parameters(torch):
-    with torch.device("meta"):
-        layers = torch.nn.Transformer(512, 8, 6, 6, 2048)
-    layers.encoder.norm = layers.decoder.norm = None
-    expected = sum(p.numel() for p in layers.parameters()) + 37_000 * 512
-    assert n_parameters(BASE_2017) == expected == 63_082_496
-    assert abs(expected / 65e6 - 1) < 0.03
-    for config in (SMALL, BASE_2017, replace(SMALL, d_head=7)):
-        parts = part_sizes(config, 4, 5)
-        assert sum(part.n_parameters for part in parts) == n_parameters(config)
-
-
 def test_flops_are_those_that_torch_counts(torch, params):
-    from torch.utils.flop_counter import FlopCounterMode
-
     model = official(torch, params, torch.float32)
     x, y = torch.zeros(1, 5, 16), torch.zeros(1, 4, 16)
     embedding = torch.zeros(11, 16)
     with (
-        FlopCounterMode(display=False) as counter,
+        Library("torch.utils.flop_counter").FlopCounterMode(display=False) as counter,
         torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
     ):
         model(x, y) @ embedding.T

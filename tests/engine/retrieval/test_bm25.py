@@ -54,14 +54,6 @@ def textbook(texts, question, k1, b):
     return scores
 
 
-def test_a_score_by_hand():
-    # 3 texts of 2, 1 and 3 words; "rain" is in 2 of them: ln(1 + 1.5 / 2.5) = ln 1.6
-    scores = Bm25(["rain falls", "sun", "rain rain bridge"]).scores(["the rain"])
-    first = log(1.6) * 1 / (1 + 1.5 * (0.25 + 0.75 * 2 / 2))
-    third = log(1.6) * 2 / (2 + 1.5 * (0.25 + 0.75 * 3 / 2))
-    np.testing.assert_allclose(scores, [[first, 0, third]], rtol=1e-6)
-
-
 @given(
     st.lists(TEXT, min_size=1, max_size=6),
     TEXT,
@@ -127,8 +119,3 @@ def test_a_corpus_without_words_has_nothing_to_find(texts):
 def test_what_cannot_be_indexed_is_said(call, message):
     with pytest.raises(InputError, match=message):
         call()
-
-
-def test_nothing_is_printed(capfd):
-    Bm25(TEXTS).scores(["bridge"])
-    assert capfd.readouterr() == ("", "")

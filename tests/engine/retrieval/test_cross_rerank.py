@@ -1,6 +1,5 @@
 """The best chunks of a search are reordered by a cross-encoder."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,11 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Document
 from engine.errors import InputError
-from engine.evaluation.questions import Question, Reference
-from engine.evaluation.sweep import SweepInputs, sweep
-from engine.evaluation.sweep_cost import sweep_seconds
 from engine.retrieval.rerank import cross_rerank
 from engine.retrieval.retrievers import (
     FIRST_STAGE_WEIGHT,
@@ -23,24 +18,13 @@ from engine.retrieval.retrievers import (
     usable_retrievers,
     weighted,
 )
-from engine.settings import Configuration
 
 TOWNS = ("Ardal", "Bogen", "Cadiz", "Delft", "Enger", "Fauske")
-TEXT = "".join(
-    f"{town} is a town of {number}00 people on the coast.\n\n" for number, town in enumerate(TOWNS)
-)
-DOCUMENT = Document("towns.md", TEXT)
 
 
 def reading(key, name="words"):
     """A reranker that scores a passage by a function of it."""
     return SimpleNamespace(name=name, score=lambda question, texts: np.array([key(text) for text in texts]))
-
-
-def labelled(town):
-    start = TEXT.index(f"{town} is")
-    answer = TEXT[start : TEXT.index("\n", start)]
-    return Question("Which town?", "towns", (Reference(answer, start, start + len(answer)),))
 
 
 @given(st.integers(1, 8), st.integers(0, 100), st.sampled_from((0.0, 3.0)))
@@ -78,17 +62,3 @@ def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
     [first] = weighted(inputs, RetrieverOptions(), None)
     both = reader.score(question, texts) + FIRST_STAGE_WEIGHT * first
     assert np.argsort(-found).tolist() == np.argsort(-both).tolist()
-
-
-def test_a_sweep_measures_it_and_tells_its_cost(encoder):
-    last = replace(encoder, reranker=reading(lambda text: TEXT.index(text[:10])))
-    assert "cross-encoder" in usable_retrievers(last)
-    configurations = [
-        Configuration("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")
-    ]
-    questions, models = [labelled("Fauske")], {encoder.name: last}
-    assert sweep_seconds(SweepInputs([DOCUMENT], questions, configurations, models)) > 0
-    rows = list(sweep(SweepInputs([DOCUMENT], questions, configurations, models)))
-    assert rows[1].metrics["mrr"] == 1
-    with pytest.raises(InputError, match="needs a cross-encoder beside"):
-        list(sweep(SweepInputs([DOCUMENT], questions, configurations, {encoder.name: encoder})))

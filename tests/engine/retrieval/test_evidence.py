@@ -297,11 +297,6 @@ def test_features_of_two_sentences_by_hand():
     np.testing.assert_allclose(found[:, 5], np.log([2, 3]))
 
 
-def test_a_text_without_spaces_is_cut_all_the_same():
-    text = "x" * (3 * LONGEST_SENTENCE + 10)
-    assert "".join(each.text for each in candidates_of(text)) == text
-
-
 def test_a_line_of_marks_is_no_sentence(encoder):
     text = "\u200b\u200b\u200b\nThe tower was finished."
     index = index_of_texts([text], encoder)

@@ -115,11 +115,6 @@ def test_few_chunks_are_searched_exactly(vectors):
     assert [share(recall) for recall in (1, 0.9999, 0.95)] == ["100 %", "99.9 %", "95 %"]
 
 
-def test_equal_vectors_are_one_find(vectors):
-    repeated = np.tile(vectors[:10], (200, 1))
-    assert measure(repeated, build_ann(repeated, "hnsw", 64)).recall == 1.0
-
-
 @pytest.mark.parametrize("kind", APPROXIMATE)
 def test_more_than_an_index_holds_is_searched_exactly(vectors, built, kind):
     scores, rows = built[kind].nearest(vectors, vectors[:2], 2000)

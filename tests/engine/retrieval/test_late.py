@@ -78,28 +78,6 @@ def test_a_long_document_is_read_in_windows(encoder, official):
     np.testing.assert_allclose(vector, unit(hidden[inside].mean(0)), rtol=0, atol=1e-5)
 
 
-def test_context_moves_a_chunk_that_leans_on_it(encoder):
-    """`It was finished in 1891` comes nearer to a question about the tower that stands before it."""
-    document = Document("d.md", TOWER)
-    start = TOWER.index("It was")
-    chunks = cut(document, start, TOWER.index(" It is"))
-    ordinary, late = encoder.encode([chunks[0].text]), late_vectors(document, chunks, encoder)
-    [question] = encoder.encode(["When was the Vardholm tower finished?"])
-    assert late[0] @ question > ordinary[0] @ question + 0.1
-    assert vector_cosines(ordinary, late)[0] == pytest.approx(float(ordinary[0] @ late[0]), abs=1e-6)
-
-
-def test_rows_have_length_1_and_their_order_is_that_of_the_chunks(encoder):
-    document = Document("d.md", LONG)
-    chunks = cut(document, *range(0, len(LONG), 700))
-    seen = []
-    vectors = late_vectors(document, chunks, encoder, on_progress=lambda *step: seen.append(step))
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    assert seen[-1][0] == seen[-1][1] == len(seen) < len(chunks)
-    shuffled = [chunks[3], chunks[-1], chunks[0]]
-    np.testing.assert_allclose(late_vectors(document, shuffled, encoder), vectors[[3, -1, 0]], atol=1e-6)
-
-
 @given(
     n_tokens=st.integers(1, 4000),
     room=st.integers(1, 510),

@@ -35,12 +35,6 @@ def test_maxsim_is_the_mean_of_each_tokens_largest_cosine(question, chunk):
         assert row[token] == pytest.approx(max(row), abs=1e-5)
 
 
-def test_the_first_of_equal_tokens_is_the_match():
-    best, cosines = best_matches(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]))
-    assert best.tolist() == [1, 0]
-    assert cosines.tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("batch_tokens", [1, 1024])
 def test_scores_are_those_of_every_pair_however_chunks_are_packed(
     encoder, official, monkeypatch, batch_tokens
@@ -58,13 +52,6 @@ def test_scores_are_those_of_every_pair_however_chunks_are_packed(
     expected = [[(q @ k.T).max(axis=1).mean() for k in chunks] for q in questions]
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
-
-
-def test_progress_counts_chunks(encoder, monkeypatch):
-    monkeypatch.setattr(maxsim, "BATCH_TOKENS", 1)
-    seen = []
-    maxsim_scores(QUESTIONS, CHUNKS, encoder, on_progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(number, len(CHUNKS)) for number in range(1, len(CHUNKS) + 1)]
 
 
 def test_vectors_that_cannot_be_compared_are_refused():

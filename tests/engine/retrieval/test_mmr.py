@@ -45,15 +45,6 @@ def test_the_order_is_that_of_a_naive_loop(seed, n_chunks, diversity, depth):
     assert best_first(found).tolist() == [naive_order(row, vectors, diversity, depth) for row in scores]
 
 
-def test_what_says_the_same_twice_comes_later():
-    vectors = np.array([[1, 0], [1, 0], [0.6, 0.8]], np.float32)
-    scores = np.array([[0.9, 0.89, 0.7]], np.float32)
-    assert best_first(mmr_scores(scores, vectors, diversity=0.0)).tolist() == [[0, 1, 2]]
-    assert best_first(mmr_scores(scores, vectors, diversity=0.5)).tolist() == [[0, 2, 1]]
-    # With 2 candidates the third cannot come forward.
-    assert best_first(mmr_scores(scores, vectors, diversity=0.5, depth=2)).tolist() == [[0, 1, 2]]
-
-
 @pytest.mark.parametrize("diversity", [0.0, 0.5])
 def test_what_was_not_found_is_not_chosen(diversity):
     scores, vectors = search(2, 1, 6)

@@ -132,22 +132,6 @@ def test_the_best_are_ordered_by_maxsim_and_the_others_follow(inputs, encoder, d
         assert row[depth:] == before[depth:]
 
 
-def test_a_chunk_is_read_once_and_only_if_it_is_needed(inputs, encoder):
-    maxsim, read = MaxSim(QUESTIONS, CHUNKS, encoder), []
-
-    def note(done, total):
-        read.append(total)
-
-    first = np.unique(best_first(inputs.dense)[:, :1])
-    rerank(inputs.dense, maxsim, 1, note)
-    assert set(read) == {len(first)}
-    read.clear()
-    rerank(inputs.dense, maxsim, 1, note)
-    assert not read
-    rerank(inputs.dense, maxsim, len(CHUNKS), note)
-    assert set(read) == {len(CHUNKS) - len(first)}
-
-
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_nothing_asked_and_nothing_to_find(inputs, name):
     for n_questions, n_chunks in ((0, 6), (3, 0)):

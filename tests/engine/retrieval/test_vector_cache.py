@@ -1,6 +1,4 @@
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +12,10 @@ from hypothesis.extra.numpy import arrays
 
 from engine.errors import InputError
 from engine.models.encoder import Encoder
-from engine.models.fingerprint import _digests
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.vector_cache import VectorCache, cached_encode, checksum
 from engine.weights.fetch import model_path
 
-ROOT = Path(__file__).parents[3]
 SPEC = EmbeddingSpec("model", "mean", 256, 4)
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 TEXTS = ["The cat sat.", "Knead the dough.", "The cat sat.", "Dogs bark."]
@@ -224,16 +220,6 @@ def test_vectors_are_those_of_the_encoder(encoder):
     assert cached_encode([], encoder, pooling, max_tokens, cache).shape == (0, 384)
 
 
-def test_progress_goes_from_what_was_found_to_all(encoder):
-    cache, seen = VectorCache(), []
-    cached_encode(TEXTS, encoder, "mean", None, cache, lambda *step: seen.append(step))
-    assert (seen[0], seen[-1]) == ((1, 4), (4, 4))  # one of the four is there twice
-    assert seen == sorted(seen)
-    seen.clear()
-    cached_encode(TEXTS, encoder, "mean", None, cache, lambda *step: seen.append(step))
-    assert seen == [(4, 4)]
-
-
 def test_a_run_that_was_stopped_goes_on_from_what_is_done(encoder, counted, monkeypatch):
     monkeypatch.setattr(Encoder, "block_texts", 4)
     cache, texts = VectorCache(), names(10)
@@ -273,17 +259,6 @@ def test_a_model_whose_tokenizer_was_changed_is_another(encoder, tmp_path, old, 
     assert changed.fingerprint != encoder.fingerprint
 
 
-def test_a_fingerprint_is_worked_out_once_and_forgotten_with_its_weights(encoder):
-    other = replace(encoder, weights=replace(encoder.weights, pooler=None))
-    key = id(other.weights), id(other.tokenizer)
-    _ = other.fingerprint
-    assert key in _digests
-    _ = replace(other, name="another name").fingerprint
-    assert len([found for found in _digests if found[0] == key[0]]) == 1
-    del other
-    assert key not in _digests
-
-
 def test_a_model_is_known_by_its_weights_and_not_by_its_name(encoder):
     same = replace(encoder, name="another name", max_tokens=64)
     assert same.fingerprint == encoder.fingerprint
@@ -296,25 +271,3 @@ def test_a_model_is_known_by_its_weights_and_not_by_its_name(encoder):
         replace(encoder, compiled=not encoder.compiled),
     ]
     assert len({each.fingerprint for each in (encoder, *others)}) == 5
-
-
-@pytest.mark.nightly
-def test_processes_share_a_file(tmp_path):
-    path = tmp_path / "cache.db"
-    code = (
-        "import sys; from pathlib import Path; import numpy as np\n"
-        "from engine.retrieval.vector_cache import VectorCache\n"
-        "from engine.retrieval.embedding_spec import EmbeddingSpec\n"
-        "spec, start = EmbeddingSpec('model', 'mean', 256, 4), int(sys.argv[2])\n"
-        "cache = VectorCache(Path(sys.argv[1]))\n"
-        "for n in range(start, start + 50):\n"
-        "    cache.put_many([f'text {n}'], np.full((1, 4), n, np.float32), spec)\n"
-        "assert not cache.notice, cache.notice\n"
-    )
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code, str(path), str(start)], cwd=ROOT) for start in (0, 50)
-    ]
-    assert [process.wait() for process in processes] == [0, 0]
-    found, known = VectorCache(path).get_many(names(100), SPEC)
-    assert known.all()
-    assert found[:, 0].tolist() == list(range(100))

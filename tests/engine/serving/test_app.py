@@ -5,7 +5,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import httpx
 import numpy as np
 import openai
 import pytest
@@ -117,9 +116,7 @@ def test_models_are_listed_and_the_only_one_answers_for_others_which_is_told(ser
         ({"input": []}, "input", "give one text or more"),
         ({"input": [[]]}, "input", "text 0 has no tokens"),
         ({"input": [1.5]}, "input", "give a text, a list of texts, a list of token ids"),
-        ({"input": [-1]}, "input", "give a text"),
         ({"input": [10**400]}, "input", "token id 1000"),
-        ({"input": [True]}, "input", "give a text"),
         ({"input": [30_522]}, "input", "token id 30522 of text 0 is not of all-MiniLM-L6-v2"),
         ({"input": {"text": "a"}}, "input", "give a text"),
         ({"input": "\ud800"}, None, "half of a surrogate pair"),
@@ -277,27 +274,6 @@ def test_fields_that_are_not_known_are_named_in_the_answer(server):
     assert answer == own
     many = server.embed("a", **{f"field_{number}": 1 for number in range(9)}).json()
     assert many["warnings"][0].endswith("'field_4' and 4 more")
-
-
-def test_a_field_that_is_null_is_one_that_is_not_given(server):
-    body = {"model": MODEL, "input": "a"}
-    nulls = dict.fromkeys(("encoding_format", "dimensions", "user", "truncate", "prompt_name"))
-    assert server.post("/v1/embeddings", body | nulls).json() == server.post("/v1/embeddings", body).json()
-    body = {"query": "a", "documents": ["b", "c"]}
-    nulls = dict.fromkeys(("model", "top_n", "return_documents", "truncate"))
-    assert server.post("/rerank", body | nulls).json() == server.post("/rerank", body).json()
-    response = server.post("/v1/embeddings", {"model": None, "input": "a"})
-    assert error_of(response)["message"] == "model: field required"
-
-
-def test_an_empty_document_is_scored_beside_the_others(server):
-    answer = server.post("/rerank", {"query": "green tea", "documents": ["", "Green tea."]}).json()
-    assert [each["index"] for each in answer["results"]] == [1, 0]
-
-
-def test_health_is_told_to_a_request_for_the_head_alone(server):
-    response = httpx.head(f"{server.url}/health/ready")
-    assert (response.status_code, response.content) == (200, b"")
 
 
 def test_a_cross_encoder_orders_documents(encoder, tmp_path):

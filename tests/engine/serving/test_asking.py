@@ -212,15 +212,6 @@ def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(serve
         assert answer.json()["text"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"), [("/search", {"query": QUESTION}), ("/ask", {"question": QUESTION, "stream": False})]
-)
-def test_fields_that_are_not_known_are_named_in_the_answer(server, path, body):
-    answer = server.post(path, {**body, "write": False, "top_k": 3}).json()
-    named = "'write', 'top_k'" if path == "/search" else "'top_k'"
-    assert answer["warnings"] == [f"not read, as there is no such field: {named}"]
-
-
 def test_a_question_follows_on_those_before(server):
     after = [{"question": QUESTION, "answer": "In 1891."}]
     answer = server.post("/ask", {"question": "And by whom?", "after": after, "stream": False}).json()

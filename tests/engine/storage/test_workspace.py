@@ -1,9 +1,8 @@
-import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -126,22 +125,6 @@ def test_a_workspace_comes_back_as_it_was(workspace, tmp_path_factory):
     assert_same(import_workspace("w.glassbox", export_workspace(workspace)), workspace)
     assert_same(import_workspace("w.glassbox", path.read_bytes()), workspace)
     assert [file.name for file in path.parent.iterdir()] == ["w.glassbox"]
-
-
-def test_documents_of_the_first_version_have_no_date_and_no_tags(tmp_path):
-    path = tmp_path / "w"
-    save_workspace(path, small())
-    rows = to_rows(small())
-    first = [(*row[:-1], json.dumps(json.loads(row[-1])["sections"])) for row in rows["documents"]]
-    with closing(sqlite3.connect(path)) as connection:
-        write_rows(connection, rows | {"documents": first}, open_workspace(path).saved_as, "w")
-        connection.execute("PRAGMA user_version = 1")
-    opened = open_workspace(path)
-    assert_same(replace(opened, saved_as=""), small())
-    save_workspace(path, opened)
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
-    assert_same(replace(open_workspace(path), saved_as=""), small())
 
 
 def test_a_workspace_of_an_earlier_version_is_opened_whole():
@@ -489,42 +472,3 @@ def test_a_file_that_is_far_too_large_is_refused(exported, tmp_path, monkeypatch
         import_workspace("w", exported)
     with pytest.raises(DocumentError, match="0 MB of documents, the most"):
         open_workspace(tmp_path / "w")
-
-
-def test_of_threads_that_save_at_once_one_wins_and_the_others_are_told(tmp_path):
-    path = tmp_path / "w"
-    base, results = save_workspace(path, small()), []
-
-    def save(number):
-        try:
-            results.append(save_workspace(path, replace(base, settings={"by": number})))
-        except DocumentError as error:
-            results.append(error)
-
-    threads = [Thread(target=save, args=[number]) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    [winner] = [result for result in results if isinstance(result, Workspace)]
-    assert open_workspace(path).settings == winner.settings
-    assert all("another session" in str(result) for result in results if result is not winner)
-
-
-@pytest.mark.nightly
-def test_a_file_is_not_bent_by_embeddings_that_are_damaged(tmp_path):
-    path = tmp_path / "w"
-    save_workspace(path, small())
-    with closing(VectorCache(path)) as cache:
-        cache.put_many([f"t{n}" for n in range(500)], np.ones((500, 4), np.float32), SPEC)
-    with closing(sqlite3.connect(path)) as connection:
-        [page] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'vectors'").fetchone()
-        [size] = connection.execute("PRAGMA page_size").fetchone()
-    content = bytearray(path.read_bytes())
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    path.write_bytes(content)
-    with closing(VectorCache(path)) as cache:
-        cache.put_many(["a"], np.ones((1, 4), np.float32), SPEC)
-        assert "move the file away" in cache.notice
-    assert path.read_bytes() == content
-    assert_same(open_workspace(path), small())

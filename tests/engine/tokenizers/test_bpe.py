@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.tokenizers.bpe import BPETokenizer, merge, merges
+from engine.tokenizers.bpe import merge, merges
 from engine.tokenizers.bpe_vocabulary import byte_symbols, character_bytes
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
+from tests.pytorch import transformers
 from tests.tokenizer_files import ASSIGNED
 
 UNICODE = st.text(ASSIGNED, max_size=60)
@@ -31,12 +32,10 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def official(gguf_reader):
-    from transformers import AutoTokenizer
-
     path = model_path(DEFAULT_DECODER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gguf, "GGUFReader", lambda path: gguf_reader)
-        return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        return transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
 
 
 @pytest.fixture(scope="module")
@@ -126,22 +125,8 @@ def test_steps_show_the_bytes_and_every_merge(decoder):
     assert decoder.tokenizer.token_bytes(hello.ids[0]) == b"the"
 
 
-def test_steps_keep_special_tokens_whole_unless_the_text_is_literal(decoder):
-    text = "a<|im_end|>"
-    plain, special = decoder.tokenizer.stages(text)
-    assert (plain.special, special.special) == (False, True)
-    assert (special.symbols, special.merges, special.offsets) == (["<|im_end|>"], [], [(1, 11)])
-    literal = decoder.tokenizer.stages(text, literal=[(0, len(text))])
-    assert not any(word.special for word in literal)
-
-
 @pytest.mark.parametrize(("text", "reason"), [(None, "NoneType"), (b"x", "bytes"), ("\udc80", "surrogate")])
 def test_what_is_not_text_is_refused(decoder, text, reason):
     for method in (decoder.tokenizer.encode, decoder.tokenizer.stages):
         with pytest.raises(InputError, match=reason):
             method(text)
-
-
-def test_the_vocabulary_has_the_size_of_the_model(decoder):
-    assert isinstance(decoder.tokenizer, BPETokenizer)
-    assert decoder.tokenizer.vocab_size == decoder.config.vocab_size == 49152

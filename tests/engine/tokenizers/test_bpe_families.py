@@ -50,14 +50,6 @@ def test_offsets_cover_the_whole_text_in_order(family, text):
     assert {place for span in offsets for place in range(*span)} == set(range(len(text)))
 
 
-def test_a_letter_and_its_accent_are_one_token_of_both(tmp_path):
-    library = byte_level("qwen2")
-    path = save(library, tmp_path / "tokenizer.json")
-    encoding = BPETokenizer.from_json(path).encode("cafe\u0301s")
-    assert encoding.ids == library.encode("cafés").ids
-    assert encoding.offsets == library.encode("cafe\u0301s").offsets
-
-
 def test_the_template_tells_what_goes_before_a_text(tmp_path):
     library = byte_level("llama-bpe")
     tokenizer = BPETokenizer.from_json(save(library, tmp_path / "tokenizer.json"))
@@ -172,11 +164,6 @@ def lacking(tmp_path_factory):
         library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         pairs.append((library, BPETokenizer.from_json(save(library, path / f"{unknown}.json"))))
     return pairs
-
-
-def test_bytes_without_a_token_are_shown_in_the_steps(tmp_path):
-    [word] = read_json(tmp_path).stages("acb")
-    assert (word.symbols, word.tokens, word.ids) == (["a", "c", "b"], ["ab"], [2])
 
 
 def test_merges_are_read_in_both_spellings(tmp_path):

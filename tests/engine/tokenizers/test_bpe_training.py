@@ -38,10 +38,6 @@ def test_any_text_comes_back(text):
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
-def test_learning_ends_where_no_pair_is_left():
-    assert learn_merges("abab", 400) == [("a", "b"), ("ab", "ab")]
-
-
 def test_what_no_vocabulary_can_be_learnt_from_is_told():
     with pytest.raises(InputError, match="no room for the 256 bytes"):
         learn_merges("text", 255)

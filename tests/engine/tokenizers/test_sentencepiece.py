@@ -18,7 +18,6 @@ from tests.tokenizer_files import (
     TEXTS,
     UNKNOWN,
     USER_DEFINED,
-    corpus,
     gguf_metadata,
     save,
     sentencepiece,
@@ -61,12 +60,6 @@ def test_tokenizer_json_is_read_as_by_the_library(style, text):
 
 @given(text=TEXTS)
 def test_scores_merge_as_the_merges_they_come_from(older, text):
-    check_equal(*older, text)
-
-
-def test_a_long_document_is_what_the_library_makes_of_it(style, older):
-    text = "".join(corpus())[:80_000]
-    check_equal(*style, text)
     check_equal(*older, text)
 
 
@@ -132,11 +125,6 @@ def beyond_words(tmp_path_factory):
     return from_gguf(tmp_path_factory.mktemp("beyond"))
 
 
-def test_of_equal_scores_the_leftmost_pair_is_merged_first(tmp_path):
-    scores = [0.0] * len(METADATA["tokens"])
-    assert from_gguf(tmp_path, scores=scores).encode("bcaaa").tokens == ["▁", "bc", "aa", "a"]
-
-
 def test_a_token_is_the_bytes_it_stands_for(older):
     tokenizer = older[1]
     for token, text in (("▁the", "the"), ("<tool>", "<tool>")):
@@ -165,15 +153,6 @@ def test_steps_tell_what_encode_does(style, older, text):
         assert "".join(word.original for word in steps) == text
         for word in steps:
             assert word.tokens == (word.merges[-1].symbols if word.merges else word.symbols)
-
-
-def test_steps_show_characters_blanks_and_every_merge(beyond_words, older):
-    [whole] = beyond_words.stages("of the")
-    assert (whole.original, whole.symbols) == ("of the", [*"▁of▁the"])
-    assert [merge.pair for merge in whole.merges][-1] == ("▁of", "▁the")
-    first, second = older[1].stages("the é")  # whose tokens end where words do
-    assert (first.original, first.tokens, first.offsets) == ("the", ["▁the"], [(0, 3)])
-    assert (second.original, second.start, second.symbols[0]) == (" é", 3, "▁")
 
 
 def test_control_tokens_in_a_literal_span_are_text(older):

@@ -3,7 +3,6 @@
 import base64
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,9 +127,3 @@ def test_what_is_damaged_or_not_read_is_refused(tmp_path, part, changes, reason)
     path = edited(tmp_path / "tokenizer.json", lambda content: content[part].update(changes))
     with pytest.raises(ModelFileError, match=reason):
         read_tokenizer(path)
-
-
-def test_a_long_word_is_split_in_one_go(tmp_path):
-    tokenizer, library = small(tmp_path / "tokenizer.json")
-    text = "".join(np.random.default_rng(0).choice(list("ab"), 20_000))
-    assert tokenizer.encode(text).ids == library.encode(text).ids

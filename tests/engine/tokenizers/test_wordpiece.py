@@ -84,12 +84,6 @@ def test_every_character_is_normalised_as_by_the_library(tokenizer, library):
     assert [c for c in CHARACTERS if apply(changes, unchanged(c)).text != theirs(c)] == []
 
 
-def test_every_character_within_a_word_is_what_the_library_makes_of_it(tokenizer, library):
-    for start in range(0, len(CHARACTERS), 4096):
-        text = " ".join(f"a{c}b" for c in CHARACTERS[start : start + 4096])
-        assert parts(tokenizer.encode(text)) == parts(library.encode(text))
-
-
 def edited(path, folder, **changes):
     """Save a tokenizer.json with other values, ``section__key=value``, and give its path."""
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -169,32 +163,6 @@ def test_steps_show_every_candidate_from_the_longest_to_the_match(tokenizer):
         assert piece.tried[-1] == piece.token == tokenizer.token(piece.id)
 
 
-def test_steps_flag_unknown_words_and_special_tokens(tokenizer):
-    known, unknown, special, long = tokenizer.stages("Ünder a\u0378 [MASK] " + "x" * 101)
-    assert known.normalized == "under"
-    assert not known.pieces[0].unknown
-    assert (unknown.pieces[0].token, unknown.pieces[0].unknown) == ("[UNK]", True)
-    assert unknown.pieces[0].tried == ["a\u0378", "a", "##\u0378"]
-    assert (special.special, special.pieces[0].id, special.pieces[0].tried) == (True, 103, [])
-    assert (long.pieces[0].unknown, long.pieces[0].tried) == (True, [])
-
-
-def test_no_candidate_is_longer_than_the_longest_token(path, tmp_path):
-    tokenizer = WordPieceTokenizer(edited(path, tmp_path, model__max_input_chars_per_word=10**9))
-    [word] = tokenizer.stages("x" * 1000)
-    assert max(len(candidate) for piece in word.pieces for candidate in piece.tried) < 32
-    [ids] = tokenizer.ids_batch(["x" * 20_000])  # for which the library would take minutes
-    assert ids == tokenizer.encode("x" * 20_000).ids
-
-
-@given(st.lists(TEXTS | st.just("word " * 600), max_size=5))
-def test_a_batch_is_what_single_texts_are_neither_cut_nor_padded(tokenizer, texts):
-    single = [tokenizer.encode(text) for text in texts]
-    assert tokenizer.encode_batch(texts) == single
-    assert tokenizer.ids_batch(texts) == [encoding.ids for encoding in single]
-    assert all(len(one) == 602 for text, one in zip(texts, single, strict=True) if text == "word " * 600)
-
-
 @pytest.mark.parametrize("character", ["a", "é", "한", "\u0301", "\0"])
 def test_a_word_of_a_megabyte_is_read_in_linear_time(tokenizer, character):
     text = character * (1_000_000 // len(character.encode()))
@@ -216,13 +184,6 @@ def test_what_is_not_text_is_refused(tokenizer, text, reason):
     for pair in ((text, "fine"), ("fine", text)):
         with pytest.raises(InputError, match=reason):
             tokenizer.encode_pair(*pair)
-
-
-def test_what_the_tokenizer_says_of_itself(tokenizer, library):
-    assert tokenizer.vocab_size == library.get_vocab_size() == 30522
-    assert tokenizer.n_special == library.num_special_tokens_to_add(is_pair=False) == 2
-    assert sorted(tokenizer.special_ids) == [0, 100, 101, 102, 103]
-    assert (tokenizer.pad_id, tokenizer.token(0), tokenizer.token(4937)) == (0, "[PAD]", "cat")
 
 
 @pytest.mark.parametrize(

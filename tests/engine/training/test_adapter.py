@@ -8,7 +8,7 @@ from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.training.losses import softmax_loss
 from engine.training.search import adapter as module
-from engine.training.search.adapter import Adapter, fit_adapter, hardest_chunks, train_adapter
+from engine.training.search.adapter import Adapter, fit_adapter, train_adapter
 from engine.training.search.tuned_model import save_adapter
 from engine.training.search.tuning import hard_negatives
 
@@ -42,26 +42,6 @@ def test_what_all_questions_have_in_common_is_learnt(turned):
     assert [epoch for epoch, _ in fitted.validation_losses][:3] == [0, 5, 10]
 
 
-def test_where_all_is_found_already_the_questions_stay_as_they_are(turned):
-    asked, chunks, _ = turned
-    rng = np.random.default_rng(5)
-    relevant = np.zeros((60, 120), bool)
-    relevant[np.arange(60), (asked @ chunks.T).argmax(axis=1)] = True  # already found first, all of them
-    fitted = fit_adapter(asked, chunks, relevant)
-    assert fitted.n_epochs == 0
-    np.testing.assert_array_equal(fitted.adapter.weight, np.eye(D))
-    vectors = l2_normalize(rng.normal(size=(3, D))).astype(np.float32)
-    np.testing.assert_allclose(fitted.adapter(vectors), vectors, atol=1e-6)
-
-
-def test_the_ridge_holds_the_adapter_near_the_identity(turned):
-    def distance(ridge):
-        *_, last = train_adapter(*turned, ridge, 30)
-        return np.linalg.norm(last.adapter.weight - np.eye(D))
-
-    assert distance(1.0) < distance(0.01) < distance(0.0)
-
-
 def test_the_gradient_of_the_weight_is_that_of_differences(turned):
     """The first step of Adam goes against the sign of the gradient, by the learning rate."""
     asked, chunks, relevant = (x[:20] for x in turned)
@@ -78,13 +58,6 @@ def test_the_gradient_of_the_weight_is_that_of_differences(turned):
         nudge[place] = 1e-4
         slope = (loss(first + nudge) - loss(first - nudge)) / 2e-4
         assert (second - first)[place] == pytest.approx(-np.sign(slope) * module.LEARNING_RATE, rel=1e-3)
-
-
-def test_of_many_chunks_those_that_matter_are_trained_against(monkeypatch):
-    monkeypatch.setattr(module, "N_KEYS", 3)
-    scores = np.array([[0.1, 0.9, 0.2, 0.8, -0.5]])
-    assert hardest_chunks(scores, np.array([[0, 0, 0, 0, 1]], bool)).tolist() == [1, 3, 4]
-    assert hardest_chunks(scores, np.ones((1, 5), bool)).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_bad_input_is_told(turned):

@@ -15,6 +15,7 @@ from engine.training.backward.encoder import (
     with_parameters,
 )
 from engine.weights.fetch import model_path
+from tests.pytorch import transformers
 
 TEXTS = ["Tides.", "The tide turns twice a day, for the moon pulls the sea.", "Who moves the water?"]
 OFFICIAL = {
@@ -37,9 +38,7 @@ def exact():
 @pytest.fixture(scope="module")
 def official_gradients(torch, exact):
     """Gradients of sum(d_vectors * mean vectors) by torch's autograd, by the official names."""
-    from transformers import BertModel
-
-    model = BertModel.from_pretrained(
+    model = transformers.BertModel.from_pretrained(
         str(model_path(exact.name)), dtype=torch.float64, attn_implementation="eager"
     ).eval()
     for text, weights in zip(TEXTS, d_vectors(), strict=True):

@@ -15,13 +15,13 @@ from engine.training.search.contrastive import (
     TrainingTexts,
     draw_batch,
     loss_and_gradients,
-    mean_vectors,
 )
 from engine.training.search.fine_tune import FineTuning, fine_tune, tuned_encoder
 from engine.training.search.folds import Fold, LabelledTexts
 from engine.training.search.frozen_layers import run_frozen_layers, vectors_from_frozen
 from engine.training.search.tuned_model import tuned_zip
 from engine.training.search.tuning import TuningData, tune
+from tests.pytorch import sentence_transformers
 
 # Made-up words, so that only the labels say what belongs together.
 PAIRS = [("zorblat", "The glass mountain."), ("quimmel", "Bread of rye."), ("vestrio", "A red canal.")]
@@ -67,17 +67,6 @@ def test_gradients_of_a_batch_are_those_of_differences():
     slope = (moved(1e-6) - moved(-1e-6)) / 2e-6
     assert sum(np.vdot(grads[name], direction[name]) for name in grads) == pytest.approx(slope, rel=1e-4)
     assert loss == pytest.approx(moved(0))
-
-
-def test_the_packs_that_texts_are_read_in_change_nothing(encoder, frozen, monkeypatch):
-    batch = ContrastiveBatch(np.arange(6), np.arange(6), RELEVANT)
-    params = layer_parameters(encoder.weights, 1)
-    loss, grads = loss_and_gradients(frozen, batch, params, encoder.config)
-    monkeypatch.setattr("engine.training.search.contrastive.PACK_TOKENS", 8)
-    in_small_packs = loss_and_gradients(frozen, batch, params, encoder.config)
-    assert in_small_packs[0] == pytest.approx(loss, rel=1e-5)
-    for name, grad in grads.items():
-        np.testing.assert_allclose(in_small_packs[1][name], grad, atol=1e-4 * np.abs(grad).max() + 1e-7)
 
 
 def test_labels_are_learnt_but_not_kept_where_they_do_not_help_on_held_out_questions(encoder, tuned):
@@ -126,8 +115,6 @@ def test_layers_that_there_are_not_are_told(encoder):
 
 
 def test_a_tuned_model_is_saved_as_sentence_transformers_loads_it(encoder, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
     rng = np.random.default_rng(0)
     noisy = {
         name: array + 0.01 * rng.normal(size=array.shape).astype(np.float32)
@@ -138,7 +125,7 @@ def test_a_tuned_model_is_saved_as_sentence_transformers_loads_it(encoder, tmp_p
     zipfile.ZipFile(io.BytesIO(tuned_zip(better, adapter))).extractall(tmp_path)
     expected = better.encode(CHUNKS)
     assert np.abs(expected - encoder.encode(CHUNKS)).max() > 1e-3
-    official = SentenceTransformer(str(tmp_path), device="cpu")
+    official = sentence_transformers.SentenceTransformer(str(tmp_path), device="cpu")
     assert official.max_seq_length == encoder.max_tokens
     np.testing.assert_allclose(official.encode(list(CHUNKS)), expected, atol=2e-6)
     np.testing.assert_allclose(Encoder.load(tmp_path).encode(CHUNKS), expected, atol=1e-6)
@@ -165,10 +152,3 @@ def test_tuning_ends_with_a_model_and_a_verdict(encoder, depth):
 
     with pytest.raises(InputError, match="enough"):
         tune(task, None, 2, 5, stop)
-
-
-def test_embedding_keeps_the_order_of_the_texts(encoder, frozen):
-    params = layer_parameters(encoder.weights, 1)
-    vectors, _ = mean_vectors(frozen.chunks, [4, 0, 4], params, encoder.config, encoder.dtype)
-    np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
-    assert np.abs(vectors[0] - vectors[1]).max() > 1e-2

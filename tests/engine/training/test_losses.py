@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.training.losses import cross_entropy, info_nce
+from tests.pytorch import Library
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -65,11 +66,13 @@ def test_info_nce_of_one_or_several_relevant_keys_and_its_gradients_equal_torch(
 
 
 def test_info_nce_equals_sentence_transformers(torch, official):
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
     columns = np.random.default_rng(0).normal(size=(4, 6, 8)).astype(np.float32)  # two hard negatives each
     tensors = [torch.tensor(column, requires_grad=True) for column in columns]
-    expected = MultipleNegativesRankingLoss(official).compute_loss_from_embeddings(tensors, None)
+    expected = (
+        Library("sentence_transformers.sentence_transformer.losses")
+        .MultipleNegativesRankingLoss(official)
+        .compute_loss_from_embeddings(tensors, None)
+    )
     expected.backward()
     keys = np.concatenate(columns[1:])
     loss, d_queries, d_keys = info_nce(columns[0], keys, np.eye(6, len(keys), dtype=bool))

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.training.optimizers import adamw, clip_gradients, no_moments, warmup_cosine, warmup_linear
+from tests.pytorch import transformers
 
 SHAPES = {"layers.0.weight": (4, 3), "layers.0.bias": (4,), "table": (5, 2), "scale": ()}
 
@@ -24,15 +25,13 @@ CASES = {
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 2e-5)])
 def test_a_hundred_clipped_and_scheduled_steps_equal_torch(torch, name, dtype, tolerance):
     """Each gradient depends on the parameters reached, so one step's error would grow in the next."""
-    from transformers import get_cosine_schedule_with_warmup
-
     class_name, settings = CASES[name]
     rng = np.random.default_rng(0)
     params, goal = tree(rng, dtype), tree(rng, dtype)
     arrays, moments = dict(params), no_moments(params)
     tensors = {name: torch.nn.Parameter(torch.tensor(array)) for name, array in params.items()}
     official = getattr(torch.optim, class_name)(tensors.values(), lr=1.0, **settings)
-    schedule = get_cosine_schedule_with_warmup(official, 10, 100)
+    schedule = transformers.get_cosine_schedule_with_warmup(official, 10, 100)
     for step in range(100):
         noise = tree(rng, dtype)
         grads = {key: params[key] - goal[key] + noise[key] for key in params}
@@ -63,16 +62,6 @@ def test_a_transposed_parameter_is_stepped_in_place_and_its_gradient_stays():
     np.testing.assert_array_equal(grads["weight"], before)
 
 
-def test_parameters_left_out_stay_as_they_are():
-    rng = np.random.default_rng(0)
-    params, grads = tree(rng), tree(rng)
-    moments, table = no_moments(params), params["table"].copy()
-    adamw({"scale": params["scale"]}, {"scale": grads["scale"]}, moments, 0.1)
-    np.testing.assert_array_equal(params["table"], table)
-    assert not moments.mean["table"].any()
-    assert moments.mean["scale"] != 0
-
-
 @pytest.mark.parametrize(
     ("grads", "message"),
     [
@@ -90,19 +79,6 @@ def test_a_gradient_that_fits_no_parameter_is_named(grads, message):
     assert moments.n_updates == 0
 
 
-@given(seed=st.integers(0, 1000), scale=st.floats(1e-6, 1e6), max_norm=st.floats(1e-3, 1e3))
-def test_clipping_keeps_the_direction_and_bounds_the_length(seed, scale, max_norm):
-    grads = {name: scale * grad for name, grad in tree(np.random.default_rng(seed)).items()}
-    before = np.concatenate([grad.ravel() for grad in grads.values()])
-    norm = clip_gradients(grads, max_norm)
-    after = np.concatenate([grad.ravel() for grad in grads.values()])
-    assert norm == pytest.approx(np.linalg.norm(before))
-    assert np.linalg.norm(after) <= max_norm * (1 + 1e-12)
-    if norm < max_norm:
-        np.testing.assert_array_equal(after, before)
-    np.testing.assert_allclose(after * norm, before * np.linalg.norm(after), rtol=1e-6)
-
-
 def test_a_gradient_that_is_not_finite_is_reported():
     assert np.isnan(clip_gradients({"a": np.array([1.0, np.nan])}, 1.0))
     assert np.isinf(clip_gradients({"a": np.array([1.0, np.inf])}, 1.0))
@@ -111,8 +87,6 @@ def test_a_gradient_that_is_not_finite_is_reported():
 @pytest.mark.parametrize("kind", ["linear", "cosine"])
 @given(n_warmup=st.integers(0, 30), n_steps=st.integers(0, 60))
 def test_schedules_equal_transformers_and_stay_at_zero(torch, kind, n_warmup, n_steps):
-    import transformers
-
     ours = {"linear": warmup_linear, "cosine": warmup_cosine}[kind]
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     schedule = getattr(transformers, f"get_{kind}_schedule_with_warmup")(optimizer, n_warmup, n_steps)

@@ -11,30 +11,24 @@ import pytest
 from engine import Encoder
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
-from engine.models.reader import Reader
-from engine.training.reading.articles import Asked, most_given, read_squad, with_headings
+from engine.training.reading.articles import Asked, read_squad, with_headings
 from engine.training.reading.examples import (
-    KINDS,
     NO_ANSWER,
-    ReadingBatch,
     ReadingSet,
     Shares,
     batches,
     cut_article,
-    kind_counts,
     reading_set,
 )
 from engine.training.reading.loop import (
     ReadingSettings,
     ReadingState,
-    learning_rate,
     quality,
     train,
 )
 from engine.training.reading.negatives import (
     article_text,
     holds,
-    negated,
     normal,
     opposite,
     other_chunk,
@@ -43,7 +37,6 @@ from engine.training.reading.negatives import (
 )
 from engine.training.reading.passes import init_head, loss_and_gradients
 from engine.training.reading.records import of_questions, records
-from engine.training.reading.rewording import in_other_words, near_tokens
 from engine.weights.fetch import model_path
 from tests.pytorch import torch, transformers
 
@@ -162,13 +155,6 @@ def test_an_opposite_asks_for_something_else(read, question, expected):
     assert (made and made.question) == expected
 
 
-def test_a_question_is_negated_where_the_passage_denies_nothing(read):
-    (text, asked), rng = read, np.random.default_rng(0)
-    made = negated(replace(asked, question="Who did Mara Lind meet?"), text.chunks[0], rng)
-    assert made.question == "Who didn't Mara Lind meet?"
-    assert negated(asked, text.chunks[0], rng) is None  # it asks when
-
-
 def test_another_chunk_of_the_article_lacks_the_answer(path, encoder):
     [whole] = read_squad(path)
     _, chunks = cut_article(whole, encoder.tokenizer, Splitting(chunk_tokens=32), Shares(), [0])
@@ -233,32 +219,6 @@ def test_questions_of_a_list_are_answered_below_them(path):
             else:
                 assert answers[each.question] not in each.passage
                 assert each.passage[slice(*each.near)] == each.question
-
-
-def test_questions_are_varied_and_the_same_for_a_seed(made, path):
-    assert len({each.question for each in made}) > 0.8 * len(made)
-    again = list(records(read_squad(path), [["Mara Lind", "Jon Arde", "Orland"]], 3000, seed=0))
-    assert again == made
-
-
-def test_kinds_and_repetitions_are_counted(path, encoder):
-    found = reading_set(
-        read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), Shares(0, 0, 0, 0, 0, 0, 0.5, 3)
-    )
-    counts = kind_counts(found)
-    assert set(counts) == set(KINDS)
-    assert counts["asked by people"] == 3  # as often as the others of its paragraph
-    assert counts["answered"] == 2 + 3
-    assert counts["record"] + counts["record without"] >= 8
-    again = reading_set(
-        read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), Shares(0, 0, 0, 0, 0, 0, 0.5, 3)
-    )
-    np.testing.assert_array_equal(found.examples, again.examples)
-
-
-def test_of_several_answers_that_of_most_people_is_taken():
-    answers = [{"text": "in 1891", "answer_start": 3}, *[{"text": "1891", "answer_start": 6}] * 2]
-    assert most_given(answers) == ("1891", 6)
 
 
 def test_a_crop_holds_the_place_that_looks_like_an_answer(encoder):
@@ -347,43 +307,6 @@ def test_a_stopped_run_goes_on_to_the_same_weights(found, encoder, tmp_path):
         np.testing.assert_array_equal(second.params[name], array)
 
 
-def test_a_run_ends_after_fewer_updates_where_these_are_given(found, encoder):
-    state = ReadingState.fresh(encoder, SETTINGS)
-    assert [report.update for report in train(state, found, encoder, SETTINGS, n_updates=2)] == [1, 2]
-
-
-def test_the_decay_is_the_last_share_of_what_remains():
-    settings = ReadingSettings(n_warmup=10, learning_rate=1.0, decay_share=0.25)
-    assert learning_rate(4, 1000, settings) == 0.5
-    assert [learning_rate(n, 1000, settings) for n in (10, 750, 875, 1000)] == [1, 1, 0.5, 0]
-    assert [learning_rate(n, 1000, settings, 600) for n in (750, 900, 950, 1000)] == [1, 1, 0.5, 0]
-
-
-def test_training_goes_on_from_a_reader_with_a_fresh_optimiser(found, encoder, tmp_path):
-    state = ReadingState.fresh(encoder, SETTINGS)
-    list(islice(train(state, found, encoder, SETTINGS), 2))
-    state.reader(encoder).save(tmp_path / "reader")
-    other = ReadingState.of(Reader.load(tmp_path / "reader", encoder), SETTINGS)
-    assert other.moments.n_updates == 0
-    for name, array in state.params.items():
-        np.testing.assert_allclose(other.params[name], array, atol=np.abs(array).max() / 250)
-        assert not other.moments.mean[name].any()
-
-
-def test_a_full_disk_leaves_the_checkpoint_before(encoder, tmp_path, monkeypatch):
-    state = ReadingState.fresh(encoder, SETTINGS)
-    state.save(tmp_path / "checkpoint")
-    before = (tmp_path / "checkpoint").read_bytes()
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        state.save(tmp_path / "checkpoint")
-    assert (tmp_path / "checkpoint").read_bytes() == before
-
-
 def test_training_learns_the_answers(found, encoder):
     settings = replace(SETTINGS, crops=(64,) * 12, batch_size=4, learning_rate=5e-4, n_last=2, dropout=0)
     state = ReadingState.fresh(encoder, settings)
@@ -396,26 +319,3 @@ def test_training_learns_the_answers(found, encoder):
     answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
     alone = quality(state, answers, encoder)
     assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
-
-
-def test_common_words_of_a_question_are_replaced_by_words_of_one_meaning(encoder):
-    tokens = encoder.tokenizer
-    text = (
-        "Lima has published rules, and the prices will increase or decrease. People make the regulations, "
-        "and everyone must follow the laws."
-    )
-    near = near_tokens([text] * 6, tokens, encoder.weights.token_table)
-
-    def meaning(word):
-        return {tokens.token(other) for other in near.get(tokens.id_of(word), [])}
-
-    assert meaning("rules") == {"regulations", "laws"}
-    assert meaning("increase") == meaning("lima") == set()  # its opposite is near; a name
-    question = tokens.encode("Which rules has Lima published?").ids
-    passage = tokens.encode(text).ids[1:]
-    ids, types = question + passage, [0] * len(question) + [1] * len(passage)
-    batch = ReadingBatch([ids] * 40, [types] * 40, np.zeros((40, 2)))
-    changed = in_other_words(batch, near, tokens, np.random.default_rng(0))
-    assert {tokens.token(each[2]) for each in changed.sequences} == {"rules", "regulations", "laws"}
-    assert all(each[len(question) :] == passage and len(each) == len(ids) for each in changed.sequences)
-    assert batch.sequences == [ids] * 40  # unchanged

@@ -3,13 +3,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
 from engine.generation.sampling import Sampling
-from engine.generation.small import first_seen, generate
+from engine.generation.small import generate
 from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, held_out_loss, train
@@ -90,20 +88,6 @@ def torch_loss(functional, params, inputs, targets):
     return functional.cross_entropy((x @ params["embedding.weight"].T).flatten(0, 1), targets.flatten())
 
 
-def test_who_pauses_loses_nothing():
-    settings = TrainingSettings(n_steps=20)
-    whole, reports = trained(settings)
-    batches = random_windows(TOKENS, 4, TINY.context, np.random.default_rng(0))
-    state = TrainingState.fresh(TINY, 0)
-    first = train(state, batches, even_windows(TOKENS, 4, TINY.context), settings)
-    losses = [report.loss for report in islice(first, 7)]
-    rest = train(state, batches, even_windows(TOKENS, 4, TINY.context), settings)
-    losses += [report.loss for report in rest]
-    assert losses == [report.loss for report in reports]
-    for name, array in whole.params.items():
-        np.testing.assert_array_equal(state.params[name], array)
-
-
 def test_a_learning_rate_that_diverges_is_found_and_the_last_good_weights_come_back():
     calm = TrainingSettings(n_steps=60, n_warmup=0)
     state, _ = trained(calm, n_reports=30)
@@ -118,17 +102,6 @@ def test_a_learning_rate_that_diverges_is_found_and_the_last_good_weights_come_b
     assert held_out_loss(state, even_windows(TOKENS, 4, TINY.context)) <= before + 0.5
     _, again = trained(calm, state)
     assert again[-1].diverged is None
-
-
-def test_the_noise_of_small_batches_is_not_taken_for_divergence():
-    tokens = np.random.default_rng(0).choice(8, 4000, p=[0.86] + [0.02] * 7)  # rare ones are a surprise
-    batches = random_windows(tokens, 1, TINY.context, np.random.default_rng(0))
-    settings, held_out = TrainingSettings(n_steps=300), even_windows(tokens[:99], 4, 8)
-    reports = list(train(TrainingState.fresh(TINY, 0), batches, held_out, settings))
-    losses = [report.loss for report in reports]
-    assert max(losses[150:]) > min(losses[:150]) + settings.divergence
-    assert reports[-1].update == 300
-    assert reports[-1].diverged is None
 
 
 def test_settings_that_train_nothing_are_told():
@@ -157,22 +130,6 @@ def test_the_cache_changes_nothing_but_the_time(positions, temperature):
     assert [step.finish_reason for step in runs[0][-2:]] == [None, "length"]
 
 
-@given(st.integers(1, 500), st.integers(1, 40))
-def test_what_is_seen_fits_the_context_and_moves_seldom(n_tokens, context):
-    first = first_seen(n_tokens, context)
-    assert 1 <= n_tokens - first <= context
-    assert first == 0 or n_tokens - first >= context // 2
-    assert first_seen(n_tokens + 1, context) in {first, first + max(context // 2, 1)}
-
-
-def test_nothing_to_write_on_from_is_told():
-    params = init_params(TINY, 0)
-    with pytest.raises(InputError, match="give a prompt"):
-        next(generate(params, TINY, [], 5, GREEDY))
-    with pytest.raises(InputError, match="id 9 is not in the vocabulary"):
-        next(generate(params, TINY, [9], 5, GREEDY))
-
-
 @pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
 def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path, encoder):
     blocks = [CORPUS[:10_000], CORPUS[10_000:30_000]]
@@ -198,14 +155,6 @@ def test_tokens_have_a_text_each(encoder):
     assert token_texts(characters, [1, 0]) == ["b", "a"]
     pieces = tokenizer_of(Vocabulary("wordpiece", ("[UNK]", "##ing", "sing")), encoder.tokenizer)
     assert token_texts(pieces, [2, 1]) == ["sing", "##ing"]
-
-
-def test_pieces_outside_the_most_frequent_are_unknown(encoder):
-    vocabulary = learn_vocabulary("wordpiece", "the cat and the cat and the zebra", 4, encoder.tokenizer)
-    tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
-    assert vocabulary.tokens == ("[UNK]", "and", "cat", "the")
-    assert tokenizer.encode("The zebra").tokens == ["the", "[UNK]"]
-    assert tokenizer.decode(tokenizer.encode("the Cat").ids) == "the cat"
 
 
 def test_windows_are_the_text_and_what_comes_next():

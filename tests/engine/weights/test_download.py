@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 from collections import namedtuple
-from dataclasses import replace
 
 import pytest
 
@@ -204,14 +203,6 @@ def test_a_change_on_the_hub_since_the_first_download_is_told(hub, cache):
         model_path("someone/model")
     (folder / "hub.json").unlink()
     assert (model_path("someone/model") / "model.safetensors").read_bytes() == b"changed"
-
-
-def test_a_file_without_a_stated_size_is_whole_all_the_same(served, cache, monkeypatch):
-    stated = downloads.remote_file
-    monkeypatch.setattr(
-        "engine.weights.sources.remote_file", lambda *arguments: replace(stated(*arguments), size=None)
-    )
-    assert known_model_path(MODEL).read_bytes() == WEIGHTS
 
 
 @pytest.fixture

@@ -2,17 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.inspection.diagnosis.counterfactual import (
     counterfactuals,
-    replaced_ranks,
     tail_vectors,
-    tail_windows,
 )
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import build_index, index_vectors
@@ -99,43 +94,11 @@ def test_cut_into_windows_the_best_of_all_windows_counts(encoder, tails, index, 
         assert one.windows.rank <= one.now.rank
 
 
-@given(n_tokens=st.integers(0, 600), room=st.integers(1, 60))
-def test_windows_of_a_tail_are_full_and_hold_each_of_its_tokens_once(n_tokens, room):
-    windows = [range(n_tokens)[window] for window in tail_windows(n_tokens, room)]
-    assert all(len(window) == room for window in windows)
-    covered = [token for window in windows for token in window]
-    assert covered == sorted(set(covered))
-    assert [token for token in covered if token >= room] == list(range(room, n_tokens))
-
-
-def test_tails_are_made_once_and_serve_every_question(encoder, index):
-    seen = []
-    tails = tail_vectors(index, encoder, on_progress=lambda *step: seen.append(step))
-    n_texts = len(tails.rows) + len(tails.windows)
-    assert seen[-1] == (n_texts, n_texts)
-    seen.clear()
-    for vector in encoder.encode(["honey of bees", "dough"]):
-        assert {one.row for one in counterfactuals(vector, tails)} == {0, 1}
-    assert seen == []
-
-
 def test_tails_are_embedded_under_the_pooling_of_the_index(encoder, index, question):
     cls = build_index(index.chunks, encoder, pooling="cls", max_tokens=LIMIT)
     tails = tail_vectors(cls, encoder)
     expected = encoder.encode([TEXTS[0]], pooling="cls", max_tokens=512)[0]
     np.testing.assert_allclose(tails.whole[0], expected, atol=1e-6)
-
-
-SCORES = arrays(np.float32, st.integers(1, 12), elements=st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]))
-
-
-@given(scores=SCORES, data=st.data())
-def test_a_rank_is_one_more_than_the_others_above(scores, data):
-    row = data.draw(st.integers(0, len(scores) - 1))
-    new = data.draw(st.sampled_from([-1.0, 0.0, 0.3, 0.5, 2.0]))
-    others = np.delete(scores, row)
-    [rank] = replaced_ranks(np.array([new]), scores[[row]], scores)
-    assert rank == 1 + sum(others > new)
 
 
 def test_what_does_not_fit_the_index_is_refused(encoder, index, tails):

@@ -1,9 +1,8 @@
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from engine import Encoder
 from engine.inspection.model.faults import PAD_TOKENS, Faults, broken, broken_trace, stage_drift
 from engine.kernels.primitives import prepare_compiled
 from engine.retrieval.ranking import ordinal_ranks
@@ -110,29 +109,6 @@ def test_without_faults_nothing_moves(encoder):
     assert len(trace["ids"]) == PAD_TOKENS  # what goes on after the fault is traced
     assert not trace["embeddings.position"].any()
     assert not trace["layers.2.attention.weights"][..., len(intact["ids"]) :].any()
-
-
-def test_it_works_in_float64_and_keeps_only_what_is_asked_for():
-    encoder = Encoder.load(dtype=np.float64)
-    for faults in SINGLE:
-        [vector] = broken_vectors(encoder, TEXTS[:1], faults)
-        assert vector.dtype == np.float64
-        assert vector @ encoder.encode(TEXTS[:1])[0] < 0.95
-    trace = broken_trace(encoder, "text", Faults(no_residual=True), keep=["layers.*.output", "normalized"])
-    assert "normalized" in trace
-    assert "layers.0.attention.scores" not in trace
-
-
-def test_progress_ends_at_the_number_of_texts_and_padding_within_a_short_position_table(encoder, monkeypatch):
-    monkeypatch.setattr("engine.models.encoder.BATCH_TOKENS", 150)  # two packs
-    seen = []
-    broken_vectors(encoder, TEXTS, SINGLE[0], lambda done, total: seen.append((done, total)))
-    assert len(seen) == 2
-    assert seen[-1] == (4, 4)
-    assert broken_vectors(encoder, [], SINGLE[0]).shape == (0, 384)
-    weights = replace(encoder.weights, position_table=encoder.weights.position_table[:64])
-    short = replace(encoder, weights=weights, config=replace(encoder.config, max_positions=64), max_tokens=64)
-    assert broken_vectors(short, ["hello"], Faults(pad_mean=True)).shape == (1, 384)
 
 
 def test_ranks_count_from_the_largest_score_and_ties_keep_their_order():

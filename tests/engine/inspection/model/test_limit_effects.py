@@ -1,7 +1,7 @@
 import pytest
 
 from engine.errors import InputError
-from engine.inspection.model.limit_effects import evenly_spaced, limit_effects, split_windows
+from engine.inspection.model.limit_effects import limit_effects, split_windows
 
 LIMITS = (128, 256, 512)
 PROSE = (
@@ -43,29 +43,12 @@ def test_cosines_equal_those_of_official_vectors(encoder, official, torch):
         assert effect.cosine_windows == pytest.approx(float(vectors[0] @ mean), abs=2e-6)
 
 
-def test_of_a_very_long_text_only_some_windows_are_embedded(encoder, monkeypatch):
-    monkeypatch.setattr("engine.inspection.model.limit_effects.MAX_SPLIT_TOKENS", 1024)
-    for effect in limit_effects(encoder, PROSE * 50, LIMITS):  # about 1,800 tokens
-        assert effect.n_windows > effect.n_embedded == 1024 // effect.max_tokens
-        assert effect.cosine_windows < 1
-
-
 def test_windows_hold_every_token_once_and_fit_the_limit(encoder):
     ids = [101, *range(1000, 1517), 102]
     for limit in (3, 128, 512):
         windows = split_windows(ids, limit, encoder.tokenizer)
         assert all(len(window) <= limit and (window[0], window[-1]) == (101, 102) for window in windows)
         assert [i for window in windows for i in window[1:-1]] == ids[1:-1]
-
-
-def test_a_spread_keeps_order_and_both_ends():
-    windows = [[i] for i in range(100)]
-    assert evenly_spaced(windows, 200) == windows
-    for most in (2, 7, 32, 99):
-        some = evenly_spaced(windows, most)
-        assert len({i for [i] in some}) == len(some) == most
-        assert some == sorted(some)
-        assert (some[0], some[-1]) == ([0], [99])
 
 
 @pytest.mark.parametrize(

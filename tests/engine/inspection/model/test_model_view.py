@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from engine.inspection.model.logit_lens import nearest_tokens, pairwise_cosines, top_k
+from engine.inspection.model.logit_lens import nearest_tokens, pairwise_cosines
 from engine.inspection.model.model_view import (
     attention_distance,
     attention_rollout,
@@ -81,14 +79,6 @@ def test_a_decoder_is_cut_at_the_limit_and_reads_causally(decoder):
     assert seen.tokens[:2] == ["The", " bank"]
     assert len(seen.attention.maps) == decoder.config.n_layers
     assert (np.triu(seen.attention.rollout(), 1) == 0).all()
-
-
-@given(st.integers(1, 5), st.integers(0, 9))
-def test_the_best_are_the_largest_in_order(k, seed):
-    scores = np.random.default_rng(seed).normal(size=(3, 5))
-    found = top_k(scores, k)
-    np.testing.assert_array_equal(found.scores, np.sort(scores, axis=-1)[:, ::-1][:, :k])
-    np.testing.assert_array_equal(np.take_along_axis(scores, found.ids, -1), found.scores)
 
 
 def test_nearest_tokens_and_similarities_are_by_cosine(encoder):

@@ -2,18 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.inspection.model.positions import (
-    alibi_scores,
-    decoder_score_by_distance,
     learned_scores,
     rope_scores,
     score_by_distance,
     sinusoidal_scores,
-    untrained_table,
 )
 from engine.layers.activation import softmax
 from engine.layers.attention import causal_mask
@@ -26,6 +21,11 @@ from engine.layers.positions import (
     rope_tables,
     sinusoidal,
 )
+from tests.pytorch import Library, transformers
+
+LLAMA = Library("transformers.models.llama.modeling_llama")
+BLOOM = Library("transformers.models.bloom.modeling_bloom")
+
 
 LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -53,14 +53,13 @@ def test_sinusoidal_positions_are_those_of_the_paper(d_model):
     ids=lambda rope: rope["rope_type"],
 )
 def test_rope_equals_transformers(torch, rope):
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
-
     theta, start = 500000.0, 90
-    config = LlamaConfig(hidden_size=64, num_attention_heads=2, rope_parameters={"rope_theta": theta, **rope})
+    config = transformers.LlamaConfig(
+        hidden_size=64, num_attention_heads=2, rope_parameters={"rope_theta": theta, **rope}
+    )
     positions, x = np.arange(start, start + 20), random(2, 20, 32).astype(np.float32)
-    tables = LlamaRotaryEmbedding(config)(torch.tensor(x)[None], torch.tensor(positions)[None])
-    expected, _ = apply_rotary_pos_emb(torch.tensor(x)[None], torch.tensor(x)[None], *tables)
+    tables = LLAMA.LlamaRotaryEmbedding(config)(torch.tensor(x)[None], torch.tensor(positions)[None])
+    expected, _ = LLAMA.apply_rotary_pos_emb(torch.tensor(x)[None], torch.tensor(x)[None], *tables)
     factors = {
         "default": 1.0,
         "linear": 4.0,
@@ -72,28 +71,14 @@ def test_rope_equals_transformers(torch, rope):
 
 
 def test_alibi_slopes_and_attention_equal_those_of_bloom(torch):
-    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
-
     np.testing.assert_allclose(alibi_slopes(8), [2.0**-i for i in range(1, 9)])  # as in the paper
     for n_heads in range(1, 41):
-        official = build_alibi_tensor(torch.ones(1, 2, dtype=torch.long), n_heads, torch.float32)
+        official = BLOOM.build_alibi_tensor(torch.ones(1, 2, dtype=torch.long), n_heads, torch.float32)
         np.testing.assert_allclose(alibi_slopes(n_heads), official[:, 0, 1].numpy(), rtol=1e-6)
     scores, mask = random(6, 9, 9), causal_mask(9, 9, np.float64)
-    official = build_alibi_tensor(torch.ones(1, 9, dtype=torch.long), 6, torch.float64).numpy()
+    official = BLOOM.build_alibi_tensor(torch.ones(1, 9, dtype=torch.long), 6, torch.float64).numpy()
     ours = alibi_bias(6, 9, 9, np.dtype(np.float64))
     np.testing.assert_allclose(softmax(scores + ours + mask), softmax(scores + official + mask), atol=1e-12)
-
-
-@given(n_heads=st.integers(1, 20), n_key=st.integers(1, 12), n_cached=st.integers(0, 11))
-def test_alibi_falls_by_its_slope_with_every_token(n_heads, n_key, n_cached):
-    n_query = max(1, n_key - n_cached)
-    bias = alibi_bias(n_heads, n_query, n_key)
-    assert (bias.shape, bias.dtype) == ((n_heads, n_query, n_key), np.float32)
-    for query in range(n_query):
-        visible = bias[:, query, : n_key - n_query + query + 1][:, ::-1]  # nearest first
-        distance = np.arange(visible.shape[1])
-        np.testing.assert_allclose(visible, -alibi_slopes(n_heads)[:, None] * distance, rtol=1e-6)
-    np.testing.assert_array_equal(bias, alibi_bias(n_heads, n_key, n_key)[:, n_key - n_query :])
 
 
 def test_the_lines_of_added_positions_are_their_effect_on_a_token():
@@ -123,13 +108,6 @@ def test_the_line_of_rope_is_the_mean_over_tokens_of_its_own_rotation(d_rotary, 
         assert line.change[0, distance] == pytest.approx(scores.mean(), abs=5 * error + 1e-5)
 
 
-def test_the_lines_of_alibi_are_its_bias():
-    line = alibi_scores(6, 10)
-    np.testing.assert_allclose(line.change, alibi_bias(6, 1, 10, np.dtype(np.float64))[:, 0, ::-1])
-    assert line.lines[0] == "head 0, slope 0.25"
-    assert len(line.lines) == 6
-
-
 def test_every_scheme_begins_at_zero_and_only_a_table_knows_places():
     schemes = score_by_distance(64, d_model=32, n_heads=4)
     assert [scheme.scheme for scheme in schemes] == ["learned", "sinusoidal", "RoPE", "ALiBi"]
@@ -143,21 +121,9 @@ def test_every_scheme_begins_at_zero_and_only_a_table_knows_places():
         assert alone == (scheme.scheme != "learned")
 
 
-def test_an_untrained_table_tells_no_distances_apart():
-    line = learned_scores(untrained_table(256, 64, seed=3), 100)
-    np.testing.assert_allclose(line.change[0, 1:], -np.sqrt(64), rtol=0.1)
-
-
 def test_more_distances_than_positions_and_heads_that_cannot_be_rotated_are_refused():
     for n_distances in (0, 11):
         with pytest.raises(InputError, match="give 1 to 10"):
             learned_scores(random(10, 4), n_distances)
     with pytest.raises(InputError, match="give a multiple of 8"):
         score_by_distance(10, d_model=12, n_heads=4)
-
-
-def test_a_decoder_is_drawn_with_its_own_frequencies(decoder):
-    line = decoder_score_by_distance(decoder, 100)
-    angle = 50 * 100000.0 ** (-np.arange(0, 64, 2) / 64)  # SmolLM2: heads of 64, RoPE base 100000
-    assert line.scheme == "RoPE"
-    assert line.change[0, 50] == pytest.approx(8 * (np.cos(angle).mean() - 1), abs=1e-4)

@@ -70,13 +70,6 @@ def test_what_is_beyond_the_limit_stays_beyond_it(encoder):
     assert left_out.drops[1] == pytest.approx(float(question @ complete - question @ without), abs=1e-6)
 
 
-def test_a_pooling_of_cls_alone_gives_words_no_share_and_no_correlation(encoder):
-    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, "cls"))
-    assert not left_out.shares.any()
-    assert np.abs(left_out.drops).max() > 0.01
-    assert left_out.agreement is None
-
-
 def test_texts_of_no_word_or_one_and_progress_counts_texts(encoder):
     for text, n_words in (("", 0), ("cat", 1)):
         seen = []

@@ -74,15 +74,6 @@ def test_agreement_is_that_of_sets_and_of_scipy(given_scores, k):
             assert taus[i, j] == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_single_chunk_is_found_by_all_and_by_none_alone():
-    compared = rankings({"mean": np.array([0.2]), "cls": np.array([-0.3])}, 5)
-    assert compared.k == 1
-    assert compared.ranks.tolist() == [[1], [1]]
-    assert all(len(rows) == 0 for rows in only_found_by(compared).values())
-    assert (top_k_overlap(compared) == 1).all()
-    assert (kendall_tau(compared) == 1).all()
-
-
 def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(InputError, match="k is 0"):
         rankings({"mean": np.ones(3)}, 0)

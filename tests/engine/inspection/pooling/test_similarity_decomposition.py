@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Encoder
 from engine.documents.sentences import sentence_spans
 from engine.errors import InputError
 from engine.inspection.pooling.similarity_decomposition import (
@@ -16,7 +15,6 @@ from engine.inspection.pooling.similarity_decomposition import (
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS
 from engine.retrieval.maxsim import MAXSIM
-from tests.engine.models.test_encoder_families import save
 
 CORPUS = ["How do cats sleep?", "A feline rests curled up.", "Interest rates rose again.", "The end."]
 QUESTION = "How do cats sleep?"
@@ -66,16 +64,6 @@ def test_a_mean_by_the_official_model_is_taken_apart_the_same(torch, encoder, of
     np.testing.assert_allclose(
         decompose_similarity(encoder, QUESTION, PASSAGE).matrix, expected, rtol=0, atol=1e-6
     )
-
-
-def test_tokens_without_weight_have_no_share(weighing):
-    for strategy, place in (("cls", 0), ("lasttoken", -1)):
-        found = decompose_similarity(weighing, QUESTION, PASSAGE, strategy)
-        assert np.count_nonzero(found.matrix) == 1
-        assert found.matrix[place, place] == pytest.approx(found.score, abs=1e-6)
-    found = decompose_similarity(weighing, QUESTION, PASSAGE, "idf")
-    assert not found.matrix[found.first.special].any()
-    assert not found.matrix[:, found.second.special].any()
 
 
 def test_each_dimension_of_max_goes_to_the_tokens_that_won_it(encoder):
@@ -149,12 +137,3 @@ def test_what_is_no_sum_is_refused(encoder):
     ):
         with pytest.raises(InputError, match=message):
             decompose_similarity(encoder, QUESTION, PASSAGE, strategy)
-
-
-@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "qwen3"])
-def test_words_are_those_of_tokenizers_that_mark_their_beginnings(tmp_path, family):
-    save(tmp_path, family)
-    read = read_text(Encoder.load(tmp_path), "a baffled beagle 東京")
-    words = [unit.label.strip() for unit in text_units(read, "words") if not unit.special]
-    assert " ".join(words) == "a baffled beagle 東京"
-    assert len(text_units(read, "tokens")) > len(words) + 3

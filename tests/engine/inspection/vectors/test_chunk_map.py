@@ -10,9 +10,7 @@ from engine.inspection.vectors.chunk_map import (
     cluster,
     cluster_words,
     default_clusters,
-    nearest_vectors,
     pca_projection,
-    question_cosines,
     umap_projection,
 )
 from engine.layers.norm import l2_normalize
@@ -32,12 +30,6 @@ def test_pca_equals_scikit_learn_in_places_signs_and_shares(n, d_model, seed):
     np.testing.assert_allclose(plane.points, official.transform(vectors), atol=1e-6)
     np.testing.assert_allclose(plane.explained, official.explained_variance_ratio_, atol=1e-7)
     np.testing.assert_allclose(plane.project(vectors[3]), plane.points[3], atol=1e-6)
-
-
-def test_chunks_that_are_all_alike_lie_on_one_spot():
-    plane = pca_projection(np.ones((4, 8), np.float32))
-    np.testing.assert_allclose(plane.points, 0, atol=1e-7)
-    np.testing.assert_array_equal(plane.explained, 0)
 
 
 @pytest.mark.parametrize("vectors", [np.ones((2, 8)), np.ones((5, 1)), np.ones(5), np.full((4, 4), np.nan)])
@@ -62,13 +54,6 @@ def test_umap_keeps_neighbours_that_pca_does_not_and_gives_the_same_map_for_a_se
         copies = np.tile(np.eye(8, dtype=np.float32)[:n_distinct], (10, 1))
         assert np.isfinite(umap_projection(copies).points).all()
         assert np.isfinite(umap_projection(copies[:3]).points).all()
-
-
-def test_each_vector_is_its_own_first_neighbour_among_copies():
-    rows, distances = nearest_vectors(np.tile(np.eye(4, dtype=np.float32)[:2], (10, 1)), 5)
-    np.testing.assert_array_equal(rows[:, 0], np.arange(20))
-    assert all(len(set(row)) == 5 for row in rows.tolist())
-    np.testing.assert_array_equal(distances, 0)
 
 
 def test_clusters_are_found_the_largest_first_and_again_with_the_same_seed():
@@ -96,8 +81,3 @@ def test_groups_are_named_by_words_that_others_do_not_have():
     words = cluster_words(texts, np.array([0, 0, 1, 1]), n_words=2)
     assert words == [["bells", "tower"], ["oven", "dough"]]
     assert cluster_words(["the same", "the same"], np.array([0, 1])) == [[], []]
-
-
-def test_similarity_is_the_cosine_whatever_the_lengths():
-    cosines = question_cosines(np.array([[2.0, 0], [0, 3], [-1, 0], [1, 1]]), np.array([5.0, 0]))
-    np.testing.assert_allclose(cosines, [1, 0, -1, np.sqrt(0.5)])

@@ -23,11 +23,9 @@ from engine.retrieval.stored.index_folder import (
     MANIFEST,
     IndexSettings,
     as_indexed,
-    digest_of,
     open_index,
     read_manifest,
 )
-from engine.retrieval.stored.index_rows import line_of
 from engine.retrieval.stored.index_update import update_index
 from tests.engine.models.test_sparse_encoder import save_masked_lm
 from tests.text_files import write_files
@@ -242,12 +240,6 @@ def test_a_folder_within_the_corpus_is_refused_unless_hidden(corpus, encoder):
     assert update_index(corpus, corpus / ".index", encoder, settings_of()).new == 3
 
 
-def test_a_corpus_without_text_is_refused(tmp_path, folder, encoder):
-    write_files(tmp_path / "corpus", {"blank.csv": "who,what\n"})
-    with pytest.raises((InputError, DocumentError), match=r"no chunks|no text|no row"):
-        update_index(tmp_path / "corpus", folder, encoder, settings_of())
-
-
 def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, folder, encoder):
     """A heading of Markdown is none in plain text."""
     write_files(tmp_path / "corpus", {"a.md": TEXTS["bees.md"]})
@@ -255,18 +247,6 @@ def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, 
     write_files(tmp_path / "corpus", {"b.txt": TEXTS["bees.md"]})
     update_index(tmp_path / "corpus", folder, encoder, settings_of())
     assert_equal(open_index(folder).index, in_memory(tmp_path / "corpus", encoder, settings_of()))
-
-
-def test_words_of_an_index_from_before_languages_were_told_are_read_anew(corpus, folder, encoder):
-    write_files(corpus, {"keys.md": "Die Schlüssel hängen am Haken hinter der Tür."})
-    made = update_index(corpus, folder, encoder, settings_of()).stored
-    assert set(made.index.words.postings.languages) == {"english", "german"}
-    manifest = read_manifest(folder)
-    del manifest["languages"]
-    (folder / MANIFEST).write_bytes(line_of({**manifest, "sha256": digest_of(manifest)}))
-    stored = open_index(folder)
-    assert stored.index.postings is None
-    assert stored.index.words.postings.vocabulary == made.index.words.postings.vocabulary
 
 
 def test_the_words_of_a_learned_sparse_model_are_kept_and_only_new_chunks_expanded(

@@ -181,14 +181,6 @@ def test_a_damaged_collection_is_refused(corpus, stored, encoder, uri, damage, m
     assert len(collections(uri)) == 1
 
 
-def test_a_file_that_is_gone_is_missing_and_not_made_anew(stored, uri):
-    milvus = open_index(stored).index.source
-    release(uri)
-    (moved := replace(milvus, uri=f"{uri}.gone.db"))
-    with pytest.raises(FileNotFoundError, match="gone"):
-        moved.check()
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """A server of Milvus in another process: its address and file, and how to start and stop it."""
@@ -212,6 +204,7 @@ def served(tmp_path_factory):
     stop()
 
 
+@pytest.mark.nightly
 def test_a_server_is_waited_for_and_told_when_it_goes_away(corpus, folder, encoder, served, monkeypatch):
     uri, path, start, stop = served
     monkeypatch.setattr(milvus_store, "CALL_S", 30)
@@ -266,13 +259,6 @@ def test_a_folder_names_its_collection_and_holds_no_token(stored, uri, monkeypat
     [name] = stored.glob("*/store.json")
     assert json.loads(name.read_text()) == asdict(open_index(stored).index.source)
     assert not any(b"secret" in path.read_bytes() for path in stored.rglob("*.*"))
-
-
-def test_dense_search_fetches_no_vectors_but_those_of_the_sample(stored, encoder, monkeypatch):
-    opened = open_index(stored)
-    scores = null_scores_by(opened.index, opened.unrelated)
-    monkeypatch.setattr(MilvusVectors, "fetch", None)
-    assert retrieve("honey?", opened.index, encoder, SearchSettings(2, retriever="dense"), scores).hits
 
 
 def test_documents_alone_are_searched(stored, encoder):

@@ -1,6 +1,5 @@
 """Shards that workers of Ray write: two of them on this machine, one that is killed, a run that goes on."""
 
-import errno
 import os
 import signal
 import socket
@@ -12,16 +11,15 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from engine.documents.document import Chunk
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.stored import ray_shards
-from engine.retrieval.stored.index_folder import SHARDS, Build, IndexSettings, open_index
+from engine.retrieval.stored.index_folder import SHARDS, IndexSettings, open_index
 from engine.retrieval.stored.index_rows import IndexedFile
-from engine.retrieval.stored.index_update import index_by_cluster, update_index
+from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.stored.ray_shards import LOCAL, Cluster, ShardWriter, row_of, shards_of
 from tests.text_files import write_files
 
@@ -95,6 +93,7 @@ def test_two_workers_of_which_one_is_killed_make_the_index_of_one_process(corpus
     assert not (folder / SHARDS).exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_ray", "_a_file_a_shard")
 def test_only_what_changed_is_embedded_and_a_stopped_run_goes_on(corpus, folder, encoder, tmp_path):
     prepare_compiled().join()
@@ -159,19 +158,6 @@ def test_a_file_that_changed_since_is_told(writer, corpus):
     assert not path.exists()
 
 
-def test_a_disk_that_is_too_small_for_all_vectors_is_told(folder, encoder, monkeypatch):
-    file = IndexedFile("a.txt", "0" * 64, chunks=(Chunk("a.txt", 0, 4, "Bees", 3),))
-    folder.mkdir()
-
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(DocumentError, match="No space left on device"):
-        index_by_cluster([file], {}, None, Build(folder, encoder, SETTINGS), CLUSTER)
-    assert [path.name for path in folder.iterdir()] == [SHARDS]
-
-
 def test_a_worker_with_another_model_is_told(writer, encoder):
     worker, row, path = writer
     worker._load = lambda: replace(encoder, compiled=not encoder.compiled)
@@ -184,21 +170,6 @@ def test_a_shard_that_ends_its_workers_is_given_up(writer):
     for _ in range(ray_shards.ATTEMPTS):
         assert error_of(worker, row) == ""
     assert error_of(worker, row).startswith("3 workers ended while they embedded 0.txt: give them more")
-
-
-def test_names_of_shards_say_what_they_are_made_of(corpus, encoder, monkeypatch):
-    monkeypatch.setattr(ray_shards, "SHARD_BYTES", 3_500)
-    paths = {f"{n}.txt": corpus / f"{n}.txt" for n in range(4)}
-    files = [IndexedFile(name, f"{n}" * 64) for n, name in enumerate(paths)]
-    spec = embedding_spec(encoder, SETTINGS.pooling, None)
-    shards = shards_of(files, paths, spec, SETTINGS)
-    assert [list(shard.files) for shard in shards] == [["0.txt", "1.txt"], ["2.txt", "3.txt"]]
-    changed = [
-        shards_of([replace(files[0], sha256="a" * 64)], paths, spec, SETTINGS),
-        shards_of(files[:1], paths, spec, replace(SETTINGS, precision="int8")),
-        shards_of(files[:1], paths, replace(spec, model="another"), SETTINGS),
-    ]
-    assert len({shard.name for shard in (*shards, *(one for [one] in changed))}) == 5
 
 
 def test_a_head_that_is_not_there_is_one_line(corpus, folder, encoder):
