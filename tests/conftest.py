@@ -27,6 +27,7 @@ from engine.evaluation import sweep_cost
 from engine.models.reader import Reader
 from engine.official_program import load_official
 from engine.retrieval import relevance
+from engine.retrieval.vector_cache import VectorCache
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from tests import pytorch
@@ -99,18 +100,9 @@ def reader(encoder):
 @pytest.fixture(scope="session", autouse=True)
 def _everyday_questions_embedded_once():
     """Have the questions that passages are compared with embedded once for each spec, not for each index."""
-    embed, known = relevance.encode_by, {}
-
-    def encode_by(spec, role, texts, model):
-        if not isinstance(model, Encoder):
-            return embed(spec, role, texts, model)
-        key = spec, role, tuple(texts)
-        if key not in known:
-            known[key] = embed(spec, role, texts, model)
-        return known[key]
-
+    cache = VectorCache()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relevance, "encode_by", encode_by)
+        patch.setattr(relevance, "VectorCache", lambda: cache)
         yield
 
 

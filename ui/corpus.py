@@ -195,7 +195,7 @@ def index_so_far(
         vectors[best] = cached_encode(texts, wanted.encoder, spec.pooling, spec.max_tokens, wanted.cache)
     index = replace(index, source=vectors)
     known = np.flatnonzero(vectors.any(axis=1)).tolist()
-    return index, null_scores_of(index.subset(known), model)
+    return index, null_scores_of(index.subset(known), model, cache=wanted.cache)
 
 
 def query_of(question: str, index: Index, model: Model) -> Query:
@@ -222,7 +222,8 @@ def null_scores_of_documents(
     documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
 ) -> NullScores:
     """Return what unrelated questions score in the index of documents."""
-    return null_scores_of(index_documents(documents, _model, cut, pooling), _model)
+    index = index_documents(documents, _model, cut, pooling)
+    return null_scores_of(index, _model, cache=shared_vectors())
 
 
 def index_to_ask(

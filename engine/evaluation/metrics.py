@@ -27,7 +27,7 @@ def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
     return np.take_along_axis(relevant & (scores > -np.inf), order, axis=1)
 
 
-class First(NamedTuple):
+class FirstRelevant(NamedTuple):
     """The first relevant chunk of each question, and which chunks come before it: see `first_relevant`."""
 
     before: Array  # bool ``(n_questions, n_chunks)``
@@ -35,18 +35,18 @@ class First(NamedTuple):
     is_found: Array  # ``(n_questions,)``
 
 
-def first_relevant(scores: Array, relevant: Array) -> First:
+def first_relevant(scores: Array, relevant: Array) -> FirstRelevant:
     """Find the first relevant chunk of each question by comparing scores, without sorting them."""
     n_questions, n_chunks = scores.shape
     if not n_chunks:
-        return First(
+        return FirstRelevant(
             np.zeros((n_questions, 0), bool), np.zeros(n_questions, int), np.zeros(n_questions, bool)
         )
     own = np.where(relevant & (scores > -np.inf), scores, -np.inf)
     column = own.argmax(axis=1)[:, None]
     score = np.take_along_axis(own, column, axis=1)
     before = (scores > score) | ((scores == score) & (np.arange(n_chunks) < column))
-    return First(before, column[:, 0], score[:, 0] > -np.inf)
+    return FirstRelevant(before, column[:, 0], score[:, 0] > -np.inf)
 
 
 def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:
@@ -55,14 +55,14 @@ def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Arr
     return reciprocal_of(first_relevant(scores, relevant), k)
 
 
-def reciprocal_of(first: First, k: int | None = None) -> Array:
+def reciprocal_of(first: FirstRelevant, k: int | None = None) -> Array:
     """1 over the rank of each question's first relevant chunk, as `reciprocal_rank`."""
     rank = 1 + first.before.sum(axis=1)
     is_counted = first.is_found if k is None else first.is_found & (rank <= k)
     return np.where(is_counted, 1 / rank, 0.0)
 
 
-def tokens_to_first(first: First, n_tokens: Array) -> Array:
+def tokens_to_first(first: FirstRelevant, n_tokens: Array) -> Array:
     """Tokens of all chunks up to the first relevant one, with it, or infinity: ``(n_questions,)``."""
     read = [
         n_tokens[row].sum() + n_tokens[column] if found else np.inf

@@ -227,13 +227,14 @@ def measure_configurations(
     texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words, expanded=expanded)
     spent: dict[str, float] = {}
     indexes: dict[str, tuple[Index, NullScores]] = {}  # by their poolings, where questions are answered
+    asking = answering and answering.with_memory()
 
     def answered(one: Configuration) -> tuple[AnswerRow, ...]:
-        if answering is None:
+        if asking is None:
             return ()
         if one.pooling not in indexes:
-            indexes[one.pooling] = answering.index(one.pooling, labelled.chunks, model, texts, cache)
-        return answering.rows(
+            indexes[one.pooling] = asking.index(one.pooling, labelled.chunks, model, texts, cache)
+        return asking.rows(
             one, indexes[one.pooling], model, lambda n, of: progress.advance(of_next=n / (of + 1))
         )
 

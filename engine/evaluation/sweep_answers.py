@@ -12,7 +12,7 @@ from ..generation.answer import Answer
 from ..generation.answering import ask
 from ..generation.settings import DEFAULT_ANSWER, AnswerSettings
 from ..generation.writer import Writer
-from ..models.reader import Reader
+from ..models.reader import Reader, Scores, Window
 from ..retrieval.embedding_model import Model
 from ..retrieval.index import Index, build_index
 from ..retrieval.relevance import NullScores, null_scores_of
@@ -23,6 +23,20 @@ from ..wording import counted
 from .answers import AnswerQuestion, AnswerRow, measure_answers
 
 MOST_ANSWERED = 20  # questions of a sample, answered in each configuration
+
+
+@dataclass(frozen=True)
+class KeepingReader(Reader):
+    """A reader that reads no window twice: configurations find many passages alike."""
+
+    known: dict[tuple[int, ...], Scores] = field(default_factory=dict, repr=False)
+
+    def scores_of(self, windows: Sequence[Window]) -> list[Scores]:
+        """Score every token of windows, as `Reader.scores_of`."""
+        keys = [tuple(window.ids) for window in windows]
+        new = {key: window for key, window in zip(keys, windows, strict=True) if key not in self.known}
+        self.known.update(zip(new, super().scores_of(list(new.values())), strict=True))
+        return [replace(self.known[key], window=window) for key, window in zip(keys, windows, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,10 @@ class Answering:
     reader: Reader | None
     settings: AnswerSettings = DEFAULT_ANSWER
     writer: Writer | None = None
+
+    def with_memory(self) -> "Answering":
+        """Return this with a `KeepingReader`, for the configurations of the same chunks."""
+        return replace(self, reader=self.reader and KeepingReader(**vars(self.reader)))
 
     def rows(
         self,
@@ -67,7 +85,7 @@ class Answering:
         index = build_index(chunks, model, pooling, texts.max_tokens, None, cache, self.documents)
         postings = None if texts.words is None else texts.words.postings
         index = replace(index, postings=postings, expanded=texts.expanded)
-        return index, null_scores_of(index, model)
+        return index, null_scores_of(index, model, cache=cache)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chu
 def answer_seconds(
     answering: Answering, configuration: Configuration, chunks: Sequence[Chunk], model: Model
 ) -> float:
-    """Return the seconds that a question takes to be answered from some chunks."""
+    """Return the seconds that a question takes to be answered from chunks that were read for another one."""
     texts = SearchTexts((), ())
     indexed = answering.index(configuration.pooling, chunks[: configuration.k], model, texts, VectorCache())
     settings = replace(answering.settings, write=False)

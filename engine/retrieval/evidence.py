@@ -9,7 +9,7 @@ weights.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
@@ -39,6 +39,7 @@ LABEL = re.compile(r"(:\**\s|：)\s*\S")  # "Best month: June"
 CELL_GAP = " | "
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
+KEPT_RUNS = 512  # with their vectors, by an index: about 5 MB of 384 float32
 
 SMALL_NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|billion|"
@@ -99,8 +100,8 @@ class Quote(CandidateSentence):
 class Run:
     """Consecutive sentences that are read together: their ids, and the tokens of each sentence among them."""
 
-    ids: list[int]
-    tokens: list[tuple[int, int]]
+    ids: tuple[int, ...]
+    tokens: tuple[tuple[int, int], ...]
 
 
 def candidates(hits: Sequence[Hit], index: Index) -> list[CandidateSentence]:
@@ -213,31 +214,37 @@ def runs_of(
         tokens: list[tuple[int, int]] = []
         for number in group:
             if tokens and len(ids) - len(before) + len(inner[number]) > room:
-                yield Run([*ids, *after], tokens)
+                yield Run((*ids, *after), tuple(tokens))
                 ids, tokens = [*before], []
             tokens.append((len(ids), len(ids) + len(inner[number])))
             ids += inner[number]
-        yield Run([*ids, *after], tokens)
+        yield Run((*ids, *after), tuple(tokens))
 
 
 def sentence_vectors(
-    sentences: Sequence[CandidateSentence], encoder: Encoder, max_tokens: int | None
+    sentences: Sequence[CandidateSentence], encoder: Encoder, index: Index
 ) -> tuple[Array, Array]:
     """Return vectors ``(n_sentences, d_model)`` of sentences, and of the runs that each was read in.
 
-    Both are means of unit token vectors, scaled to length 1.
+    Both are means of unit token vectors, scaled to length 1. The index keeps those of the latest runs.
     """
-    runs = list(runs_of(sentences, encoder, max_tokens))
-    tokens = unit_vectors([run.ids for run in runs], encoder)  # (tokens of all runs, d_model)
-    own, around, start = [], [], 0
-    for run in runs:
+    runs = list(runs_of(sentences, encoder, index.spec.max_tokens))
+    kept = index.read_runs[encoder.precision]
+    known = {run: kept.pop(run, None) for run in dict.fromkeys(runs)}
+    found: dict[Hashable, Array] = {run: each for run, each in known.items() if each is not None}
+    new = [run for run in known if run not in found]
+    tokens, start = unit_vectors([run.ids for run in new], encoder), 0  # (tokens of all new runs, d_model)
+    for run in new:
         states = tokens[start : start + len(run.ids)]
         start += len(run.ids)
-        own += [
-            states[first:last].mean(axis=0) if first < last else 0 * states[0] for first, last in run.tokens
-        ]
-        around += [states.mean(axis=0)] * len(run.tokens)
-    return l2_normalize(np.array(own)), l2_normalize(np.array(around))
+        means = [states[a:b].mean(axis=0) if a < b else 0 * states[0] for a, b in run.tokens]
+        found[run] = np.array([*means, states.mean(axis=0)])  # (n_sentences of the run + 1, d_model)
+    kept.update(found)
+    for old in list(kept)[:-KEPT_RUNS]:
+        kept.pop(old, None)
+    own = np.concatenate([found[run][:-1] for run in runs])
+    around = np.concatenate([found[run][-1:].repeat(len(run.tokens), axis=0) for run in runs])
+    return l2_normalize(own), l2_normalize(around)
 
 
 # What `sentence_features` computes, with the weight of each.
@@ -334,7 +341,7 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Mod
     if not sentences:
         return ()
     if (with_tokens := encoder.as_encoder) is not None:
-        vectors = sentence_vectors(sentences, with_tokens, index.spec.max_tokens)
+        vectors = sentence_vectors(sentences, with_tokens, index)
         [query] = with_tokens.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
     else:
         # Each sentence on its own, and for its passage the mean of its sentences: ``(n_sentences, d_model)``.

@@ -1,7 +1,7 @@
 """Search over embedded chunks."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -149,6 +149,11 @@ class Index:
     def tokens(self) -> TokenVectors:
         """Vectors of the chunks' tokens, computed on demand."""
         return TokenVectors(self.texts, self.spec.max_tokens)
+
+    @cached_property
+    def read_runs(self) -> dict[str, dict[Hashable, Array]]:
+        """Vectors of the sentences read as evidence: by precision and run, ``(n_sentences + 1, d_model)``."""
+        return defaultdict(dict)
 
     def words_of(self, model: SparseEncoder, on_progress: Progress | None = None) -> SparseIndex:
         """Return the inverted index of the chunks by a learned sparse model, which is kept."""

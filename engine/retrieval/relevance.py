@@ -17,8 +17,9 @@ import numpy as np
 from ..errors import InputError
 from ..installed import bundled
 from ..layers.tracing import Array
-from .embedding_model import Model, encode_by
+from .embedding_model import Model
 from .index import Index
+from .vector_cache import VectorCache, cached_encode
 
 EVERYDAY_QUESTIONS = bundled("everyday.csv")
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
@@ -80,17 +81,31 @@ def everyday_questions() -> list[str]:
         return [row["question"] for row in csv.DictReader(file)]
 
 
-def null_scores_of(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> NullScores:
-    """Score unrelated questions, by default everyday ones, in an index, embedded as its chunks are."""
-    return null_scores_by(index, embed_unrelated(index, encoder, questions))
+def null_scores_of(
+    index: Index,
+    encoder: Model,
+    questions: Sequence[str] | None = None,
+    cache: VectorCache | None = None,
+) -> NullScores:
+    """Score unrelated questions, by default everyday ones, in an index, embedded as its chunks are.
+
+    A cache keeps their vectors for other indexes of the same model and pooling.
+    """
+    return null_scores_by(index, embed_unrelated(index, encoder, questions, cache))
 
 
-def embed_unrelated(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> Array:
+def embed_unrelated(
+    index: Index,
+    encoder: Model,
+    questions: Sequence[str] | None = None,
+    cache: VectorCache | None = None,
+) -> Array:
     """Embed unrelated questions as `null_scores_of`: float32 ``(n_questions, d_model)``."""
     texts = everyday_questions() if questions is None else questions
     if not texts:
         raise InputError("there are no questions to compare with: give one or more, or None for the bundled")
-    return encode_by(index.spec, "query", texts, index.encoder(encoder)).astype(np.float32)
+    spec, model, cache = index.spec, index.encoder(encoder), cache or VectorCache()
+    return cached_encode(texts, model, spec.pooling, spec.max_tokens, cache, role="query")
 
 
 def null_scores_by(index: Index, vectors: Array) -> NullScores:

@@ -197,7 +197,6 @@ def table_line(row: AnswerRow, write: bool) -> dict[str, Any]:
     return line | {
         "Found": "yes" if row.found else "no",
         "Document": row.question.document,
-        "Seconds": row.seconds,
     }
 
 

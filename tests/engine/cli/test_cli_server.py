@@ -1,11 +1,13 @@
 """Commands with a model that is on a server, and with vectors that are there already."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from engine.cli.loading import server_key
+from engine.retrieval.relevance import everyday_questions
 from tests.chat_server import closed_port
 from tests.command_line import LIGHTHOUSE, printed, refusal, run
 from tests.embedding_server import embedding_server
@@ -120,19 +122,7 @@ def test_sweep_measures_given_vectors_beside_the_grid(served, corpus, questions,
     n_before = len(served.texts)
     options = ("--retriever", "dense,bm25,maxsim", "--k", "1,3")
     models = f"all-MiniLM-L6-v2,{served.address}"
-    search = (
-        "sweep",
-        "--corpus",
-        corpus,
-        "--questions",
-        questions,
-        "--model",
-        models,
-        *sizes,
-        *options,
-        "--answers",
-        0,
-    )
+    search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *sizes, *options)
     rows = printed(*search, "--vectors", out)["rows"]
     given = [row for row in rows if row["splitter"] == "given"]
     ours = [row for row in rows if row["splitter"] != "given" and row["model"] == "all-MiniLM-L6-v2"]
@@ -141,7 +131,9 @@ def test_sweep_measures_given_vectors_beside_the_grid(served, corpus, questions,
         same = ("retriever", "k", "pooling", "model", "n_chunks", "mrr", "recall@k", "index_bytes")
         assert {name: mine[name] for name in same} == {name: other[name] for name in same}
     # the chunks of the grid and the question, but nothing of the file
-    assert len(set(served.texts[n_before:])) == 1 + ours[0]["n_chunks"] + 1
+    sent = Counter(served.texts[n_before:])
+    assert {sent.pop(text) for text in everyday_questions()} == {1}
+    assert len(sent) == 1 + ours[0]["n_chunks"] + 1
     search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", served.address)
     theirs = printed(*search, "--vectors", out, "--retriever", "dense,maxsim")["rows"]
     assert [(row["splitter"], row["retriever"]) for row in theirs][1:] == [("given", "dense")]

@@ -1,6 +1,7 @@
 """Answers in a sweep are those that the app would give under each configuration."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -43,13 +44,17 @@ def reader():
     return Reader.load()
 
 
-def test_every_configuration_is_answered_as_the_app_answers(encoder, reader):
+def test_every_configuration_is_answered_as_the_app_answers(encoder, reader, monkeypatch):
     cells = [Configuration(chunk_tokens=24, retriever=name, k=2) for name in ("dense", "bm25", "weighted")]
     cells.append(Configuration(chunk_tokens=24, retriever="weighted", k=1, context="title"))
     labels = as_labels(ASKED[:1], DOCUMENTS)
     answering = Answering(ASKED, DOCUMENTS, reader)
     inputs = SweepInputs(DOCUMENTS, labels, cells, {cells[0].model: encoder}, answering)
-    rows = {row.configuration: row for row in sweep(inputs)}
+    logits, read = Reader.logits, []
+    with monkeypatch.context() as patch:
+        patch.setattr(Reader, "logits", lambda self, some: read.extend(some) or logits(self, some))
+        rows = {row.configuration: row for row in sweep(inputs)}
+    assert max(Counter(tuple(window.ids) for window in read).values()) == 2  # once with each context
     for cell in cells:
         pieces = cut_documents(sorted(DOCUMENTS, key=lambda one: one.name), encoder, cell.splitting)
         index = build_index([each for own in pieces for each in own], encoder, "mean", documents=DOCUMENTS)
