@@ -36,11 +36,6 @@ def show_closeness(found: Retrieval) -> None:
         show_figure(
             closeness_figure(found),
             "closeness",
-            {
-                "pairs": found.null_scores.pairs,
-                "bests": found.null_scores.bests,
-                "hits": np.array([hit.score for hit in found.hits]),
-            },
             alt="Cosines of random pairs, of the best passages of unrelated questions, and of the hits",
         )
         st.caption(

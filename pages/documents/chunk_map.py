@@ -109,14 +109,7 @@ def show_map(
         key=key,
         alt=f"Map of {len(shown):,} chunks by {method}, coloured by {colour_by.lower()}.",
     )
-    arrays = {
-        "chunk": rows,
-        "document": np.array([chunk.document for chunk in shown]),
-        "points": plane.points,
-    }
-    values = {"explained_variance": plane.explained, "group": groups, "cosine": cosines}
-    present = {name: value for name, value in values.items() if value is not None}
-    show_save(figure, "map-of-chunks", arrays | present)
+    show_save(figure, "map-of-chunks")
     show_notes(plane, len(shown), len(chunks), question_vector is not None)
     show_selected(shown, rows_of(figure, picked.selection.points), cosines)
 

@@ -127,11 +127,9 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
         label = f"Chunk, of {len(chunks):,}"
         number = st.number_input(label, 1, len(chunks), key=number_key, width=160, on_change=changed)
         show_look_inside(chunks[number - 1], f"chunk-{key}")
-    sizes = {"n_tokens": np.array([chunk.n_tokens for chunk in chunks])}
-    words = (
-        f"{counted(len(chunks), 'chunk')} of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
-    )
-    show_figure(size_figure(chunks, limit), f"chunk-sizes-{key}", sizes, words)
+    sizes = [chunk.n_tokens for chunk in chunks]
+    words = f"{counted(len(chunks), 'chunk')} of {min(sizes)} to {max(sizes)} tokens"
+    show_figure(size_figure(chunks, limit), f"chunk-sizes-{key}", words)
 
 
 def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
-import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -167,11 +166,6 @@ def show_vectors(effects: Sequence[LimitEffect]) -> None:
     show_figure(
         styled(figure, height=240),
         "vector-moved-by-limit",
-        {
-            "max_tokens": np.array(limits),
-            "cosine_longest": np.array(by_longest),
-            "cosine_windows": np.array(by_windows),
-        },
         f"Cosines. {words}.",
     )
     n_windows = ", ".join(f"{effect.n_windows:,} of {effect.max_tokens}" for effect in effects)

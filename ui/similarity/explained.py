@@ -194,12 +194,6 @@ def show_map(
     show_figure(
         contribution_map(matrix, rows, columns),
         name=f"{key}-contributions",
-        arrays={
-            "contribution": matrix,
-            "first": np.array([row.label for row in rows]),
-            "second": np.array([column.label for column in columns]),
-            "score": np.array(found.score),
-        },
         alt=f"Contribution of each pair of {level} to the similarity, which is their sum",
     )
 
@@ -257,7 +251,6 @@ def show_won(
             show_figure(
                 won_bars(n_won, of_text),
                 name=f"{key}-won-{side}",
-                arrays={"dimensions_won": n_won, "winner": won},
                 alt=f"Dimensions that each part of the {side} text won",
             )
     st.caption(
@@ -292,11 +285,6 @@ def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: 
     show_figure(
         occlusion_figure(left_out),
         name=f"{key}-left-out",
-        arrays={
-            "word": np.array([word.label for word in left_out.words]),
-            "share": left_out.shares,
-            "fall": left_out.drops,
-        },
         alt="Each word's own share of the similarity, and the fall of the similarity without it",
     )
     show_disagreements(left_out)

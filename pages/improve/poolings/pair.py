@@ -80,11 +80,6 @@ def show_bars(first: str, second: str, encoder: Encoder, max_tokens: int) -> Non
     show_figure(
         pair_bars(cosines, unrelated, (FORWARD, BACK)),
         "pooling-pair",
-        {
-            "strategies": np.array(list(cosines)),
-            "cosines": np.array(list(cosines.values())),
-            "unrelated": np.array(list(unrelated.values())),
-        },
         "Cosine of the two texts under each strategy. "
         + "; ".join(f"{label}: {cosine:.3f}" for label, cosine in cosines.items()),
     )

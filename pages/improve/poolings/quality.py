@@ -134,7 +134,7 @@ def show_mixed_map(quality: PoolingQuality) -> None:
         rows="index",
         columns="question",
     )
-    show_figure(figure, "mixed-index", {"mrr": mixed}, "MRR of every index pooling and question pooling")
+    show_figure(figure, "mixed-index", "MRR of every index pooling and question pooling")
     loss = mixed.diagonal()[:, None] - mixed  # against the question pooled as the index is
     stored, asked = np.unravel_index(loss.argmax(), loss.shape)
     apart = ~np.eye(len(mixed), dtype=bool)

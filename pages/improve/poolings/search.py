@@ -152,7 +152,6 @@ def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     show_figure(
         rank_flow(compared, chunks),
         "rank-flow",
-        {"rows": compared.rows, "ranks": compared.ranks, "scores": compared.scores},
         f"Places of {len(compared.rows)} passages under {len(compared.strategies)} strategies",
     )
     st.caption(
@@ -203,12 +202,12 @@ def show_agreement(compared: PoolingRankings) -> None:
         st.markdown(f"**The same passages**: percent of the first {compared.k} in common")
         hovers = "%{y} and %{x}<br>%{z:.0%} in common"
         figure = matrix_figure(shared, compared.strategies, hovers)
-        show_figure(figure, "rank-overlap", {"overlap": shared}, "Share of the first k that strategies share")
+        show_figure(figure, "rank-overlap", "Share of the first k that strategies share")
     with right:
         st.markdown("**The same order**: Kendall's τ, in hundredths")
         hovers = "%{y} and %{x}<br>τ = %{z:.2f}"
         figure = matrix_figure(tau, compared.strategies, hovers, lowest=-1)
-        show_figure(figure, "rank-tau", {"kendall_tau": tau}, "Kendall's tau of strategies' rankings")
+        show_figure(figure, "rank-tau", "Kendall's tau of strategies' rankings")
     st.caption(
         "τ is over the passages among the first k of some strategy: 100 where two strategies order them "
         "alike, 0 where half of the pairs are swapped, -100 where the order is reversed."

@@ -172,6 +172,5 @@ def show_matrices(cosines: Mapping[str, Array], name: str) -> None:
                 show_figure(
                     cosine_matrix(own, lowest),
                     f"{name}-{strategy}",
-                    {"cosines": own},
                     f"How alike the sentences are, {label}. {cells}.",
                 )

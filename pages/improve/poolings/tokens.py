@@ -82,7 +82,6 @@ def show_map(values: Array, strategies: list[str], encoding: Encoding, number: s
     show_figure(
         token_heat_map(values, labels, [visible_blanks(token) for token in encoding.tokens], number.lower()),
         "pooling-tokens",
-        {"strategies": np.array(strategies), "tokens": np.array(encoding.tokens), "values": values},
         f"{number} of each token under each strategy. "
         + "; ".join(
             f"{label}: most from {encoding.tokens[int(row.argmax())]}"

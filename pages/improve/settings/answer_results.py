@@ -21,7 +21,7 @@ from engine.evaluation.answers import (
 )
 from engine.generation.settings import AnswerSettings
 from ui.colours import BLUE, GREY, ORANGE
-from ui.export import arrays_of, show_figure
+from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, styled
 from ui.tables import show_csv, show_selectable, show_table
 from ui.text import escape_markdown, show_text
@@ -83,7 +83,6 @@ def show_charts(rows: Sequence[AnswerRow], threshold: float) -> None:
         show_figure(
             reliability_figure(bins),
             "answers-reliability",
-            arrays_of(bins, "confidence", "right", "n"),
             alt=f"How sure the app is against the share right, in bins of equally many answers: {shares}",
         )
         chance = 1 / np.sqrt(min(each.n for each in bins))  # two standard errors of a share, at most
@@ -100,7 +99,6 @@ def show_charts(rows: Sequence[AnswerRow], threshold: float) -> None:
         show_figure(
             coverage_figure(curve, threshold),
             "answers-coverage",
-            arrays_of(curve, "confidence", "answered", "right"),
             alt=f"The share of questions answered against the share right of those, for every threshold; "
             f"at that of this run, {percent(threshold)}, {answered}",
         )

@@ -9,12 +9,11 @@ import streamlit as st
 
 from engine.evaluation.sweep_row import MEASURES
 from engine.layers.tracing import Array
-from engine.settings import SETTINGS, SWEPT
-from pages.improve.settings.conclusion import shown_metrics
+from engine.settings import SETTINGS
 from pages.improve.settings.configurations import value_words, values_in_order, varied
 from pages.improve.settings.experiments import Experiment
 from ui.colours import BLUE, GREY, ORANGE
-from ui.export import arrays_of, show_figure
+from ui.export import show_figure
 from ui.figures import legend_below, numbered_cells, styled
 from ui.report import Report
 from ui.text import escape_plotly
@@ -107,11 +106,8 @@ def show_clickable(report: Report, experiment: Experiment, figure: go.Figure, na
         if place is not None:
             pick(experiment, place)
 
-    arrays = arrays_of(rows, "n_chunks", "index_bytes", "seconds")
-    arrays |= {name: np.array([row.metrics[name] for row in rows]) for name in shown_metrics(rows)}
-    arrays |= {key: np.array([str(getattr(row.configuration, key)) for row in rows]) for key in SWEPT}
     version = f"-{experiment.key}-{len(rows)}"
-    show_figure(figure, f"experiment-{name}", arrays, alt, select_row, version)
+    show_figure(figure, f"experiment-{name}", alt, select_row, version)
     report.keep_figure(figure)
 
 

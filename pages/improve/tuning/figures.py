@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.layers.tracing import Array
 from engine.training.search.cross_validation import CrossValidated, MetricChange
 from ui.colours import BLUE, GREEN, GREY, ORANGE
 from ui.figures import add_line, legend_below, styled
@@ -33,7 +32,8 @@ def loss_figure(run: CrossValidated) -> go.Figure:
 
 def spread_figure(run: CrossValidated) -> go.Figure:
     """Alignment against uniformity of each fold's test questions, before and after."""
-    points = spread_array(run)  # (n_folds, before and after, alignment and uniformity)
+    # (n_folds, before and after, alignment and uniformity)
+    points = np.array([[[one.alignment, one.uniformity] for one in pair] for pair in run.spreads])
     figure = go.Figure()
     for before, after in points:
         figure.add_scatter(
@@ -62,11 +62,6 @@ def spread_figure(run: CrossValidated) -> go.Figure:
     figure.update_yaxes(title="uniformity (lower is more even)")
     figure.update_layout(legend=LEGEND)
     return styled(figure, height=330)
-
-
-def spread_array(run: CrossValidated) -> Array:
-    """Return the numbers of `spread_figure`: ``(n_folds, 2, 2)``."""
-    return np.array([[[one.alignment, one.uniformity] for one in pair] for pair in run.spreads])
 
 
 def gain_figure(changes: Sequence[tuple[str, MetricChange]]) -> go.Figure:

@@ -17,7 +17,7 @@ from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, is_b
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
-from pages.improve.tuning.figures import gain_figure, loss_figure, spread_array, spread_figure
+from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
 from ui.data_folder import model_file
 from ui.export import show_figure
 from ui.tables import show_table
@@ -77,7 +77,6 @@ def show_results(found: Outcome) -> None:
         show_figure(
             spread_figure(tuned.by_question),
             "tuning-spread",
-            {"alignment_uniformity": spread_array(tuned.by_question)},
             "Alignment and uniformity of each fold's test questions before and after tuning.",
         )
     with right:
@@ -89,11 +88,6 @@ def show_results(found: Outcome) -> None:
         show_figure(
             loss_figure(tuned.by_question),
             "tuning-loss",
-            {
-                f"fold_{fold}_{name}": np.array(curve)
-                for fold, curves in enumerate(tuned.by_question.losses, start=1)
-                for name, curve in zip(("trained_on", "held_out"), curves, strict=True)
-            },
             "Loss by epoch of each fold, on the questions trained on and on those held out.",
         )
     st.caption(
@@ -115,11 +109,6 @@ def show_metrics(tuned: Tuned) -> None:
     show_figure(
         gain_figure(labelled),
         "tuning-gain",
-        {
-            "difference_low_high": np.array(
-                [[one.comparison.difference, one.comparison.low, one.comparison.high] for _, one in rows]
-            )
-        },
         "Difference of each metric with its 95 % interval.",
     )
     show_table(

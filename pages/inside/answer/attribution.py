@@ -163,7 +163,6 @@ def show_maps(written: Written, found: Attribution) -> None:
         show_figure(
             sentence_map(shares[:, :n_passages], rows, passages, are_shares=True),
             name="attention-to-passages",
-            arrays={"share": shares, "by_layer_and_head": found.attention.shares},
             alt="Share of attention from each sentence to each passage",
         )
         elsewhere = shares[:, n_passages:].mean(axis=0)
@@ -174,13 +173,6 @@ def show_maps(written: Written, found: Attribution) -> None:
         show_figure(
             sentence_map(drops, rows, [*passages, "all"], are_shares=False),
             name="drops-without-passages",
-            arrays={
-                "drop_per_token": drops[:, :-1],
-                "without_any": drops[:, -1],
-                "log_probability": found.left_out.complete,
-                "log_probability_without": found.left_out.without,
-                "log_probability_without_any": found.left_out.without_any,
-            },
             alt="Fall of each sentence's log-probability without each passage",
         )
         st.caption(

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from math import isnan
 
-import numpy as np
 import streamlit as st
 from streamlit.column_config import NumberColumn
 
@@ -207,7 +206,6 @@ def show_attention(question: str, text: str, words: Characters, reader: Reader) 
     show_figure(
         layer_head_map(shares, "share", ".0%"),
         name="reader-attention-shares",
-        arrays={"to_question": there, "to_answer": back},
         alt=f"Share of attention from the {queries}'s tokens to the {keys}'s, by layer and head",
     )
     st.caption(
@@ -224,7 +222,6 @@ def show_attention(question: str, text: str, words: Characters, reader: Reader) 
     show_figure(
         token_map(weights[layer, head], tokens[queries], tokens[keys], (queries, keys)),
         name=f"reader-layer{layer}-head{head}",
-        arrays={"weights": weights[layer, head]} | {name: np.array(own) for name, own in tokens.items()},
         alt=f"Attention of head {head} of layer {layer} from the {queries}'s tokens to the {keys}'s",
     )
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-import numpy as np
 import streamlit as st
 
 from engine.errors import GlassboxError
@@ -19,7 +18,7 @@ from pages.inside.answer.compare import (
 )
 from pages.inside.answer.figures import candidate_bars, certainty_figure
 from ui.colours import ORANGE, STRONGEST
-from ui.export import arrays_of, show_figure
+from ui.export import show_figure
 from ui.jobs import current_job
 from ui.settings import Settings
 from ui.text import escape_markdown, faint_html, show_error
@@ -120,11 +119,6 @@ def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Set
     show_figure(
         certainty_figure([token_label(step) for step in steps], probabilities, entropies, chosen),
         name="certainty",
-        arrays={
-            "tokens": np.array([step.text for step in steps]),
-            "probability": np.array(probabilities),
-            "entropy": np.array(entropies),
-        },
         alt="Probability and entropy of each token of the answer",
     )
     st.caption(
@@ -185,10 +179,6 @@ def alternative(
         show_figure(
             candidate_bars(candidates, step.token_id),
             name=f"candidates-{chosen}",
-            arrays={
-                "ids": np.array([candidate.token_id for candidate in candidates]),
-                **arrays_of(candidates, "probability", "chance"),
-            },
             alt="Probability and chance of the candidates for this token",
         )
     if not go or taken is None:

@@ -79,7 +79,6 @@ def show_drift(encoder: Encoder, question: str, names: Sequence[str]) -> None:
     show_figure(
         drift_figure(drifts),
         "drift-by-layer",
-        {name: np.array(list(stages.values())) for name, stages in drifts.items()},
         f"How far each stage of the question is turned from the intact model. At the text vector, {words}.",
     )
     st.caption(

@@ -1,6 +1,5 @@
 """The KV cache: the time it saves on this machine, its size, and what 8 bits cost."""
 
-import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -51,11 +50,6 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     show_figure(
         cache_figure(cost),
         name="kv-cache",
-        arrays={
-            "tokens": np.array(cost.lengths),
-            "cached_s": np.array(cost.cached_s),
-            "uncached_s": np.array(cost.uncached_s),
-        },
         alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
     )
     st.caption(answer_words(cost, len(written.ids)))

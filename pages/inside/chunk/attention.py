@@ -36,7 +36,6 @@ def show_attention(seen: ModelView, view: View) -> None:
         show_figure(
             head_grid(weights, head, token_labels(tokens)),
             name=f"attention-layer{layer}",
-            arrays={"weights": weights},
             alt=f"Small attention maps of all heads of layer {layer}",
         )
         st.caption(
@@ -48,7 +47,6 @@ def show_attention(seen: ModelView, view: View) -> None:
         show_figure(
             weights_map(weights[head], tokens, view.is_causal),
             name=f"attention-layer{layer}-head{head}",
-            arrays={"weights": weights[head], "tokens": np.array(tokens)},
             alt=f"Attention map of head {head} of layer {layer}",
         )
         if view.is_causal:
@@ -71,7 +69,6 @@ def show_arcs(weights: Array, view: View, tokens: Sequence[str], first: int) -> 
     show_figure(
         arcs(weights, tokens, token),
         name=f"arcs-layer{layer}-head{head}-token{token}",
-        arrays={"attends_to": weights[token], "attended_by": weights[:, token]},
         alt=f"Arcs from token {token} of head {head}",
     )
     show_text(text_by_weight(tokens, weights[token], token), height=240)
@@ -97,7 +94,6 @@ def show_layers(seen: ModelView, view: View) -> None:
         show_figure(
             weights_map(rollout, tokens, view.is_causal),
             name="attention-rollout",
-            arrays={"rollout": rollout, "tokens": np.array(tokens)},
             alt="Attention rollout over all layers",
         )
         st.caption(
@@ -110,7 +106,6 @@ def show_layers(seen: ModelView, view: View) -> None:
     show_figure(
         layer_head_map(distances, "tokens", ".1f"),
         name="attention-distance",
-        arrays={"distance": distances},
         alt="Mean attention distance of each head",
     )
     st.caption("Mean number of tokens between a token and those it attends to.")
@@ -119,7 +114,6 @@ def show_layers(seen: ModelView, view: View) -> None:
     show_figure(
         layer_head_map(shares, "share", ".0%"),
         name="attention-special-share",
-        arrays={"share": shares},
         alt=f"Share of each head's attention that goes to {view.special}",
     )
     st.caption("A head that finds nothing relevant for a token puts its attention there.")
@@ -136,7 +130,6 @@ def show_way(given: Input, seen: ModelView) -> None:
     show_figure(
         similarity_map(cosines),
         name=f"layers-token{token}",
-        arrays={"vectors": states, "cosines": cosines},
         alt="Cosines between a token's vectors after each layer",
     )
     if given.model == "encoder":

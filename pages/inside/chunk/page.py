@@ -1,12 +1,15 @@
 """Inside the models: every tensor of a forward pass, attention, and one token's vector in each layer."""
 
+from collections.abc import Mapping
 from html import escape
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from engine.inspection.model.model_view import ModelView
+from engine.layers.tracing import Array
 from engine.trace import trace_bytes
 from engine.verify import has_official
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
@@ -15,7 +18,6 @@ from pages.inside.chunk.pipeline import show_pipeline
 from ui.corpus import split_documents
 from ui.current import current_passage, document_choice, follow_chunk
 from ui.documents import NoDocumentError
-from ui.export import npz
 from ui.look_inside import CHUNK, PAIR, TYPED
 from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model_name
 from ui.settings import chunks_sidebar
@@ -32,6 +34,13 @@ EXAMPLES = (
 MAX_CHARACTERS = 20_000
 # Most decoders could read thousands of tokens; larger maps than this are too much for a browser.
 DECODER_TOKENS = 512
+
+
+def npz(arrays: Mapping[str, Array]) -> bytes:
+    """Return arrays as the content of an .npz file."""
+    buffer = BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
 
 
 def decoder_limit() -> int:

@@ -145,7 +145,6 @@ def show_tensor(stage: Stage, seen: ModelView, view: View, gaps: Mapping[str, fl
     show_figure(
         tensor_map(shown, rows, title, columns),
         name=f"{name}{f'.head{view.head}' if array.ndim == 3 else ''}",
-        arrays={name: array},
         alt=f"Heat map of {tensor.label}, {shape}",
     )
 
@@ -171,6 +170,5 @@ def show_next_tokens(seen: ModelView) -> None:
     show_figure(
         probability_bars(best.scores[0].tolist(), labels, BLUE),
         name=f"next-tokens-after-{token}",
-        arrays={"ids": best.ids[0], "probabilities": best.scores[0]},
         alt="Most probable next tokens",
     )

@@ -64,7 +64,6 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         show_figure(
             moved_figure(index.chunks, cosines),
             "late-cosines",
-            {"cosine": cosines},
             f"Cosine of each of {counted(len(cosines), 'chunk')} with its own vector in context",
         )
     st.header("The chunks that move most")

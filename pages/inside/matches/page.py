@@ -120,7 +120,6 @@ def show_tokens(found: TokenMatches, question: str, passage: str) -> None:
     show_figure(
         token_map(found.cosines, *names, ("question", "passage")),
         name="token-matches",
-        arrays={"cosines": found.cosines, "question": np.array(names[0]), "passage": np.array(names[1])},
         alt="Cosine of each token of the question with each of the passage",
     )
     rows = [

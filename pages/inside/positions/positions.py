@@ -111,12 +111,6 @@ def show_scheme(scheme: DistanceScores, name: str, marked: int | None = None) ->
     show_figure(
         figure,
         name=name,
-        arrays={
-            "distance": scheme.distances,
-            "change": scheme.change,
-            "lowest": scheme.lowest,
-            "highest": scheme.highest,
-        },
         alt=f"Change of the score over the distance between two tokens, {scheme.scheme} positions",
     )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 from streamlit.column_config import NumberColumn
 
@@ -74,7 +73,6 @@ def show_attention(pair: ReadPair, reranker: Reranker) -> None:
     show_figure(
         token_map(weights, asked, read, ("question", "passage")),
         name=f"reranker-layer{layer}-head{head}",
-        arrays={"weights": weights, "question": np.array(asked), "passage": np.array(read)},
         alt=f"Attention of head {head} of layer {layer} from the question's tokens to the passage's",
     )
     shares = pair.trace[f"layers.{layer}.attention.weights"][:, pair.question, pair.passage].sum(axis=-1)

@@ -8,7 +8,7 @@ import streamlit as st
 from engine import Encoder
 from engine.verify import EXACT, StageCheck, has_official
 from engine.wording import readable_time
-from pages.inside.verify.comparison import check_rows, difference_figure, layer_differences, verify
+from pages.inside.verify.comparison import check_rows, difference_figure, verify
 from ui.export import show_figure
 from ui.models import load_encoder, model_name
 from ui.tables import show_table
@@ -121,7 +121,6 @@ def show_verified(verified: Verified, encoder: Encoder) -> None:
     show_figure(
         difference_figure(checks, n_layers, verified.precision),
         "difference-by-stage",
-        {"difference": layer_differences(checks, n_layers)},
         f"Heat map of {len(checks)} differences, the largest {nearest.decisive:.1e} at {nearest.stage}.",
     )
     st.caption(tolerance_note(verified.precision if encoder.model_type in EXACT else "rotated"))

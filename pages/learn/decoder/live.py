@@ -14,11 +14,10 @@ from engine.training.language.small_decoder_loop import UpdateReport
 from engine.wording import readable_time
 from pages.learn.decoder.session import PROMPT, Snapshot, TrainingSession, texts
 from ui.colours import BLUE, GREEN, GREY, ORANGE
-from ui.export import arrays_of, show_figure
+from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, add_line, styled, weights_map
 from ui.text import show_text
 
-SAVED = ("loss", "held_out_loss", "grad_norm", "tokens_per_s", "learning_rate")
 RECENT = 20  # steps whose median speed is shown
 SMOOTHED = 0.7  # weight of the previous mean at each step
 DRAWN_POINTS = 400  # most points of a line
@@ -33,7 +32,6 @@ def show_progress(session: TrainingSession) -> None:
         show_figure(
             learning_figure(reports, session.state.config.vocab_size),
             name="decoder-learning",
-            arrays={"step": np.array([report.update for report in reports]), **arrays_of(reports, *SAVED)},
             alt="Training and held-out loss over the steps, and the length of the gradients",
         )
         st.caption(
@@ -129,7 +127,6 @@ def _show_attention(session: TrainingSession, seen: Snapshot) -> None:
     show_figure(
         weights_map(weights, texts(session, session.looked_at.tolist()), causal=True),
         name="decoder-attention",
-        arrays={"weights": weights, "ids": session.looked_at},
         alt=f"Attention of head {head} of layer {layer} on a fixed held-out text at step {seen.update}",
     )
     st.caption("Always the same held-out text. A row is a token, bright where it attends.")

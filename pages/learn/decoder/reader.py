@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 import streamlit as st
 from plotly.subplots import make_subplots
 from pydantic import TypeAdapter
@@ -88,7 +87,6 @@ def show_reader_training() -> None:
         show_figure(
             styled(figure, height=380),
             name="reader-training",
-            arrays={name: np.array([*getattr(training, name).items()]) for name in ("loss", "f1", "auc")},
             alt="Loss of the reader over the examples seen, and below F1 and AUC on articles held out",
         )
         show_table(

@@ -115,7 +115,6 @@ def _show_written(session: TrainingSession, written: Written) -> None:
     show_figure(
         step_attention(step.attention, names[step.first_seen : n_prompt + number]),
         name="decoder-step-attention",
-        arrays={"attention": step.attention},
         alt=f"Attention of all heads for written token {number + 1}",
     )
     if step.first_seen:

@@ -78,7 +78,6 @@ def show_attention(trace: Trace, ids: list[int]) -> None:
         show_figure(
             head_maps(weights, read, keys, causal=key == "self"),
             name=f"worked-{key}",
-            arrays={"weights": np.array(weights)},
             alt=f"{title} of both heads: from each token read to each it attends to",
         )
         st.write(words)
@@ -106,7 +105,6 @@ def show_words(ids: list[int], probabilities: Array, logits: Array, seed: int) -
         show_figure(
             vocabulary_bars(probabilities[step - 1], VOCABULARY),
             name="worked-words",
-            arrays={"probabilities": probabilities},
             alt=f"Probability of each word at step {step}",
         )
     rows = []

@@ -108,7 +108,6 @@ def show_softmax(block: BlockPass) -> None:
     show_figure(
         saturation_figure(scores, WORDS, block.options.divisor),
         name="worked-saturation",
-        arrays={"scores": scores},
         alt="The largest weight of each word against the divisor of the scores",
     )
     gap = abs(float(scores[1, 0] - scores[1, 1]))

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.inspection.model.worked_example import BlockMagnitude, Matrices, Options, encoder_stack
 from engine.layers.tracing import Array
 from pages.learn.worked.figures import EXP_LIMIT, FLOAT32_MAX, first_nan, growth_figure
-from ui.export import arrays_of, show_figure
+from ui.export import show_figure
 from ui.widgets import slider
 
 BLOCKS, MAX_BLOCKS = 6, 24
@@ -26,7 +26,6 @@ def show_stack(x: Array, matrices: Matrices, options: Options, seed: int) -> Arr
     show_figure(
         growth_figure(sizes, options.shift_softmax),
         name="worked-growth",
-        arrays=arrays_of(sizes, "largest_score", "largest_output"),
         alt="Largest score and largest output of each block, in float32",
     )
     st.write(growth_words(sizes, options))
