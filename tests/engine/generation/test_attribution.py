@@ -52,15 +52,6 @@ def attended(decoder, prompt, answer):
     return attention_to_passages(decoder, prompt, answer)
 
 
-def test_passages_are_found_in_their_prompt(decoder, prompt):
-    content = prompt.messages[-1]["content"]
-    for number, (source, (start, end)) in enumerate(zip(prompt.sources, prompt.spans, strict=True)):
-        assert content[start:end] == source.text
-        of_token = np.flatnonzero(passage_of_tokens(prompt, decoder) == number)
-        assert source.text in decoder.tokenizer.decode([prompt.ids[place] for place in of_token])
-        assert len(of_token) == source.n_tokens
-
-
 def test_a_prompt_without_a_passage_lacks_it_alone(decoder, prompt):
     left = decoder.tokenizer.decode(ids_without(prompt, [2], decoder))
     assert f'Passage 1: """{BREAD}"""\n\nPassage 3: """{TOWER}"""\n\n{QUESTION}' in left

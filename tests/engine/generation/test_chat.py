@@ -144,6 +144,21 @@ def test_the_spans_are_those_of_the_contents_as_they_are_written(template, shown
     assert tuple(rendered.text[start:end] for start, end in rendered.contents) == shown
 
 
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("{{ messages | batch(1) | list }}<{{ messages[0].content }}>", ("abc",)),
+        ("{{ 'long' if 'abc' in messages[0].content }}|{{ messages[0].content }}", ("abc",)),
+        ("{{ messages[0].content | length }}", ()),
+        ("\ue0007\ue001", ()),
+        ("\ue000" + "9" * 5000 + "\ue001", ()),
+    ],
+)
+def test_where_words_around_a_content_depend_on_it_it_is_searched(template, shown):
+    rendered = render_chat(template, [{"role": "user", "content": " abc"}])
+    assert tuple(rendered.text[start:end] for start, end in rendered.contents) == shown
+
+
 PARTS = "{% for part in m.content %}{{ part.text }}{% endfor %}"
 EITHER = "{% if m.content is string %}{{ m.content }}{% else %}" + PARTS + "{% endif %}"
 EACH = "{% for m in messages %}[{{ m.role }}] "

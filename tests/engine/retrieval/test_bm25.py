@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.words import stem_of, words
+from engine.retrieval.words import words
 
 STOP_WORDS = (
     "a|an|and|are|as|at|be|but|by|for|if|in|into|is|it|no|not|of|on|or|such|that|the|their|then|there|these|"
@@ -70,21 +70,6 @@ def test_scores_are_the_textbook_formula_but_for_its_constant_factor(chunks, que
 def test_words_are_stems_in_lower_case_without_stop_words():
     assert words(TEXTS) == [tokens(text) for text in TEXTS]
     assert words(["Rivers, a RIVER; 7 x 1891"]) == [["river", "river", "1891"]]
-
-
-@pytest.mark.parametrize(
-    ("forms", "stem"),  # of Porter's own vocabulary and its output
-    [
-        (("inventory", "inventories"), "inventori"),
-        (("connect", "connected", "connecting", "connection", "connections"), "connect"),
-        (("news",), "news"),
-    ],
-)
-def test_forms_of_one_word_have_the_stem_of_the_snowball_stemmer(forms, stem):
-    assert words([" ".join(forms)]) == [[stem] * len(forms)]
-    assert {*map(stem_of, forms)} == {stem}
-    scores = Bm25([forms[0], "bridge"]).scores([forms[-1]])
-    assert scores[0, 0] > scores[0, 1] == 0
 
 
 def test_more_words_are_left_out_of_what_a_question_asks():

@@ -130,10 +130,3 @@ def test_vectors_that_do_not_fit_each_other_are_refused():
         rank_changes(np.ones(2), np.eye(3), np.eye(3))
     with pytest.raises(InputError, match="finite"):
         rank_changes(np.full(3, np.nan), np.eye(3), np.eye(3))
-
-
-def test_a_chunk_of_characters_that_the_tokenizer_drops_still_has_a_vector(encoder):
-    document = Document("d.md", "One word. \u200b\u200b Another word.")
-    vectors = late_vectors(document, cut(document, 0, 10, 12, len(document.text)), encoder)
-    assert np.isfinite(vectors).all()
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)

@@ -10,8 +10,8 @@ from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
-from engine.retrieval.index import Hit, build_index, index_vectors
-from engine.retrieval.parents import parent_hits, search_parents
+from engine.retrieval.index import build_index, index_vectors
+from engine.retrieval.parents import search_parents
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 
@@ -37,13 +37,6 @@ def index(encoder):
     chunks = [*children("tower.md", TOWER), *children("bread.md", BREAD), Chunk("bees.md", 0, 24, BEES, 8)]
     documents = [Document(name, text) for name, text in texts.items()]
     return build_index(chunks, encoder, documents=documents)
-
-
-def test_each_parent_comes_once_with_the_score_of_its_best_child():
-    tower, bread = children("tower.md", TOWER), children("bread.md", BREAD)
-    alone = Chunk("bees.md", 0, 5, "Bees.", 4)
-    hits = [Hit(bread[1], 0.9), Hit(tower[0], 0.8), Hit(bread[0], 0.7), Hit(alone, 0.6), Hit(tower[1], 0.5)]
-    assert parent_hits(hits) == [Hit(bread[0].parent, 0.9), Hit(tower[0].parent, 0.8), Hit(alone, 0.6)]
 
 
 @given(

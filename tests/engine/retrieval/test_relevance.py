@@ -71,17 +71,6 @@ def test_pairs_and_bests_are_those_of_the_official_model(encoder, official):
     np.testing.assert_allclose(found.bests, np.sort(scores.max(axis=1)), atol=1e-5)
 
 
-def test_questions_are_embedded_as_the_index_was(encoder):
-    pooling = "idf"
-    texts = ["Forty masons built the tower.", "Knead the dough for a long time, then let it rest."]
-    index = build_index(chunks_of(*texts), encoder, pooling, max_tokens=8)
-    found = null_scores_of(index, encoder, ["Who of the masons built all of the tower in those days?"])
-    [vector] = index.encoder(encoder).encode(
-        ["Who of the masons built all of the tower in those days?"], pooling, max_tokens=8
-    )
-    np.testing.assert_allclose(found.pairs, np.sort(index.vectors @ vector), atol=1e-6)
-
-
 def test_one_question_is_enough_and_none_is_refused(encoder):
     index = build_index(chunks_of(DOCUMENT), encoder)
     null_scores = null_scores_of(index, encoder, ["What is it?"])

@@ -116,13 +116,6 @@ def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
     np.testing.assert_allclose(n_found, shares.sum(axis=1))
 
 
-def test_scores_are_made_once_and_shared_by_all_vectors_of_the_texts(inputs):
-    other = replace(inputs, question_vectors=inputs.question_vectors[:, ::-1])
-    assert retriever_scores("bm25", other) is retriever_scores("bm25", inputs)
-    assert retriever_scores("dense", other) is not retriever_scores("dense", inputs)
-    assert other.texts.maxsim is inputs.texts.maxsim
-
-
 @pytest.mark.parametrize("depth", [1, 3, 100])
 def test_the_best_are_ordered_by_maxsim_and_the_others_follow(inputs, encoder, depth):
     order = best_first(rerank(inputs.dense, MaxSim(QUESTIONS, CHUNKS, encoder), depth))

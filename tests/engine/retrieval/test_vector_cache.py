@@ -209,17 +209,6 @@ def test_no_text_is_embedded_twice(encoder, counted, tmp_path):
     np.testing.assert_array_equal(first, again)
 
 
-def test_vectors_are_those_of_the_encoder(encoder):
-    pooling, max_tokens = "cls", 16
-    expected = encoder.encode(TEXTS, pooling, max_tokens=max_tokens)
-    cache = VectorCache()
-    cached_encode(TEXTS[:1], encoder, pooling, max_tokens, cache)
-    for _ in range(2):
-        found = cached_encode(TEXTS, encoder, pooling, max_tokens, cache)
-        np.testing.assert_allclose(found, expected, atol=2e-7)
-    assert cached_encode([], encoder, pooling, max_tokens, cache).shape == (0, 384)
-
-
 def test_a_run_that_was_stopped_goes_on_from_what_is_done(encoder, counted, monkeypatch):
     monkeypatch.setattr(Encoder, "block_texts", 4)
     cache, texts = VectorCache(), names(10)

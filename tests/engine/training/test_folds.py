@@ -7,11 +7,9 @@ from engine.errors import InputError
 from engine.evaluation.significance import Comparison
 from engine.layers.norm import l2_normalize
 from engine.training.search.cross_validation import (
-    MAIN,
     FoldResult,
     alignment,
     cross_validate,
-    metric_changes,
     should_keep,
     uniformity,
 )
@@ -41,11 +39,6 @@ def test_every_question_is_tested_once_and_never_trained_on(answers, n_folds, se
         tested = {data.documents[chunk] for chunk in np.flatnonzero(data.relevant[fold.test].any(axis=0))}
         assert not tested & {data.documents[chunk] for chunk in fold.seen}
         assert data.relevant[np.ix_(fold.train, fold.seen)].any(axis=1).all()
-
-
-def test_questions_about_one_document_stay_together():
-    folds = folds_by_document(labelled([0, 0, 0, 1, 1, 2]), 5)
-    assert sorted(fold.test.tolist() for fold in folds) == [[0, 1, 2], [3, 4], [5]]
 
 
 def test_what_cannot_be_dealt_is_told():
@@ -87,14 +80,6 @@ def test_each_question_is_scored_by_the_model_of_its_own_fold():
         assert before.alignment == pytest.approx(alignment(asked[fold.test], chunks, right))
         assert after.alignment == pytest.approx(4 - before.alignment)
         assert after.uniformity == pytest.approx(before.uniformity)
-
-
-def test_judging_pairs_the_questions():
-    relevant = np.eye(4, dtype=bool)
-    judged = metric_changes(relevant[::-1].astype(float), relevant.astype(float), relevant)
-    assert [one.metric for one in judged] == [MAIN, "Recall@10", "MRR@10"]
-    assert judged[0].after.tolist() == [1, 1, 1, 1]
-    assert judged[0].comparison.difference == pytest.approx((1 - judged[0].before).mean())
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from engine.errors import InputError
 from engine.training.reading.articles import Asked, read_squad, with_headings
 from engine.training.reading.examples import (
     NO_ANSWER,
+    ReadingBatch,
     ReadingSet,
     Shares,
     batches,
     cut_article,
+    kind_counts,
     reading_set,
 )
 from engine.training.reading.loop import (
@@ -29,6 +31,7 @@ from engine.training.reading.loop import (
 from engine.training.reading.negatives import (
     article_text,
     holds,
+    negated,
     normal,
     opposite,
     other_chunk,
@@ -37,6 +40,7 @@ from engine.training.reading.negatives import (
 )
 from engine.training.reading.passes import init_head, loss_and_gradients
 from engine.training.reading.records import of_questions, records
+from engine.training.reading.rewording import in_other_words, near_tokens
 from engine.weights.fetch import model_path
 from tests.pytorch import torch, transformers
 
@@ -88,6 +92,7 @@ def test_an_answer_is_found_again_in_the_tokens_of_its_passage(found, encoder):
     ]
     assert answers == ["1891", "mara lin ##d", "jon ar ##de"]
     assert (found.examples[:, 2] == NO_ANSWER).sum() >= 3
+    assert kind_counts(found)["answered"] == 3
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +158,13 @@ def test_an_opposite_asks_for_something_else(read, question, expected):
     text, asked = read
     made = opposite(replace(asked, question=question), text.chunks[0], np.random.default_rng(0))
     assert (made and made.question) == expected
+
+
+def test_a_question_is_negated_where_the_passage_denies_nothing(read):
+    (text, asked), rng = read, np.random.default_rng(0)
+    made = negated(replace(asked, question="Who did Mara Lind meet?"), text.chunks[0], rng)
+    assert made.question == "Who didn't Mara Lind meet?"
+    assert negated(asked, text.chunks[0], rng) is None  # it asks when
 
 
 def test_another_chunk_of_the_article_lacks_the_answer(path, encoder):
@@ -319,3 +331,26 @@ def test_training_learns_the_answers(found, encoder):
     answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
     alone = quality(state, answers, encoder)
     assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
+
+
+def test_common_words_of_a_question_are_replaced_by_words_of_one_meaning(encoder):
+    tokens = encoder.tokenizer
+    text = (
+        "Lima has published rules, and the prices will increase or decrease. People make the regulations, "
+        "and everyone must follow the laws."
+    )
+    near = near_tokens([text] * 6, tokens, encoder.weights.token_table)
+
+    def meaning(word):
+        return {tokens.token(other) for other in near.get(tokens.id_of(word), [])}
+
+    assert meaning("rules") == {"regulations", "laws"}
+    assert meaning("increase") == meaning("lima") == set()  # its opposite is near; a name
+    question = tokens.encode("Which rules has Lima published?").ids
+    passage = tokens.encode(text).ids[1:]
+    ids, types = question + passage, [0] * len(question) + [1] * len(passage)
+    batch = ReadingBatch([ids] * 40, [types] * 40, np.zeros((40, 2)))
+    changed = in_other_words(batch, near, tokens, np.random.default_rng(0))
+    assert {tokens.token(each[2]) for each in changed.sequences} == {"rules", "regulations", "laws"}
+    assert all(each[len(question) :] == passage and len(each) == len(ids) for each in changed.sequences)
+    assert batch.sequences == [ids] * 40  # unchanged

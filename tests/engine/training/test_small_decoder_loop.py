@@ -157,6 +157,14 @@ def test_tokens_have_a_text_each(encoder):
     assert token_texts(pieces, [2, 1]) == ["sing", "##ing"]
 
 
+def test_pieces_outside_the_most_frequent_are_unknown(encoder):
+    vocabulary = learn_vocabulary("wordpiece", "the cat and the cat and the zebra", 4, encoder.tokenizer)
+    tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
+    assert vocabulary.tokens == ("[UNK]", "and", "cat", "the")
+    assert tokenizer.encode("The zebra").tokens == ["the", "[UNK]"]
+    assert tokenizer.decode(tokenizer.encode("the Cat").ids) == "the cat"
+
+
 def test_windows_are_the_text_and_what_comes_next():
     inputs, targets = windows(np.arange(20, dtype=np.uint16), np.array([0, 11]), 8)
     np.testing.assert_array_equal(inputs, [range(8), range(11, 19)])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.inspection.health.neighbors import neighborhood, question_occurrence
+from engine.inspection.health.neighbors import BLOCK_SCORES, neighborhood, question_occurrence
 from engine.inspection.health.report import NEAR_DUPLICATE, health_report, preview_removal
 from engine.layers.norm import l2_normalize
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
@@ -27,6 +27,15 @@ def random_unit(n, d_model, seed):
 
 def kinds(report):
     return {finding.kind for finding in report.findings}
+
+
+@given(st.integers(1, 40), SEEDS)
+def test_nothing_is_found_in_different_texts_of_orthogonal_vectors(n, seed):
+    vectors = np.linalg.qr(np.random.default_rng(seed).normal(size=(48, 48)))[0][:n]
+    report = health_report([prose(number) for number in range(n)], vectors, 128, vectors[: n // 2])
+    assert report.findings == ()
+    np.testing.assert_allclose(report.occurrence, min(10, n - 1))
+    assert report.skewness == pytest.approx(0, abs=1e-6)
 
 
 @given(st.integers(2, 30), SEEDS, st.data())
@@ -94,6 +103,14 @@ def test_a_planted_hub_is_found(seed, place):
     assert report.skewness > 3
 
 
+def test_a_chunk_that_most_questions_find_is_a_hub():
+    vectors = np.eye(64, dtype=np.float32)
+    questions = l2_normalize(vectors[20:40] + 0.5 * vectors[7])
+    [finding] = health_report([*map(prose, range(64))], vectors, 128, questions).of_kind("hub")
+    assert finding.rows == (7,)
+    assert "20 of the 20 questions" in finding.reason
+
+
 def test_occurrences_equal_lists_made_one_by_one():
     vectors, questions = random_unit(300, 8, 0), random_unit(50, 8, 1)
     lists = np.argsort(-(vectors @ vectors.T) + 9 * np.eye(300), axis=1)[:, :7]
@@ -103,6 +120,18 @@ def test_occurrences_equal_lists_made_one_by_one():
     np.testing.assert_allclose(
         question_occurrence(vectors, questions, 7), np.bincount(lists.ravel(), minlength=300)
     )
+
+
+def test_blocks_change_nothing_and_progress_reaches_the_end(monkeypatch):
+    vectors, seen = random_unit(90, 3, 0), []
+    whole = neighborhood(vectors, NEAR_DUPLICATE, 5)
+    assert BLOCK_SCORES > 90 * 90
+    monkeypatch.setattr("engine.inspection.health.neighbors.BLOCK_SCORES", 700)
+    parts = neighborhood(vectors, NEAR_DUPLICATE, 5, lambda *step: seen.append(step))
+    np.testing.assert_array_equal(parts.leader, whole.leader)
+    np.testing.assert_allclose(parts.occurrence, whole.occurrence)
+    assert len(seen) == 13
+    assert seen[-1] == (90, 90)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +190,15 @@ def test_a_preview_equals_searching_a_smaller_index(n, k, seed, data):
         assert [chunks[row] for row in change.after] == [hit.chunk for hit in smaller.search(query, k)]
         assert set(change.lost) == set(change.before) & removed
         assert set(change.gained) == set(change.after) - set(change.before)
+
+
+def test_copies_do_not_make_each_other_hubs_or_near_copies():
+    chunks = [prose(0, text="The same long sentence, over and over again.") for _ in range(40)]
+    report = health_report(
+        [*chunks, prose(1), prose(2)], np.vstack([np.tile(np.eye(3)[0], (40, 1)), np.eye(3)[1:]]), 128
+    )
+    assert kinds(report) == {"exact duplicate"}
+    assert health_report([], np.zeros((0, 8)), 128).findings == ()
 
 
 def test_what_does_not_go_together_is_refused():

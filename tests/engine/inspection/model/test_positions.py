@@ -5,6 +5,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.inspection.model.positions import (
+    decoder_score_by_distance,
     learned_scores,
     rope_scores,
     score_by_distance,
@@ -127,3 +128,10 @@ def test_more_distances_than_positions_and_heads_that_cannot_be_rotated_are_refu
             learned_scores(random(10, 4), n_distances)
     with pytest.raises(InputError, match="give a multiple of 8"):
         score_by_distance(10, d_model=12, n_heads=4)
+
+
+def test_a_decoder_is_drawn_with_its_own_frequencies(decoder):
+    line = decoder_score_by_distance(decoder, 100)
+    angle = 50 * 100000.0 ** (-np.arange(0, 64, 2) / 64)  # SmolLM2: heads of 64, RoPE base 100000
+    assert line.scheme == "RoPE"
+    assert line.change[0, 50] == pytest.approx(8 * (np.cos(angle).mean() - 1), abs=1e-4)

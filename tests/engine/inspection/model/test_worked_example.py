@@ -18,6 +18,7 @@ from engine.inspection.model.worked_example import (
     check_matrix,
     decoder_block,
     encoder_block,
+    encoder_stack,
     example_matrices,
     greedy_decode,
     positions,
@@ -28,6 +29,9 @@ from engine.models.seq2seq import Seq2SeqConfig, encoder_layer
 from engine.trace import Trace
 
 FILE = Path(__file__).parents[4] / "data" / "random_transformer.json"
+FLOAT32 = np.dtype(np.float32)
+
+
 EXAMPLE = Options()
 PAPER_SCALE = Options(divisor=np.sqrt(3))
 # The numbers that the file gives for a forward pass with either scale, by their names in the trace.
@@ -115,6 +119,27 @@ def test_with_the_options_of_the_paper_a_block_is_the_engine_s_encoder_layer(see
     x = m["tokens"] + positions(2, options)
     expected = encoder_layer(x, params, "layer", config, Trace())
     np.testing.assert_allclose(encoder_block(x, m, options), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_without_norm_exp_overflows_and_with_it_nothing_grows(residual):
+    x, m = TOKENS + ROUNDED_POSITIONS, example_matrices(0)
+    bare = Options(norm="none", residual=residual, shift_softmax=False)
+    last, sizes = encoder_stack(x, m, 6, 0, bare, FLOAT32)
+    assert last.dtype == np.float32
+    assert np.isnan(last).all()
+    first = next(i for i, size in enumerate(sizes) if np.isnan(size.largest_output))
+    assert sizes[first].largest_score > np.log(np.finfo(np.float32).max)
+    shifted, sizes = encoder_stack(x, m, 6, 0, replace(bare, shift_softmax=True), FLOAT32)
+    assert np.isfinite(shifted).all()
+    assert sizes[-1].largest_output > 1e4 * sizes[0].largest_output
+    if not residual:  # even a shifted softmax ends where float32 does
+        longer = replace(bare, shift_softmax=True)
+        assert np.isnan(encoder_stack(x, m, 24, 0, longer, FLOAT32)[1][-1].largest_output)
+        assert np.isfinite(encoder_stack(x, m, 24, 0, longer, np.dtype(float))[1][-1].largest_output)
+    for shift in (True, False):
+        options = replace(bare, norm="example", shift_softmax=shift)
+        assert all(size.largest_output < 2 for size in encoder_stack(x, m, 24, 0, options, FLOAT32)[1])
 
 
 def test_the_decoder_sees_no_later_token_and_all_of_the_source():

@@ -11,6 +11,7 @@ from engine.inspection.vectors.chunk_map import (
     cluster_words,
     default_clusters,
     pca_projection,
+    question_cosines,
     umap_projection,
 )
 from engine.layers.norm import l2_normalize
@@ -81,3 +82,8 @@ def test_groups_are_named_by_words_that_others_do_not_have():
     words = cluster_words(texts, np.array([0, 0, 1, 1]), n_words=2)
     assert words == [["bells", "tower"], ["oven", "dough"]]
     assert cluster_words(["the same", "the same"], np.array([0, 1])) == [[], []]
+
+
+def test_similarity_is_the_cosine_whatever_the_lengths():
+    cosines = question_cosines(np.array([[2.0, 0], [0, 3], [-1, 0], [1, 1]]), np.array([5.0, 0]))
+    np.testing.assert_allclose(cosines, [1, 0, -1, np.sqrt(0.5)])

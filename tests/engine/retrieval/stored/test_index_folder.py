@@ -179,15 +179,6 @@ def test_what_a_stopped_run_embedded_is_not_embedded_again(corpus, folder, encod
     assert {path.name for path in folder.iterdir()} == {LOCK, MANIFEST, read_manifest(folder)["state"]}
 
 
-def test_weights_of_words_are_those_of_all_chunks(corpus, folder, encoder):
-    settings = settings_of(pooling="idf")
-    update_index(corpus, folder, encoder, settings)
-    write_files(corpus, {"a_new.txt": "The keeper of the lighthouse found the moth."})
-    update = update_index(corpus, folder, encoder, settings)
-    assert update.embedded_chunks == len(update.stored.index.chunks)
-    assert_equal(open_index(folder).index, in_memory(corpus, encoder, settings))
-
-
 def test_other_settings_are_refused_with_the_old_and_the_new_value(corpus, folder, encoder):
     update_index(corpus, folder, encoder, settings_of())
     with pytest.raises(InputError, match="made with chunk-tokens 16, not 24: give --chunk-tokens 16"):

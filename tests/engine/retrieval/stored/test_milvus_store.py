@@ -181,6 +181,14 @@ def test_a_damaged_collection_is_refused(corpus, stored, encoder, uri, damage, m
     assert len(collections(uri)) == 1
 
 
+def test_a_file_that_is_gone_is_missing_and_not_made_anew(stored, uri):
+    milvus = open_index(stored).index.source
+    release(uri)
+    (moved := replace(milvus, uri=f"{uri}.gone.db"))
+    with pytest.raises(FileNotFoundError, match="gone"):
+        moved.check()
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """A server of Milvus in another process: its address and file, and how to start and stop it."""
