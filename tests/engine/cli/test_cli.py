@@ -102,7 +102,7 @@ def test_where_the_language_model_cannot_write_the_answer_stands(corpus):
 
 def test_ask_draws_under_the_settings_it_is_given(corpus):
     question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--write")
-    question += ("--max-new-tokens", 6)
+    question += ("--max-new-tokens", 4)
 
     def answer(*settings):
         return printed(*question, *settings)["text"]
@@ -112,8 +112,7 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
     drawn = answer(*hot)
     assert answer(*hot) == drawn != greedy
     assert answer("--temperature", 1.5, "--seed", 5) != drawn
-    for only_the_best in (("--top-k", 1), ("--top-p", 1e-6), ("--min-p", 1)):
-        assert answer(*hot, *only_the_best) == greedy
+    assert answer(*hot, "--top-k", 1) == answer(*hot, "--top-p", 1e-6, "--min-p", 1) == greedy
     assert answer("--repetition-penalty", 1.8) != greedy
 
 
@@ -124,14 +123,6 @@ def test_settings_without_effect_at_temperature_0_are_warned_of(corpus):
     drawn = (*question, "--top-k", 5, "--top-p", 1, "--seed", 0)
     assert warning in run(*drawn).stderr.splitlines()
     assert "without effect" not in run(*drawn, "--temperature", 0.7).stderr
-
-
-def test_options_of_the_text_without_effect_are_warned_of(corpus):
-    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--quotes-only", "--seed", 3)
-    warning = "warning: --quotes-only, --seed without effect, as no text is written without --write"
-    result = run(*asked, "--k", 2)
-    assert (result.exit_code, warning in result.stderr.splitlines()) == (0, True)
-    assert "--quotes-only" not in run("ask", "--help").stdout
 
 
 def test_ask_says_so_where_nothing_is_relevant(corpus):

@@ -58,15 +58,6 @@ def test_the_table_names_each_figure_and_the_questions_it_is_of(answers):
     assert lines[1].split() == ["right", "1.000", "0.158", "to", "1.000", "answerable"]
 
 
-def test_the_thresholds_are_options(answers):
-    strict = printed(*answers, "--answer-threshold", 1, "--refuse-threshold", 1)
-    assert {row["status"] for row in strict["rows"]} == {"refused"}
-    assert strict["metrics"]["refused_wrongly"]["estimate"] == 1
-    lax = printed(*answers, "--answer-threshold", 0, "--refuse-threshold", 0, "--min-relevance", 0)
-    assert {row["status"] for row in lax["rows"]} == {"answered"}
-    assert lax["metrics"]["wrong_confident"]["estimate"] == pytest.approx(1 / 3)
-
-
 def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(answers, questions):
     questions.write_text(
         "question,answer,document\nWho?,Olaf,tower.md\nWhere?,Oslo,river.md\n", encoding="utf-8"

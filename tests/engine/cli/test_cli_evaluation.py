@@ -140,6 +140,19 @@ def test_questions_that_cannot_be_judged_are_left_out_and_counted(sweep, questio
     assert "no question can be used (1 without a passage at its place)" in refusal(*sweep)
 
 
+def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(sweep, questions):
+    whole, given = run(*sweep, "--json"), questions.read_text(encoding="utf-8")
+    questions.write_text(given.replace('"bread"', '"Bread.txt"'), encoding="utf-8")
+    taken = run(*sweep, "--json")
+    assert without_seconds(taken) == without_seconds(whole)
+    assert "the questions' document 'Bread.txt' is taken to be bread.txt" in taken.stderr
+    others = given.replace('"bread"', '"breads"').replace('"lighthouse"', '"light_houses"')
+    questions.write_text(others, encoding="utf-8")
+    said = refusal(*sweep)
+    assert "'light_houses' (did you mean lighthouse?), 'breads' (did you mean bread?)" in said
+    assert "correct the names" in said
+
+
 def test_more_passages_than_chunks_are_warned_of(sweep):
     result = run(*sweep, "--k", "1,9", "--retriever", "dense,bm25")
     assert "warning: 1 of 4 configurations retrieve all their chunks" in result.stderr

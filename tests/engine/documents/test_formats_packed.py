@@ -5,7 +5,6 @@ import zipfile
 
 import docx
 import pytest
-from docx.oxml import parse_xml
 from pypdf import PdfReader, PdfWriter
 
 from engine.documents.document import Section
@@ -16,8 +15,6 @@ from engine.errors import DocumentError
 from engine.retrieval.words import words
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
-
-WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
 def written(writer):
@@ -47,13 +44,6 @@ def changed(content, part, old, new):
         members = [(name, file.read(name)) for name in file.namelist()]
     assert any(name == part and old in body for name, body in members)
     return make_zip([(name, body.replace(old, new) if name == part else body) for name, body in members])
-
-
-def test_a_pdf_gives_its_pages():
-    document = parse_document("a.pdf", make_pdf("First page\nsecond line", "", "Third page"))
-    assert document.text == "First page\nsecond line\n\nThird page"
-    assert document.sections == (Section(0, (), 1), Section(24, (), 3))
-    assert document.section_at(document.text.index("Third")).page == 3
 
 
 TYPESET, READ = "The o\ufb00ices in\u00adformed \ufb01ve o\ufb03cers.", "The offices informed five officers."
@@ -165,17 +155,6 @@ def test_a_word_file_gives_paragraphs_headings_and_tables_in_their_order():
     )
     starts = {document.text[s.start :].split("\n")[0]: s.headings for s in document.sections}
     assert starts == {"One": ("One",), "Two": ("One", "Two"), "Three": ("Three",)}
-
-
-def test_a_word_file_counts_insertions_and_content_controls_and_not_deletions():
-    def build(document):
-        paragraph = document.add_paragraph("kept ")
-        for tag, text in (("ins", "<w:t>added</w:t>"), ("del", "<w:delText>gone</w:delText>")):
-            paragraph._p.append(parse_xml(f"<w:{tag} {WORD}><w:r>{text}</w:r></w:{tag}>"))
-        control = f"<w:sdt {WORD}><w:sdtContent><w:p><w:r><w:t>held</w:t></w:r></w:p></w:sdtContent></w:sdt>"
-        document.element.body.insert(0, parse_xml(control))
-
-    assert parse_document("a.docx", make_docx(build)).text == "held\n\nkept added"
 
 
 def test_entities_of_a_word_file_are_not_expanded():

@@ -85,17 +85,6 @@ def test_a_head_and_a_foot_in_two_parts_stand_above_and_below_the_columns():
     ]
 
 
-def test_three_columns_are_read_one_after_the_other():
-    middle = ("Bicycles stand in the", "cellar beside the door", "to the laundry, and", "never in the hall.")
-    columns = (LEFT, middle, RIGHT)
-    places = [
-        (40 + 190 * n, 700 - 14 * row, text)
-        for n, column in enumerate(columns)
-        for row, text in enumerate(column)
-    ]
-    assert read(shown(*places)).text == "\n\n".join("\n".join(column) for column in columns)
-
-
 @pytest.mark.parametrize(("right", "gap"), [("of the house stays shut", "\n"), ("Of the house", "\n\n")])
 def test_a_sentence_goes_on_in_the_next_column(right, gap):
     left, right = (*LEFT[:3], "The door at the back"), (right, *RIGHT[1:3], "open in summer.")

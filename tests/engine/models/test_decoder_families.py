@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from engine import Decoder
-from engine.errors import ContextLengthError, MemoryLimitError, ModelFileError
+from engine.errors import ContextLengthError, InputError, MemoryLimitError, ModelFileError
 from engine.generation.prefix_cache import PrefixCache
 from engine.models.decoders import CACHE_TOKENS, final_norm, forward_module, memory_bytes
 from engine.models.llama import parameter_count as llama_parameters
@@ -345,6 +345,13 @@ def test_the_default_model_has_as_many_parameters_as_its_name_says(decoder):
     assert memory_bytes(decoder.config, None) > 4 * 134_515_008 + 30 * 3 * 64 * CACHE_TOKENS * 2 * 4
 
 
+def test_a_cache_of_8_bits_counts_as_about_half(decoder):
+    half, whole = (memory_bytes(decoder.config, 0, kv_bits) for kv_bits in (8, 16))
+    n_keys = 30 * 3 * CACHE_TOKENS
+    # Half as much again for a cache that grows: 2 bytes a number, or one and 4 for each key's scale.
+    assert whole - half == 1.5 * 2 * n_keys * (64 * 2 - (64 + 4))
+
+
 WHOLE_BLOCKS = {"hidden_size": 256, "intermediate_size": 512, "tie_word_embeddings": True}
 
 
@@ -520,6 +527,11 @@ def test_a_gguf_of_another_model_is_refused(tmp_path, architecture, reason):
     finish_gguf(gguf.GGUFWriter(path, architecture), {"x": np.zeros((2, 32), np.float32)})
     with pytest.raises(ModelFileError, match=reason):
         Decoder.load(path)
+
+
+def test_sizes_of_an_unknown_family_are_an_error():
+    with pytest.raises(InputError, match=r"no decoder family: give sizes of llama, qwen2, .*, gpt2"):
+        forward_module(object())
 
 
 def test_an_answer_ends_where_the_context_does(tmp_path, tokenizer):

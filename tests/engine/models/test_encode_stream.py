@@ -62,14 +62,6 @@ def test_texts_are_taken_only_as_they_are_needed(encoder, small_blocks):
     assert len(taken) == 4
 
 
-def test_progress_counts_texts_over_all_blocks(encoder, small_blocks):
-    seen = []
-    texts = ["a", "a", "b", "b", "c", "d", "a"]
-    encoder.encode(texts, on_progress=lambda done, total: seen.append((done, total)))
-    assert seen == sorted(seen)
-    assert seen[-1] == (7, 7)
-
-
 def test_bad_texts_far_into_a_stream_are_named_and_arguments_are_checked_at_once(encoder, small_blocks):
     with pytest.raises(InputError, match="text 6 is NoneType"):
         list(encoder.encode_stream(["fine"] * 6 + [None]))

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.models.seq2seq import Seq2SeqConfig, decode, encode
-from engine.models.seq2seq_params import RandomParams, parameter_shapes, part_sizes
+from engine.models.seq2seq import BASE_2017, Seq2SeqConfig, decode, encode
+from engine.models.seq2seq_params import RandomParams, n_parameters, parameter_shapes, part_sizes
 from engine.trace import Trace
 from tests.pytorch import Library
 
@@ -102,6 +102,31 @@ def test_a_later_target_token_changes_no_earlier_logits(params, place, token):
     changed[place] = token
     before, after = (decode(ids, memory, params, SMALL) for ids in (TARGET[0], changed))
     np.testing.assert_array_equal(before[:place], after[:place])
+
+
+def test_random_parameters_are_the_same_each_time_they_are_read_and_differ_by_seed():
+    first, second = RandomParams(SMALL, 3), RandomParams(SMALL, 3)
+    assert list(first) == list(parameter_shapes(SMALL))
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name])
+    assert not np.array_equal(first["embedding.weight"], RandomParams(SMALL, 4)["embedding.weight"])
+    weight = RandomParams(replace(SMALL, d_ff=2000), 0)["encoder.layers.0.ffn.hidden.weight"]
+    bound = np.sqrt(6 / 2016)  # as torch.nn.init.xavier_uniform_
+    assert 0.99 * bound < np.abs(weight).max() <= bound
+    assert abs(weight.std() - bound / np.sqrt(3)) < 0.01 * bound
+    assert abs(RandomParams(replace(SMALL, vocab_size=5000), 0)["embedding.weight"].std() - 0.25) < 0.005
+
+
+def test_the_base_model_of_2017_has_its_65_million_parameters(torch):
+    with torch.device("meta"):
+        layers = torch.nn.Transformer(512, 8, 6, 6, 2048)
+    layers.encoder.norm = layers.decoder.norm = None
+    expected = sum(p.numel() for p in layers.parameters()) + 37_000 * 512
+    assert n_parameters(BASE_2017) == expected == 63_082_496
+    assert abs(expected / 65e6 - 1) < 0.03
+    for config in (SMALL, BASE_2017, replace(SMALL, d_head=7)):
+        parts = part_sizes(config, 4, 5)
+        assert sum(part.n_parameters for part in parts) == n_parameters(config)
 
 
 def test_flops_are_those_that_torch_counts(torch, params):

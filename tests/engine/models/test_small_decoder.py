@@ -101,6 +101,23 @@ def test_loss_and_gradients_are_those_of_autograd(torch, positions, norm_first, 
         np.testing.assert_allclose(grads[name], tensor.grad, rtol=1e-6, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_gradients_through_dropout_are_the_slope_of_the_loss(norm_first):
+    config = SmallDecoderConfig(**SMALL, norm_first=norm_first, dropout=0.3)
+    params, rng = shaken(config), np.random.default_rng(2)
+    ids = rng.integers(0, config.vocab_size, (5, 8))
+
+    def loss_at(step):
+        moved = {name: array + step * way[name] for name, array in params.items()}
+        return loss_and_gradients(moved, ids[:, :-1], ids[:, 1:], config, np.random.default_rng(3))
+
+    way = {name: rng.normal(size=array.shape) for name, array in params.items()}
+    _, grads = loss_at(0)
+    slope = (loss_at(1e-6)[0] - loss_at(-1e-6)[0]) / 2e-6
+    assert slope == pytest.approx(sum(np.vdot(grads[name], way[name]) for name in params), rel=1e-5)
+    assert loss_at(0)[0] != loss_and_gradients(params, ids[:, :-1], ids[:, 1:], config)[0]
+
+
 @given(st.sampled_from(POSITIONS), st.booleans(), st.integers(1, 6), st.integers(1, 9), st.integers(0, 99))
 def test_compiled_steps_are_numpys_to_rounding(positions, norm_first, n_sequences, n_tokens, seed):
     config = SmallDecoderConfig(**SMALL, positions=positions, norm_first=norm_first)

@@ -29,13 +29,6 @@ def test_hits_are_ordered_by_cosine(index, encoder):
     np.testing.assert_allclose([hit.score for hit in hits], np.sort(cosines)[::-1], atol=1e-6)
 
 
-def test_joined_indexes_search_as_one(index, encoder):
-    chunk = Chunk("e.md", 0, 5, "Cats.", 4)
-    joined = join_indexes([index, build_index([chunk], encoder)])
-    assert joined.search(embed_query("Cats.", encoder), 1)[0].chunk == chunk
-    assert len(joined.chunks) == 5
-
-
 def test_bad_requests_are_refused(index, encoder):
     with pytest.raises(InputError, match="k is 0"):
         index.search(embed_query("x", encoder), 0)

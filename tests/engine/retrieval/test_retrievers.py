@@ -178,10 +178,10 @@ def test_one_question_of_an_index_is_a_row_of_the_whole_matrix(inputs, index, en
 
 @pytest.fixture(scope="module")
 def approximate(encoder):
-    """An index of 600 chunks that an HNSW graph finds, and one of the same chunks for exact search."""
+    """An index of 300 chunks that an HNSW graph finds, and one of the same chunks for exact search."""
     random = np.random.default_rng(0)
     words = [word for chunk in CHUNKS for word in chunk.split()]
-    texts = [" ".join(random.choice(words, 6)) for _ in range(600)]
+    texts = [" ".join(random.choice(words, 6)) for _ in range(300)]
     exact = build_index([Chunk(f"{n % 3}.md", n, n + 1, text, 9) for n, text in enumerate(texts)], encoder)
     return replace(exact, ann=build_ann(exact.vectors, "hnsw", 128)), exact
 
@@ -196,7 +196,7 @@ def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate
         all_rows = found_rows(name, question, query, exact, encoder, 5)
         np.testing.assert_array_equal(all_rows, top(scores, len(scores)))
         rows = found_rows(name, question, query, index, encoder, 5)
-        assert 5 < len(rows) < 600 or not len(all_rows) or RETRIEVERS[name].reads_all
+        assert 5 < len(rows) < 300 or not len(all_rows) or RETRIEVERS[name].reads_all
         assert len({*rows}) == len(rows)
         assert len({*rows[:10]} & {*all_rows[:10]}) >= 0.9 * len(all_rows[:10])
         if name != "hybrid":  # its ranks are among the candidates, and so a little higher

@@ -267,15 +267,6 @@ def test_without_a_cross_encoder_documents_are_ordered_by_the_reader_and_common_
     assert raw[-1] == {"index": 3, "score": -100.0}
 
 
-def test_fields_that_are_not_known_are_named_in_the_answer(server):
-    fields = {"input_type": "query", "x" * 500: 1}
-    answer, own = server.embed("a", **fields).json(), server.embed("a").json()
-    assert answer.pop("warnings") == [f"not read, as there is no such field: 'input_type', '{'x' * 79}…'"]
-    assert answer == own
-    many = server.embed("a", **{f"field_{number}": 1 for number in range(9)}).json()
-    assert many["warnings"][0].endswith("'field_4' and 4 more")
-
-
 def test_a_cross_encoder_orders_documents(encoder, tmp_path):
     reranker = replace(Reranker.load(save_reranker(tmp_path)), name="random")
     documents = ["a b c", "j i h g", "abc def " * 30]

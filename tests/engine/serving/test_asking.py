@@ -154,17 +154,6 @@ def test_a_request_says_whether_a_text_is_written(server, served, asked):
     assert refused.json()["error"]["param"] == "write"
 
 
-def test_where_nothing_is_relevant_that_is_found_and_no_text_is_written(served):
-    settings = replace(SETTINGS, search=SearchSettings(2, min_relevance=100))
-    searched = replace(served.searched, settings=settings)
-    with engine_server(replace(served, searched=searched)) as running:
-        response = running.post("/ask", {"question": QUESTION})
-    (first, found), (last, answer) = events_of(response.text.splitlines())
-    assert (first, last) == ("found", "answer")
-    assert found["status"] == answer["status"] == "refused"
-    assert (found["answer"], answer["text"]) == (None, "")
-
-
 @pytest.fixture
 def may_write(monkeypatch):
     """An event before which no text is written."""

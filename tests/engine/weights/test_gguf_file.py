@@ -88,6 +88,12 @@ def test_the_readable_way_rounds_nothing(tmp_path):
     )
 
 
+def test_rows_may_be_taken_in_any_order(tmp_path):
+    stored = GGUF(write(tmp_path / "x.gguf", None, {("w", "Q8_0"): numbers(5, 64)})).tensor("w")
+    order = np.array([3, 0, 3])
+    np.testing.assert_array_equal(stored[order].float32(), stored.float32()[order])
+
+
 def test_the_bytes_held_are_told_before_anything_is_read(tmp_path):
     tensors = {("a", "Q4_1"): numbers(3, 64), ("b", "Q5_0"): numbers(2, 64), ("c", "F32"): numbers(7)}
     file = GGUF(write(tmp_path / "x.gguf", None, tensors))
