@@ -3,7 +3,6 @@ import re
 
 import pytest
 
-from engine.models.encoder import Encoder
 from engine.retrieval import index_choice, index_kinds
 from tests import command_line
 from tests.command_line import refusal, run
@@ -70,26 +69,6 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(corpus, tmp_path)
     assert f"note: cut.md: {note}\n" in searched.stderr
     assert printed(*asked, "--index", tmp_path / "kept")["notes"] == made["notes"]
     assert refusal(*asked, "--corpus", corpus / "empty.txt") == f"error: {reason}"
-
-
-def test_search_and_ask_find_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path, monkeypatch):
-    question = "What was painted green?"
-    by_corpus = ("--corpus", corpus, *MADE_WITH)
-    quoted = ("ask", question, "--quotes-only", "--min-relevance", 0)
-    expected = [printed("search", question, *by_corpus), printed(*quoted, *by_corpus)]
-    assert run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH).exit_code == 0
-
-    read, encode_ids = [], Encoder.encode_ids
-
-    def counted(self, sequences, *rest, **settings):
-        read.append(len(sequences))
-        return encode_ids(self, sequences, *rest, **settings)
-
-    monkeypatch.setattr(Encoder, "encode_ids", counted)
-    by_index = ("--index", tmp_path / "kept")
-    assert printed("search", question, *by_index) == expected[0]
-    assert read == [1], "only the question is embedded"
-    assert printed(*quoted, *by_index) == expected[1]
 
 
 def test_documents_by_name_tag_and_day_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):

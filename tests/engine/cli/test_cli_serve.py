@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -134,15 +133,6 @@ def test_what_cannot_be_served_is_one_line(options, reason):
 def test_a_port_in_use_is_one_line():
     with listening("127.0.0.1", 0) as taken:
         assert "give another --port" in refusal("serve", "--port", taken.getsockname()[1])
-
-
-def test_connections_send_small_packets_at_once():
-    with (
-        listening("127.0.0.1", 0) as listener,
-        socket.create_connection(listener.getsockname()),
-        listener.accept()[0] as accepted,
-    ):
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_missing_package_is_named(monkeypatch):

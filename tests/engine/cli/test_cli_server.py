@@ -34,14 +34,6 @@ def assert_same_hits(found, expected):
     assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=1e-5)
 
 
-def test_search_by_a_server_finds_what_the_model_behind_it_does(served, corpus):
-    search = ("search", "Who sold honey?", "--corpus", corpus, "--json")
-    theirs, ours = run(*search, "--model", served.address), run(*search)
-    assert theirs.exit_code == 0
-    assert_same_hits(*(json.loads(result.stdout)["hits"] for result in (theirs, ours)))
-    assert f"{served.address} is on a server" in theirs.stderr
-
-
 def test_what_a_server_cannot_do_or_be_is_one_line(served, corpus):
     password = "http://me:s3cret@host#mini"
     with closed_port() as url:

@@ -17,17 +17,6 @@ from engine.errors import DocumentError
 from tests.one_document import parse_document
 
 
-def test_a_folder_gives_its_texts_named_by_their_path(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / ".git").mkdir()
-    for name in ("b.txt", "sub/b.txt", "a.MD", "ignored.exe", ".git/hidden.md"):
-        (tmp_path / name).write_text(f"# text of {name}")
-    documents = load_corpus(tmp_path)
-    assert [document.name for document in documents] == ["a.MD", "b.txt", "sub/b.txt"]
-    assert documents[0].title == "text of a.MD"
-    assert documents[0].section_at(0).headings == ("text of a.MD",)
-
-
 def test_a_folder_is_read_past_its_failures_or_the_first_is_raised(tmp_path):
     texts = {"a.md": "a", "b.ipynb": "no JSON", "c.txt": "", "d.csv": "id\nx\ny", "e.o": ""}
     for name, text in texts.items():

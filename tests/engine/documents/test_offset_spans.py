@@ -3,8 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Document
-from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.documents.token_spans import token_spans
 from engine.tokenizers.tokenizer_file import read_tokenizer
 from tests.sentence_transformer_folders import (
@@ -52,14 +50,3 @@ def test_no_token_lies_in_two_words(tokenizer, text):
 def test_the_blank_in_front_of_a_word_is_no_part_of_it(tokenizer):
     spans = token_spans("the cat", tokenizer)
     assert [("the cat")[a:b] for a, b in zip(spans.starts, spans.ends, strict=True)] == ["the", "cat"]
-
-
-@pytest.mark.parametrize("method", [name for name in SPLITTERS if name != "semantic"])
-def test_every_splitter_cuts_by_the_tokens_of_the_model(tokenizer, method):
-    document = Document("d", ". ".join([WORDS] * 6))
-    chunks = split(document, tokenizer, Splitting(method, 40, 0))
-    assert len(chunks) > 5
-    for chunk in chunks:
-        assert document.text[chunk.start : chunk.end] == chunk.text
-        # A word that follows no blank may have other tokens than in the text.
-        assert abs(len(tokenizer.encode(chunk.text)) - chunk.n_tokens) <= 3

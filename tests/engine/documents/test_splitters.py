@@ -11,7 +11,6 @@ from engine.documents.formats.sheets import Sheet, sheets_text
 from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.documents.token_spans import token_spans
-from engine.documents.truncation import limit_warning
 from engine.errors import InputError
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
@@ -116,14 +115,6 @@ def test_plain_words_are_counted_as_any_tokenizer_counts_them(tmp_path, changed)
     check()
 
 
-def test_a_token_that_is_found_only_in_a_part_of_a_word_is_not_cut_off(encoder, tmp_path):
-    """An added token of single words is not found beside an underscore."""
-    tokenizer = tokenizer_with(tmp_path, added=[("wxo", True, False)])
-    assert [len(ids) for ids in tokenizer.ids_batch(["_wxo", "wxo"])] == [2 + 4, 2 + 1]
-    assert token_spans("_wxo", tokenizer).starts.tolist() == [0]
-    assert token_spans("_wxo", encoder.tokenizer).starts.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -136,20 +127,6 @@ def test_a_token_that_is_found_only_in_a_part_of_a_word_is_not_cut_off(encoder, 
 def test_words_end_at_punctuation_and_added_tokens(encoder, text, words):
     tokens = token_spans(text, encoder.tokenizer)
     assert [text[a:b] for a, b in zip(tokens.starts, tokens.ends, strict=True)] == words
-
-
-def test_words_stay_together_where_a_tokenizer_reads_them_otherwise_alone(encoder, tmp_path):
-    """Without blanks around Chinese characters, the second one of a word is another token."""
-    tokenizer = tokenizer_with(tmp_path, handle_chinese_chars=False)
-    text = "東京 (東京), 東京。"
-    tokens = token_spans(text, tokenizer)
-    words = [text[a:b] for a, b in zip(tokens.starts, tokens.ends, strict=True)]
-    assert words[:2] == ["東京", "(東京),"]
-    assert tokens.count(0, len(text)) == len(tokenizer.ids_batch([text])[0])
-    assert [text[a:b] for a, b in pairwise([*token_spans(text, encoder.tokenizer).starts[:3]])] == [
-        "東",
-        "京 ",
-    ]
 
 
 @given(text=TEXTS, data=st.data())
@@ -300,12 +277,6 @@ def test_topics_change_where_neighbours_are_least_alike(encoder):
     assert [chunk.text for chunk in chunks] == [" ".join(sentences[:6]), " ".join(sentences[6:])]
     chunks = split(document, encoder.tokenizer, Splitting("semantic", 20, 0), topics)
     assert [len(chunk.text.split(". ")) for chunk in chunks] == [3, 3, 3, 3]
-
-
-def test_a_chunk_of_the_models_limit_just_fits_it(encoder):
-    chunks = split(Document("d.md", "word " * 1000), encoder.tokenizer, Splitting("fixed", 256))
-    assert max(chunk.n_tokens for chunk in chunks) == 256
-    assert limit_warning(chunks, encoder.max_tokens) is None
 
 
 @pytest.mark.parametrize("text", ["\ue000" * 40, "\u200b", "\u0301"])

@@ -44,14 +44,6 @@ def test_every_resample_has_as_many_items_as_there_are(n_items, n_resamples, see
     assert (counts.sum(axis=1) == n_items).all()
 
 
-def test_many_items_are_drawn_in_several_blocks(monkeypatch):
-    whole = np.concatenate(list(draws(50, 30, seed=2)))
-    monkeypatch.setattr("engine.evaluation.bootstrap.BLOCK", 120)
-    blocks = list(draws(50, 30, seed=2))
-    assert len(blocks) == 15
-    np.testing.assert_array_equal(np.concatenate(blocks), whole)
-
-
 def test_resamples_without_the_statistic_are_left_out():
     found = percentile_interval(1.0, np.array([np.nan, 2.0, 2.0, np.nan]))
     assert (found.low, found.high) == (2.0, 2.0)

@@ -6,7 +6,6 @@ from engine.errors import InputError
 from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import LibraryModel
 from engine.models.prompts import Prompts
-from engine.settings import Configuration
 
 
 def settings_of(configurations, *keys):
@@ -15,23 +14,6 @@ def settings_of(configurations, *keys):
 
 def left_out(made, *keys):
     return settings_of([one.configuration for one in made.left_out], *keys)
-
-
-def test_every_value_meets_every_other_once():
-    configurations = grid(
-        splitter=["fixed", "recursive"],
-        chunk_tokens=[64, 128],
-        overlap=[0, 16],
-        pooling=["mean", "cls"],
-        retriever=["dense", "bm25"],
-        k=[1, 5, 5],
-        max_tokens=[None, 128],
-    ).configurations
-    assert len(configurations) == len(set(configurations)) == 2**7
-    assert (
-        Configuration("recursive", 64, 16, pooling="cls", retriever="bm25", k=1, max_tokens=128)
-        in configurations
-    )
 
 
 def test_sizes_without_room_for_an_overlap_are_left_out_and_told():

@@ -48,18 +48,6 @@ def test_csv_and_jsonl_give_back_what_was_written_whatever_its_characters(tmp_pa
     assert load_questions(folder / "set.JSONL") == questions
 
 
-def test_a_byte_order_mark_blank_lines_and_any_line_ends_are_passed_over(tmp_path):
-    questions = [Question(text, "a", (Reference("b", 0, 1),)) for text in ("Who?", "When?")]
-    table, lines = tmp_path / "set.csv", tmp_path / "set.jsonl"
-    write_csv(table, questions)
-    lines.write_text(to_jsonl(questions), encoding="utf-8")
-    for path, ends in ((table, (b"\n", b"\r\n", b"\r")), (lines, (b"\n", b"\r\n"))):
-        content = path.read_bytes().replace(b"\r\n", b"\n")
-        for end in ends:
-            path.write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", end) + end)
-            assert load_questions(path) == questions
-
-
 GOOD = json.dumps(question_fields(Question("Who?", "a", (Reference("b", 0, 1),))))
 
 

@@ -21,13 +21,6 @@ def test_some_questions_are_the_same_each_time_in_their_order_and_all_where_they
     assert len(some) == min(n, most)
 
 
-def test_a_small_corpus_is_measured_whole():
-    documents = [Document(f"{name}.txt", "word " * 10) for name in "abc"]
-    sample = sample_of(documents, [question("a"), question("b")])
-    assert sample.is_whole
-    assert list(sample.documents) == documents
-
-
 def test_of_a_large_corpus_there_are_documents_with_questions_and_others_beside_them():
     documents = [Document(f"d{n}.txt", "word " * 20) for n in range(100)]  # 100 characters each
     questions = [question(f"d{n}", i) for n in range(0, 100, 2) for i in range(5)]

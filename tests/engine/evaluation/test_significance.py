@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.stats import norm, permutation_test
 
 from engine.errors import InputError
-from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.significance import (
     compare,
     compare_all,
@@ -55,15 +54,6 @@ def test_questions_on_which_the_systems_agree_change_nothing():
 
 def test_p_is_never_0_where_tosses_are_random():
     assert randomisation_test(np.zeros(500), np.ones(500), n_tosses=99) == 1 / 100
-
-
-def test_the_interval_is_the_bootstraps_and_the_seed_decides():
-    baseline, other = np.random.default_rng(2).random((2, 60))
-    found = compare(baseline, other, seed=7)
-    interval = mean_interval(other - baseline, seed=7)
-    assert (found.difference, found.low, found.high) == (interval.estimate, interval.low, interval.high)
-    assert found == compare(baseline, other, seed=7)
-    assert found.p_value != compare(baseline, other, seed=8).p_value
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ from engine.evaluation.bootstrap import level_interval
 from engine.evaluation.grid import grid
 from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import (
-    METRICS,
-    Metric,
     first_relevant,
     hit_rate,
     ndcg,
@@ -31,7 +29,7 @@ from engine.evaluation.spans import best_chunks, span_metrics
 from engine.evaluation.sweep import SweepInputs, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_row import Ranked, retrieves_every_chunk
-from engine.evaluation.sweep_store import append, read_row, resume, row_line, stamp_of, to_csv, to_json
+from engine.evaluation.sweep_store import append, resume, row_line, stamp_of
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
 from engine.retrieval.retrievers import (
@@ -167,22 +165,6 @@ def test_metrics_of_the_best_alone_are_those_of_all(seed, n_questions, n_chunks,
         assert metric(first.scores, first.relevant, k) == pytest.approx(metric(scores, relevant, k))
 
 
-def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
-    monkeypatch, documents, questions, models, rows
-):
-    missed = Metric(lambda found: 1 - found.relevant[:, : found.k].any(axis=1), "Missed@k", "No answer.")
-    monkeypatch.setitem(METRICS, "missed@k", missed)
-    [row] = sweep(SweepInputs(documents, questions, [rows[0].configuration], models))
-    assert row.metrics["missed@k"] == 1 - row.metrics["hit_rate@k"]
-    [exported] = to_json([row])["rows"]
-    assert exported["missed@k"] == row.metrics["missed@k"]
-    header, *lines = to_csv([row, rows[0]]).splitlines()
-    assert {"missed@k", "missed@k low"} <= set(header.split(","))
-    assert lines[1].endswith(",,")  # a row of before the metric was added
-    assert read_row(json.loads(row_line(row))) == row
-    assert read_row(json.loads(row_line(rows[0]))) == rows[0]
-
-
 def test_every_retriever_and_splitter_is_swept(documents, questions, models, encoder):
     made = grid(splitter=["sliding", "markdown"], chunk_tokens=[32], retriever=["mmr", "maxsim"], k=[2])
     for row in sweep(SweepInputs(documents, questions, made.configurations, models)):
@@ -253,14 +235,6 @@ def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
     again = list(sweep(SweepInputs(documents, questions, made.configurations, models), cache))
     assert embedded_texts == []
     assert without_time(again) == without_time(rows)
-
-
-def test_words_alone_need_no_model(documents, questions, models, embedded_texts):
-    made = grid(retriever=["bm25"], pooling=["mean", "cls"], chunk_tokens=[32])
-    first, second = sweep(SweepInputs(documents, questions, made.configurations, models))
-    assert first.metrics == second.metrics
-    assert first.index_bytes > 0
-    assert embedded_texts == []
 
 
 def test_rows_have_the_size_of_the_index_and_the_time_of_a_search(rows, encoder):

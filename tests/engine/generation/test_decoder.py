@@ -120,15 +120,6 @@ def test_a_stop_text_ends_the_answer_and_is_not_shown_wherever_tokens_cut_it(dec
             assert tokens(stopped) == tokens(steps)[: len(stopped)]
 
 
-def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder, chat_steps):
-    end = chat_steps[3].token_id
-    stopped = list(decoder.generate(CHAT, max_new_tokens=32, stop_ids=[end]))
-    assert tokens(stopped) == tokens(chat_steps)[:4]
-    assert stopped[-1].finish_reason == "stop"
-    assert text(stopped) == decoder.tokenizer.decode(tokens(chat_steps)[:3])
-    assert text(decoder.generate(CHAT, 32, stop_ids=[0])) == text(chat_steps)  # the model's own still count
-
-
 @pytest.mark.parametrize(
     "settings",
     [

@@ -3,7 +3,7 @@ import pytest
 from engine.documents.document import Chunk
 from engine.errors import ContextLengthError, InputError
 from engine.generation.conversation import Turn
-from engine.generation.prompt import MIN_SOURCE_TOKENS, TURNS_SHARE, assemble_prompt
+from engine.generation.prompt import TURNS_SHARE, assemble_prompt
 from engine.retrieval.index import Hit
 
 QUESTION = "When was the tower finished?"
@@ -60,13 +60,6 @@ def test_the_tokens_of_all_parts_are_known(decoder):
         assert source.n_tokens == pytest.approx(len(decoder.tokenizer.encode(source.text)), abs=2)
     assert prompt.source_tokens + prompt.question_tokens < len(prompt.ids)
     assert list(prompt.ids) == decoder.tokenizer.encode(prompt.text).ids
-
-
-def test_a_passage_too_small_to_help_is_left_out(decoder):
-    alone = len(assemble_prompt(QUESTION, [], decoder, 4096).ids)
-    prompt = assemble_prompt(QUESTION, hits(), decoder, alone + MIN_SOURCE_TOKENS)
-    assert prompt.sources == ()
-    assert len(prompt.left_out) == 3
 
 
 def test_a_question_over_the_budget_or_of_blanks_is_refused(decoder):

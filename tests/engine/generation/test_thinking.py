@@ -51,18 +51,6 @@ def test_thought_and_answer_come_back(thought, answer):
     assert without_thought(f"<think>{thought}</think>{answer}") == answer
 
 
-def test_what_is_certain_comes_at_once():
-    splitter = ThoughtSplitter()
-    assert [splitter.push(piece) for piece in ("<thi", "nk>a", "b</", "i></think", ">c", "<think>")] == [
-        ("", ""),
-        ("a", ""),
-        ("b", ""),
-        ("</i>", ""),
-        ("", "c"),
-        ("", "<think>"),
-    ]
-
-
 def test_a_thought_that_the_prompt_begins():
     assert opens_thought("assistant\n<think>\n")
     assert not opens_thought("assistant\n<think>\n\n</think>\n\n")

@@ -134,15 +134,6 @@ def test_vectors_and_scores_equal_sentence_transformers(tmp_path, save, dtype):
     np.testing.assert_allclose(model.score(QUERIES[0], TEXTS), scores, atol=10 * exact)
 
 
-def test_folders_of_the_first_pylate_state_no_kind(tmp_path):
-    first, later = (save_pylate(tmp_path / name) for name in ("first", "later"))
-    edit_json(first / "config_sentence_transformers.json", model_type=None, similarity_fn_name="cosine")
-    for role in ("query", "document"):
-        ours, theirs = (MultiVectorEncoder.load(folder).vectors(TEXTS, role) for folder in (first, later))
-        for own, other in zip(ours, theirs, strict=True):
-            np.testing.assert_array_equal(own, other)
-
-
 def test_tokens_have_their_characters_and_added_ones_none(tmp_path):
     model = MultiVectorEncoder.load(save_pylate(tmp_path, query_prefix="a: "))
     asked, read = (model.placed_tokens("ab, c", role) for role in ("query", "document"))

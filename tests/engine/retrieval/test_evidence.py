@@ -93,15 +93,6 @@ def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, tex
     assert " ".join(" ".join(each.split()) for each in kept) == " ".join(wanted)
 
 
-def test_headings_are_left_out_and_a_sentence_comes_once(index):
-    twice = candidates([*hits_of(index), *hits_of(index)], index)
-    texts = [each.text for each in twice]
-    assert len(set(texts)) == len(texts) == 9
-    assert not any(text.startswith("#") for text in texts)
-    places = {each.document: each.place for each in twice}
-    assert places == {"bridge.md": 0, "bread.md": 1}
-
-
 @pytest.mark.parametrize(
     "heading",
     [
@@ -219,13 +210,6 @@ def test_a_passage_without_sentences_gives_no_evidence(encoder, text):
     index = index_of_texts([text], encoder)
     assert find_evidence("Why?", hits_of(index), index, encoder) == ()
     assert find_evidence("Why?", [], index, encoder) == ()
-
-
-@pytest.mark.parametrize("question", ["the of", "塔はいつ完成しましたか"])
-def test_a_question_without_words_is_compared_by_vectors(index, encoder, question):
-    quotes = find_evidence(question, hits_of(index), index, encoder)
-    assert np.isfinite([quote.score for quote in quotes]).all()
-    assert sum(quote.probability for quote in quotes) == pytest.approx(1)
 
 
 def test_shared_words_count_more_in_a_language_that_the_model_was_not_trained_on(encoder):

@@ -70,15 +70,6 @@ def test_a_question_embedded_in_another_way_is_refused_though_its_shape_fits(ind
         index.search(other(encoder), 1)
 
 
-def test_an_index_weighs_the_words_of_questions_as_those_of_its_chunks(index, encoder):
-    weighted = build_index(index.chunks, encoder, pooling="idf")
-    own = encoder.with_idf(TEXTS)
-    np.testing.assert_array_equal(weighted.idf, own.idf)
-    assert weighted.search(embed_query("cats", weighted.encoder(encoder), "idf"), 1)
-    with pytest.raises(InputError, match="embed both in one way"):
-        weighted.search(embed_query("cats", encoder.with_idf(TEXTS[:2]), "idf"), 1)
-
-
 def test_an_index_keeps_the_documents_it_was_built_with_and_copies_no_text(encoder):
     document = Document("d.md", "The cat sat on the mat.")
     chunks = split(document, encoder.tokenizer)

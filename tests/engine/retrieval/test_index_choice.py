@@ -116,13 +116,6 @@ def test_few_chunks_are_searched_exactly(vectors):
 
 
 @pytest.mark.parametrize("kind", APPROXIMATE)
-def test_more_than_an_index_holds_is_searched_exactly(vectors, built, kind):
-    scores, rows = built[kind].nearest(vectors, vectors[:2], 2000)
-    assert sorted(rows[0].tolist()) == list(range(2000))
-    np.testing.assert_array_equal(scores, exact_nearest(vectors, vectors[:2], 2000)[0])
-
-
-@pytest.mark.parametrize("kind", APPROXIMATE)
 def test_an_index_is_restored_from_its_bytes(vectors, built, kind):
     content = built[kind].to_bytes()
     restored = AnnIndex.from_bytes(kind, 64, content, vectors.shape)

@@ -14,7 +14,7 @@ from engine.retrieval.embedding_model import embed_query, embedding_spec
 from engine.retrieval.evidence import find_evidence
 from engine.retrieval.index import build_index
 from engine.retrieval.late import late_vectors
-from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.retrieval.vector_cache import VectorCache
 from tests.pytorch import modules, transformers
 from tests.sentence_transformer_folders import (
     SIZES,
@@ -124,18 +124,6 @@ def test_chunks_and_questions_have_their_own_prompts(encoder, folder):
     found = retrieve("de", index, encoder, SearchSettings(3, 0, "dense"))
     scores = [hit.score for hit in index.search(query, 3)]
     np.testing.assert_allclose([hit.score for hit in found.hits], scores, atol=1e-6)
-
-
-def test_a_cache_keeps_them_apart(encoder):
-    cache = VectorCache()
-    both = {
-        role: cached_encode(["abc"], encoder, None, None, cache, role=role) for role in ("query", "document")
-    }
-    assert np.abs(both["query"] - both["document"]).max() > 0.01
-    for role, vectors in both.items():
-        again = cached_encode(["abc"], encoder, None, None, cache, role=role)
-        np.testing.assert_array_equal(again, vectors)
-        np.testing.assert_allclose(encoder.encode_as(role, ["abc"], "mean"), vectors, atol=1e-6)
 
 
 def test_a_sweep_embeds_questions_and_chunks_as_a_search_does(encoder):

@@ -79,19 +79,6 @@ def test_one_question_is_enough_and_none_is_refused(encoder):
         null_scores_of(index, encoder, [])
 
 
-def test_of_many_chunks_some_are_drawn_for_the_pairs_and_the_best_of_all_is_found(encoder, monkeypatch):
-    monkeypatch.setattr("engine.retrieval.relevance.MAX_CHUNKS", 50)
-    rng = np.random.default_rng(1)
-    vectors = rng.normal(size=(400, 384)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    index = index_vectors(chunks_of(*"x" * 400), vectors, embedding_spec(encoder))
-    first, again = (null_scores_of(index, encoder, ["a", "b"]) for _ in range(2))
-    assert len(first.pairs) == 2 * 50
-    np.testing.assert_array_equal(first.pairs, again.pairs)
-    best = (encoder.encode(["a", "b"]) @ vectors.T).max(axis=1)
-    np.testing.assert_allclose(first.bests, np.sort(best), atol=1e-6)
-
-
 def unanswerable_questions():
     with (BUNDLED_CORPUS.parent / "unanswerable.csv").open(encoding="utf-8", newline="") as file:
         return [row["question"] for row in csv.DictReader(file)]

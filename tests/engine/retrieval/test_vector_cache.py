@@ -209,21 +209,6 @@ def test_no_text_is_embedded_twice(encoder, counted, tmp_path):
     np.testing.assert_array_equal(first, again)
 
 
-def test_a_run_that_was_stopped_goes_on_from_what_is_done(encoder, counted, monkeypatch):
-    monkeypatch.setattr(Encoder, "block_texts", 4)
-    cache, texts = VectorCache(), names(10)
-
-    def stop(done, total):
-        if done > 8:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cached_encode(texts, encoder, "mean", None, cache, stop)
-    counted.clear()
-    cached_encode(texts, encoder, "mean", None, cache)
-    assert counted == texts[8:]
-
-
 def test_bad_texts_and_arguments_are_the_encoders_errors(encoder):
     cache = VectorCache()
     with pytest.raises(InputError, match="list of texts"):

@@ -177,15 +177,6 @@ def test_arrays_that_do_not_fit_are_named(change, message, npz, encoder):
         read_index(npz, encoder)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"PAR1 broken PAR1", None])
-def test_damaged_files_are_one_line(content, npz, table, encoder):
-    for path in (npz, table):
-        path.write_bytes(path.read_bytes()[:-200] if content is None else content)
-        with pytest.raises(DocumentError, match=f"{path.name} cannot be read .*: write it again") as error:
-            read_index(path, encoder)
-        assert "\n" not in str(error.value)
-
-
 def test_a_single_array_and_other_endings_are_refused(encoder, tmp_path):
     np.save(tmp_path / "one.npy", np.ones(3))
     (tmp_path / "one.npy").rename(tmp_path / "one.npz")

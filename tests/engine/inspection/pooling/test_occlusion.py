@@ -53,15 +53,6 @@ def test_shares_are_those_of_the_words_own_vectors_without_special_tokens(encode
     assert left_out.agreement.spearman == pytest.approx(spearmanr(left_out.shares, left_out.drops).statistic)
 
 
-def test_what_is_beyond_the_limit_stays_beyond_it(encoder):
-    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=7))
-    assert [word.label for word in left_out.words] == ["A", "feline", "rests", "curled"]
-    question, complete, without = encoder.encode(
-        [QUESTION, "A feline rests curled", "A rests curled"]
-    )  # the passage's first five tokens and [CLS], [SEP]; then without its second word
-    assert left_out.drops[1] == pytest.approx(float(question @ complete - question @ without), abs=1e-6)
-
-
 def test_texts_of_no_word_or_one_and_progress_counts_texts(encoder):
     for text, n_words in (("", 0), ("cat", 1)):
         seen = []

@@ -95,16 +95,6 @@ def test_maxsim_gives_each_token_of_the_question_to_its_match(encoder):
     assert found.matrix.argmax(axis=1).tolist() == cosines.argmax(axis=1).tolist()
 
 
-def test_what_is_beyond_the_limit_has_no_part_and_is_counted(encoder):
-    found = decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=8)
-    whole = len(encoder.tokenizer.encode(PASSAGE))
-    assert found.matrix.shape == (7, 8)
-    assert (found.first.tokens_truncated, found.second.tokens_truncated) == (0, whole - 8)
-    u, v = encoder.encode([QUESTION, PASSAGE], max_tokens=8)
-    assert found.score == pytest.approx(float(u @ v), abs=1e-6)
-    assert [each.label for each in text_units(found.second, "sentences")][0::2] == ["[CLS]", "[SEP]"]
-
-
 @given(TEXTS)
 def test_units_cover_all_tokens_in_order_with_special_ones_alone(encoder, text):
     read = read_text(encoder, text)

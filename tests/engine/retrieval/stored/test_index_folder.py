@@ -12,7 +12,7 @@ from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
 from engine.models.encoder import Encoder
 from engine.models.sparse_encoder import SparseEncoder
-from engine.retrieval import bm25, index_choice
+from engine.retrieval import bm25
 from engine.retrieval.embedding_model import cut_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
@@ -117,21 +117,6 @@ def test_dates_tags_and_the_index_of_words_are_kept(corpus, folder, encoder, mon
     assert postings.vocabulary == expected.vocabulary
     for name in ("starts", "rows", "impacts"):
         np.testing.assert_array_equal(getattr(postings, name), getattr(expected, name))
-
-
-def test_another_kind_of_index_is_built_without_embedding(corpus, folder, encoder, embedded, monkeypatch):
-    monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
-    assert update_index(corpus, folder, encoder, settings_of()).stored.choice.kind == "flat"
-    embedded.clear()
-    for kind in ("hnsw", "ivf"):
-        made = update_index(corpus, folder, encoder, settings_of(index_kind=kind)).stored
-        assert embedded == []
-        stored = open_index(folder)
-        assert stored.choice == made.choice
-        assert (stored.choice.kind, stored.index.ann) == (kind, made.index.ann)
-    flat = settings_of(index_kind="flat")
-    assert update_index(corpus, folder, encoder, flat).stored.index.ann is None
-    assert open_index(folder).index.ann is None
 
 
 def test_only_new_and_changed_files_are_embedded(corpus, folder, encoder, embedded):

@@ -13,7 +13,6 @@ from engine import atomic_write
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
 from engine.retrieval import index_choice
-from engine.retrieval.stored import index_folder
 from engine.retrieval.stored.index_folder import (
     LOCK,
     MANIFEST,
@@ -142,18 +141,6 @@ def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
     [error] = errors
     assert error.startswith(f"{folder} is being written by another program: wait until it is done")
     assert text_in(folder) == OLD
-
-
-def test_a_reader_sees_one_state_while_another_is_written(folder, newer, monkeypatch):
-    read_state, writers = index_folder.read_state, [newer]
-
-    def after_a_write(*arguments):
-        if writers:
-            save_index(folder, writers.pop())
-        return read_state(*arguments)
-
-    monkeypatch.setattr(index_folder, "read_state", after_a_write)
-    assert text_in(folder) == NEW
 
 
 @pytest.mark.parametrize(

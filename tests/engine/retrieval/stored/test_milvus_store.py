@@ -107,18 +107,6 @@ def test_search_finds_the_same_by_either_place_of_the_vectors(corpus, tmp_path, 
         np.testing.assert_allclose(milvus.null_scores.pairs, flat.null_scores.pairs, atol=1e-6)
 
 
-def test_a_new_state_is_a_new_collection_and_the_place_is_kept(corpus, stored, encoder, uri):
-    [before] = collections(uri)
-    (corpus / "a.txt").write_text("Knead the dough.")
-    update = update_index(corpus, stored, encoder, SETTINGS)
-    assert (update.changed, update.unchanged, update.embedded_chunks) == (1, 1, 1)
-    [after] = collections(uri)
-    assert after != before
-    assert open_index(stored).index.source.collection == after
-    same = update_index(corpus, stored, encoder, SETTINGS)
-    assert (same.stored.settings.uri, collections(uri)) == (uri, [after])
-
-
 def test_vectors_move_between_milvus_and_the_folder_without_being_embedded(corpus, stored, encoder, uri):
     vectors = open_index(stored).index.vectors
     back = update_index(corpus, stored, encoder, at("folder"))
