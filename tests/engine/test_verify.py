@@ -51,15 +51,6 @@ def test_the_encoder_equals_the_official_model_at_every_stage(checks):
     assert [check for check in checks.values() if not check.passed] == []
 
 
-def test_layer_norms_are_held_to_a_tighter_tolerance_than_the_rest(checks):
-    assert checks["layers.3.attention.norm"].tolerance == 1.9e-6
-    assert checks["layers.3.output"].tolerance == 1.9e-6
-    assert checks["layers.3.ffn.output"].tolerance == 1e-5
-    assert checks["normalized"].tolerance == 1e-6
-    assert checks["normalized"].decisive == checks["normalized"].end_to_end  # compared from the text on
-    assert checks["pooled.pooler.cosine"].end_to_end <= 1e-6
-
-
 def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder, stages):
     layers = list(encoder.weights.layers)
     dense = layers[2].ffn_hidden
@@ -85,15 +76,6 @@ def test_compiled_kernels_that_are_wrong_are_found(encoder, stages, monkeypatch)
     wrong = {"gelu": Activation(lambda x: x, gelu_backward)}
     monkeypatch.setattr(primitives, "_best", replace(NUMPY, activations=wrong))
     assert failing_stages(encoder, stages) == ["encode"]
-
-
-def test_a_pair_and_a_longer_limit_are_read_by_both(encoder, stages):
-    for arguments in ({"pair": "A feline rests."}, {"max_tokens": 512}):
-        text = "The cat sat. " * (1 if "pair" in arguments else 200)
-        theirs = stages(text, **arguments)
-        ours = encoder.trace(text, **arguments)
-        for stage, array in theirs.items():
-            np.testing.assert_allclose(ours[stage], array, atol=2e-4)
 
 
 @pytest.mark.usefixtures("library_in_this_process")
