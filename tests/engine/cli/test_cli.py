@@ -39,21 +39,6 @@ def test_a_question_is_read_as_utf_8_whatever_the_locale(corpus):
     assert json.loads(run(*typed).stdout)["question"] == "Zoë’s honey"
 
 
-def test_how_close_a_passage_is_stands_beside_its_score_and_place_above_its_text(corpus):
-    question = ("search", "What colour is the lighthouse?", "--corpus", corpus, "--retriever", "dense")
-    first, last = printed(*question)["hits"]
-    assert first["margin"] == pytest.approx(first["score"] - last["score"], abs=2e-6)
-    assert last["margin"] is None
-    assert 0 <= last["percentile"] < first["percentile"]
-    lines = run(*question).stdout.splitlines()
-    assert lines[0].startswith(f"1. {first['score']:.3f}, closer than all random pairs  lighthouse.md:")
-    assert re.match(
-        rf"2\. -?{abs(last['score']):.3f}, closer than \d+\.\d\d % of random pairs  bread\.txt:0-32$",
-        lines[2],
-    )
-    assert "Knead the dough" in lines[3]
-
-
 @pytest.mark.usefixtures("library_in_this_process")
 def test_what_the_engine_does_not_run_or_was_not_made_for_the_cosine_is_said(tmp_path, monkeypatch):
     from tests.pytorch import modules, torch

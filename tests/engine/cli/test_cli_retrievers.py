@@ -1,6 +1,5 @@
 import pytest
 
-from engine.retrieval.retrievers import RETRIEVERS
 from tests.command_line import printed, refusal, run
 from tests.engine.models.test_multi_vector import save_stanford
 from tests.engine.models.test_sparse_encoder import save_masked_lm
@@ -14,15 +13,6 @@ QUESTION = "When was the Vardholm tower finished?"
 @pytest.fixture
 def corpus(tmp_path):
     return write_files(tmp_path / "notes", {"bread.md": WORDS, "tower.md": MEANT})
-
-
-@pytest.mark.parametrize("command", ["search", "ask"])
-def test_an_unknown_retriever_is_one_line_and_help_lists_the_known(corpus, command):
-    result = run(command, QUESTION, "--corpus", corpus, "--retriever", "best")
-    assert result.exit_code == 2
-    assert result.stderr == f"error: retriever 'best' is not one of {', '.join(RETRIEVERS)}\n"
-    words = "".join(run(command, "--help").stdout.replace("│", " ").split())  # names are broken at dashes
-    assert all(name in words for name in RETRIEVERS)
 
 
 @pytest.mark.parametrize("command", [("search", QUESTION), ("ask", QUESTION), ("sweep",)])

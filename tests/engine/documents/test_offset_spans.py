@@ -45,8 +45,3 @@ def test_no_token_lies_in_two_words(tokenizer, text):
     for start, end in tokenizer.encode(text).offsets:
         letters = [place for place in range(start, end) if not text[place].isspace()]
         assert not borders & set(letters[1:])
-
-
-def test_the_blank_in_front_of_a_word_is_no_part_of_it(tokenizer):
-    spans = token_spans("the cat", tokenizer)
-    assert [("the cat")[a:b] for a, b in zip(spans.starts, spans.ends, strict=True)] == ["the", "cat"]

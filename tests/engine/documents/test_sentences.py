@@ -215,9 +215,3 @@ def test_sentences_of_any_tokens_cover_them(decoder, ids):
     sentences = sentences_of(ids, decoder.tokenizer)
     assert "".join(s.text for s in sentences) == "".join(token_texts(ids, decoder.tokenizer))
     assert sum(s.n_tokens for s in sentences) == len(ids)
-
-
-def test_a_character_of_several_tokens_counts_to_the_last(decoder):
-    ids = decoder.tokenizer.encode("🙃").ids
-    assert len(ids) > 1
-    assert token_texts(ids, decoder.tokenizer) == [*[""] * (len(ids) - 1), "🙃"]

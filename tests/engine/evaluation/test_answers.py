@@ -156,12 +156,6 @@ def test_what_is_shown_is_right_if_a_quote_or_the_text_holds_the_answer(status):
     assert (wrong.right, wrong.wrong_confident) == (False, status == "answered")
 
 
-def test_a_sentence_that_is_struck_out_does_not_count():
-    row = score_answer(question("1931"), answer("answered", "In 1931.", holds=False), 1.0)
-    assert (row.right, row.text, row.wrong_confident) == (False, "", True)
-    assert row.f1 == 0
-
-
 def read(status, *texts):
     """An answer whose best quote is `QUOTED`, with the words that the reader found."""
     spans = tuple(
@@ -308,15 +302,6 @@ def test_semicolons_and_tabs_part_columns_too():
         [asked] = parse(f"question{mark}answer\nWhen, or about when?{mark}Sept. 4 | 4 September\n")
         assert asked.text == "When, or about when?"
         assert asked.answer.is_in("On 4 September")
-
-
-def test_reliability_compares_confidence_with_the_share_right():
-    rows = [row(confidence=c, right=r) for c, r in [(0.9, True), (0.1, False), (0.3, True), (0.7, True)]]
-    low, high = reliability(rows, 2)
-    assert (low.confidence, low.right, low.n) == pytest.approx((0.2, 0.5, 2))
-    assert (high.confidence, high.right, high.n) == pytest.approx((0.8, 1.0, 2))
-    assert [each.n for each in reliability(rows, 9)] == [1] * 4
-    assert reliability([]) == []
 
 
 FIGURES = st.tuples(

@@ -5,7 +5,6 @@ from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.evaluation.document_names import (
     at_rows,
     did_you_mean,
-    likeness,
     matched_names,
     proposals,
     renamed,
@@ -52,15 +51,6 @@ def test_a_name_that_is_exact_or_may_mean_several_is_left_as_it_is(make):
 def test_a_dot_in_a_name_begins_no_ending_that_may_be_another():
     assert matched_names([labelled("LGPL-2.1")], ["LGPL-2.txt"]) == {}
     assert did_you_mean("Apache-2", ["Apache-2.0.txt", "MPL-2.0.txt"]) == "did you mean Apache-2.0?"
-
-
-@pytest.mark.parametrize("make", [labelled, answered])
-def test_the_text_at_the_places_shows_which_document_is_meant(make):
-    [found] = proposals([make("finance"), make("finance"), make("finances")], [OTHER, FINANCE])
-    assert likeness("finance", OTHER.name) > likeness("finance", FINANCE.name)
-    assert (found.name, found.best) == ("finance", FINANCE.name)
-    assert (found.n_questions, found.n_quoting) == (2, 2)
-    assert found.fitting == {OTHER.name: 0, FINANCE.name: 2}
 
 
 @pytest.mark.parametrize("name", ["prices.csv#3", "Prices.csv#3"])

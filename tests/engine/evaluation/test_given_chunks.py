@@ -37,11 +37,6 @@ def test_each_chunk_stands_at_its_place_whatever_their_order(order, texts):
     assert [chunk.start for chunk in index.chunks[:4]] == starts[:-1]
 
 
-def test_overlapping_chunks_share_their_text():
-    _, [document] = given_documents(index_of(("a.md", 4, 9, "tides"), ("a.md", 0, 6, "The ti")))
-    assert document.text == "The tides"
-
-
 def test_documents_with_other_vectors_or_from_elsewhere_are_not_equal():
     chunk = ("a.md", 0, 5, "tides")
     [one], [again] = (given_documents(index_of(chunk, ("a.md", 6, 7, "x")))[1] for _ in range(2))

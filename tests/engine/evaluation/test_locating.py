@@ -6,7 +6,7 @@ from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.passage_search import located
-from engine.evaluation.questions import UNLOCATED, Question, Reference, parse_questions, to_jsonl
+from engine.evaluation.questions import UNLOCATED, Reference, parse_questions, to_jsonl
 
 TIDE = Document("tide.md", "The moon pulls\nthe sea. It turns “twice” a day. Late: the moon.")
 HARBOUR = Document("notes/harbour.md", "The harbour opens at 9. It turns “twice” a day. It shuts. It shuts.")
@@ -19,13 +19,6 @@ def read(*rows, columns="question,passage"):
 
 def spans(question):
     return [(one.start, one.end) for one in question.references]
-
-
-def test_a_passage_is_placed_in_the_document_that_holds_it():
-    [question] = located(read("When?,The harbour opens at 9."), DOCUMENTS)
-    assert question == Question("When?", "harbour", (Reference("The harbour opens at 9.", 0, 23),))
-    assert measurable([question], DOCUMENTS) == [question]
-    assert check_questions([question], DOCUMENTS) == []
 
 
 def test_white_space_and_quotation_marks_may_differ():
@@ -95,11 +88,6 @@ def test_passages_without_a_place_are_written_and_read_again():
         '{"question": "Who?", "passage": "The moon.", "document": "tide"}'
     )
     assert parse_questions("mine.jsonl", lines.encode()) == rows
-
-
-def test_a_question_without_a_passage_has_no_answer():
-    assert read("Why?,") == [Question("Why?", "", ())]
-    assert parse_questions("mine.jsonl", to_jsonl(read("Why?,")).encode()) == read("Why?,")
 
 
 UNPLACED_ROW = (

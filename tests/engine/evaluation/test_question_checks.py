@@ -51,14 +51,6 @@ def test_a_passage_elsewhere_is_offered_where_it_stands():
     )
 
 
-@pytest.mark.parametrize(("near", "which"), [(0, 0), (62, 0), (64, 1), (10**6, 1)])
-def test_of_several_places_the_nearest_is_offered(near, which):
-    places = [match.start() for match in re.finditer("gate", TEXT)]
-    assert len(places) == 2
-    suggestion = only(check_questions([asked("gate", near)], [DOCUMENT])).suggestion
-    assert suggestion.start == places[which]
-
-
 @pytest.mark.parametrize(
     ("content", "meant"),
     [  # spelled alike, and then approximately

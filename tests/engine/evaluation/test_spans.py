@@ -55,12 +55,6 @@ def test_the_metrics_are_those_of_sets_of_characters(chunks, asked):
     assert (found.recall, found.precision, found.iou) == pytest.approx(by_characters(chunks, asked))
 
 
-def test_overlapping_passages_are_asked_for_twice():
-    """As in chunking_evaluation: their characters are matched once and wanted for each passage."""
-    found = metrics([chunk(0, 10)], question((0, 10), (5, 10)))
-    assert (found.recall, found.precision, found.iou) == (10 / 15, 1, 1)
-
-
 @given(
     st.integers(0, 2**32), st.integers(1, 8), st.integers(0, 12), st.sampled_from([np.float32, np.float64])
 )

@@ -176,17 +176,6 @@ def test_every_retriever_and_splitter_is_swept(documents, questions, models, enc
     assert row.n_chunks == sum(len(split(one, encoder.tokenizer, cut, encoder.encode)) for one in documents)
 
 
-def test_the_order_of_configurations_and_documents_changes_no_number(
-    documents, questions, configurations, models, rows
-):
-    shuffled = random.Random(1).sample(configurations, len(configurations))
-    inputs = SweepInputs(documents[::-1], questions, [*shuffled, *shuffled[:5]], models)
-    again = list(sweep(inputs))
-    assert len(again) == len(configurations)
-    assert without_time(again) == without_time(rows)
-    assert stamp_of(inputs) == stamp_of(SweepInputs(documents, questions, [], models))
-
-
 def test_a_stopped_sweep_goes_on_where_it_was(documents, questions, configurations, models, rows):
     kept, cache, told = [], VectorCache(), []
     given = SweepInputs(documents, questions, configurations, models), cache

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from engine.errors import ContextLengthError, InputError
-from engine.generation.answer import LEAST_SHARE, N_QUOTES, N_READ, best_sentences
+from engine.generation.answer import N_QUOTES, N_READ, best_sentences
 from engine.generation.answering import ask
 from engine.generation.attribution import leave_one_out
 from engine.generation.passage_search import retrieve
@@ -127,15 +127,6 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(reply, silent, quest
     assert answer.sources == answer.quotes == answer.judged.sentences == ()
     assert len(answer.retrieved.hits) == 3
     assert answer.timed.writing.prompt_tokens == 0
-
-
-def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(reply):
-    answer = reply(max_new_tokens=1)
-    best = answer.evidence[0].probability
-    near = [quote for quote in answer.evidence if quote.probability >= LEAST_SHARE * best]
-    assert len(near) < len(answer.evidence)
-    assert answer.quotes == tuple(near[:N_QUOTES])
-    assert {source.text for source in answer.sources} == {quote.text for quote in near[:N_READ]}
 
 
 def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(
@@ -260,23 +251,6 @@ def test_passages_come_in_the_order_of_the_retriever_and_are_scored_by_cosine(tr
     fewer = search(QUESTION, traps, encoder, 2, 0, found.null_scores, retriever)
     assert [hit.chunk for hit in fewer.hits] == [hit.chunk for hit in found.hits[:2]]
     assert (found.margins == (None,) * len(order)) is (retriever != "dense")
-
-
-def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(reply, traps, encoder):
-    every = search(QUESTION, traps, encoder, 3, 0, retriever="bm25")
-    relevances = [every.null_scores.relevance(hit.score) for hit in every.hits]
-    assert every.hits[0].chunk.text == TRAPS[0]
-    assert relevances[0] < max(relevances)
-    limit = (relevances[0] + max(relevances)) / 2
-    expected = tuple(place for place, relevance in enumerate(relevances) if relevance >= limit)
-    settings = {"k": 3, "min_relevance": limit, "null_scores": every.null_scores, "retriever": "bm25"}
-    answer = reply(index=traps, **settings, max_new_tokens=1, reads="passages")
-    found = answer.retrieved
-    assert (found.retriever, found.hits, found.relevant) == ("bm25", every.hits, expected)
-    assert 0 not in found.relevant
-    assert answer.written.source_places == found.relevant
-    relevant = [found.hits[place].chunk.text for place in found.relevant]
-    assert [source.text for source in answer.sources] == relevant
 
 
 def test_where_no_passage_shares_a_word_none_is_found_by_words(reply, traps, silent):

@@ -52,14 +52,6 @@ def attended(decoder, prompt, answer):
     return attention_to_passages(decoder, prompt, answer)
 
 
-def test_a_prompt_without_a_passage_lacks_it_alone(decoder, prompt):
-    left = decoder.tokenizer.decode(ids_without(prompt, [2], decoder))
-    assert f'Passage 1: """{BREAD}"""\n\nPassage 3: """{TOWER}"""\n\n{QUESTION}' in left
-    assert "bees" not in left
-    none = decoder.tokenizer.decode(ids_without(prompt, [1, 2, 3], decoder))
-    assert f"Here are some passages.\n\n{QUESTION}" in none
-
-
 def test_each_reading_is_that_of_the_prompt_without_the_passages(decoder, prompt, answer, left_out):
     assert left_out.without.shape == (3, len(answer))
     for removed, row in (
@@ -143,12 +135,6 @@ def test_what_cannot_be_measured_is_said(decoder, prompt, measure):
 
 def sentence(first, last):
     return Sentence("x", 0, 1, first, last)
-
-
-def test_drops_are_the_mean_over_the_tokens_of_a_sentence():
-    found = LeaveOneOut(np.array([-1.0, -1, -1]), np.array([[-2.0, -1, -4], [-1, -1, -1]]), np.full(3, -6.0))
-    sentences = [sentence(0, 2), sentence(2, 3)]
-    np.testing.assert_allclose(found.drops(sentences), [[0.5, 0, 5], [3, 0, 5]])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def test_each_length_is_measured_with_the_cache_and_without(decoder):
     cost = measure_cache(decoder, list(range(40)), (4, 40), lambda done, total: seen.append((done, total)))
     assert cost.lengths == (4, 40)
     assert seen == [(1, 2), (2, 2)]
-    assert cost.uncached_s[1] > cost.cached_s[1] > 0
+    assert 600 > cost.uncached_s[1] > cost.cached_s[1] > 0
 
 
 def test_the_bytes_are_those_of_all_keys_and_values(decoder):

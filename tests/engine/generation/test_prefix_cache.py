@@ -140,22 +140,6 @@ def test_without_a_kv_cache_nothing_is_reused(decoder, alone):
     assert cache.reused_tokens == 0
 
 
-def test_log_probabilities_reuse_what_comes_before_the_first_token_asked_for(decoder):
-    cache, ids = PrefixCache(), decoder.prompt_ids(FIRST)
-    changed = [*ids[:5], *decoder.prompt_ids(" a"), *ids[6:]]
-    generate(decoder, FIRST, cache)
-    for tokens, n_reused in (
-        (ids, 11),  # the prediction of token 12 is needed anew
-        (changed, 5),
-    ):
-        expected = decoder.log_probabilities(tokens, 12)
-        np.testing.assert_allclose(
-            decoder.log_probabilities(tokens, 12, reuse=cache), expected, atol=ROUNDING
-        )
-        assert cache.reused_tokens == n_reused
-        assert len(cache) == len(ids) - 1
-
-
 def test_the_cache_has_the_bytes_of_its_precision_and_is_not_taken_for_another(decoder):
     cache, config, n_prompt = PrefixCache(), decoder.config, len(decoder.prompt_ids(FIRST))
     assert (len(cache), cache.n_bytes, cache.reused_tokens) == (0, 0, 0)

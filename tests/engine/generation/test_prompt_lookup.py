@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,14 +59,6 @@ def test_an_answer_is_the_same_to_the_last_bit_with_guesses_and_without(decoder,
     assert sum(step.guessed for step in with_guesses) > 0
     assert n_passes < len(passes) - n_passes
     assert most_tokens == 1 + MOST
-
-
-def test_an_answer_is_no_longer_than_asked_for_or_than_the_context(decoder):
-    ids = decoder.prompt_ids(REFRAIN)
-    short = replace(decoder, config=replace(decoder.config, max_positions=len(ids) + 5))
-    for model, most, n in ((decoder, 1, 1), (decoder, 3, 3), (short, 100, 5)):
-        steps = list(model.generate(ids, max_new_tokens=most))
-        assert [step.finish_reason for step in steps] == [None] * (n - 1) + ["length"]
 
 
 def test_wrong_guesses_leave_nothing_behind(decoder, monkeypatch):

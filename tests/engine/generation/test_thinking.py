@@ -15,7 +15,6 @@ from engine.generation.streamed_text import read_stream
 from engine.generation.thinking import (
     MAX_THOUGHT_TOKENS,
     ThoughtSplitter,
-    opens_thought,
     without_thought,
 )
 from engine.generation.writer import Writer
@@ -49,18 +48,6 @@ def test_thought_and_answer_come_back(thought, answer):
     thought = thought.replace("</think>", "")
     assert divided(f"<think>{thought}</think>{answer}") == (thought, answer)
     assert without_thought(f"<think>{thought}</think>{answer}") == answer
-
-
-def test_a_thought_that_the_prompt_begins():
-    assert opens_thought("assistant\n<think>\n")
-    assert not opens_thought("assistant\n<think>\n\n</think>\n\n")
-    assert divided(["so", "</think>it is"], opened=True) == ("so", "it is")
-    assert divided(["<think>so</think>it is"], opened=True) == ("so", "it is")
-
-
-def test_a_thought_without_an_end_is_no_answer():
-    assert divided(["<think>on and on </thi"]) == ("on and on </thi", "")
-    assert divided(["<thin"]) == ("", "<thin")
 
 
 def tokens(*texts, reason="stop"):

@@ -243,14 +243,6 @@ def test_prompts_of_well_known_models_come_from_their_cards(tmp_path, folder_nam
     assert encoder.pooling == ("cls" if "bge" in folder_name else "mean")
 
 
-def test_prompts_in_the_files_win_over_the_card(tmp_path):
-    base = save_bert(tmp_path / "base", hidden_size=384, num_attention_heads=8)
-    pooling = modules.Pooling(384, "mean")
-    folder = save_modules(tmp_path / "bge-small-en", base, pooling, prompts={"query": "j "})
-    encoder = Encoder.load(folder)
-    assert (encoder.prompts.named, encoder.pooling) == ({"query": "j "}, "mean")
-
-
 def with_module(folder, kind, place="2_More", base="sentence_transformers.models"):
     listed = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps([*listed, {"type": f"{base}.{kind}", "path": place}]))

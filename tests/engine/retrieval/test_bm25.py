@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.words import words
 
 STOP_WORDS = (
     "a|an|and|are|as|at|be|but|by|for|if|in|into|is|it|no|not|of|on|or|such|that|the|their|then|there|these|"
@@ -65,16 +64,6 @@ def test_scores_are_the_textbook_formula_but_for_its_constant_factor(chunks, que
     scores = Bm25(texts, k1, b).scores([question])
     assert scores.dtype == np.float32
     np.testing.assert_allclose((k1 + 1) * scores[0], textbook(texts, question, k1, b), rtol=1e-5)
-
-
-def test_words_are_stems_in_lower_case_without_stop_words():
-    assert words(TEXTS) == [tokens(text) for text in TEXTS]
-    assert words(["Rivers, a RIVER; 7 x 1891"]) == [["river", "river", "1891"]]
-
-
-def test_more_words_are_left_out_of_what_a_question_asks():
-    assert words(["When did they build bridges?"], leave_out_more=True) == [["build", "bridg"]]
-    assert words(["When did they build bridges?"]) == [["when", "did", "build", "bridg"]]
 
 
 @given(st.lists(TEXT, max_size=6), st.sampled_from(["bridg", "river", "1891", "zebra"]))

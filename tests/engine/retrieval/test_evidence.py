@@ -14,7 +14,6 @@ from engine.retrieval.evidence import (
     CandidateSentence,
     candidates,
     find_evidence,
-    is_row_of_heads,
     kind_match,
     rarity,
     sentence_features,
@@ -289,16 +288,3 @@ TABLE = "| Years | Days |\n|-------|:----:|\n| 0 to 5 | 25 |\n| over 5 | 27 |\n"
 )
 def test_the_row_above_a_table_names_its_columns(text, row, heads):
     assert heads_above(text, text.index(row)) == heads
-
-
-@pytest.mark.parametrize("line", ["| Years | Days |", "Years | Days"])
-@pytest.mark.parametrize("below", ["|---|---|", "--- | :-:", "| - |"])
-def test_a_row_of_heads_stands_above_a_line_of_dashes(line, below):
-    assert is_row_of_heads(f"{line}\n{below}", len(line))
-    assert is_row_of_heads(f"{line}\n{below}\n| 1 | 2 |", len(line))
-
-
-@pytest.mark.parametrize("below", ["", "---", "| 1 | 2 |", "|||", "\n|---|"])
-def test_no_other_line_is_one(below):
-    assert not is_row_of_heads(f"| Years | Days |\n{below}", 16)
-    assert not is_row_of_heads("| Years | Days |", 16)

@@ -6,7 +6,6 @@ import pytest
 from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting, split
-from engine.errors import InputError
 from engine.evaluation.sweep import vectors_of
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
@@ -130,10 +129,3 @@ def test_a_sweep_embeds_questions_and_chunks_as_a_search_does(encoder):
     found = vectors_of(["de"], TEXTS, encoder, ["mean"], None, VectorCache(), lambda n_more: None)["mean"]
     np.testing.assert_allclose(found[0], embed_query("de", encoder).vector, atol=1e-6)
     np.testing.assert_allclose(found[1:], build_index(CHUNKS, encoder).vectors, atol=1e-6)
-
-
-def test_vectors_with_and_without_prompts_are_not_compared(encoder):
-    bare = encoder.with_prompts("none")
-    assert embedding_spec(bare) != embedding_spec(encoder)
-    with pytest.raises(InputError, match="with its prompts"):
-        build_index(CHUNKS, bare).search(embed_query("de", encoder), 1)

@@ -17,9 +17,8 @@ from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import build_index
 from engine.retrieval.index_kinds import build_ann
-from engine.retrieval.maxsim import maxsim_scores
 from engine.retrieval.mmr import mmr_scores
-from engine.retrieval.ranking import best_first, top
+from engine.retrieval.ranking import top
 from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -114,15 +113,6 @@ def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
     np.testing.assert_array_equal(np.isfinite(scores), shares)
     n_found = recall(scores, relevant, len(CHUNKS)) * len(CHUNKS)
     np.testing.assert_allclose(n_found, shares.sum(axis=1))
-
-
-@pytest.mark.parametrize("depth", [1, 3, 100])
-def test_the_best_are_ordered_by_maxsim_and_the_others_follow(inputs, encoder, depth):
-    order = best_first(rerank(inputs.dense, MaxSim(QUESTIONS, CHUNKS, encoder), depth))
-    closer = maxsim_scores(QUESTIONS, CHUNKS, encoder)
-    for row, before, own in zip(order.tolist(), best_first(inputs.dense).tolist(), closer, strict=True):
-        assert row[:depth] == sorted(before[:depth], key=lambda chunk: (-own[chunk], before.index(chunk)))
-        assert row[depth:] == before[depth:]
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
@@ -239,12 +229,6 @@ def test_vectors_of_tokens_not_asked_for_the_longest_go_first(encoder, monkeypat
     [again] = tokens.of([1], encoder)
     assert again is not second
     np.testing.assert_allclose(again, second, atol=1e-6)
-
-
-def test_maxsim_is_the_same_with_vectors_that_are_kept(inputs, encoder):
-    kept = MaxSim(QUESTIONS, CHUNKS, encoder, tokens=TokenVectors(CHUNKS))
-    for chunks in ([2, 0], [0, 5, 4]):
-        np.testing.assert_allclose(kept.scores(chunks), inputs.texts.maxsim.scores(chunks), atol=1e-6)
 
 
 def test_what_the_first_stage_did_not_find_is_not_read_and_stays_unfound(inputs, encoder):

@@ -75,19 +75,6 @@ def test_the_openai_package_gets_the_vectors_of_the_encoder(server, encoder):
         np.testing.assert_allclose(vectors_of(answer), expected[rows], atol=1e-6)
 
 
-def test_many_clients_at_once_get_their_own_vectors(server, encoder):
-    texts = [
-        [f"Fact {client}, sentence {number}." for number in range(client % 4 + 1)] for client in range(32)
-    ]
-    before = server.metric("glassbox_batch_texts_count")
-    with ThreadPoolExecutor(32) as pool:
-        answers = list(pool.map(lambda some: server.embed(some).json(), texts))
-    for some, answer in zip(texts, answers, strict=True):
-        vectors = [each["embedding"] for each in answer["data"]]
-        np.testing.assert_allclose(vectors, encoder.encode(some), atol=1e-5)
-    assert server.metric("glassbox_batch_texts_count") - before < 32, "requests share batches"
-
-
 def test_our_own_client_of_such_servers_works_with_it(server, encoder):
     connected = EmbeddingServer.connect(f"{server.url}#{MODEL}", encoder.tokenizer)
     assert connected.d_model == 384

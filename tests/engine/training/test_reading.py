@@ -15,7 +15,6 @@ from engine.training.reading.articles import Asked, read_squad, with_headings
 from engine.training.reading.examples import (
     NO_ANSWER,
     ReadingBatch,
-    ReadingSet,
     Shares,
     batches,
     cut_article,
@@ -231,14 +230,6 @@ def test_questions_of_a_list_are_answered_below_them(path):
             else:
                 assert answers[each.question] not in each.passage
                 assert each.passage[slice(*each.near)] == each.question
-
-
-def test_a_crop_holds_the_place_that_looks_like_an_answer(encoder):
-    passage = np.arange(300)
-    found = ReadingSet([np.array([1])], [passage], np.array([[0, 0, NO_ANSWER, NO_ANSWER, 250, 0]]))
-    for number in range(8):
-        [batch] = batches(found, encoder.tokenizer, 1, 40, 0, number)
-        assert 250 in batch.sequences[0]
 
 
 @pytest.mark.parametrize("crop", [6, 12, 200])

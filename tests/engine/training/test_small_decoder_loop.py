@@ -15,7 +15,6 @@ from engine.training.language.text_stream import (
     even_windows,
     random_windows,
     split_tokens,
-    windows,
     write_tokens,
 )
 from engine.training.language.vocabulary import Vocabulary, learn_vocabulary, token_texts, tokenizer_of
@@ -163,14 +162,6 @@ def test_pieces_outside_the_most_frequent_are_unknown(encoder):
     assert vocabulary.tokens == ("[UNK]", "and", "cat", "the")
     assert tokenizer.encode("The zebra").tokens == ["the", "[UNK]"]
     assert tokenizer.decode(tokenizer.encode("the Cat").ids) == "the cat"
-
-
-def test_windows_are_the_text_and_what_comes_next():
-    inputs, targets = windows(np.arange(20, dtype=np.uint16), np.array([0, 11]), 8)
-    np.testing.assert_array_equal(inputs, [range(8), range(11, 19)])
-    np.testing.assert_array_equal(targets, [range(1, 9), range(12, 20)])
-    batches = random_windows(np.arange(9), 50, 8, np.random.default_rng(0))
-    np.testing.assert_array_equal(next(batches)[1][:, -1], 8)
 
 
 def test_a_corpus_shorter_than_the_context_is_told():

@@ -85,13 +85,6 @@ def test_cut_into_windows_the_best_of_all_windows_counts(encoder, tails, index, 
         assert one.windows.rank <= one.now.rank
 
 
-def test_tails_are_embedded_under_the_pooling_of_the_index(encoder, index, question):
-    cls = build_index(index.chunks, encoder, pooling="cls", max_tokens=LIMIT)
-    tails = tail_vectors(cls, encoder)
-    expected = encoder.encode([TEXTS[0]], pooling="cls", max_tokens=512)[0]
-    np.testing.assert_allclose(tails.whole[0], expected, atol=1e-6)
-
-
 def test_what_does_not_fit_the_index_is_refused(encoder, index, tails):
     with pytest.raises(InputError, match="build it again"):
         tail_vectors(replace(index, spec=replace(index.spec, model="another")), encoder)

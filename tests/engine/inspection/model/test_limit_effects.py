@@ -1,7 +1,7 @@
 import pytest
 
 from engine.errors import InputError
-from engine.inspection.model.limit_effects import limit_effects, split_windows
+from engine.inspection.model.limit_effects import limit_effects
 
 LIMITS = (128, 256, 512)
 PROSE = (
@@ -41,14 +41,6 @@ def test_cosines_equal_those_of_official_vectors(encoder, official, torch):
         assert effect.n_windows == effect.n_embedded == len(bodies)
         assert effect.cosine_longest == pytest.approx(float(vectors[0] @ longest), abs=2e-6)
         assert effect.cosine_windows == pytest.approx(float(vectors[0] @ mean), abs=2e-6)
-
-
-def test_windows_hold_every_token_once_and_fit_the_limit(encoder):
-    ids = [101, *range(1000, 1517), 102]
-    for limit in (3, 128, 512):
-        windows = split_windows(ids, limit, encoder.tokenizer)
-        assert all(len(window) <= limit and (window[0], window[-1]) == (101, 102) for window in windows)
-        assert [i for window in windows for i in window[1:-1]] == ids[1:-1]
 
 
 @pytest.mark.parametrize(

@@ -255,9 +255,3 @@ def test_a_folder_names_its_collection_and_holds_no_token(stored, uri, monkeypat
     [name] = stored.glob("*/store.json")
     assert json.loads(name.read_text()) == asdict(open_index(stored).index.source)
     assert not any(b"secret" in path.read_bytes() for path in stored.rglob("*.*"))
-
-
-def test_documents_alone_are_searched(stored, encoder):
-    opened = open_index(stored)
-    only = opened.index.only(["b.txt"])
-    np.testing.assert_array_equal(only.vectors, opened.index.vectors[1:])
