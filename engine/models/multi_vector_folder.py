@@ -67,6 +67,7 @@ class Settings:
     skipped_in: Sequence[str] = ("document",)
     n_skipped: int = 0
     normalize: bool = True
+    counts_expansion: bool = True
 
     @classmethod
     def read(
@@ -88,21 +89,28 @@ class Settings:
         if top.get("model_type") != "ColBERT" and "query_prefix" not in top:  # as PyLate writes them
             place = places.get("MultiVectorMask")
             mask = {} if place is None else read_json(folder / place / "config.json")
+            expansion = transformer.get("query_expansion")
             if mask.get("keep_only_token_ids"):
                 raise ModelFileError(f"{folder} keeps the vectors of images alone: only text is read")
+            if place is None and expansion and expansion.get("attend"):
+                raise ModelFileError(
+                    f"{folder} fills up questions by tokens that no MultiVectorMask lets count: add one, or "
+                    "set attend to false"
+                )
             return cls(
                 {},
                 prompts,
                 lengths=transformer,
-                expansion=transformer.get("query_expansion"),
+                expansion=expansion,
+                counts_expansion=place is not None,
                 skipped=mask.get("skiplist_words") or (),
                 skipped_in=mask.get("skiplist_tasks") or ("document",),
                 normalize="Normalize" in places,
             )
-        expansion = None
-        if top.get("do_query_expansion") is not False:
-            attend = top.get("attend_to_expansion_tokens", False)
-            expansion = {"length": top.get("query_length") or QUERY_LENGTH, "attend": attend}
+        expansion = top.get("query_expansion")
+        if top.get("do_query_expansion") is not False and "query_expansion" not in top:
+            attend = top.get("attend_to_expansion_tokens", top.get("attend_to_mask_tokens"))
+            expansion = {"length": top.get("query_length") or QUERY_LENGTH, "attend": bool(attend)}
         markers = {role: top.get(f"{role}_prefix") or "" for role in ("query", "document")}
         words = top.get("skiplist_words")
         return cls(
@@ -139,7 +147,8 @@ class Settings:
             token = mask_id(tokenizer, folder, self.expansion.get("token"))
             expansion = Expansion(length, token, self.expansion.get("attend") is True)
             fixed = self.expansion.get("strategy", "fixed") == "fixed"
-            query_length = length if fixed else max(length, query_length)
+            stated = self.lengths.get("query_length") is not None
+            query_length = length if fixed else max(length, query_length) if stated else query_length
         ids = map(tokenizer.id_of, self.skipped)
         skipped = frozenset(number for number in ids if number is not None)
         forms: dict[str, TextForm] = {}
@@ -149,7 +158,7 @@ class Settings:
             skips = skipped if role in self.skipped_in else frozenset()
             text = prompt if number is not None else marker + prompt
             forms[role] = TextForm(number, text, length, skips, self.n_skipped)
-        return forms["query"], forms["document"], expansion
+        return forms["query"], forms["document"], expansion if self.counts_expansion else None
 
     def length(self, role: str, transformer: Transformer) -> int:
         """Return the most tokens of questions or of documents."""

@@ -11,6 +11,9 @@ from .normalized import Change, Normalized, unchanged
 from .templates import checked
 from .unicode import is_white_space
 
+SPLIT = "split_special_tokens"  # of tokenizer_config.json: special tokens in texts are text
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
 
 @dataclass(frozen=True)
 class AddedToken:
@@ -23,6 +26,7 @@ class AddedToken:
     rstrip: bool  # and behind it
     normalized: bool  # matched in the normalised text, else in the original
     special: bool  # a control token and not text
+    found: bool = True  # in texts, else only put around them
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class AddedVocabulary:
 
     def __init__(self, tokens: Sequence[AddedToken], normalize: Change) -> None:
         self._normalize = normalize
+        tokens = [token for token in tokens if token.found]
         self._as_written = AddedTokens({token.content: token for token in tokens if not token.normalized})
         self._as_normalized = AddedTokens(
             {
@@ -115,12 +120,15 @@ def encode_words(words: Iterable[Segment], split: Callable[[str], tuple[TokenSpa
     return Encoding(ids, tokens, offsets)
 
 
-def read_added_token(entry: Mapping[str, Any], vocabulary: Mapping[str, int]) -> AddedToken:
-    """Read an entry of ``added_tokens``; a token in the vocabulary keeps its id."""
-    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
-    token = checked(entry["content"], str)
-    number = vocabulary.get(token, checked(entry["id"], int))
-    return AddedToken(token, number, **{flag: checked(entry[flag], bool) for flag in flags})
+def read_added_tokens(content: Mapping[str, Any], vocabulary: Mapping[str, int]) -> list[AddedToken]:
+    """Read ``added_tokens``; a token in the vocabulary keeps its id."""
+    tokens = []
+    for entry in content.get("added_tokens", []):
+        flags = {name: checked(entry[name], bool) for name in FLAGS}
+        token, number = checked(entry["content"], str), checked(entry["id"], int)
+        is_found = not (flags["special"] and content.get(SPLIT))
+        tokens.append(AddedToken(token, vocabulary.get(token, number), **flags, found=is_found))
+    return tokens
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:

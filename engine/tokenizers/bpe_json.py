@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ModelFileError
 from ..weights.tensors import read_json
-from .added_tokens import read_added_token
+from .added_tokens import read_added_tokens
 from .bpe_vocabulary import (
     BYTE_LEVEL,
     BPEVocabulary,
@@ -48,7 +48,7 @@ def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
     tokens: dict[str, int] = model["vocab"]
     if set(map(type, tokens.values())) != {int} or min(tokens.values()) < 0:
         raise TypeError("the ids of the vocabulary are not all whole numbers from 0 on")
-    added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
+    added = read_added_tokens(content, tokens)
     unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
     preparation, patterns = read_pre_tokenizer(content, path)
     fallback = bool(model.get("byte_fallback"))

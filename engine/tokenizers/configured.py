@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..errors import ModelFileError
 from ..weights.tensors import read_json
+from .added_tokens import FLAGS, SPLIT
 from .normalizers import parts_of
 from .patterns import BLANK, QWEN2
 
@@ -19,6 +21,7 @@ Section = dict[str, Any]
 CLASSES = {
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
+    "gpt2": "GPT2Tokenizer",
     "nomic_bert": "BertTokenizer",
     "mpnet": "MPNetTokenizer",
     "roberta": "RobertaTokenizer",
@@ -28,28 +31,55 @@ CLASSES = {
     "gemma3_text": "GemmaTokenizer",
 }
 # Of these tokenizer.json, or the class here, holds, whatever class is named.
-AS_FILED = {"modernbert": "", "mistral": "", "qwen2": "Qwen2Tokenizer"}
+AS_FILED = {"modernbert": "", "mistral": "", "phi3": "", "qwen2": "Qwen2Tokenizer"}
+# Other names of a class, and the classes that transformers makes anew and the engine does not.
+ALIASES = {
+    "BertTokenizer": "DistilBert ConvBert Electra LayoutLM Lxmert MobileBert SqueezeBert",
+    "RobertaTokenizer": "Bart LED Longformer Mvp",
+}
+NOT_MADE = """
+Albert Barthez Bartpho BertGeneration BertJapanese Bertweet BigBird BioGpt Blenderbot BlenderbotSmall ByT5
+CLIP CTRL Canine Clvp CodeGen Cohere Cpm CpmAnt DPRContextEncoder DPRQuestionEncoder DPRReader Deberta
+DebertaV2 Dia Esm Esmc FNet FSMT Flaubert Funnel GPTNeoX GPTNeoXJapanese GPTSw3 Herbert LayoutLMv2
+LayoutLMv3 LayoutXLM Luke M2M100 MBart MBart50 MLuke Marian MarkupLM MyT5 Nllb Nougat OpenAIGPT PLBart
+Pegasus Perceiver Phobert Pop2Piano ProphetNet Qwen3_5 Reformer RemBert RoCBert RoFormer SeamlessM4T
+Siglip Siglip2 Speech2Text SpeechT5 Splinter T5 Tapas Udop Vits Whisper XGLM XLM XLNet
+"""
 # The special tokens that tokenizer_config.json may name, with the names they have in classes made anew.
 BERT_TOKENS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 ROBERTA_TOKENS = {"bos": "<s>", "eos": "</s>", "sep": "</s>", "cls": "<s>", "unk": "<unk>", "pad": "<pad>"}
 ROBERTA_TOKENS |= {"mask": "<mask>"}
 GEMMA_TOKENS = {"unk": "<unk>", "bos": "<bos>", "eos": "<eos>", "pad": "<pad>", "mask": "<mask>"}
+LLAMA_TOKENS = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+END_OF_TEXT = "<|endoftext|>"
+PLAIN_BPE: Section = dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False)
+PLAIN_BPE |= {"type": "BPE", "unk_token": None}
+BYTES_BPE = {**PLAIN_BPE, "fuse_unk": True, "byte_fallback": True}
 NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
-FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
 def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     """Return the sections of tokenizer.json that other files of its folder take the place of."""
-    config, model = (optional(folder / name) for name in ("tokenizer_config.json", "config.json"))
+    names = "tokenizer_config.json", "config.json", "special_tokens_map.json"
+    config, model, named = (optional(folder / name) for name in names)
+    config |= {} if "added_tokens_decoder" in config else named
     kind = model.get("model_type")
     stated = config.get("tokenizer_class") or model.get("tokenizer_class") or CLASSES.get(str(kind), "")
     name = AS_FILED.get(str(kind), str(stated).removesuffix("Fast"))
     if name == "LlamaTokenizer" and '"ByteLevel"' in json.dumps(content.get("pre_tokenizer")):
         name = ""  # the class is not that of Llama 3, which files name all the same
+    kin = name.removesuffix("Tokenizer")
+    if kin in NOT_MADE.split():
+        raise ModelFileError(
+            f"{folder} names {name}, which transformers makes anew in a way not read here: give a model with "
+            f"one of {', '.join(REBUILT)}"
+        )
+    name = next((whole for whole, others in ALIASES.items() if kin in others.split()), name)
     defaults, made_of = REBUILT.get(name, ({}, None))
     tokens = {key: text_of(config.get(f"{key}_token")) or defaults.get(key) for key in NAMED}
     added = added_tokens(content, config, tokens, made_of is not None)
-    changes = {} if added == content.get("added_tokens", []) else {"added_tokens": added}
+    changes: Section = {} if added == content.get("added_tokens", []) else {"added_tokens": added}
+    changes |= {SPLIT: True} if config.get(SPLIT) is True else {}
     if made_of is None:
         return changes
     ids = {entry["content"]: entry["id"] for entry in added}
@@ -149,16 +179,22 @@ def roberta_processing(tokens: Section, trim: bool, prefix: bool) -> Section:
     return {"type": "RobertaProcessing", **ends, "trim_offsets": trim, "add_prefix_space": prefix}
 
 
-def roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
-    """Return the sections of RoBERTa's tokenizer."""
-    prefix, trim = config.get("add_prefix_space", False), config.get("trim_offsets", True)
+def gpt2(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of GPT-2's tokenizer."""
+    prefix = config.get("add_prefix_space", False)
     spaces = {"add_prefix_space": prefix, "trim_offsets": True, "use_regex": True}
     return {
         "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", **spaces},
-        "model": {"unk_token": None, **dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False)},
-        "post_processor": roberta_processing(tokens, trim, prefix),
+        "model": PLAIN_BPE,
     }
+
+
+def roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of RoBERTa's tokenizer."""
+    trim, prefix = config.get("trim_offsets", True), config.get("add_prefix_space", False)
+    processing = roberta_processing(tokens, trim, prefix)
+    return {**gpt2(content, config, tokens), "post_processor": processing}
 
 
 def metaspace(scheme: str, is_split: bool = True) -> Section:
@@ -174,7 +210,7 @@ def xlm_roberta(content: Mapping[str, Any], config: Section, tokens: Section) ->
     return {
         "normalizer": next((part for part in parts if part.get("type") == "Precompiled"), None),
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
-        "model": {"unk_id": 3, "byte_fallback": False},
+        "model": {"type": "Unigram", "unk_id": 3, "byte_fallback": False},
         "post_processor": template("bos A eos", "bos A eos eos B eos", tokens),
     }
 
@@ -183,7 +219,7 @@ def camembert(content: Mapping[str, Any], config: Section, tokens: Section) -> S
     """Return the sections of CamemBERT's tokenizer."""
     return {
         **xlm_roberta(content, config, tokens),
-        "model": {"unk_id": tokens["unk"][1], "byte_fallback": False},
+        "model": {"type": "Unigram", "unk_id": tokens["unk"][1], "byte_fallback": False},
     }
 
 
@@ -195,7 +231,17 @@ def llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
     return {
         "normalizer": None,
         "pre_tokenizer": metaspace(scheme, is_split=False),
-        "model": {"unk_token": None, "fuse_unk": True, "byte_fallback": True},
+        "model": BYTES_BPE,
+    }
+
+
+def code_llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
+    """Return the sections of Code Llama's tokenizer."""
+    own = {"legacy": False, "add_prefix_space": config.get("add_prefix_space", True) is not False}
+    return {
+        **llama(content, own, tokens),
+        "model": {**BYTES_BPE, "unk_token": tokens["unk"][0]},
+        "post_processor": template("bos A", "bos A bos:1 B:1", tokens),
     }
 
 
@@ -205,7 +251,7 @@ def gemma(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
     return {
         "normalizer": {"type": "Replace", **blank, "content": BLANK},
         "pre_tokenizer": {"type": "Split", **blank, "behavior": "MergedWithPrevious", "invert": False},
-        "model": {"unk_token": tokens["unk"][0], "fuse_unk": True, "byte_fallback": True},
+        "model": {**BYTES_BPE, "unk_token": tokens["unk"][0]},
     }
 
 
@@ -220,7 +266,7 @@ def qwen2(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
     return {
         "normalizer": {"type": "NFC"},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": parts},
-        "model": {"unk_token": None, "fuse_unk": False, "byte_fallback": False},
+        "model": PLAIN_BPE,
     }
 
 
@@ -228,12 +274,13 @@ Sections = Callable[[Mapping[str, Any], Section, Section], Section]
 # The classes that are made anew: their special tokens, and their sections.
 REBUILT: dict[str, tuple[Mapping[str, str], Sections]] = {
     "BertTokenizer": (BERT_TOKENS, bert),
-    "DistilBertTokenizer": (BERT_TOKENS, bert),
     "MPNetTokenizer": (ROBERTA_TOKENS | {"unk": "[UNK]"}, mpnet),
     "RobertaTokenizer": (ROBERTA_TOKENS, roberta),
     "XLMRobertaTokenizer": (ROBERTA_TOKENS, xlm_roberta),
     "CamembertTokenizer": (ROBERTA_TOKENS, camembert),
-    "LlamaTokenizer": ({"unk": "<unk>", "bos": "<s>", "eos": "</s>"}, llama),
+    "LlamaTokenizer": (LLAMA_TOKENS, llama),
+    "CodeLlamaTokenizer": (LLAMA_TOKENS, code_llama),
+    "GPT2Tokenizer": (dict.fromkeys(("unk", "bos", "eos"), END_OF_TEXT), gpt2),
     "GemmaTokenizer": (GEMMA_TOKENS, gemma),
-    "Qwen2Tokenizer": (dict.fromkeys(("unk", "eos", "pad"), "<|endoftext|>"), qwen2),
+    "Qwen2Tokenizer": (dict.fromkeys(("unk", "eos", "pad"), END_OF_TEXT), qwen2),
 }

@@ -66,10 +66,10 @@ def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[Templat
         case {"type": "RobertaProcessing", "cls": cls, "sep": sep}:  # all of segment 0, two tokens between
             single = [special_part([cls], 0), TemplatePart(0, text=0), special_part([sep], 0)]
             pair = [*single, special_part([sep], 0), TemplatePart(0, text=1), special_part([sep], 0)]
-        case {"type": "ByteLevel"}:  # no special tokens
+        case {"type": "ByteLevel"} | None:  # no special tokens
             single, pair = [TemplatePart(0, text=0)], [TemplatePart(0, text=0), TemplatePart(1, text=1)]
         case other:
-            found = other.get("type") if isinstance(other, dict) else "missing"
+            found = other.get("type") if isinstance(other, dict) else type(other).__name__
             raise ModelFileError(
                 f"{path} is not a readable tokenizer: its post_processor is {found} or incomplete, only "
                 f"TemplateProcessing, BertProcessing and RobertaProcessing are read: use a model with one"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import ModelFileError
 from ..weights.tensors import read_json
 from ..wording import reason_of
-from .added_tokens import AddedToken, read_added_token
+from .added_tokens import SPLIT, AddedToken, read_added_tokens
 from .encoding import Encoding, check_text
 from .normalized import apply, unchanged
 from .normalizers import patterns_are_known, read_normalizer
@@ -67,7 +67,7 @@ def read_content(path: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
 def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Path) -> SharedSettings:
     """Read the settings besides those of splitting a word, given the id of each token."""
     single, pair = read_templates(content, path)
-    added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
+    added = read_added_tokens(content, tokens)
     known = {*tokens.values(), *(token.id for token in added)}
     for part in (*single, *pair):
         if unknown := set(part.ids) - known:
@@ -192,8 +192,10 @@ class TextTokenizer(ABC):
 
         try:
             if self._changes:
-                content = json.dumps(read_content(self.path, self._changes))
-                library = tokenizers.Tokenizer.from_str(content)
+                content = read_content(self.path, self._changes)
+                is_split = content.pop(SPLIT, False)
+                library = tokenizers.Tokenizer.from_str(json.dumps(content))
+                library.encode_special_tokens = is_split
             else:
                 library = tokenizers.Tokenizer.from_file(str(self.path))
         except BaseException as error:  # the library raises bare Exception, and PanicException beside it

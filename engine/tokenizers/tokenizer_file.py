@@ -79,6 +79,12 @@ def read_tokenizer(path: Path, lower_case: bool = False) -> TextTokenizer:
         changes = changes_of(content, path.parent)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
+    made = changes.get("model", {}).get("type", kind)
+    if made != kind:
+        raise ModelFileError(
+            f"{path} is a {kind} tokenizer, and its tokenizer_class makes {made} of it: name "
+            "PreTrainedTokenizerFast in tokenizer_config.json, or give another model"
+        )
     if lower_case:
         own = {**content, **changes}["normalizer"]
         steps = [{"type": "Lowercase"}, *([own] if own else [])]

@@ -96,7 +96,7 @@ class UnigramTokenizer(TextTokenizer):
     def _tokens(self, word: str) -> tuple[TokenSpan, ...]:
         """Return the pieces of the best split of a word; neighbouring characters without a piece are one."""
         found: list[TokenSpan] = []
-        for start, end in best_split(self.candidates(word), len(word)):
+        for start, end in best_split(self.candidates(word), len(word), self._unknown):
             piece = word[start:end]
             number = self._pieces.get(piece)
             fallback = self._bytes_of(piece) if number is None else None
@@ -154,14 +154,14 @@ def candidate(
     return Candidate(piece, number, start, end, score, total, kept)
 
 
-def best_split(candidates: Iterator[Candidate], n_characters: int) -> list[tuple[int, int]]:
+def best_split(candidates: Iterator[Candidate], n_characters: int, unknown_id: int) -> list[tuple[int, int]]:
     """Return the spans of the best split; neighbouring unknown characters are joined."""
     last: Mapping[int, Candidate] = {each.end: each for each in candidates if each.kept}
     spans: list[tuple[int, int]] = []
     end, joins = n_characters, False
     while end:
         piece = last[end]
-        unknown = piece.id is None
+        unknown = piece.id in (None, unknown_id)
         if unknown and joins:
             spans[-1] = (piece.start, spans[-1][1])
         else:

@@ -81,7 +81,7 @@ def save_pylate(folder, family="bert", **settings):
     return folder
 
 
-def save_native(folder, **transformer):
+def save_native(folder, masked=True, **transformer):
     """Write a folder of sentence-transformers itself."""
     options = {"module_input_name": "token_embeddings"}
     base = modules.Transformer(str(save_base(folder / "base")), **transformer)
@@ -91,6 +91,7 @@ def save_native(folder, **transformer):
         mask_modules.MultiVectorMask(skiplist_words=["!", "a"], skiplist_tasks=["query", "document"]),
         modules.Normalize(**options),
     ]
+    behind = behind if masked else [behind[0], behind[1], behind[3]]
     prompts = {"query": "a bad ", "document": "b "}
     sentence_transformers.MultiVectorEncoder(modules=[base, *behind], device="cpu", prompts=prompts).save(
         str(folder / "model")
@@ -112,7 +113,10 @@ def save_native(folder, **transformer):
         lambda folder: save_pylate(folder, query_prefix="a: ", document_prefix=""),
         lambda folder: save_pylate(folder, query_prefix="[Q] ", document_prefix="b"),
         lambda folder: save_pylate(folder, "modernbert"),
-        save_native,
+        lambda folder: save_pylate(
+            folder, attend_to_mask_tokens=True, query_expansion={"strategy": "min", "length": 8}
+        ),
+        lambda folder: save_native(folder, masked=False, query_expansion={"strategy": "fixed", "length": 8}),
         lambda folder: save_native(
             folder, query_expansion={"strategy": "min", "length": 8, "token": "[unused0]"}, document_length=11
         ),

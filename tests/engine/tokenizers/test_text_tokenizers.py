@@ -26,7 +26,7 @@ from tests.sentence_transformer_folders import (
     unigram_tokenizer,
     wordpiece,
 )
-from tests.tokenizer_files import ASSIGNED, sentencepiece
+from tests.tokenizer_files import ASSIGNED, byte_level, sentencepiece
 
 # Letters, marks and digits of 37 scripts.
 NAMES = (
@@ -212,7 +212,9 @@ BESIDE = {"content": "zq", "normalized": True, **dict.fromkeys(("lstrip", "rstri
         (lambda: sentencepiece("prepend"), "llama", {"tokenizer_class": "LlamaTokenizer"}),
         (qwen3_tokenizer, "llama", {"tokenizer_class": "LlamaTokenizerFast"}),
         (lambda: sentencepiece("split"), "qwen2", {"tokenizer_class": "PreTrainedTokenizerFast"}),
-        (unigram_tokenizer, "camembert", {"add_prefix_space": False}),
+        (unigram_tokenizer, "camembert", {"add_prefix_space": False, "split_special_tokens": True}),
+        (lambda: byte_level("smollm"), "llama", {"tokenizer_class": "GPT2Tokenizer", "bos_token": "<|end|>"}),
+        (lambda: sentencepiece("prepend"), "llama", {"tokenizer_class": "CodeLlamaTokenizer"}),
     ],
 )
 def test_settings_of_other_files_are_those_of_transformers(tmp_path, make, model_type, settings):
@@ -269,12 +271,14 @@ def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after
             "adds the token 2147483648, which the vocabulary lacks",
         ),
         ({"normalizer": {"type": "Nmt"}}, "normalizer .* cannot be read"),
+        ({"tokenizer_class": "T5TokenizerFast"}, "names T5Tokenizer, which transformers makes anew"),
+        ({"tokenizer_class": "CamembertTokenizer"}, "is a BPE tokenizer, and its .* makes Unigram of it"),
     ],
 )
 def test_what_is_not_read_is_refused_with_the_reason(tmp_path, change, reason):
     path = tmp_path / "tokenizer.json"
     roberta_tokenizer().save(str(path))
-    edit_json(path, **change)
+    edit_json(tmp_path / "tokenizer_config.json" if "tokenizer_class" in change else path, **change)
     with pytest.raises(ModelFileError, match=reason):
         read_tokenizer(path)
 

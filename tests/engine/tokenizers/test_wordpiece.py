@@ -198,7 +198,6 @@ def test_what_is_not_text_is_refused(tokenizer, text, reason):
         ({"model__vocab": {"[UNK]": -1}}, "-1 stands where int"),
         ({"model__max_input_chars_per_word": True}, "True stands where int"),
         ({"normalizer__lowercase": "yes"}, "'yes' stands where bool"),
-        ({"post_processor": None}, "post_processor is missing"),
         ({"post_processor": {"type": "RobertaProcessing"}}, "post_processor is RobertaProcessing"),
         ({"post_processor__single": []}, "one text, and two"),
         ({"post_processor__pair": [{"Sequence": {"id": "C", "type_id": 0}}]}, "neither a text nor"),
