@@ -1,4 +1,4 @@
-"""The tab of text that the encoder never reads: of the chunks, or of one text without chunks."""
+"""The tab of the text of chunks that the encoder never reads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,6 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from engine.wording import counted
-from pages.documents.whole_text import show_limit_cards, show_whole_text
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks, index_documents, query_of
 from ui.current import follow_question
@@ -30,28 +29,20 @@ from ui.setting_values import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
 from ui.uploaded_vectors import reason_unavailable, uploaded_vectors
-from ui.widgets import MOST_QUESTION, check_typed, choice
+from ui.widgets import MOST_QUESTION, check_typed
 
-VIEWS = ("Your chunks", "One whole text")
 MAX_ROWS_SHOWN = 50  # of cut chunks
 LARGE_CHUNK = 512  # tokens: more than the usual limit
 QUESTION = "What does the CarbFix project do with carbon dioxide?"
 
 
 def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> None:
-    """Draw the text that the encoder never reads, of the chunks or of one whole text."""
+    """Draw what each limit cuts, remedies, the chunks that are cut most, and the effect on a question."""
     if (uploaded := uploaded_vectors(documents)) is not None:
         reason = reason_unavailable(uploaded, "What is never read is found by reading the documents anew")
         raise NoDocumentError(reason)
     encoder = model.as_encoder
     assert encoder is not None, "the model of documents that the app embeds"
-    reason = "Your chunks, with the settings of the sidebar; or one text given to the model whole."
-    view = choice("Show", VIEWS, "never-read-view", reason)
-    (show_chunks_under if view == VIEWS[0] else show_whole_text)(documents, encoder, cut)
-
-
-def show_chunks_under(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
-    """Draw what each limit cuts, remedies, the chunks that are cut most, and the effect on a question."""
     chunks = all_chunks(documents, cut)
     if not chunks:
         st.info("The chosen documents hold no text.")
@@ -90,6 +81,22 @@ def show_limits(
     st.write("The same chunks under each limit:")
     show_limit_cards(reports, origins, cut.max_tokens)
     return chosen
+
+
+def show_limit_cards(
+    reports: Mapping[int, TruncationReport], origins: Mapping[int, str], in_use: int
+) -> None:
+    """Draw what each limit leaves unread, side by side, with where each limit comes from."""
+    for column, (limit, report) in zip(st.columns(len(reports)), reports.items(), strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**Limit {limit}**" + (" · in use" if limit == in_use else ""))
+            st.caption(origins[limit])
+            st.metric(
+                "Text never read",
+                f"{report.share_unread:.1%}" if report.truncated else "none",
+                help="Share of the characters that are in no vector.",
+            )
+            st.write(f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut")
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting the tokens that are read…", scope="session")

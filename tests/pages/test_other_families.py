@@ -78,7 +78,7 @@ def test_the_settings_name_the_model_and_what_its_files_ask_for(family):
 PAGES = [
     ("documents", {"documents-tab": "Files"}),
     ("documents", {"documents-tab": "Chunks"}),
-    ("documents", {"documents-tab": "Never read", "never-read-view": "One whole text"}),
+    ("documents", {"documents-tab": "Never read"}),
     ("documents", {"documents-tab": "Health"}),
     ("improve/poolings", {"pooling-tab": "Tokens"}),
     ("inside/late", {}),

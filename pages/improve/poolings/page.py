@@ -51,7 +51,7 @@ def main() -> None:
             raise NoDocumentError
         show_question(pooled_chunks(documents, encoder, cut))
 
-    views = {
+    views: dict[str, Callable[[], None]] = {
         "Sentences": partial(draw_texts, show_sentences),
         "A pair explained": partial(draw_texts, show_two_texts),
         "Your question": draw_question,
