@@ -62,30 +62,20 @@ def maxsim_scores(
         [encoder.truncate(ids, max_tokens) for ids in encoder.tokenizer.ids_batch(list(both))]
         for both in (questions, texts)
     )
-    return maxsim_of_ids(asked, read, encoder, on_progress)
-
-
-def maxsim_of_ids(
-    questions: Sequence[Sequence[int]],
-    chunks: Sequence[Sequence[int]],
-    encoder: Encoder,
-    on_progress: Progress | None = None,
-) -> Array:
-    """Score texts that are tokenized already; the rest is as in `maxsim_scores`."""
-    scores = np.empty((len(questions), len(chunks)), np.float32)
-    lengths = np.array([len(ids) for ids in questions], int)
+    scores = np.empty((len(asked), len(read)), np.float32)
+    lengths = np.array([len(ids) for ids in asked], int)
     starts = np.cumsum(lengths) - lengths
-    query_vectors = unit_vectors(questions, encoder)  # (tokens of all questions, d_model)
+    query_vectors = unit_vectors(asked, encoder)  # (tokens of all questions, d_model)
 
     def score(batch: slice) -> None:
         """Score a pack of chunks one by one, so that no product is larger than one chunk's."""
-        states = encoder.token_states(chunks[batch])
+        states = encoder.token_states(read[batch])
         for number, each in enumerate(states, start=batch.start):
             best = (query_vectors @ l2_normalize(each.vectors).T).max(axis=1)  # (tokens of all questions,)
             scores[:, number] = np.add.reduceat(best, starts) / lengths
 
-    if len(questions):
-        run_packs(score, chunks, BATCH_TOKENS, on_progress)
+    if asked:
+        run_packs(score, read, BATCH_TOKENS, on_progress)
     return scores
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.inspection.pooling.occlusion import occlusion
 from engine.inspection.pooling.similarity_decomposition import (
     decompose_similarity,
     read_text,
@@ -14,12 +13,11 @@ from engine.inspection.pooling.similarity_decomposition import (
     text_units,
 )
 from tests.apps import app_of
-from ui.similarity.explained import BOTH_TEXTS, PAIRS, WITHOUT_WORDS, special_shares, unit_sums
+from ui.similarity.explained import BOTH_TEXTS, PAIRS, special_shares, unit_sums
 from ui.similarity.figures import (
     LABEL_CHARACTERS,
     colour_of,
     contribution_map,
-    occlusion_figure,
     painted,
     unit_labels,
     won_bars,
@@ -85,20 +83,6 @@ def test_labels_are_short_and_differ_and_bars_show_the_winners_best_first(encode
     [trace] = won_bars(np.array([5, 100, 279, 0]), of_text).data
     assert list(trace.x) == [279, 100, 5, 0]
     assert trace.y[0] == "2 sleep"
-
-
-def test_every_word_is_a_point_and_those_of_largest_difference_are_named(encoder):
-    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE))
-    others, named = occlusion_figure(left_out).data
-    assert len(others.x) + len(named.x) == len(left_out.words)
-    assert "text" in named.mode
-    assert "text" not in others.mode
-    worst = np.abs(left_out.rank_differences).argmax()
-    assert float(left_out.shares[worst]) in set(named.x)
-    app = run(QUESTION, PASSAGE, chapter=WITHOUT_WORDS)
-    assert app.metric[-1].value == f"{left_out.agreement.spearman:+.2f}"
-    app.selectbox[0].set_value("cls").run()
-    assert "all words have the same share" in app.info[0].value
 
 
 def test_shares_of_words_and_special_tokens_add_up(encoder):

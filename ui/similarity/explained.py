@@ -7,7 +7,6 @@ import streamlit as st
 
 from engine import Encoder
 from engine.errors import GlassboxError
-from engine.inspection.pooling.occlusion import Occlusion, Side, occlusion
 from engine.inspection.pooling.similarity_decomposition import (
     Decomposition,
     TextUnit,
@@ -20,17 +19,13 @@ from engine.inspection.pooling.similarity_decomposition import (
 )
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import embedding_spec
-from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
-from ui.progress import counting
 from ui.similarity.figures import (
     NUMBER,
     TEXT_HEIGHT,
     contribution_map,
     numbered,
-    occlusion_figure,
     painted,
     won_bars,
 )
@@ -44,9 +39,8 @@ WHAT_MAXSIM = (
     "cosines of the matches are averaged. It is not symmetric: the first text is the question."
 )
 LEVELS: tuple[UnitLevel, ...] = ("tokens", "words", "sentences")
-SIDES: dict[Side, str] = {"second": "the second text", "first": "the first text"}
-MOST_PAIRS, MOST_WORDS = 10, 10
-BOTH_TEXTS, PAIRS, WITHOUT_WORDS = CHAPTERS = ("Both texts", "Pair by pair", "Without each word")
+MOST_PAIRS = 10
+BOTH_TEXTS, PAIRS = CHAPTERS = ("Both texts", "Pair by pair")
 
 
 def label(strategy: str) -> str:
@@ -80,9 +74,6 @@ def show_explained(
         found = decompose_similarity(encoder, first, second, strategy, max_tokens)
     except GlassboxError as error:
         st.warning(escape_markdown(str(error)))
-        return
-    if chapter == WITHOUT_WORDS:
-        show_left_out(encoder, max_tokens, found, key)
         return
     longer = max(len(found.first.encoding), len(found.second.encoding))
     default: UnitLevel = "tokens" if longer <= LABELLED_TOKENS else "words"
@@ -256,85 +247,4 @@ def show_won(
     st.caption(
         "A dimension of the pooled vector is the value of one token, the one with the largest; grey bars are "
         "special tokens. A dimension's product goes to the pair of tokens that won it."
-    )
-
-
-def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: str) -> None:
-    """Draw the fall of the similarity without each word, and the words' own shares."""
-    side = choice(
-        "Words of",
-        list(SIDES),
-        f"{key}-side",
-        "The text whose words are left out; the other is unchanged. It is encoded again without each "
-        "of its words: a token's vector depends on all other tokens, so the effect of a word is more, or "
-        "less, than its own vector's share.",
-        format_func=SIDES.__getitem__,
-    )
-    pooling = "mean" if found.strategy == MAXSIM else found.strategy
-    spec = embedding_spec(encoder, pooling, max_tokens)
-    left_out = words_left_out(found, side, spec, encoder)
-    if not left_out.words:
-        st.info("This text has no words to leave out.")
-        return
-    show_agreement(left_out)
-    read, words = found.first if side == "first" else found.second, left_out.words
-    show_paintings(
-        ("By its own share", read, words, left_out.shares, "share"),
-        ("By the fall without it", read, words, left_out.drops, "fall"),
-    )
-    show_figure(
-        occlusion_figure(left_out),
-        name=f"{key}-left-out",
-        alt="Each word's own share of the similarity, and the fall of the similarity without it",
-    )
-    show_disagreements(left_out)
-
-
-@st.cache_resource(
-    max_entries=8,
-    show_spinner=False,
-    scope="session",
-    hash_funcs={Decomposition: lambda found: (found.first.text, found.second.text, found.strategy)},
-)
-def words_left_out(found: Decomposition, side: Side, spec: EmbeddingSpec, _encoder: Encoder) -> Occlusion:
-    """Leave out each word of one text, with a progress bar; ``spec`` is that of the encoder."""
-    with counting("Leaving out words", "texts encoded") as show:
-        return occlusion(_encoder, found, side, show)
-
-
-def show_agreement(left_out: Occlusion) -> None:
-    """Draw the rank correlation of own shares and falls."""
-    if left_out.agreement is None:
-        same = "all words have the same share" if np.ptp(left_out.shares) == 0 else "there are too few words"
-        st.info(f"No rank correlation of the two views: {same}.", icon=":material/query_stats:")
-        return
-    reason = (
-        "Spearman's: 1 if both put the words in the same order, 0 if they are unrelated, -1 if one order is "
-        "the reverse of the other."
-    )
-    show_metrics({"Rank correlation of the two views": (f"{left_out.agreement.spearman:+.2f}", None, reason)})
-    st.caption(
-        f"Over {len(left_out.words)} words. The share is exact for these vectors; the fall without a word "
-        "also counts its influence on the vectors of all others, special tokens included."
-    )
-
-
-def show_disagreements(left_out: Occlusion) -> None:
-    """Draw the words whose ranks differ most between the two views."""
-    differences = left_out.rank_differences
-    by_share, by_fall = left_out.ranks
-    st.markdown("**Where the two views differ**")
-    show_table(
-        [
-            {
-                "Word": numbered(number + 1, left_out.words[number].label),
-                "Rank by share": by_share[number],
-                "Rank by fall": by_fall[number],
-                "Own share": left_out.shares[number],
-                "Fall without it": left_out.drops[number],
-            }
-            for number in np.argsort(-np.abs(differences), kind="stable")[:MOST_WORDS].tolist()
-        ],
-        "The words with the largest difference of ranks",
-        {"Own share": NUMBER, "Fall without it": NUMBER},
     )

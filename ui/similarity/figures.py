@@ -8,7 +8,6 @@ import numpy as np
 import plotly.graph_objects as go
 from streamlit.column_config import NumberColumn
 
-from engine.inspection.pooling.occlusion import Occlusion
 from engine.inspection.pooling.similarity_decomposition import TextUnit, TokenizedText
 from engine.layers.tracing import Array
 from engine.wording import shortened
@@ -30,7 +29,6 @@ SCALE = [
 ]
 LABEL_CHARACTERS = 18
 MOST_BARS = 12
-NAMED_WORDS = 6
 TEXT_HEIGHT = 260
 NUMBER = NumberColumn(format="%+.4f")
 SPECIAL_CHIP = f"border:1px solid {GREY};font-family:monospace;font-size:12px;padding:1px 4px;margin:0 3px"
@@ -82,34 +80,6 @@ def won_bars(n_won: Array, of_text: Sequence[TextUnit]) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_xaxes(title="dimensions won", range=[0, float(n_won.max()) * 1.2])
     return styled(figure, height=110 + 22 * len(best))
-
-
-def occlusion_figure(left_out: Occlusion) -> go.Figure:
-    """Points of words: own share against the fall without the word; those that differ most are named."""
-    by_difference = np.argsort(-np.abs(left_out.rank_differences), kind="stable")
-    labels = [
-        escape_plotly(shortened(visible_blanks(word.label), LABEL_CHARACTERS)) for word in left_out.words
-    ]
-    figure = go.Figure()
-    for members, colour, mode in (
-        (by_difference[NAMED_WORDS:], BLUE, "markers"),
-        (by_difference[:NAMED_WORDS], ORANGE, "markers+text"),
-    ):
-        names = [labels[number] for number in members]
-        figure.add_scatter(
-            x=left_out.shares[members],
-            y=left_out.drops[members],
-            mode=mode,
-            text=names,
-            textposition="top center",
-            cliponaxis=False,
-            marker={"color": colour, "size": 8},
-            hovertemplate="%{text}<br>own share %{x:+.4f}<br>fall without it %{y:+.4f}<extra></extra>",
-            showlegend=False,
-        )
-    figure.update_xaxes(title="own share", zeroline=True, zerolinecolor=GREY)
-    figure.update_yaxes(title="fall without it", zeroline=True, zerolinecolor=GREY)
-    return styled(figure, height=360)
 
 
 def painted(read: TokenizedText, of_text: Sequence[TextUnit], values: Array, name: str) -> str:

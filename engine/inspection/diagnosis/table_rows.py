@@ -17,7 +17,6 @@ IN_HEADS = 0.8  # of the words of a passage, for it to be the names of columns
 SCATTERED = 1000  # characters between which the cells of one row may be scattered
 MOST_ROW_WORDS = 16  # of a row that is looked for cell by cell
 MOST_DIFFERENT, FEWEST_SHARED = 2, 3  # words of each, in which twins may differ, and that they share
-HEAD_SHARE = 0.5  # of a row's cells that read as heads, for the row to be one
 
 
 def flattened(document: Document, place: Location) -> str:
