@@ -309,6 +309,7 @@ def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, rea
         Encoder.load(tmp_path)
 
 
+@pytest.mark.usefixtures("library_in_this_process")
 @pytest.mark.parametrize("part", [".", "2_Dense"])
 def test_the_library_reads_no_pickle_either(bert, tmp_path, part):
     folder = save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))

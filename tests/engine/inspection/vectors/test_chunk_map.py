@@ -15,6 +15,7 @@ from engine.inspection.vectors.chunk_map import (
     umap_projection,
 )
 from engine.layers.norm import l2_normalize
+from engine.inspection.vectors.chunk_map import nearest_vectors
 
 
 def blobs(n_blobs, n_each, d_model=16, spread=0.1, seed=0):
@@ -55,6 +56,13 @@ def test_umap_keeps_neighbours_that_pca_does_not_and_gives_the_same_map_for_a_se
         copies = np.tile(np.eye(8, dtype=np.float32)[:n_distinct], (10, 1))
         assert np.isfinite(umap_projection(copies).points).all()
         assert np.isfinite(umap_projection(copies[:3]).points).all()
+
+
+def test_each_vector_is_its_own_first_neighbour_among_copies():
+    rows, distances = nearest_vectors(np.tile(np.eye(4, dtype=np.float32)[:2], (10, 1)), 5)
+    np.testing.assert_array_equal(rows[:, 0], np.arange(20))
+    assert all(len(set(row)) == 5 for row in rows.tolist())
+    np.testing.assert_array_equal(distances, 0)
 
 
 def test_clusters_are_found_the_largest_first_and_again_with_the_same_seed():
