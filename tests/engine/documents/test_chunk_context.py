@@ -63,14 +63,6 @@ def test_spans_stay_and_tokens_are_those_that_the_model_reads(text, method, cont
         assert len(encoder.tokenizer.encode(chunk.context).ids) - 2 <= 16 // CONTEXT_SHARE
 
 
-def test_a_long_context_keeps_the_innermost_headings(encoder):
-    headings = (
-        b"# " + b"outer " * 30 + b"\n\n## inner\n\n### " + b"deep " * 30 + b"\n\nText. More text here.\n"
-    )
-    [*_, last] = cut(read_markdown("a.md", headings), encoder, "headings", 24)
-    assert last.context == " ".join(["deep"] * 8)
-
-
 def test_tokens_of_a_context_count_against_the_limit(encoder):
     [*_, last] = cut(read_markdown("m.md", MANUAL), encoder, "headings", 24)
     [report] = truncation_reports([last], encoder.tokenizer, [last.n_tokens - 2])

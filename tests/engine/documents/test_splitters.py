@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Document, Section
-from engine.documents.formats.sheets import Sheet, sheets_text
-from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.documents.token_spans import token_spans
 from engine.errors import InputError
@@ -163,20 +161,6 @@ def test_small_chunks_lie_within_their_large_ones(encoder, method, text, data):
         assert chunk.parent.parent is None
 
 
-@pytest.mark.parametrize("method", SPLITTERS)
-def test_a_chunk_is_as_large_as_the_size_lets_it_be(encoder, method):
-    """The next unit would not have fitted."""
-    text = " ".join(f"This is sentence {i}." for i in range(200))
-    alike = np.tile(np.float32([1, 0]), (200, 1))
-    chunks = split(Document("d.md", text), encoder.tokenizer, Splitting(method, 64, 0), lambda texts: alike)
-    tokens = token_spans(text, encoder.tokenizer)
-    ends = tokens.ends if method == "fixed" else np.array([end for _, end in sentence_spans(text)])
-    assert len(chunks) > 15
-    for chunk in chunks:
-        longer = ends[ends > chunk.end]
-        assert len(longer) == 0 or tokens.count(chunk.start, longer[0]) > 64
-
-
 def test_sentences_are_packed_whole_and_repeated_whole(encoder):
     text = "One two three. Four five six. Seven eight nine. Ten."  # 4, 4, 4 and 2 tokens
     assert texts_of(text, encoder, "sentences", 10) == [
@@ -189,16 +173,6 @@ def test_sentences_are_packed_whole_and_repeated_whole(encoder):
         "Seven eight nine. Ten.",
     ]
     assert texts_of(text, encoder, "sentences", 10, overlap=3) == texts_of(text, encoder, "sentences", 10)
-
-
-def test_a_window_slides_by_a_sentence(encoder):
-    text = "One two three. Four five six. Seven eight nine. Ten."
-    assert texts_of(text, encoder, "sliding", 10) == [
-        "One two three. Four five six.",
-        "Four five six. Seven eight nine.",
-        "Seven eight nine. Ten.",
-        "Ten.",
-    ]
 
 
 def test_paragraphs_are_packed_whole_and_long_ones_cut_into_sentences(encoder):
@@ -254,15 +228,6 @@ def test_no_chunk_crosses_the_border_of_a_row(encoder, method):
         assert all(table.row_at(chunk.start)[1] >= chunk.end for chunk in chunks)
         assert {chunk.start for chunk in chunks} >= set(borders)
         assert [chunk.headings for chunk in chunks if chunk.start == borders[1]] == [("row 3",)]
-
-
-def test_the_name_of_a_sheet_stays_with_its_first_row(encoder):
-    sheets = [Sheet("Prices", [(1, ["Item", "Price"]), (2, ["Oak", "4"]), (3, ["Ash", "5"])])]
-    sheets.append(Sheet("Stock", [(1, ["Item", "Number"]), (2, ["Oak", "9"])]))
-    text, sections = sheets_text(sheets)
-    chunks = split(Document("a.xlsx", text, sections=sections), encoder.tokenizer)
-    texts = ["Prices\n\nItem: Oak\nPrice: 4", "Item: Ash\nPrice: 5", "Stock\n\nItem: Oak\nNumber: 9"]
-    assert [chunk.text for chunk in chunks] == texts
 
 
 def test_topics_change_where_neighbours_are_least_alike(encoder):

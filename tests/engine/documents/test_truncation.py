@@ -84,17 +84,6 @@ def test_unread_is_what_some_chunk_holds_and_none_reads(spans):
     assert report.share_unread == len(whole - read) / len(whole)
 
 
-def test_the_worst_chunks_come_first_and_limits_in_the_order_asked_for(encoder):
-    text = "word " * 300
-    chunks = cut(text, encoder.tokenizer, [(0, 100), (100, 600), (600, 900)])
-    wide, narrow = truncation_reports(chunks, encoder.tokenizer, [64, 16])
-    assert (wide.max_tokens, narrow.max_tokens, narrow.n_chunks) == (64, 16, 3)
-    assert [each.chunk.start for each in wide.truncated] == [100]
-    assert [each.tokens_truncated for each in narrow.truncated] == [102 - 16, 62 - 16, 22 - 16]
-    [empty] = truncation_reports([], encoder.tokenizer, [64])
-    assert (empty.tokens_truncated, empty.share_unread) == (0, 0)
-
-
 def test_chunks_over_the_limit_are_warned_of(encoder):
     chunks = cut("word " * 400, encoder.tokenizer, [(0, 1490), (1490, 2000)])
     assert "1 of 2 chunks, the longest 300" in limit_warning(chunks, 299)

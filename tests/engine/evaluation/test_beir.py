@@ -1,6 +1,5 @@
 import json
 
-import numpy as np
 import pytest
 
 from engine.errors import InputError
@@ -45,16 +44,6 @@ def test_a_folder_is_read(folder):
     assert found.query_ids == ("q2", "q1")
     assert found.questions == ("what is drag", "naïve wing")
     assert found.qrels == {"q1": {"d1": 2, "d 2": 0, "3.txt": -1}, "q2": {"d 2": 1, "3.txt": 4}}
-
-
-def test_relevance_is_of_the_documents_that_are_named(folder):
-    found = load_beir(folder)
-    # in the order of the questions: q2, q1
-    relevant = found.relevance([document.name for document in found.documents])
-    np.testing.assert_array_equal(relevant, [[False, True, True], [True, False, False]])
-    of_chunks = found.relevance(["d 2", "d1", "d1", "other"])
-    np.testing.assert_array_equal(of_chunks, [[True, False, False, False], [False, True, True, False]])
-    assert found.relevance([]).shape == (2, 0)
 
 
 def test_a_split_is_chosen_by_name_and_test_is_the_first_choice(folder):

@@ -7,7 +7,7 @@ from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.drafts import MOST_DOCUMENTS, Drafter, draft_questions, in_english
-from engine.evaluation.drafts_sentences import Sentence, sentences_of, strips
+from engine.evaluation.drafts_sentences import sentences_of, strips
 from engine.evaluation.drafts_wording import Writer, is_fit
 from engine.evaluation.questions import DRAFTED, Question, parse_questions, to_jsonl
 
@@ -124,21 +124,6 @@ def test_the_question_is_kept_that_shares_least_words_and_is_answered_best_here(
 def test_a_question_needs_no_passage_and_copies_none(question, fits):
     sentence = "Marie Curie saw how the bridge across the river opened to the traffic of cars in 1932."
     assert is_fit(question, sentence) is fits
-
-
-@pytest.mark.parametrize(
-    ("text", "fits"),
-    [
-        ("The bridge over the river was opened in 1932 by the mayor.", True),
-        ("It was opened to traffic by the mayor of the town in 1932.", False),
-        ("Bridges, Rivers, Mayors, Towns, Roads, Rails, Ports, Quays.", False),
-        ("The bridge was opened.", False),
-        ("The history of the bridges of the town in the valley", False),
-        ("| The bridge | was opened | in 1932 | by the mayor of the town. |", False),
-    ],
-)
-def test_only_prose_that_stands_alone_is_asked_about(text, fits):
-    assert Sentence(Document("a.md", text), 0, len(text)).can_be_asked_about is fits
 
 
 @given(

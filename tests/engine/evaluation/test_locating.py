@@ -6,7 +6,7 @@ from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.passage_search import located
-from engine.evaluation.questions import UNLOCATED, Reference, parse_questions, to_jsonl
+from engine.evaluation.questions import UNLOCATED, parse_questions, to_jsonl
 
 TIDE = Document("tide.md", "The moon pulls\nthe sea. It turns “twice” a day. Late: the moon.")
 HARBOUR = Document("notes/harbour.md", "The harbour opens at 9. It turns “twice” a day. It shuts. It shuts.")
@@ -19,13 +19,6 @@ def read(*rows, columns="question,passage"):
 
 def spans(question):
     return [(one.start, one.end) for one in question.references]
-
-
-def test_white_space_and_quotation_marks_may_differ():
-    [question] = located(read("Who?,The moon pulls the sea."), DOCUMENTS)
-    assert question.references == (Reference("The moon pulls\nthe sea.", 0, 23),)
-    [question] = located(read('How often?,"It turns ""twice"" a day.",tide', columns=COLUMNS), DOCUMENTS)
-    assert question.references[0].content == "It turns “twice” a day."
 
 
 def test_every_place_counts_in_wrapped_text_too_and_only_whole_words_do():
@@ -70,14 +63,6 @@ def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_
         "question 1: its passage “It turns “twice” a day.” stands in none of the documents, in" in twice.text
     )
     assert "“document”" in none.text
-
-
-def test_a_similar_passage_of_the_named_document_is_suggested():
-    rows = read("Who?,The moon always pulls the sea.,tide", columns=COLUMNS)
-    assert located(rows, DOCUMENTS) == rows
-    [problem] = check_questions(rows, DOCUMENTS)
-    assert "does not stand in “tide.md”, which has" in problem.text
-    assert problem.suggestion.content == "The moon pulls\nthe sea."
 
 
 def test_passages_without_a_place_are_written_and_read_again():

@@ -38,19 +38,6 @@ def test_the_bundled_questions_have_no_problem(bundled, questions):
     assert repaired(questions, []) == questions
 
 
-def test_a_passage_elsewhere_is_offered_where_it_stands():
-    content = "closed at night"
-    problem = only(check_questions([asked(content, 2)], [DOCUMENT]))
-    start = TEXT.index(content)
-    assert problem.questions == (0,)
-    assert problem.reference == 0
-    assert problem.suggestion == Reference(content, start, start + len(content))
-    assert problem.text == (
-        "question 1: its passage “closed at night” does not stand at 2 to 17 of “port.md”, which has "
-        f"{len(TEXT)} characters; it stands at {start} to {start + 15}: take that place"
-    )
-
-
 @pytest.mark.parametrize(
     ("content", "meant"),
     [  # spelled alike, and then approximately

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
 from engine.evaluation.questions import Question, Reference
-from engine.evaluation.sample import about_documents, rank_by_words, sample_of, some_questions
+from engine.evaluation.sample import rank_by_words, sample_of, some_questions
 from engine.retrieval.bm25 import Bm25
 
 
@@ -36,12 +36,6 @@ def test_of_a_large_corpus_there_are_documents_with_questions_and_others_beside_
     assert sample == sample_of(documents, questions, most=25, most_characters=2_000)
     without_names = [*questions, question("")]
     assert len(sample_of(documents, without_names, 25, 2_000).documents) == 100
-
-
-def test_questions_about_absent_documents_are_left_out():
-    documents = [Document("sub/tides.md", "")]
-    questions = [question("tides"), question("gone"), question("")]
-    assert about_documents(questions, documents) == [questions[0], questions[2]]
 
 
 def test_the_rank_by_words_is_the_mean_of_reciprocal_ranks():

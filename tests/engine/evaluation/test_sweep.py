@@ -226,17 +226,6 @@ def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
     assert without_time(again) == without_time(rows)
 
 
-def test_rows_have_the_size_of_the_index_and_the_time_of_a_search(rows, encoder):
-    sizes = {(row.configuration.splitting, row.configuration.retriever): row.index_bytes for row in rows}
-    for row in rows:
-        assert row.search_seconds > 0
-        of_vectors = 4 * row.n_chunks * encoder.config.d_model
-        if row.configuration.retriever == "dense":
-            assert row.index_bytes == of_vectors
-        if row.configuration.retriever == "hybrid":
-            assert row.index_bytes == of_vectors + sizes[row.configuration.splitting, "bm25"]
-
-
 def test_the_price_grows_with_the_tokens_that_are_embedded(documents, questions, models, monkeypatch):
     rates = {"float32": 3000.0, "int8": 1000.0}  # seconds of a token
     monkeypatch.setattr(sweep_cost, "token_seconds", lambda model, chunks, limit: rates[model.precision])

@@ -129,18 +129,6 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(reply, silent, quest
     assert answer.timed.writing.prompt_tokens == 0
 
 
-def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(
-    index, encoder, null_scores
-):
-    every = search(QUESTION, index, encoder, 3, null_scores=null_scores)
-    scores = [hit.score for hit in every.hits]
-    assert every.margins == (scores[0] - scores[1], scores[1] - scores[2], None)
-    for k in (1, 2):
-        found = search(QUESTION, index, encoder, k, null_scores=null_scores)
-        assert found.hits == every.hits[:k]
-        assert found.margins == every.margins[:k]
-
-
 def test_the_question_is_embedded_as_the_index_was(encoder):
     index = index_of_documents({"d.md": DOCUMENTS["tower.md"]}, encoder, pooling="cls")
     [hit] = search(QUESTION, index, encoder, 1, 0).hits

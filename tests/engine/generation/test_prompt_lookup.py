@@ -61,15 +61,6 @@ def test_an_answer_is_the_same_to_the_last_bit_with_guesses_and_without(decoder,
     assert most_tokens == 1 + MOST
 
 
-def test_wrong_guesses_leave_nothing_behind(decoder, monkeypatch):
-    right = list(decoder.generate(REFRAIN, max_new_tokens=24, prompt_lookup=False))
-    wrong_guess = [100, 101, 102]
-    monkeypatch.setattr(PromptLookup, "guess", lambda _, ids, most: wrong_guess[:most])
-    wrong = list(decoder.generate(REFRAIN, max_new_tokens=24))
-    assert contents(wrong) == contents(right)
-    assert not any(step.guessed for step in wrong)
-
-
 @pytest.mark.parametrize("n_taken", [1, 3, MOST + 2])  # places in a pass of guesses
 def test_a_generation_that_is_left_keeps_only_what_it_yielded(decoder, n_taken):
     reuse = PrefixCache()

@@ -120,12 +120,6 @@ def test_a_draw_is_where_the_seeds_number_falls_among_the_summed_chances(logits,
     assert sample(logits, sampling, [], np.random.default_rng(seed)) == int((upto <= number).sum())
 
 
-def test_a_temperature_however_small_draws_the_largest_logit():
-    rng = np.random.default_rng(0)
-    for temperature in (1e-3, 1e-300, 1e-320):
-        assert sample(np.array([1.0, 2.0, 30.0]), Sampling(temperature), [], rng) == 2
-
-
 @pytest.mark.parametrize(
     ("setting", "value"),
     [

@@ -193,12 +193,6 @@ def test_a_stop_or_leaving_the_loop_closes_the_connection():
         assert server.hung_up.wait(30)
 
 
-def test_a_silent_server_can_be_stopped_at_once():
-    with chat_server(pause=60) as server:
-        assert answer_of(server, is_stopped=lambda: bool(server.requests)) == []
-        assert server.hung_up.wait(30)
-
-
 def test_the_key_is_sent_and_never_shown():
     with chat_server(key="secret") as server:
         mine = Server(server.url, "mason", "secret")

@@ -106,17 +106,6 @@ def test_bad_input_says_what_is_wrong(encoder, arguments, reason):
         encoder.encode(**arguments)
 
 
-def test_a_trace_names_every_intermediate_with_its_shape(encoder):
-    trace = encoder.trace("Open-source LLMs rock.")
-    assert list(trace["tokens"]) == ["[CLS]", "open", "-", "source", "ll", "##ms", "rock", ".", "[SEP]"]
-    shapes = encoder.trace_shapes(9)
-    assert {name: array.shape for name, array in trace.items() if name not in ("ids", "tokens")} == shapes
-    assert shapes["layers.5.attention.weights"] == (12, 9, 9)
-    assert shapes["layers.5.ffn.hidden"] == (9, 1536)
-    np.testing.assert_allclose(trace["layers.5.attention.weights"].sum(-1), 1, atol=1e-5)
-    assert {"pooled.mean", "pooled.cls", "pooled.pooler", "normalized"} <= set(trace)
-
-
 def test_a_trace_sees_what_encode_returns_and_can_be_saved(encoder, tmp_path):
     trace = encoder.trace("The cat sat.")
     np.testing.assert_allclose(trace["normalized"], encoder.encode(["The cat sat."])[0], atol=1e-6)

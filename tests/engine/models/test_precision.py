@@ -7,8 +7,6 @@ from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelFileError
-from engine.kernels import gemm_int8
-from engine.kernels.primitives import prepare_compiled
 from engine.layers.linear import Linear
 from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
 from engine.models.precision import chosen_precision
@@ -88,21 +86,6 @@ def test_a_cross_encoder_is_rounded_with_its_encoder(encoder, reranker):
     assert both.reranker.weights is reranker.with_precision("int8").weights
     with pytest.raises(InputError, match="cross is rounded to int8 already: load it as float32"):
         both.reranker.with_precision("float32")
-
-
-@pytest.fixture
-def without_byte_products(monkeypatch):
-    """A processor without dot products of bytes."""
-    monkeypatch.setattr(gemm_int8, "DOT_PRODUCTS", False)
-
-
-@pytest.mark.usefixtures("without_byte_products")
-def test_without_dot_products_of_bytes_auto_is_float32_and_int8_the_same_numbers(encoder, rounded):
-    assert encoder.with_precision("auto") is encoder
-    text = "The tide turns twice a day."
-    prepare_compiled().join()
-    traced = rounded.trace(text, keep=["normalized"])["normalized"]
-    np.testing.assert_allclose(rounded.encode([text])[0], traced, atol=0.02)
 
 
 @pytest.mark.parametrize(("number", "precision"), [(np.nan, "float32"), (-np.inf, "int8")])

@@ -23,7 +23,6 @@ from engine.models.reader import (
     Window,
     best_spans,
     shipped_reader,
-    window_spans,
 )
 from engine.weights.tensors import HEADER_KEY
 from tests.pytorch import transformers
@@ -179,17 +178,6 @@ def test_spans_are_apart_within_their_passage_outside_what_is_skipped_and_sorted
         assert bool(own) or len(hidden) > 0
 
 
-def test_a_saved_reader_loads_as_it_was(reader, saved, encoder):
-    loaded = Reader.load(saved, encoder)
-    again = saved.with_name("again.safetensors")
-    loaded.save(again)
-    assert again.read_bytes() == saved.read_bytes()
-    assert loaded.read(QUESTION, [TOWER, HONEY]) == reader.read(QUESTION, [TOWER, HONEY])
-    # embeddings and tokenizer are those of the encoder, in memory once
-    assert loaded.weights.token_table is encoder.weights.token_table
-    assert loaded.tokenizer is encoder.tokenizer
-
-
 def test_eight_bits_lose_little(reader, encoder, tmp_path):
     rng = np.random.default_rng(0)
 
@@ -266,10 +254,3 @@ def test_a_trace_ends_with_the_logits_of_the_first_window(reader):
     assert len(trace["tokens"]) == len(window.ids)
     assert trace["layers.5.attention.weights"].shape == (12, len(window.ids), len(window.ids))
     np.testing.assert_allclose(trace["logits"], reader.logits([window])[0], atol=1e-5)
-
-
-def test_the_best_span_is_that_of_all_pairs_in_order():
-    logits = np.random.default_rng(0).normal(size=(40, 2))
-    [(start, end, score)] = window_spans(logits, np.ones(40, bool), 1)
-    spans = [(logits[i, 0] + logits[j, 1], i, j) for i in range(40) for j in range(i, min(i + 24, 40))]
-    assert (score, start, end) == max(spans)

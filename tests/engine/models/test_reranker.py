@@ -155,14 +155,6 @@ def test_pairs_are_cut_as_the_library_cuts_them(reranker_folder, question, passa
     assert ours.offsets == [tuple(span) for span in expected.offsets]
 
 
-def test_the_trace_of_a_pair_ends_with_its_score(reranker_folder):
-    reranker = Reranker.load(reranker_folder)
-    trace = reranker.trace("d e", "a b c")
-    np.testing.assert_allclose(trace["score"], reranker.score("d e", ["a b c"]), atol=1e-6)
-    assert trace["layers.1.attention.weights"].shape == (3, 8, 8)
-    assert trace["tokens"].tolist() == ["[CLS]", "d", "e", "[SEP]", "a", "b", "c", "[SEP]"]
-
-
 def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(reranker_folder):
     assert Reranker.load(reranker_folder).max_tokens == SIZES["max_position_embeddings"]
 

@@ -45,17 +45,6 @@ def test_of_equally_near_vectors_the_first_are_found(k):
 
 
 @pytest.mark.parametrize("kind", APPROXIMATE)
-def test_found_vectors_have_their_exact_scores_in_order(vectors, built, kind):
-    questions = vectors[:20] + np.float32(0.01)
-    scores, rows = built[kind].nearest(vectors, questions, K)
-    assert scores.shape == rows.shape == (20, K)
-    np.testing.assert_allclose(scores, np.einsum("qd,qcd->qc", questions, vectors[rows]), atol=1e-5)
-    assert (np.diff(scores) <= 0).all()
-    exact = exact_nearest(vectors, questions, K)[1]
-    assert np.mean([len({*a} & {*b}) / K for a, b in zip(rows, exact, strict=True)]) >= 0.95
-
-
-@pytest.mark.parametrize("kind", APPROXIMATE)
 def test_recall_is_that_of_a_count_by_hand(vectors, built, kind):
     ann = replace(built[kind], effort=1)
     measured, missed = measure(vectors, ann), set()

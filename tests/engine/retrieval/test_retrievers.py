@@ -115,14 +115,6 @@ def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
     np.testing.assert_allclose(n_found, shares.sum(axis=1))
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
-def test_nothing_asked_and_nothing_to_find(inputs, name):
-    for n_questions, n_chunks in ((0, 6), (3, 0)):
-        texts = replace(inputs.texts, questions=QUESTIONS[:n_questions], chunks=CHUNKS[:n_chunks])
-        part = SearchInputs(texts, inputs.question_vectors[:n_questions], inputs.chunk_vectors[:n_chunks])
-        assert retriever_scores(name, part).shape == (n_questions, n_chunks)
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

@@ -117,14 +117,6 @@ def test_steps_tell_what_encode_does(decoder, known_bytes, text):
             assert (word.merges[-1].symbols if word.merges else known) == word.tokens
 
 
-def test_steps_show_the_bytes_and_every_merge(decoder):
-    hello, accent = decoder.tokenizer.stages("the é")
-    assert hello.symbols == ["t", "h", "e"]
-    assert [step.symbols for step in hello.merges] == [["t", "he"], ["the"]]
-    assert accent.symbols == ["Ġ", "Ã", "©"]
-    assert decoder.tokenizer.token_bytes(hello.ids[0]) == b"the"
-
-
 @pytest.mark.parametrize(("text", "reason"), [(None, "NoneType"), (b"x", "bytes"), ("\udc80", "surrogate")])
 def test_what_is_not_text_is_refused(decoder, text, reason):
     for method in (decoder.tokenizer.encode, decoder.tokenizer.stages):

@@ -125,14 +125,6 @@ def beyond_words(tmp_path_factory):
     return from_gguf(tmp_path_factory.mktemp("beyond"))
 
 
-def test_a_token_is_the_bytes_it_stands_for(older):
-    tokenizer = older[1]
-    for token, text in (("▁the", "the"), ("<tool>", "<tool>")):
-        assert tokenizer.token_bytes(tokenizer.encode(text).ids[0]) == token.replace("▁", " ").encode()
-    assert tokenizer.token_bytes(3 + 0xE2) == b"\xe2"
-    assert [tokenizer.token_bytes(number) for number in (0, 1, 2, 99_999)] == [b""] * 4
-
-
 @given(text=TEXTS)
 def test_tokens_one_by_one_give_the_text_and_the_blank_before_it(older, text):
     tokenizer, stream = older[1], TextStream()
@@ -153,15 +145,6 @@ def test_steps_tell_what_encode_does(style, older, text):
         assert "".join(word.original for word in steps) == text
         for word in steps:
             assert word.tokens == (word.merges[-1].symbols if word.merges else word.symbols)
-
-
-def test_control_tokens_in_a_literal_span_are_text(older):
-    tokenizer, text = older[1], "<s>a</s><unk><0x41><tool>"
-    encoding = tokenizer.encode(text, literal=[(0, len(text))])
-    assert not tokenizer.control & set(encoding.ids)
-    assert tokenizer.decode(encoding.ids) == text
-    assert [text[start:end] for start, end in encoding.offsets].count("<tool>") == 1
-    assert tokenizer.encode("<s>a<unk>").ids[::2] == [1, 0]
 
 
 def test_what_goes_before_a_text(tmp_path, style):

@@ -12,7 +12,7 @@ from engine.errors import ModelFileError
 from engine.tokenizers.charsmap import CharsMap
 from engine.tokenizers.normalized import unchanged
 from engine.tokenizers.tokenizer_file import read_tokenizer
-from engine.tokenizers.unigram import UNKNOWN_PENALTY, UnigramTokenizer
+from engine.tokenizers.unigram import UnigramTokenizer
 from tests.sentence_transformer_folders import charsmap, unigram_tokenizer
 
 PIECES = [("<unk>", 0.0), ("▁", -2.0), ("a", -3.0), ("b", -3.5), ("ab", -5.0), ("▁ab", -8.0), ("abab", -9.0)]
@@ -42,14 +42,6 @@ def test_a_word_is_split_into_the_most_probable_pieces(tmp_path):
         ("ab", 1): (-7.0, True),
         ("b", 2): (-8.5, False),
     }
-
-
-def test_a_character_without_a_piece_costs_more_than_any_piece(tmp_path):
-    tokenizer, _ = small(tmp_path / "tokenizer.json")
-    [word] = tokenizer.stages("xya")
-    assert (word.tokens, word.ids, word.offsets) == (["▁", "xy", "a"], [1, 0, 2], [(0, 1), (0, 2), (2, 3)])
-    [unknown, _] = [one for one in word.candidates if one.id is None]
-    assert unknown.score == -9.0 - UNKNOWN_PENALTY
 
 
 @pytest.mark.parametrize("falls_back", [False, True])

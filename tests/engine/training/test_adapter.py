@@ -1,16 +1,11 @@
-import json
-
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.training.losses import softmax_loss
 from engine.training.search import adapter as module
 from engine.training.search.adapter import Adapter, fit_adapter, train_adapter
-from engine.training.search.tuned_model import save_adapter
-from engine.training.search.tuning import hard_negatives
 
 D = 12
 
@@ -65,21 +60,3 @@ def test_bad_input_is_told(turned):
         fit_adapter(*turned, n_epochs=0)
     with pytest.raises(InputError, match="takes vectors of 12 numbers, not 5"):
         Adapter(np.eye(D), np.zeros(D))(np.ones((1, 5)))
-
-
-def test_hard_negatives_score_best_and_are_not_relevant():
-    dense, words = np.array([[0.9, 0.8, 0.7, -0.1]]), np.array([[0.0, 0.0, 3.0, 4.0]])
-    relevant = np.array([[True, False, False, False]])
-    assert hard_negatives([dense, words], relevant, 1)[0].tolist() == [1, 3]
-    assert hard_negatives([words], np.ones((1, 4), bool), 3)[0].tolist() == []
-
-
-def test_other_programs_can_read_a_saved_adapter(tmp_path):
-    rng = np.random.default_rng(0)
-    adapter = Adapter(*(rng.normal(size=shape).astype(np.float32) for shape in ((D, D), (D,))))
-    save_adapter(adapter, tmp_path, "some encoder")
-    again = load_file(tmp_path / "question_adapter.safetensors")
-    np.testing.assert_array_equal(again["weight"], adapter.weight)
-    np.testing.assert_array_equal(again["bias"], adapter.bias)
-    about = json.loads((tmp_path / "question_adapter.json").read_text())
-    assert (about["encoder"], about["d_model"]) == ("some encoder", D)

@@ -33,7 +33,6 @@ from engine.training.reading.negatives import (
     negated,
     normal,
     opposite,
-    other_chunk,
     other_words,
     without_sentence,
 )
@@ -164,18 +163,6 @@ def test_a_question_is_negated_where_the_passage_denies_nothing(read):
     made = negated(replace(asked, question="Who did Mara Lind meet?"), text.chunks[0], rng)
     assert made.question == "Who didn't Mara Lind meet?"
     assert negated(asked, text.chunks[0], rng) is None  # it asks when
-
-
-def test_another_chunk_of_the_article_lacks_the_answer(path, encoder):
-    [whole] = read_squad(path)
-    _, chunks = cut_article(whole, encoder.tokenizer, Splitting(chunk_tokens=32), Shares(), [0])
-    text, answer = article_text(whole.document.text, chunks), "1891"
-    right = next(chunk for chunk in chunks if answer in chunk.text)
-    start = right.text.index(answer)
-    asked = Asked("When did the bell of Orland ring?", right.text, (start, start + 4), None, "answered")
-    made = other_chunk(asked, text, np.random.default_rng(0))
-    assert answer not in made.passage
-    assert "bell" in made.passage
 
 
 def test_headings_move_the_answers_with_their_text(path):

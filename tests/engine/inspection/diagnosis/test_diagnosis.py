@@ -6,7 +6,7 @@ from benchmarks.diagnosis import diagnosed, load_cases
 from engine.documents.document import Document, Failure
 from engine.documents.splitters import Splitting, split
 from engine.evaluation.answers import ShortAnswer
-from engine.inspection.diagnosis.asking import Searched, is_part, says
+from engine.inspection.diagnosis.asking import Searched, says
 from engine.inspection.diagnosis.chain import TITLES
 from engine.inspection.diagnosis.diagnose import diagnose
 from engine.retrieval.index import build_index
@@ -129,8 +129,3 @@ def test_other_sizes_follow_smaller_chunks(searched):
 )
 def test_words_hold_an_answer_and_not_several_things(wanted, text, right):
     assert says(ShortAnswer.parse(wanted), text) == right
-
-
-def test_a_part_of_an_answer_is_a_run_of_its_words():
-    wanted = ShortAnswer.parse("8 kilograms|eight kilograms")
-    assert [is_part(text, wanted) for text in ("8", "kilograms", "80", "")] == [True, True, False, False]

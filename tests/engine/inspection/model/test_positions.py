@@ -9,7 +9,6 @@ from engine.inspection.model.positions import (
     learned_scores,
     rope_scores,
     score_by_distance,
-    sinusoidal_scores,
 )
 from engine.layers.activation import softmax
 from engine.layers.attention import causal_mask
@@ -80,19 +79,6 @@ def test_alibi_slopes_and_attention_equal_those_of_bloom(torch):
     official = BLOOM.build_alibi_tensor(torch.ones(1, 9, dtype=torch.long), 6, torch.float64).numpy()
     ours = alibi_bias(6, 9, 9, np.dtype(np.float64))
     np.testing.assert_allclose(softmax(scores + ours + mask), softmax(scores + official + mask), atol=1e-12)
-
-
-def test_the_lines_of_added_positions_are_their_effect_on_a_token():
-    d_model, token = 32, random(32, seed=1)
-    for line, table in [
-        (sinusoidal_scores(d_model, 20), sinusoidal(np.arange(60), d_model, np.dtype(np.float64))),
-        (learned_scores(random(60, d_model), 20), random(60, d_model)),
-    ]:
-        placed = table + token
-        own = np.square(placed).sum(axis=-1)
-        for d in line.distances:
-            changes = [placed[i] @ placed[i + d] - (own[i] + own[i + d]) / 2 for i in range(60 - d)]
-            assert line.change[0, d] == pytest.approx(np.mean(changes) / np.sqrt(d_model), abs=1e-9)
 
 
 @pytest.mark.parametrize(("d_rotary", "scale"), [(16, 1.0), (12, 1.2)])

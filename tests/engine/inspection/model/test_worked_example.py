@@ -24,7 +24,6 @@ from engine.inspection.model.worked_example import (
     positions,
     random_decoder,
 )
-from engine.layers.positions import sinusoidal
 from engine.models.seq2seq import Seq2SeqConfig, encoder_layer
 from engine.trace import Trace
 
@@ -83,22 +82,6 @@ def test_the_attention_of_the_example_is_reproduced_to_its_printed_digits(printe
             assert_printed(trace[f"attention.{place}"], printed[name])
     assert traced(PAPER_SCALE)["attention.heads.0.weights"].min() < 1e-11
     assert traced(EXAMPLE)["attention.heads.0.weights"].min() > 0.1  # dividing by 30 unsaturates the softmax
-
-
-def test_so_are_the_embeddings_the_statistics_of_the_norm_and_the_positions(printed):
-    assert_printed(TOKENS + ROUNDED_POSITIONS, printed["embedding_with_positions"])
-    total = traced(EXAMPLE)["attention.sum"]
-    assert_printed(total.mean(axis=-1), printed["residual_mean"])
-    assert_printed(total.std(axis=-1), printed["residual_std"])
-    formula = positions(2, replace(EXAMPLE, positions="formula"))
-    # The file cuts its last digits off where it might have rounded them.
-    np.testing.assert_allclose(formula, np.array(printed["positions_d_model_4"], float), atol=1e-6)
-    np.testing.assert_array_equal(formula, sinusoidal(np.arange(2), 4, np.dtype(float)))
-    # The example rounds a cosine of another frequency.
-    assert ROUNDED_POSITIONS[1, 1] == np.floor(100 * np.cos(0.01)) / 100
-    assert abs(formula[1, 1] - np.cos(1)) < 1e-12
-    others = np.arange(4) != 1
-    np.testing.assert_allclose(formula[:, others], ROUNDED_POSITIONS[:, others], atol=0.011)
 
 
 @given(st.integers(0, 100))

@@ -10,12 +10,12 @@ from engine.inspection.vectors.chunk_map import (
     cluster,
     cluster_words,
     default_clusters,
+    nearest_vectors,
     pca_projection,
     question_cosines,
     umap_projection,
 )
 from engine.layers.norm import l2_normalize
-from engine.inspection.vectors.chunk_map import nearest_vectors
 
 
 def blobs(n_blobs, n_each, d_model=16, spread=0.1, seed=0):
