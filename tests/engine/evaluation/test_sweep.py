@@ -1,6 +1,7 @@
 import json
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from engine.evaluation.metrics import (
 )
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
-from engine.evaluation.sweep import SweepInputs, sweep
+from engine.evaluation.sweep import SweepInputs, computing_seconds, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_row import Ranked, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, resume, row_line, stamp_of
@@ -431,3 +432,13 @@ class TestLibraryModel:
         monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
         with pytest.raises(ModelUnavailableError, match="which is not installed"):
             LibraryModel.load("anything", encoder.tokenizer)
+
+
+@pytest.mark.parametrize(("took", "expected"), [((0.13, 0.002, 0.003), 0.002), ((5.0, 1.0), 5.0)])
+def test_a_delay_counts_for_no_brief_search(took, expected, monkeypatch):
+    ends = (time for begin, each in enumerate(took) for time in (begin, begin + each))
+    vectors = np.eye(2, dtype=np.float32)
+    inputs = SearchInputs(SearchTexts(("a", "b"), ("a", "b")), vectors, vectors)
+    monkeypatch.setattr("engine.evaluation.sweep.time", SimpleNamespace(perf_counter=lambda: next(ends)))
+    assert computing_seconds("dense", inputs) == pytest.approx(expected)
+    assert "dense" in vars(inputs)  # no search computes it again
