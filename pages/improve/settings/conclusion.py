@@ -23,13 +23,13 @@ from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
-from pages.improve.settings.configurations import (
+from pages.improve.settings.experiments import (
+    Experiment,
     apply_configuration,
     configuration_words,
     value_words,
     varied,
 )
-from pages.improve.settings.experiments import Experiment
 from ui.current import open_diagnosis
 from ui.questions.drafts import ENOUGH, status_words
 from ui.report import Report

@@ -40,6 +40,7 @@ from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
 from ui.models import load_decoder, load_encoder, load_reader
 from ui.questions.kept import workspace
 from ui.server_settings import ENCODER, WORKSPACES, check_source
+from ui.setting_values import apply_settings
 from ui.text import escape_markdown, joined, show_error
 
 KIND = "sweep"  # marks the runs of a workspace that are experiments
@@ -441,3 +442,40 @@ def resume(experiment: Experiment) -> None:
         start(experiment, inputs)
     except GlassboxError as error:
         state["experiment-error"] = str(error)
+
+
+def value_words(configuration: Configuration, key: str) -> str:
+    """Return the value of a setting in words."""
+    return SETTINGS[key].words(getattr(configuration, key))
+
+
+def varied(configurations: Iterable[Configuration]) -> list[str]:
+    """Return the settings in which configurations differ."""
+    configurations = list(configurations)
+    return [key for key in SWEPT if len({getattr(one, key) for one in configurations}) > 1]
+
+
+def configuration_words(configuration: Configuration, keys: Iterable[str] = SWEPT) -> str:
+    """``"Chunk size 128 · Pooling mean"``, of some settings."""
+    words = (f"{SETTINGS[key].label} {value_words(configuration, key)}" for key in keys)
+    return " · ".join(words) or "the only setting"
+
+
+def values_in_order(configurations: Iterable[Configuration], key: str) -> list[str]:
+    """Return the distinct values of a setting in words: numbers by size, others in the order given."""
+    values = list(dict.fromkeys(getattr(one, key) for one in configurations))
+    if all(isinstance(value, int) or value is None for value in values):
+        values.sort(key=lambda value: -1 if value is None else value)
+    return [SETTINGS[key].words(value) for value in values]
+
+
+def apply_configuration(configuration: Configuration) -> list[str]:
+    """Set the app's own settings to a configuration; return the settings that its widgets could take."""
+    encoder = load_encoder()
+    wanted = {key: getattr(configuration, key) for key in SWEPT if SETTINGS[key].has_widget}
+    if not encoder.prompts.in_search:
+        del wanted["prompts"]
+    if configuration.max_tokens is None:
+        wanted["max_tokens"] = encoder.token_limit(None)
+    apply_settings(wanted, encoder.config.max_positions)
+    return [key for key, value in wanted.items() if st.session_state.get(key) == value]

@@ -16,8 +16,7 @@ from engine.evaluation.sweep_row import MEASURES
 from engine.evaluation.sweep_store import to_csv, to_json
 from engine.installed import PROGRAM
 from engine.settings import SWEPT, Configuration
-from pages.improve.settings.configurations import configuration_words
-from pages.improve.settings.experiments import Experiment, models_named
+from pages.improve.settings.experiments import Experiment, configuration_words, models_named
 from ui.documents import bundled_names
 from ui.export_as_code import code_button, export_as_code
 from ui.questions.sets import bundled_questions

@@ -32,9 +32,9 @@ from engine.retrieval.retrievers import usable_retrievers
 from engine.settings import SETTINGS, SWEPT, Configuration, answer_settings, default
 from engine.wording import counted, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
-from pages.improve.settings.configurations import choose_values, configuration_words
 from pages.improve.settings.experiments import (
     Experiment,
+    configuration_words,
     digest,
     models_named,
     running_experiment,
@@ -46,7 +46,7 @@ from ui.corpus import all_chunks
 from ui.models import load_encoder, load_reader, model_name, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
-from ui.text import escape_markdown
+from ui.text import escape_markdown, help_list
 from ui.widgets import more_options, show_metrics
 
 # Values by the keys of the settings.
@@ -186,6 +186,23 @@ def of_model(key: str, values: Sequence[Any], encoder: Encoder) -> list[Any]:
     if key == "retriever":
         return [value for value in values if value in usable_retrievers(encoder)]
     return list(values)
+
+
+def choose_values(key: str, widget: str, default: Sequence[Any] | None = None, note: str = "") -> list[Any]:
+    """Draw the choice of values of a setting; ``widget`` is the key, and ``note`` is added to the help."""
+    setting = SETTINGS[key]
+    title = setting.plural[0].upper() + setting.plural[1:]
+    names = usable_retrievers(load_encoder()) if key == "retriever" else list(setting.choices)
+    lines = help_list(setting.choices[name] for name in names)
+    return st.multiselect(
+        f"{title} ({setting.unit})" if setting.unit else title,
+        names or setting.tried,
+        default,
+        format_func=setting.words,
+        key=widget,
+        persist_state="session",
+        help=(lines or setting.help) + note,
+    )
 
 
 def grid_widgets(k: int) -> dict[str, list[Any]]:

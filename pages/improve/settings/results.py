@@ -15,7 +15,7 @@ from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow, retrieves_eve
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted
 from pages.improve.settings.answer_results import show_answer_results
-from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
+from pages.improve.settings.charts import COSTS, pick, show_costs
 from pages.improve.settings.conclusion import (
     ACROSS_K,
     ALPHA,
@@ -37,14 +37,17 @@ from pages.improve.settings.conclusion import (
     verdicts,
     won_and_lost,
 )
-from pages.improve.settings.configurations import configuration_words, value_words, values_in_order, varied
 from pages.improve.settings.experiments import (
     JOB,
     Experiment,
+    configuration_words,
     known_experiments,
     measured_so_far,
     running_experiment,
     show_resume,
+    value_words,
+    values_in_order,
+    varied,
 )
 from pages.improve.settings.export import has_baseline, show_export
 from ui.jobs import current_job
@@ -108,11 +111,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
     if place is not None:
         show_row(experiment, place, judged[place], metric)
     if len(rows) > 1:
-        left, right = st.columns(2)
-        with left:
-            show_heat(report, experiment, metric)
-        with right:
-            show_costs(report, experiment, metric)
+        show_costs(report, experiment, metric)
     shown = shown_place(experiment, found)
     if answers := rows[shown].answers:
         report.header("Answers")

@@ -13,13 +13,15 @@ from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import MEASURES, SweepRow
 from engine.wording import counted
 from pages.improve.settings.conclusion import ACROSS_K, ALPHA, difference_words, is_across_k
-from pages.improve.settings.configurations import configuration_words, value_words, varied
 from pages.improve.settings.experiments import (
     Experiment,
+    configuration_words,
     known_experiments,
     remove,
     running_experiment,
     shared_questions,
+    value_words,
+    varied,
 )
 from pages.improve.settings.results import metric_choice, show_questions
 from ui.data_folder import kept_folder

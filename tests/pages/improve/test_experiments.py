@@ -22,10 +22,17 @@ from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_store import to_csv
 from engine.settings import SWEPT, Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from pages.improve.settings.charts import best_over, cost_of, heat_of, pareto_front, picked_row
+from pages.improve.settings.charts import cost_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
-from pages.improve.settings.configurations import configuration_words, values_in_order, varied
-from pages.improve.settings.experiments import digest, opened, shared_questions, to_run
+from pages.improve.settings.experiments import (
+    configuration_words,
+    digest,
+    opened,
+    shared_questions,
+    to_run,
+    values_in_order,
+    varied,
+)
 from pages.improve.settings.export import as_json, command_line
 from pages.improve.settings.grid import (
     FIRST_LOOK,
@@ -86,17 +93,14 @@ def test_the_front_is_what_nothing_dominates(points):
     assert ordered == sorted(ordered)
 
 
-def test_figures_have_every_row_and_a_click_selects_it():
-    best = best_over([0, 0, 1, 0], [0, 0, 1, 1], np.array([0.2, 0.7, 0.5, 0.1]))
-    assert best.tolist() == [[1, 3], [-1, 2]]  # the best of all with both values
+def test_the_figure_has_every_row_and_a_click_selects_it():
     one = experiment()
     quality = [each.metrics["mrr"] for each in one.rows]
     costs = cost_of(one, "mrr", "Index size")
-    for figure in (heat_of(one, "mrr", "chunk_tokens", "pooling"), costs):
-        for curve, trace in enumerate(figure.data):
-            for point, place in enumerate(trace.customdata if trace.customdata is not None else []):
-                assert picked_row(figure, [{"curve_number": curve, "point_index": point}]) == place
-                assert f"MRR {quality[place]:.3f}" in trace.hovertext[point]
+    for curve, trace in enumerate(costs.data):
+        for point, place in enumerate(trace.customdata if trace.customdata is not None else []):
+            assert picked_row(costs, [{"curve_number": curve, "point_index": point}]) == place
+            assert f"MRR {quality[place]:.3f}" in trace.hovertext[point]
     assert picked_row(costs, []) is None
     traces = costs.data[1:]
     assert sorted(place for trace in traces for place in trace.customdata) == [0, 1, 2, 3, 4]
@@ -112,7 +116,7 @@ def test_questions_won_come_with_the_largest_gain_first():
 def report_page(one):
     import streamlit as st
 
-    from pages.improve.settings.charts import show_costs, show_heat
+    from pages.improve.settings.charts import show_costs
     from pages.improve.settings.conclusion import verdicts
     from pages.improve.settings.export import show_export
     from pages.improve.settings.results import show_rows
@@ -120,7 +124,6 @@ def report_page(one):
 
     report = Report()
     show_rows(report, one, verdicts(one.rows, "mrr"), "mrr")
-    show_heat(report, one, "mrr")
     show_costs(report, one, "mrr")
     show_export(report, one, "mrr", one.configurations[0])
     st.session_state["html"] = page_html("experiment", one.name, report.parts)
