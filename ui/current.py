@@ -5,6 +5,7 @@ for all other pages.
 """
 
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 import streamlit as st
@@ -29,8 +30,10 @@ def current_passage() -> Location | None:
 
 
 def set_question(question: str) -> None:
-    """Make a question the session's; a blank one changes nothing."""
+    """Make a question the session's, without the passage of the one before; a blank one changes nothing."""
     if question.strip():
+        if question != current_question():
+            st.session_state.pop(PASSAGE, None)
         st.session_state[QUESTION] = question
 
 
@@ -39,6 +42,12 @@ def clear_question() -> None:
     for key in (QUESTION, PASSAGE):
         st.session_state.pop(key, None)
     st.session_state["question"] = ""
+
+
+def is_about_another(key: str, question: str, alike: float = 1.0) -> bool:
+    """Whether what a page holds, by a key, was of another question, less than ``alike`` to this one."""
+    former, st.session_state[key] = st.session_state.get(key), question
+    return bool(former) and SequenceMatcher(None, former.lower(), question.lower()).ratio() < alike
 
 
 def set_document(name: str) -> None:

@@ -165,13 +165,17 @@ def upload_box() -> None:
     if state.get("unread"):
         read_uploads()
     failures, skipped = state.get("upload_failures", []), state.get("upload_skipped", [])
-    show_failures(failures)
-    if skipped:
-        st.info(
-            f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}. "
-            f"These are read: {format_names()}."
-        )
-    if failures or skipped:
+    if not failures and not skipped:
+        return
+    said = f"{counted(len(failures) + len(skipped), 'file')} not read"
+    # Folded, but for a single one, so that the settings below stay in sight.
+    with st.expander(said, icon=":material/error:", expanded=len(failures) + len(skipped) == 1):
+        show_failures(failures)
+        if skipped:
+            st.info(
+                f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}. "
+                "Those that are read are named beside “Add documents”."
+            )
         st.button("Close", icon=":material/close:", type="tertiary", on_click=clear_messages)
 
 

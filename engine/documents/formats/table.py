@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import islice, takewhile
+from itertools import islice, takewhile, zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,7 @@ NO_DELIMITER = "\x1f"  # of a file with one column
 SAMPLE_ROWS, SAMPLE_CHARACTERS = 500, 200_000
 LEAST_ALIKE = 0.5  # rows of the sample with as many cells as most
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t ]*(?:\n|$)', re.IGNORECASE)  # of Excel
+DIGITS, WORD_NUMBER = re.compile(r"\d+"), re.compile(r"[^\W\d_]\W*0|0\W*[^\W\d_]")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 WHOLE, CENTS = re.compile(r"-?\d{1,9}"), re.compile(r"\d{2}")
 NumberedRow = tuple[int, list[str]]
@@ -231,9 +232,14 @@ def header_place(sample: Sequence[NumberedRow]) -> int:
 def is_numbered(rows: Sequence[NumberedRow]) -> bool:
     """Whether the first row is data: one cell is a number, as in all rows below, and not a year.
 
-    Several numbers may be names of columns, as sizes are, but for one in the first cell.
+    Several numbers may be names of columns, as sizes are, but for one in the first cell. A cell is data, too,
+    if all below are the same but for a number: ``table 4``, ``table 7``.
     """
     first = [cell.strip() for cell in rows[0][1]]
+    columns = zip_longest(*(row for _, row in rows), fillvalue="")
+    alike = ({DIGITS.sub("0", cell.strip().lower()) for cell in column} for column in columns)
+    if len(rows) > 2 and any(len(own) == 1 and WORD_NUMBER.search(min(own)) for own in alike):
+        return True
     places = [place for place, cell in enumerate(first) if WHOLE.fullmatch(cell)]
     if (
         len(rows) < 2

@@ -10,6 +10,7 @@ from ...evaluation.answers import ShortAnswer, normalized
 from ...generation.answer import Answer
 from ...generation.answering import find_answer
 from ...generation.conversation import Turn, follow_up
+from ...generation.reading import AnswerSpan
 from ...models.reader import Reader
 from ...retrieval.embedding_model import Model, cut_documents
 from ...retrieval.evidence import Quote
@@ -23,6 +24,7 @@ from .table_rows import cells_of
 # Settings that documents are cut anew for, when they change.
 CUTTING = ("splitter", "chunk_tokens", "overlap", "context", "parent_tokens", "max_tokens")
 MOST_WORDS, MOST_TIMES = 2, 4  # of words that hold an answer of so many, to count as that answer
+WHOLE_SPAN = 16  # words that may hold it where they are of the passage itself
 MOST_OTHERS = 1  # numbers that words with a number as the answer may hold besides
 
 
@@ -76,9 +78,17 @@ def is_right(answer: Answer, wanted: ShortAnswer, place: Location) -> bool:
     if (words := answer.reading) is None:
         quotes = [quote for quote in answer.quotes if touches(quote, place)]
         return bool(quotes) and (not wanted or wanted.is_in("\n".join(cells(quote.text) for quote in quotes)))
-    if not wanted:
-        return touches(words, place)
-    return says(wanted, cells(words.text)) or (touches(words, place) and is_part(words.text, wanted))
+    return are_right(words, wanted, place)
+
+
+def are_right(words: AnswerSpan, wanted: ShortAnswer, place: Location) -> bool:
+    """Whether the reader's words are ``wanted``, or of the passage if that is empty."""
+    is_within = place.start <= words.start and words.end <= place.end
+    if wanted and says(
+        wanted, cells(words.text), most_words=WHOLE_SPAN * (is_within and touches(words, place))
+    ):
+        return True
+    return touches(words, place) and (not wanted or is_part(words.text, wanted))
 
 
 def cells(text: str) -> str:
@@ -87,11 +97,11 @@ def cells(text: str) -> str:
     return "\n".join(cell for _, cell in cells_of(text)) if is_row else text
 
 
-def says(wanted: ShortAnswer, text: str) -> bool:
-    """Whether words hold an answer, and not one number among several."""
+def says(wanted: ShortAnswer, text: str, most_words: int = 0) -> bool:
+    """Whether words hold an answer, not many besides (but for ``most_words``), nor one number of several."""
     numbers = [word for word in normalized(text).split() if word.isdigit()]
     own = {word for part in wanted.parts for each in part for word in normalized(each).split()}
-    is_short = len(normalized(text).split()) <= MOST_WORDS + MOST_TIMES * len(own)
+    is_short = len(normalized(text).split()) <= max(most_words, MOST_WORDS + MOST_TIMES * len(own))
     return wanted.is_in(text) and is_short and (len(numbers) <= MOST_OTHERS or {*numbers} <= own)
 
 

@@ -16,7 +16,7 @@ from ...retrieval.index import Hit, Index
 from ...retrieval.ranking import best_first
 from ...retrieval.retrievers import RETRIEVERS, index_scores
 from ...wording import beginning, counted
-from .asking import Searched, is_part, says, touches
+from .asking import Searched, are_right, touches
 from .location import ChunkOverlap, Location, chunk_overlaps, matching_rows
 from .table_rows import flattened
 
@@ -207,7 +207,7 @@ def reader_link(answer: Answer, own: AnswerSpan | None, place: Location, wanted:
     took = f"It takes “{beginning(taken.text, SHOWN)}” (score {taken.score:.1f}) of {taken.document}"
     if own is not None:
         figures |= {"own": own.text, "own_score": round(own.score, 4)}
-    if touches(taken, place) and (not wanted or says(wanted, taken.text) or is_part(taken.text, wanted)):
+    if touches(taken, place) and are_right(taken, wanted, place):
         return Link("reader", True, f"{took}, from the passage.", figures)
     best = (
         f"; its best words in the passage are “{beginning(own.text, SHOWN)}” ({own.score:.1f})" if own else ""

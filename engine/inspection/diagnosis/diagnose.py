@@ -14,7 +14,17 @@ from ...wording import counted
 from .asking import CUTTING, Searched, is_right, says, touches
 from .chain import Chain, Link, chain_of, given_hit
 from .location import Location, locate
-from .suspects import NEAR, Case, Cause, Cure, Suspect, in_words_of_passage, lowered, suspects
+from .suspects import (
+    NEAR,
+    Case,
+    Cause,
+    Cure,
+    Suspect,
+    in_words_of_passage,
+    lowered,
+    quoting_passage,
+    suspects,
+)
 from .table_rows import heads_place, scattered
 
 NONE_NEEDED = "The right answer is given now."
@@ -210,25 +220,30 @@ def diagnose(
             break
     assert first is not None, "the last suspicions always stand"
     if not any(trial.is_right for trial in trials.done.values()):
-        for _ in trials.run(other_cures(case, may_cut and bool(searched.documents))):
+        for _ in trials.run(other_cures(case, first.cures[:1], may_cut and bool(searched.documents))):
             pass
     found = replace(base, cause=first.cause, sentence=first.sentence, chain=chain)
     unfinished = stop() or (bool(searched.documents) and not may_cut)
     return replace(found, trial=trials.best, n_tried=len(trials.done), is_unfinished=unfinished)
 
 
-def other_cures(case: Case, may_cut: bool) -> list[Cure]:
-    """Return cures that are tried where the cause's own do not give the right answer."""
-    values, worded = case.searched.settings, [each.question for each in in_words_of_passage(case)[:1]]
-    ways: list[dict[str, Any]] = [{"k": 10}, {"k": 1}, {"retriever": "bm25"}, {"retriever": "dense"}]
+def other_cures(case: Case, own: Sequence[Cure], may_cut: bool) -> list[Cure]:
+    """Return cures that are tried on top of the cause's ``own`` first one, which gave no right answer."""
+    [base] = own or (Cure(),)
+    values, asked = case.searched.settings, replace(case, question=base.question or case.question)
+    worded = [each.question for one in (asked, case) for each in in_words_of_passage(one)[:1]]
+    worded = list(dict.fromkeys(worded))
+    ways: list[dict[str, Any]] = [{}, {"k": 10}, {"k": 1}, {"retriever": "bm25"}, {"retriever": "dense"}]
     ways += [{"retriever": "reader"}]
     ways += [{"chunk_tokens": n, "overlap": 0} for n in (64, 32, 256)] * may_cut
-    return [
-        Cure(way, question)
-        for question in ("", *worded)
+    cures = [
+        Cure({**base.settings, **way}, question)
+        for question in (base.question, *worded)
         for way in ways
-        if any(values[k] != v for k, v in way.items())
+        if any(values[k] != v for k, v in way.items()) or question != base.question
     ]
+    quoting = (quoting_passage(replace(case, question=each)) for each in (asked.question, *worded))
+    return cures + [Cure({**base.settings, **way}, each) for each in quoting for way in ({}, ways[3])]
 
 
 def place_of(passage: str, documents: Sequence[Any], wanted: ShortAnswer) -> Location | None:

@@ -19,6 +19,7 @@ from .chain import SHOWN, WHOLE, Chain
 from .location import Location
 from .table_rows import flattened, heads_place, is_twin, took_head
 from .wordings import (
+    content_words,
     differing,
     in_words_of,
     is_token,
@@ -124,9 +125,13 @@ class Case:
     @property
     def context(self) -> str:
         """The passage with what stands above it: the name of its document and its headings."""
+        return " ".join([self.place.document.rpartition(".")[0], *self.headings, self.passage])
+
+    @property
+    def headings(self) -> Sequence[str]:
+        """The headings above the passage."""
         document = self.searched.index.documents.get(self.place.document)
-        headings = document.section_at(self.place.start).headings if document else ()
-        return " ".join([self.place.document.rpartition(".")[0], *headings, self.passage])
+        return document.section_at(self.place.start).headings if document else ()
 
 
 def suspects(case: Case, may_cut: bool) -> Iterator[Suspect]:
@@ -143,7 +148,7 @@ def suspects(case: Case, may_cut: bool) -> Iterator[Suspect]:
     if stricter and case.chain.holds("sure") is False:
         yield Suspect("refused_by_threshold", refusal(case), (lowered(case.before, values), Cure(stricter)))
     yield from of_the_question(case)
-    yield from of_tables(case)
+    yield from of_tables(case, may_cut)
     yield from of_cutting(case, may_cut)
     yield from of_search_and_reading(case, may_cut)
 
@@ -207,9 +212,11 @@ def in_words_of_passage(case: Case) -> tuple[Cure, ...]:
     )
 
 
-def quoting_row(case: Case) -> tuple[Cure, ...]:
-    """Return a wording that has the row quoted as a whole, for a person to read."""
-    return (Cure(question=f"List what stands in the row: {case.question.strip()}"),)
+def quoting_passage(case: Case) -> str:
+    """Return a wording that has a row, or a sentence, quoted as a whole, for a person to read."""
+    document = case.searched.index.documents[case.place.document]
+    is_row = document.row_at(case.place.start) is not None or case.chain.holds("read") is False
+    return f"List what {'stands in the row' if is_row else 'is written'}: {case.question.strip()}"
 
 
 def differs(changes: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
@@ -217,7 +224,7 @@ def differs(changes: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return all(now[key] != value for key, value in changes.items())
 
 
-def of_tables(case: Case) -> Iterator[Suspect]:
+def of_tables(case: Case, may_cut: bool) -> Iterator[Suspect]:
     """Yield tables that were flattened, heads taken for rows, and rows or sentences that nearly repeat it."""
     documents, place = case.searched.index.documents, case.place
     document, taken = documents.get(place.document), case.taken
@@ -227,27 +234,27 @@ def of_tables(case: Case) -> Iterator[Suspect]:
         yield Suspect(
             "header_for_row",
             "The first row of the table was taken for the names of its columns.",
-            (*quoting_row(case), *in_words_of_passage(case)),
+            (Cure(question=quoting_passage(case)), *in_words_of_passage(case)),
             certain=True,
         )
     elif taken is not None and took_head(documents[taken.document], taken.start, taken.end):
         yield Suspect(
             "header_for_row",
             f"“{beginning(taken.text, SHOWN)}” was taken, which are names of columns and no row.",
-            (*quoting_row(case), *in_words_of_passage(case)),
+            (Cure(question=quoting_passage(case)), *in_words_of_passage(case)),
             certain=True,
         )
     if lost := flattened(document, place):
         yield Suspect(
             "flattened",
             f"The table was read as plain text: {lost}, so a value does not say of what it is.",
-            (*quoting_row(case), *in_words_of_passage(case)),
+            (Cure(question=quoting_passage(case)), *in_words_of_passage(case)),
             certain=True,
         )
-    yield from twins(case)
+    yield from twins(case, may_cut)
 
 
-def twins(case: Case) -> Iterator[Suspect]:
+def twins(case: Case, may_cut: bool) -> Iterator[Suspect]:
     """Yield the row or sentence that was taken, where it differs from the passage in a word or two."""
     taken, place = case.taken, case.place
     if taken is None or touches(taken, place):
@@ -264,10 +271,11 @@ def twins(case: Case) -> Iterator[Suspect]:
         asked = [word for word in numbers if not any(word in answer for answer in case.answers)]
         words = asked or differing(case.context, above, case.answers)[0]
     question = f"{case.question.strip()} ({' '.join(words)})"
+    contexts = [Cure({"context": each}) for each in asked_in_headings(case)[0]] * may_cut
     yield Suspect(
         "near_twin",
         f"“{beginning(other, SHOWN)}” was taken, which differs from the passage in a word or two.",
-        (Cure(question=question),) * bool(words) + in_words_of_passage(case),
+        (*contexts, *(Cure(question=question),) * bool(words), *in_words_of_passage(case)),
         certain=True,
     )
 
@@ -390,14 +398,31 @@ def outranked(case: Case, better: Sequence[str], may_cut: bool) -> Suspect:
     names = dict.fromkeys([*better, *(name for name in usable if not RETRIEVERS[name].reads_all)])
     halves = " and ".join(RETRIEVERS[name].label for name in better if name in case.chain.by_half)
     by = f"; by {halves} alone it would be read" if halves else ""
+    contexts, above = asked_in_headings(case)
+    by += f"; only “{above}” above it holds words of the question" if above else ""
     smaller = [{"chunk_tokens": n} for n in (96, 48) if n < values["chunk_tokens"]] * may_cut
-    ways: list[dict[str, Any]] = [*({"retriever": name} for name in names), {"k": MOST_K}, *smaller]
+    ways: list[dict[str, Any]] = [{"context": each} for each in contexts] * may_cut
+    ways += [*({"retriever": name} for name in names), {"k": MOST_K}, *smaller]
     return Suspect(
         "outranked",
         f"By {RETRIEVERS[retriever].label} {n_above:,} other chunks rank above it{by}.",
         tuple(Cure(way) for way in ways if differs(way, values)),
         certain=True,
     )
+
+
+def asked_in_headings(case: Case) -> tuple[list[str], str]:
+    """Return the kinds of context of `CONTEXTS` that put words of a question before a chunk without them.
+
+    Also what stands above the chunk and holds these words; empty where nothing does.
+    """
+    ranking = case.chain.ranking
+    chunk = case.searched.index.chunks[ranking.row].indexed if ranking else ""
+    lacking = content_words(case.question, case.language).keys() - content_words(chunk, case.language).keys()
+    title = case.place.document.rpartition(".")[0]
+    held = {"headings": " › ".join(case.headings), "title": " › ".join([title, *case.headings])}
+    found = [each for each, above in held.items() if lacking & content_words(above, case.language).keys()]
+    return found, held[found[0]] if found else ""
 
 
 def reader_took_other(case: Case, may_cut: bool) -> Suspect:

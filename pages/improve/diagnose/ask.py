@@ -22,6 +22,7 @@ from ui.current import (
     current_question,
     follow,
     follow_question,
+    is_about_another,
     set_passage,
     set_question,
 )
@@ -33,6 +34,8 @@ from ui.text import escape_markdown
 from ui.widgets import MOST_QUESTION, check_typed, choice
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
+ABOUT = "diagnose-about"  # key of the session's state: the question that the passage was given for
+REWORDED = 0.6  # likeness of characters from which on a question is the former one in other words
 MAX_HITS_SHOWN = 50
 MAX_PASSAGE_CHARACTERS = 5_000
 
@@ -69,6 +72,8 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     if not has_labels:
         st.caption(f"No labelled question is about these documents. To choose from some here, {LABEL_SOME}.")
     changed = follow_question("diagnose-question")
+    if is_about_another(ABOUT, st.session_state["diagnose-question"], REWORDED):
+        st.session_state.update(dict.fromkeys(("diagnose-words", "diagnose-passage", "diagnose-answer"), ""))
     question = st.text_input(
         "Your question",
         key="diagnose-question",

@@ -24,10 +24,10 @@ from engine.inspection.diagnosis.setting_changes import (
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.settings import SETTINGS, SWEPT
 from engine.wording import counted, readable_time, shortened
-from pages.improve.diagnose.ask import Asked, vector_cache
+from pages.improve.diagnose.ask import ABOUT, Asked, vector_cache
 from ui.asking import end_topic, last_asked
 from ui.corpus import null_scores_of_documents
-from ui.current import PASTED, set_passage, set_question
+from ui.current import PASSAGE, PASTED, set_passage, set_question
 from ui.models import load_encoder, load_reader, token_seconds_here
 from ui.questions.sets import LABEL_SOME
 from ui.report import Report
@@ -274,17 +274,19 @@ def apply(found: Diagnosis, trial: Trial) -> None:
     values = settings_in_use(load_encoder())
     ways = [f"diagnose-way-{has_labels}" for has_labels in (True, False)]
     kept = {key: values[key] for key in cure.settings if SETTINGS[key].has_widget and key != "follow_ups"}
-    kept |= {key: state.get(key) for key in (*ways, ALONE, APPLIED)} | {"question": found.question}
+    kept |= {key: state.get(key) for key in (*ways, ABOUT, ALONE, APPLIED, PASSAGE)} | {
+        "question": found.question
+    }
     changes = {key: value for key, value in cure.settings.items() if key != "follow_ups"}
     apply_settings(changes, load_encoder().config.max_positions)
     if len(changes) < len(cure.settings):
         end_topic()
         state[ALONE] = found.question
+    if cure.question:
+        state.update(dict.fromkeys(ways, PASTED) | {ABOUT: cure.question})
+        set_question(cure.question)
     if found.place is not None:
         set_passage(found.place.document, found.place.start, found.place.end)
-    if cure.question:
-        state.update(dict.fromkeys(ways, PASTED))
-        set_question(cure.question)
     words = cure.words(found.settings)
     state[APPLIED] = Applied(words, answer_words(found.before), answer_words(trial.answer), kept)
 

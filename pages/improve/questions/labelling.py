@@ -13,9 +13,9 @@ from engine.installed import PROGRAM
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from engine.wording import counted, shortened
-from pages.improve.questions.passage_picker import mark_sentences, passage_picker
+from pages.improve.questions.passage_picker import mark_nothing, mark_sentences, passage_picker
 from ui.corpus import query_of
-from ui.current import follow_question
+from ui.current import follow_question, is_about_another
 from ui.documents import documents_called
 from ui.questions.drafts import drafts, show_drafting, status_words
 from ui.questions.kept import BUNDLED, LABELLED, keep_label, keep_questions, kept_questions, uploaded_names
@@ -49,6 +49,9 @@ def show_labelling(search: Search) -> None:
     st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")
     name = set_to_extend()
     changed = follow_question("label-question")
+    if is_about_another("label-about", st.session_state["label-question"]):
+        mark_nothing()
+        st.session_state["label-words"] = ""
     question = st.text_input(
         "Question",
         key="label-question",

@@ -28,21 +28,26 @@ def mark_sentences(document: Document, start: int, end: int) -> None:
     state["passage-place"] = touched[0] + 1
 
 
+def mark_nothing() -> None:
+    """Forget the mark, which was of another question or document."""
+    st.session_state.update({"passage-from": None, "passage-place": 1})
+
+
 def passage_picker(documents: Sequence[Document]) -> tuple[Document, Reference] | None:
-    """Draw the choice of a document and a run of its sentences; return both, or None without text."""
+    """Draw the choice of a document and a run of its sentences; return both, or None while none is marked."""
     state, by_name = st.session_state, {document.name: document for document in documents}
     passage = current_passage()
     if passage is not None and passage.document in by_name and state.get("passage-marked") != passage:
         state["passage-marked"] = passage
         mark_sentences(by_name[passage.document], passage.start, passage.end)
     if state.get("passage-document") not in by_name:
-        mark_sentences(documents[0], 0, 1)
+        mark_nothing()
     name = st.selectbox(
         "Document",
         list(by_name),
         key="passage-document",
         persist_state="session",
-        on_change=lambda: mark_sentences(by_name[state["passage-document"]], 0, 1),
+        on_change=mark_nothing,
         help="The document that contains the answer.",
     )
     document = by_name[name]
@@ -50,14 +55,15 @@ def passage_picker(documents: Sequence[Document]) -> tuple[Document, Reference] 
     if not spans:
         st.info("This document contains no text.")
         return None
-    first, last = sentence_range(document.text, spans)
-    start, end = spans[first][0], spans[last][1]
+    if (numbers := sentence_range(document.text, spans)) is None:
+        return None
+    start, end = spans[numbers[0]][0], spans[numbers[1]][1]
     show_marked(document.text, start, end)
     return document, Reference(document.text[start:end], start, end)
 
 
-def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Draw the choice of the first and the last sentence; return their numbers."""
+def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Draw the choice of the first and the last sentence; return their numbers, None while none is marked."""
     state = st.session_state
 
     def label(number: int) -> str:
@@ -78,18 +84,23 @@ def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, in
                 on_change=move,
                 help="Sentences, counted from 1. Moves the mark there.",
             )
-    first = min(state.get("passage-from", 0), len(spans) - 1)
-    state["passage-from"] = first
+    if state.get("passage-from") is not None:
+        state["passage-from"] = min(state["passage-from"], len(spans) - 1)
+    near = state.get("passage-from") or 0
     left, right = st.columns(2)
-    left.selectbox(
+    first = left.selectbox(
         "From the sentence",
-        range(max(0, first - WINDOW), min(len(spans), first + WINDOW + 1)),
+        range(max(0, near - WINDOW), min(len(spans), near + WINDOW + 1)),
+        index=None,
         format_func=label,
         key="passage-from",
         persist_state="session",
+        placeholder="Choose it, or press “Mark it” above",
         help="Sentences near the mark; move it under “More options” to reach others.",
     )
-    first, reach = state["passage-from"], min(len(spans), state["passage-from"] + WINDOW + 1)
+    if first is None:
+        return None
+    reach = min(len(spans), first + WINDOW + 1)
     state["passage-to"] = min(max(state.get("passage-to", 0), first), reach - 1)
     right.selectbox(
         "To the sentence",

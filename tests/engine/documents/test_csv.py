@@ -62,6 +62,10 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
         ("A\tB\nx, y; z\tq\n", ["A: x, y; z / B: q"]),
         ('A\tB\n"x" y\t"z\n', ['A: "x" y / B: "z']),
         ("A,B\n'x, y',1\n'z, a',2\n", ["A: x, y / B: 1", "A: z, a / B: 2"]),
+        (
+            "Ann,row 4\nBo,row 5\nCy,row 6\n",
+            [f"column 1: {a} / column 2: row {n}" for a, n in (("Ann", 4), ("Bo", 5), ("Cy", 6))],
+        ),
         ('A,B\n1,"say \\"x\\", y"\n', ['A: 1 / B: say "x", y']),
     ],
 )

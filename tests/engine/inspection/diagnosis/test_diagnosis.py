@@ -21,6 +21,7 @@ CURED = {
     "page without text": "",
     "columns by blanks": "Ask “List what stands in the row: What head does the Cedar pump have?”",
     "a list and its head": "Set chunk size 40 → 192",
+    "said by the heading": "Set context off → headings",
     "end of a long chunk": "Set chunk size 512 → 192",
     "motorists": "Ask “Where Petrol sold?”",
     "coolnat": "Ask “What is the coolant?”",
