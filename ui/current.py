@@ -46,7 +46,8 @@ def clear_question() -> None:
 
 def is_about_another(key: str, question: str, alike: float = 1.0) -> bool:
     """Whether what a page holds, by a key, was of another question, less than ``alike`` to this one."""
-    former, st.session_state[key] = st.session_state.get(key), question
+    former: str = st.session_state.get(key) or ""
+    st.session_state[key] = question
     return bool(former) and SequenceMatcher(None, former.lower(), question.lower()).ratio() < alike
 
 
