@@ -71,6 +71,18 @@ def test_a_span_between_words_is_counted_as_the_tokenizer_counts_it(encoder, tex
     check_counts(text, data, encoder.tokenizer)
 
 
+def test_a_long_text_is_measured_as_the_tokenizer_reads_it(encoder):
+    lines = [
+        f"Line {i} of a long text, with words{i % 977} that hardly repeat: 東京{i}。" for i in range(20_000)
+    ]
+    text = "\n".join(lines)  # several blocks
+    tokens = token_spans(text, encoder.tokenizer)
+    ids = encoder.tokenizer.ids_batch(lines)
+    assert tokens.totals[-1] == sum(len(each) - encoder.tokenizer.n_special for each in ids)
+    place = text.index(lines[19_000])
+    assert tokens.count(place, place + len(lines[19_000])) == len(ids[19_000])
+
+
 @pytest.mark.parametrize("text", ["東" * 2000, "a." * 2000, "한" * 2000, "[MASK]" * 700])
 def test_a_text_without_blanks_is_measured_as_the_tokenizer_reads_it(encoder, text):
     tokens = token_spans(text, encoder.tokenizer)

@@ -76,6 +76,7 @@ ROW = jsonl([{"_id": "a", "text": "one"}])
         ("corpus.jsonl", ROW + "{", r"corpus\.jsonl, line 2 is no JSON"),
         ("corpus.jsonl", '{"_id": 1, "text": "one"}', r"corpus\.jsonl, line 1 has not both"),
         ("corpus.jsonl", '{"_id": "1"}', r"corpus\.jsonl, line 1 has not both"),
+        ("corpus.jsonl", '{"_id": "1", "text": "", "title": 5}', r"corpus\.jsonl, line 1 has a title"),
         ("corpus.jsonl", ROW + ROW, r"corpus\.jsonl, line 2 has the _id 'a'"),
         ("queries.jsonl", '{"_id": " ", "text": "one"}', r"queries\.jsonl, line 1 has the _id ' '"),
         ("queries.jsonl", ROW.encode("utf-16"), r"queries\.jsonl is no UTF-8 \(byte 0\)"),

@@ -326,6 +326,7 @@ def test_scripts_are_tidy(encoder, tmp_path):
     settings = [
         *EVERY.values(),
         *((Configuration(splitter, 64, 8), 128) for splitter in SPLITTERS),
+        *((Configuration(splitter, retriever="dense", pooling="idf"), 0) for splitter in SPLITTERS),
         *((Configuration(pooling=pooling, retriever="maxsim"), 0) for pooling in POOLINGS),
     ]
     for to in LIBRARIES:

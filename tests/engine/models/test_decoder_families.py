@@ -435,6 +435,7 @@ CHUNKED = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["chu
     [
         ("qwen2", lambda f: edit_tensors(f, lambda t: t.pop(Q_BIAS)), f"no tensor '{Q_BIAS}'"),
         ("qwen2", config_with(num_attention_heads=8), r"shape \(16, 32\)"),
+        ("qwen2", config_with(head_dim=5), "5 dimensions cannot be rotated in pairs"),
         ("qwen2", config_with(num_key_value_heads=3), "4 query heads cannot share 3 key"),
         ("qwen2", config_with(use_sliding_window=True, sliding_window=0), "0, not a size"),
         ("qwen2", config_with(**CHUNKED), "not 2 of full_attention and sliding_attention"),

@@ -15,11 +15,15 @@ from engine.evaluation.embedding_server import EmbeddingServer
 from engine.evaluation.library_model import LibraryModel
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
+from engine.inspection.diagnosis.asking import Searched
+from engine.inspection.diagnosis.diagnose import diagnose
 from engine.models.prompts import Prompts
 from engine.retrieval import vector_rows
 from engine.retrieval.index import build_index, index_vectors
+from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.vector_files import read_index, save_npz
 from engine.retrieval.vector_rows import COLUMNS, read_rows
+from engine.settings import SETTINGS
 from tests.embedding_server import embedding_server
 
 TEXT = "The lighthouse was painted grün in 1931. 🐝 Its keeper kept bees. He sold the honey in Vardholm."
@@ -112,6 +116,22 @@ def test_questions_may_be_embedded_by_sentence_transformers(table, index, encode
     found, expected = (retrieve("Who had bees?", *pair) for pair in ((again, model), (index, encoder)))
     assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits]
     assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in expected.hits], abs=1e-5)
+
+
+def test_uploaded_vectors_are_diagnosed(table, index, encoder):
+    question, passage = "Who sold honey?", "He sold the honey in Vardholm."
+    values = {key: setting.default for key, setting in SETTINGS.items()}
+    with embedding_server(encoder.encode) as server:
+        model = EmbeddingServer.connect(server.address, encoder.tokenizer)
+        again = read_index(table, model)
+        found, expected = (
+            diagnose(question, passage, Searched(*pair, None, values, null_scores_of(*pair)))
+            for pair in ((again, model), (index, encoder))
+        )
+    assert found.cause == expected.cause
+    assert [link.holds for link in found.chain.links] == [link.holds for link in expected.chain.links]
+    assert found.chain.ranking.order == expected.chain.ranking.order
+    assert found.trial is None or found.trial.n_chunks == len(again.chunks)
 
 
 def test_another_model_or_pooling_is_not_taken_for_that_of_the_file(table, encoder, tmp_path):

@@ -129,6 +129,14 @@ def test_the_cache_changes_nothing_but_the_time(positions, temperature):
     assert [step.finish_reason for step in runs[0][-2:]] == [None, "length"]
 
 
+def test_nothing_to_write_on_from_is_told():
+    params = init_params(TINY, 0)
+    with pytest.raises(InputError, match="give a prompt"):
+        next(generate(params, TINY, [], 5, GREEDY))
+    with pytest.raises(InputError, match="id 9 is not in the vocabulary"):
+        next(generate(params, TINY, [9], 5, GREEDY))
+
+
 @pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
 def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path, encoder):
     blocks = [CORPUS[:10_000], CORPUS[10_000:30_000]]

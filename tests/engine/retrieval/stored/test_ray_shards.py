@@ -1,5 +1,6 @@
 """Shards that workers of Ray write: two of them on this machine, one that is killed, a run that goes on."""
 
+import errno
 import os
 import signal
 import socket
@@ -11,15 +12,16 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from engine.documents.document import Chunk
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.stored import ray_shards
-from engine.retrieval.stored.index_folder import SHARDS, IndexSettings, open_index
+from engine.retrieval.stored.index_folder import SHARDS, Build, IndexSettings, open_index
 from engine.retrieval.stored.index_rows import IndexedFile
-from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.index_update import index_by_cluster, update_index
 from engine.retrieval.stored.ray_shards import LOCAL, Cluster, ShardWriter, row_of, shards_of
 from tests.text_files import write_files
 
@@ -156,6 +158,19 @@ def test_a_file_that_changed_since_is_told(writer, corpus):
     (corpus / "0.txt").write_text("Others words.")
     assert error_of(worker, row).endswith("0.txt changed while the corpus was read: start again")
     assert not path.exists()
+
+
+def test_a_disk_that_is_too_small_for_all_vectors_is_told(folder, encoder, monkeypatch):
+    file = IndexedFile("a.txt", "0" * 64, chunks=(Chunk("a.txt", 0, 4, "Bees", 3),))
+    folder.mkdir()
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(DocumentError, match="No space left on device"):
+        index_by_cluster([file], {}, None, Build(folder, encoder, SETTINGS), CLUSTER)
+    assert [path.name for path in folder.iterdir()] == [SHARDS]
 
 
 def test_a_worker_with_another_model_is_told(writer, encoder):
