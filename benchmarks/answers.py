@@ -1,8 +1,7 @@
 """Answers with the defaults: ``python -m benchmarks.answers [--fit] [--json]``.
 
-The bundled questions with known short answers, in two halves: settings were chosen on the first, the second
-is only reported. Ten pages in the style of annual reports and biomedical papers, on which nothing was chosen,
-check that the settings do not fit the bundled documents alone.
+Bundled questions with known short answers: settings were chosen on one half, the other half and ten pages of
+another style are only reported. Right is what holds every part of the labelled answer.
 
 Beside them, the text that a language model writes from whole passages found by vectors, shown as it is. With
 ``--fit`` the weights of the sentences (`engine.retrieval.evidence`) and of the confidence
@@ -249,9 +248,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-An answer counts as right where the two sentences quoted, or the supported part of the model's text, hold
-every part of the labelled answer. MiniLM hardly tells a question that the documents answer from one close
-to their subject that they do not: most of the latter are shown as *unsure*, and few are refused."""
+MiniLM hardly tells a question that the documents answer from a near one that they do not: most of the
+latter are shown as *unsure*, and few are refused."""
 BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options, explanation=EXPLANATION)
 
 

@@ -1,7 +1,6 @@
 """How fast documents are split: ``python -m benchmarks.chunk [--json] [--rounds 5]``.
 
-Glassbox, LangChain and Chonkie cut the same text of 10 MB into chunks of 128 tokens of all-MiniLM-L6-v2 with
-an overlap of 16, then 1,000 documents of ten pages.
+Glassbox, LangChain and Chonkie cut the same texts by the tokens of all-MiniLM-L6-v2.
 
 Glassbox cuts by "fixed" with exact spans; LangChain's split_text_on_tokens and Chonkie's TokenChunker return
 decoded text. The contestants take turns on the same two cores, each in a process of its own. The text repeats
@@ -172,8 +171,7 @@ def run(arguments: Namespace) -> Result:
 
 
 EXPLANATION = """\
-A text is tokenized once, and most words repeat, so only distinct words are tokenized. Another size or
-splitter then only places new borders."""
+Only distinct words are tokenized, once for all sizes and splitters."""
 BENCHMARK = Benchmark(__doc__, run, table, rounds=5, explanation=EXPLANATION)
 
 

@@ -1,7 +1,6 @@
 """How fast text is generated: ``python -m benchmarks.decode [--json] [--rounds 5]``.
 
-Glassbox, transformers (float32) and llama.cpp continue the same prompt of 500 tokens by 128, greedily, from
-the same .gguf file.
+Glassbox, transformers (float32) and llama.cpp continue one prompt greedily, from the same .gguf file.
 
 The prompt is the start of the bundled corpus. The contestants take turns on the same two cores, each in a
 process of its own. Glassbox runs as in its app, with prompt lookup, and token by token, as the others do.
@@ -197,9 +196,8 @@ def run(arguments: Namespace) -> Result:
 
 
 EXPLANATION = """\
-How fast weights come from memory limits generation, so matrices stay in the file's own 4 and 8 bits. Where
-a text repeats itself, prompt lookup reads several tokens at once, and the answer is the same to the last
-bit; the peers generate token by token, as the row without prompt lookup does. The divergence is in nats."""
+Matrices stay in the file's own 4 and 8 bits. Prompt lookup reads several tokens at once where a text
+repeats itself, with the same answer to the last bit; the peers have none. The divergence is in nats."""
 BENCHMARK = Benchmark(__doc__, run, table, rounds=5, explanation=EXPLANATION)
 
 

@@ -1,8 +1,7 @@
 """The causes of wrong answers, and their cures: ``python -m benchmarks.diagnosis [--json]``.
 
-Wrong and refused answers to questions about small documents, each with its true cause, and a few right ones:
-how often the diagnosis names the cause, and how often a cure that it tries gives the right answer. The
-diagnosis was written with one half, the other was written aside.
+Wrong and refused answers with their true cause: how often it is named, and how often a cure gives the right
+answer. The second half was written aside.
 """
 
 import json

@@ -1,8 +1,7 @@
 """Drafted questions beside labels: ``python -m benchmarks.drafts PATH … [--n 60] [--cache FOLDER] [--json]``.
 
-Settings of a search are ordered by questions that are drafted from the documents, unread, and by labelled
-questions about the same documents: how alike the orders are, whether the labels agree with the pairs of
-settings that the drafts tell apart, and what an order fixed by the other corpora knows without a question.
+Settings of a search, ordered by unread drafts of questions and by labelled questions about the same
+documents.
 
 A PATH is a file of SQuAD's format, whose articles are divided among ``--corpora`` corpora; a folder in BEIR's
 format, the documents that answer its first 60 questions; or a folder of documents (*.md) with
@@ -270,15 +269,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 EXPLANATION = """\
 *tau* is Kendall's correlation of the orders by drafts and by labels, *halves* that of two halves of the
-labels, *fixed* that of the labels and the mean order on the other corpora, which knows nothing of this one.
-*Pairs* of settings are told apart by the drafts (paired z above 1.96), *right* where the labels order
-them alike. Unread drafts order settings less well than half of the labels do, and no better than the fixed
-order, so they recommend nothing. Where they tell two settings apart, people's questions about articles of
-Wikipedia (squad…) agree in 538 of 561 pairs. On Cranfield they do not: drafts ask for the words of
-a sentence, people for a subject. The reader prefers questions in the words of their sentence, which favours
-BM25; of several that pass, the draft is therefore the one that shares least words: on three corpora that
-halved the excess of BM25 over dense search, from 0.12 to 0.06. Other work on the machine slowed the seconds:
-60 drafts take 53 s of one core's time."""
+labels, *fixed* that of the labels and the mean order on the other corpora. *Pairs* are told apart by the
+drafts, *right* where the labels order them alike. Unread drafts order settings no better than the fixed
+order, so they recommend nothing; where they tell two apart, labels by people on Wikipedia agree, those
+of Cranfield do not."""
 
 BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options, explanation=EXPLANATION)
 

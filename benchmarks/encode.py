@@ -1,7 +1,6 @@
 """How fast texts are embedded: ``python -m benchmarks.encode [--precision int8] [--json] [--rounds 2]``.
 
-Glassbox and onnxruntime (float32, int8, the second exported from the same weights) and sentence-transformers
-(float32, bfloat16) embed the same texts, mixed lengths and three fixed ones.
+Glassbox, onnxruntime and sentence-transformers embed the same texts, of mixed lengths and of fixed ones.
 
 The contestants take turns on the same two cores, each in a process of its own. Figures are medians over the
 rounds: tokens per second, start-up (from starting Python to the first vector), resident memory after loading,
@@ -241,8 +240,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-No padding (all tokens of a pack in one matrix), one worker a core, weights cut into panels once, and
-compiled softmax, GELU and layer norm make Glassbox fast. `compiled=False` is the readable NumPy path."""
+No padding, one worker a core, packed weights and compiled row formulas; `compiled=False` is the readable
+NumPy path."""
 BENCHMARK = Benchmark(__doc__, run, table, rounds=2, add_options=add_options, explanation=EXPLANATION)
 
 

@@ -1,9 +1,7 @@
 """Follow-up questions: ``python -m benchmarks.follow_ups [--json]``.
 
-Questions as people type them in a conversation, about the bundled documents and about ten other pages: two
-thirds follow on the question before ("And in 2022?"), the others are complete. Each is asked as it was typed,
-with the topic of the conversation where it needs one (`engine.generation.conversation`), and as a person
-wrote it out. The threshold was chosen on the first half, the second is only reported.
+Questions of conversations, two thirds of which follow on the one before ("And in 2022?"): asked as typed,
+with the topic where they need one, and as a person wrote them out.
 """
 
 import csv
@@ -116,8 +114,7 @@ def table(result: Result) -> Table:
 
 
 EXPLANATION = """\
-The words of the topic find nearly what a person's own wording finds. A complete question that is taken for a
-follow-up keeps its own words, so it loses little."""
+The topic's words find nearly what a person's own wording finds."""
 BENCHMARK = Benchmark(__doc__, run, table, explanation=EXPLANATION)
 
 

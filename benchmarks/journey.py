@@ -1,8 +1,6 @@
 """How soon a newcomer has an answer and a conclusion: ``python -m benchmarks.journey [--json] [--rounds 3]``.
 
-Chromium plays a newcomer with four documents of their own, on a desktop and on a phone. Counted are the
-clicks (an upload, a filled field and its Enter key are one each) and the seconds from ``streamlit run``, with
-the models already downloaded.
+Chromium plays a newcomer with four documents of their own; clicks, and seconds from ``streamlit run``.
 
 The sample: open the app and pick an example. The own documents: upload them, pick an example about them, ask
 why it was not found, look for better settings, run the first grid and apply what it recommends, copy the

@@ -1,7 +1,6 @@
 """Words of ten languages in BM25: ``python -m benchmarks.languages [--json]``.
 
-For each language 16 short texts and 12 questions in other forms of their words, the n-th answered by the n-th
-text: the share of questions whose text is found first, and the mean reciprocal rank.
+For each language 16 short texts and 12 questions in other forms of their words.
 
 The peer is bm25s as it is set up for English: runs of letters without its stop words, reduced to stems.
 """

@@ -1,8 +1,6 @@
 """Memory of the running app: ``python -m benchmarks.memory [--json]``.
 
-The memory of a public server and its child processes while Chromium uses it: once the bundled documents are
-ready to be asked, after a look at every page, after a comparison with the official model, which PyTorch runs
-in a child process, and with eight sessions that each asked a question at once.
+A public server with its child processes, while Chromium uses it.
 
 It is the resident set size of Linux, which includes the code of libraries. Models are downloaded and kernels
 compiled before.

@@ -1,8 +1,7 @@
 """Answers in a few words: ``python -m benchmarks.reader [--squad FILE …] [--gemma FILE] [--fit] [--json]``.
 
-Questions with short answers, read from the product's own four passages: F1 and exact match of the words that
-the reader takes, which of the questions that the documents do not answer are refused, and whether the
-confidence is what it says. A language model answers some of them from the same passages, with four examples.
+The words that the reader takes from the product's own four passages, what it refuses, and whether its
+confidence is what it says.
 
 Without files, the bundled questions, whose first half settings were chosen on. Each file of SQuAD's format
 is a corpus of its articles; of it ``--questions`` with an answer are drawn, as many without, and half as many

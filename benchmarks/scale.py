@@ -1,8 +1,6 @@
 """What a chunk costs: ``python -m benchmarks.scale [--chunks 20000] [--json]``.
 
-Chunks of the bundled documents, cut at random places so that there are many, are embedded in each precision
-and searched by each kind of index; then the figures of BM25, of the chunks themselves, of an index folder and
-of the cache of vectors.
+Chunks of the bundled documents, cut at random places, in each precision and kind of index.
 
 The figures of BM25 are of as many chunks of 90 words. Times are those of a processor core, which other
 programs on the machine disturb little. `docs/scale.md` computes with these figures.
@@ -193,8 +191,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-Chunks at random places of few documents overlap, so recall here compares the kinds, and says nothing of
-other texts, for which `index` measures it. [Large corpora](scale.md) computes with these figures."""
+Chunks overlap, so recall compares kinds alone. [Large corpora](scale.md) computes with these figures."""
 BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options, explanation=EXPLANATION)
 
 

@@ -1,7 +1,6 @@
 """How fast a question finds its passages: ``python -m benchmarks.search [--json] [--chunks 100000]``.
 
-Every kind of index beside hnswlib and beside NumPy, exact: the time to build it, memory, recall@10 against
-exact search, and the time of one question on one core; then BM25 and the hybrids of it with the vectors.
+Every kind of index beside hnswlib and exact NumPy, then BM25 and the hybrids: one question on one core.
 
 The vectors, 384 numbers each, are a mixture around the chunks of the bundled corpus: to that of one chunk, a
 share of the difference of two others is added, 0.3 to 0.9 of it, and the sum scaled to length 1. The texts
@@ -190,8 +189,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-Resident memory is that of a search, without the texts. HNSW and hnswlib hold every vector; compressed kinds
-hold codes, and read the best candidates from the mapped file. The hybrids score candidates alone."""
+Resident memory is that of a search, without the texts. The hybrids score candidates alone."""
 BENCHMARK = Benchmark(__doc__, run, table, rounds=2, add_options=add_options, explanation=EXPLANATION)
 
 

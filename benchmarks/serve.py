@@ -1,9 +1,7 @@
 """How many requests a server answers: ``python -m benchmarks.serve [--rounds 3] [--seconds 5] [--json]``.
 
-32 clients, each with one request after the other, ask Glassbox (float32, int8) and sentence-transformers
-behind FastAPI for the vector of one text: short texts of 4 to 16 words, and mixed ones of 4 to 160.
-sentence-transformers has an endpoint that encodes the texts of its request, and one that collects the texts
-of several.
+32 clients, each with one request after the other, ask for the vector of one text: Glassbox, and
+sentence-transformers behind FastAPI.
 
 All clients are tasks of one process, the same for every server, and share the servers' two cores. The servers
 take turns, each in a process of its own. Figures are medians over the rounds: requests per second, the median
@@ -235,8 +233,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-Glassbox collects waiting requests into batches of 1,024 tokens a core while the batch before is computed;
-nothing is padded, and nothing waits for a batch to fill."""
+Waiting requests are collected while the batch before is computed; nothing is padded."""
 BENCHMARK = Benchmark(__doc__, run, table, rounds=3, add_options=add_options, explanation=EXPLANATION)
 
 

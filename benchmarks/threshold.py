@@ -1,8 +1,7 @@
 """When the app says that nothing is relevant: ``python -m benchmarks.threshold [--json]``.
 
-Two rules, each with its one default: a share of unrelated questions that find a passage as close, and a fixed
-cosine. For each, the share of the bundled labelled questions that are answered, and of the unanswerable ones
-that are refused.
+Share of the bundled labelled questions that are answered, and of the unanswerable ones that are refused, by a
+fixed cosine and by the share of unrelated questions that find a passage as close.
 
 Measured for several poolings and chunk sizes.
 """
@@ -104,8 +103,7 @@ def table(result: Result) -> Table:
 
 
 EXPLANATION = """\
-By default a passage counts as relevant where at most 10 of 100 unrelated questions find one as close in
-the same index."""
+By default a passage is relevant where at most 10 of 100 unrelated questions find one as close."""
 BENCHMARK = Benchmark(__doc__, run, table, explanation=EXPLANATION)
 
 

@@ -1,7 +1,7 @@
 """How fast a small decoder learns: ``python -m benchmarks.train [--json] [--rounds 15]``.
 
-One training step (forward, backward, clipping, AdamW) of the same model from the same weights on the same
-batches: Glassbox's by hand, and PyTorch eager's with fused attention or with attention written out.
+One training step (forward, backward, clipping, AdamW) of one model on the same batches, by hand and by
+PyTorch eager.
 
 The trainers take turns of a few steps on the same two cores, each in a process of its own. Figures are
 medians: of the steps, and of the ratios of neighbouring turns; and the lowest, the time of a step that no

@@ -1,7 +1,6 @@
 """How fast and how well search is tuned: ``python -m benchmarks.tune [--beir FOLDER] [--json] [--rounds 5]``.
 
-One step of training the encoder's last layer (16 questions, their chunks and as many hard negatives) by
-Glassbox and by PyTorch in eager mode; with ``--beir`` also nDCG@10 of tuned models by cross-validation.
+One step of training the encoder's last layer on 16 questions, their chunks and as many hard negatives.
 
 Both start from the outputs of the frozen layers and take turns on the same two cores, each in a process of
 its own; figures are medians. ``--beir FOLDER`` (Cranfield: see `benchmarks.cranfield`) adds the adapter and
