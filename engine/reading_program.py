@@ -6,7 +6,6 @@ import pickle
 from importlib import import_module
 
 # Readers import these when they need them; imported here, every fork has them.
-import charset_normalizer  # noqa: F401
 import docx  # noqa: F401
 import lxml.html  # noqa: F401
 import pypdfium2  # noqa: F401

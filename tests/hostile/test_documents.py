@@ -56,7 +56,7 @@ def pdf(n_pages, stream, n_filters):
 
 REFUSED = {
     **{
-        f"page of {unit.decode()}": ("a.html", lambda unit=unit: repeated(unit), "500000 elements")
+        f"page of {unit.decode()}": ("a.html", lambda unit=unit: repeated(unit), "1000000 elements")
         for unit in (b"<li>", b"x<br>")
     },
     "paragraphs": ("a.docx", lambda: word(xml=WORD.format("<w:p/>" * 2_400_000)), "300000 paragraphs"),

@@ -1,8 +1,7 @@
 """ZIP archives, read in memory and never unpacked to disk; .docx files are ZIP archives, too."""
 
-import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import PurePosixPath
@@ -11,6 +10,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from ...errors import DocumentError
 from ...wording import printable, reason_of
 from ..document import Failure
+from .encodings import guess
 from .plain import kind_of
 
 MAX_MEMBERS = 5000
@@ -28,17 +28,21 @@ MAIN_FOLDERS = {
     "META-INF": ((".epub", ".odt", ".ods", ".odp"), "a book or a file of LibreOffice"),
 }
 ENCRYPTED, UTF8 = 0x1, 0x800  # bits of a member's flags
-# Encodings of names that Windows writes without saying so, and whether a character is a common one in it.
-NAMES: dict[str, Callable[[str, bytes], bool]] = {
-    "cp932": lambda sign, raw: "ぁ" <= sign <= "ヿ" or b"\x88\x9f" <= raw <= b"\x98\x72",
-    "gbk": lambda sign, raw: 0xB0 <= raw[0] <= 0xD7 and raw[-1] >= 0xA1,
-    "big5": lambda sign, raw: 0xA4 <= raw[0] <= 0xC6,
-    "cp949": lambda sign, raw: "가" <= sign <= "힣" and raw[0] >= 0xB0 and raw[-1] >= 0xA1,
-    "cp866": lambda sign, raw: "А" <= sign <= "я" or sign in "Ёё",
-}
-MIXED = re.compile(r"[a-zA-Z][^\x00-\x7f]{1,2}[a-zA-Z]")
-HIGH_BYTES = re.compile(rb"[\x80-\xff]{2}")
-LEAST_COMMON = 0.8  # of the characters beyond ASCII
+# Encodings of names that Windows writes without saying so.
+NAMES = (
+    "cp437",
+    "cp850",
+    "cp852",
+    "cp1252",
+    "cp866",
+    "cp1251",
+    "cp932",
+    "gb18030",
+    "big5",
+    "cp949",
+    "cp737",
+    "cp862",
+)
 MAX_NAMES = 10_000  # characters
 
 
@@ -57,36 +61,12 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
 
 
 def names_encoding(members: Sequence[ZipInfo]) -> str:
-    """Return the encoding of the names of an archive that states none: UTF-8, or one of `NAMES`.
-
-    Without a sign of these it is code page 437, as the format says.
-    """
+    """Return the encoding of the names of an archive that states none: UTF-8, or the likeliest of `NAMES`."""
     names = [info.orig_filename for info in members if not info.flag_bits & UTF8]
     raw = "\n".join(names)[:MAX_NAMES].encode("cp437", "replace")
     with suppress(UnicodeDecodeError):
         return "cp437" if raw.isascii() else raw.decode("utf-8") and "utf-8"
-    shares = {encoding: share_of_common(raw, encoding) for encoding in NAMES}
-    best = max(shares, key=lambda encoding: shares[encoding])
-    is_western = all(byte < 0x80 or byte >= 0xC0 for byte in raw) and {*raw} - {*range(0x80), 0xE1}
-    return best if shares[best] >= LEAST_COMMON else "cp1252" if is_western else "cp437"
-
-
-def share_of_common(raw: bytes, encoding: str) -> float:
-    """Return the share of a language's common letters among those beyond ASCII; 0 for fewer than two of them.
-
-    In western words single bytes beyond ASCII stand between letters of ASCII.
-    """
-    try:
-        text = raw.decode(encoding)
-    except UnicodeDecodeError:
-        return 0.0
-    signs = [sign for sign in text if sign > "\x7f"]
-    is_certain = encoding == "cp866" or any("ぁ" <= sign <= "ヿ" for sign in signs)
-    n_pairs = len(HIGH_BYTES.findall(raw))
-    if len(signs) < 2 or MIXED.search(text) or (2 * n_pairs < len(signs) and not is_certain):
-        return 0.0
-    is_common = NAMES[encoding]
-    return sum(is_common(sign, sign.encode(encoding)) for sign in signs) / len(signs)
+    return guess(raw, NAMES)
 
 
 def decoded_path(info: ZipInfo, encoding: str) -> str:

@@ -1,52 +1,107 @@
-"""Encodings of text files that state none and are not UTF-8, judged by the letters of languages."""
+"""Encodings of texts that state none and are not UTF-8, judged by the letters of languages."""
 
-from ...errors import DocumentError
+import csv
+import math
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
 
-# The legacy encodings of browsers (https://encoding.spec.whatwg.org/#names-and-labels). With all encodings of
-# Python, short texts would be mistaken for UTF-16 without a mark, or for Johab.
-LEGACY = (
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
-    "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15", "koi8_r", "koi8_u", "cp866", "mac_roman",
-    "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
-)  # fmt: skip
-# The letters beyond ASCII of languages in Latin script, by their usual encodings, the most common first.
-# Frequencies of letters, as charset-normalizer takes them, do not tell Polish in Windows-1250 ("leży") from
-# Windows-1257 ("leæy") in a few sentences.
-ALPHABETS = (
-    (
-        ("cp1252", "iso8859_15", "mac_roman"),
-        ("äöüßé", "àâæçéèêëîïôœùûü", "áéíóúüñ¿¡ªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "åäöé", "æøåéòó",
-         "ëïéèöüóá", "áðéíóúýþæö"),
-    ),
-    (
-        ("cp1250", "iso8859_2"),
-        ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ"),
-    ),
-    (("cp1254",), ("çğıİöşüâîû",)),
-    (("cp1257",), ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")),
-)  # fmt: skip
-PUNCTUATION = frozenset("“”„‚‘’«»‹›–—…€§°·•\u00a0©®™²³½¼×")
-MOST_FOREIGN, LEAST_FITTING = 0.4, 0.98  # of the letters beyond ASCII, and of those a language has
-LEAST_KANA = 0.3
-NOT_ASCII = bytes(range(128, 256))
-SAMPLE = 100_000  # bytes
+from ...installed import bundled
+
+# The legacy encodings of browsers (https://encoding.spec.whatwg.org/#names-and-labels) and of DOS, each with
+# the letters beyond ASCII of a language, the most common first. charset-normalizer and chardet, tried on the
+# same texts, take short ones ("Ключ" in KOI8-R, "会议室" in GBK) for other scripts.
+with bundled("encodings.csv").open(encoding="utf-8", newline="") as file:
+    LANGUAGES = [(row["encodings"].split(), row["kind"], row["letters"]) for row in csv.DictReader(file)]
+LEGACY = tuple(dict.fromkeys(name for names, _, _ in LANGUAGES for name in names))
+# Letters that UTF-8 writes in two bytes; other such characters are pairs of bytes of another encoding.
+LETTERS = frozenset("".join(letters for _, kind, letters in LANGUAGES if kind in ("latin", "alphabet")))
+SIGNS = "".join(letters for _, kind, letters in LANGUAGES if kind == "signs")
+PUNCTUATION = "“”„‚‘’«»‹›–—…€§°·•\u00a0©®™²³½¼×№，。、：；？！「」『』（）《》・ー　"
+ASCII_LETTER = re.compile("[a-zA-Z]")
+IN_NO_WORD = frozenset("“”„‚‘«»‹›–—…€§°•³²½¼×")
+ASCII, MARK, RARE, UNKNOWN, BROKEN = 3.0, 3.0, 8.5, 11.0, 14.0  # negative log probabilities
+EURO, KATAKANA, KANJI = 1.5, 6.0, 8.2
+OUT_OF_CASE, IN_ASCII, SIDE_BY_SIDE, CAPITAL = 5.0, 4.0, 3.0, 0.4
+PRIOR = {
+    **{"cp1252": 0.0, "cp1251": 0.3, "cp1250": 0.3, "cp932": 0.3, "gb18030": 0.3},
+    **dict.fromkeys(("cp437", "cp850", "cp852", "cp737", "cp862"), 2.0),
+}  # of others 0.5
+SAMPLE = 4000  # bytes of the lines that are looked at
 
 
-def guessed(name: str, content: bytes) -> str:
+def guessed(content: bytes) -> str:
     """Return the text in the most plausible legacy encoding."""
-    from charset_normalizer import from_bytes
+    return content.decode(guess(content, LEGACY), "replace")
 
-    text = in_latin_letters(content) or in_kana(content)
-    if text is not None:
-        return text
-    matches = list(from_bytes(content, cp_isolation=list(LEGACY), enable_fallback=False))
-    if not matches:
-        raise DocumentError(f"{name} is not text in UTF-8 or another known encoding: save it as UTF-8 text")
-    best = matches[0]
-    # Many fit a short text equally well, and differences below a percent do not count in the order of the
-    # matches: Windows-1252 is by far the most common of them.
-    equal = (one for one in matches if one.chaos <= best.chaos and one.coherence >= best.coherence)
-    return str(next((one for one in equal if one.encoding == LEGACY[0]), best))
+
+def guess(content: bytes, encodings: Sequence[str]) -> str:
+    """Return the encoding in which a text is likeliest, by the letters of the languages written in it.
+
+    A letter has a probability that falls exponentially with its place among those of its language.
+    Capitals within words, letters of other scripts beside those of ASCII, and marked Latin letters side by
+    side are rare.
+    """
+    lines = [line for line in content[: 100 * SAMPLE].split(b"\n") if not line.isascii()]
+    sample = b"\n".join(lines)[:SAMPLE]
+    texts = {encoding: sample.decode(encoding, "replace") for encoding in encodings}
+    return min(texts, key=lambda each: PRIOR.get(each, 0.5) + least_cost(each, texts[each]))
+
+
+def least_cost(encoding: str, text: str) -> float:
+    """Return the negative logarithm of a text's probability in the likeliest language of its encoding."""
+    return min(cost(text, *model) for model in models(encoding))
+
+
+@cache
+def models(encoding: str) -> list[tuple[dict[str, float], float, bool]]:
+    """Return for each language in an encoding the costs of its letters and of others, and if it is Latin."""
+    found = []
+    for encodings, kind, letters in LANGUAGES:
+        if encoding not in encodings:
+            continue
+        costs = dict.fromkeys(PUNCTUATION, MARK) | {"€": EURO}
+        if kind == "signs":
+            costs |= dict.fromkeys(letters, math.log(len(letters) / 0.7))
+        else:
+            costs |= dict(letter_costs(letters))
+        if kind == "kana":
+            katakana = {chr(code): KATAKANA for code in range(0x30A1, 0x30F7)}
+            costs = dict.fromkeys(SIGNS, KANJI) | katakana | costs
+        found.append((costs, RARE if kind in ("signs", "kana") else UNKNOWN, kind == "latin"))
+    return found
+
+
+def letter_costs(alphabet: str) -> Iterator[tuple[str, float]]:
+    """Yield the letters of an alphabet, small and capital, with their negative log probabilities."""
+    decay = 3.5 / len(alphabet)
+    total = sum(math.exp(-decay * place) for place in range(len(alphabet)))
+    for place, letter in enumerate(alphabet):
+        yield letter, decay * place + math.log(total)
+        if letter.upper() != letter:
+            yield letter.upper(), decay * place + math.log(total) + CAPITAL
+
+
+def cost(text: str, costs: dict[str, float], other: float, is_latin: bool) -> float:
+    """Return the negative logarithm of a text's probability in a language."""
+    total = 0.0
+    is_alphabet = other == UNKNOWN
+    for before, sign, after in zip(" " + text, text, text[1:] + " ", strict=False):
+        if sign < "\x80":
+            total += ASCII
+            continue
+        is_letter = sign.isalpha()
+        total += costs.get(sign, other if is_letter else BROKEN)
+        is_odd = before.islower() or (before.isupper() and after.islower())
+        if (sign.isupper() and is_odd) or (sign.islower() and after.isupper()):
+            total += OUT_OF_CASE
+        if sign in IN_NO_WORD and before.isalpha() and after.isalpha():
+            total += OUT_OF_CASE
+        if is_latin and is_letter and before > "\x7f" and before.isalpha():
+            total += SIDE_BY_SIDE
+        elif is_alphabet and not is_latin and is_letter and ASCII_LETTER.search(before + after):
+            total += IN_ASCII
+    return total
 
 
 def decoded(content: bytes, encoding: str) -> str | None:
@@ -55,28 +110,3 @@ def decoded(content: bytes, encoding: str) -> str | None:
         return content.decode(encoding)
     except (UnicodeError, LookupError):
         return None
-
-
-def in_latin_letters(content: bytes) -> str | None:
-    """Return the text in the encoding in which all letters are those of one language, None without one."""
-    high = content[:SAMPLE].translate(None, bytes(range(128)))
-    if len(high) > MOST_FOREIGN * len(content[:SAMPLE]):
-        return None
-    best, found = LEAST_FITTING, None
-    for encodings, alphabets in ALPHABETS:
-        for encoding in encodings:
-            signs = decoded(high, encoding)
-            letters = [sign for sign in signs or "" if sign not in PUNCTUATION]
-            for alphabet in alphabets if letters else ():
-                known = set(alphabet + alphabet.upper())
-                share = sum(sign in known for sign in letters) / len(letters)
-                if share > best:
-                    best, found = share, encoding
-    return decoded(content, found) if found else None
-
-
-def in_kana(content: bytes) -> str | None:
-    """Return a text in EUC-JP, which fits the encodings of Chinese and Korean, too, but for its syllables."""
-    text = decoded(content, "euc_jp") or ""
-    n_kana = sum("ぁ" <= sign <= "ヿ" for sign in text[:SAMPLE])
-    return text if n_kana > LEAST_KANA * sum(sign > "\x7f" for sign in text[:SAMPLE]) else None

@@ -3,13 +3,13 @@
 import re
 import warnings
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from ...errors import DocumentError
 from ...wording import counted, reason_of
 from ..document import Document
 from .metadata import date_of, tags_of
+from .number_formats import shown
 from .office import DRAWING, repacked
 from .outline import one_line
 from .plain import unified
@@ -23,7 +23,6 @@ MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
 HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
 HIDDEN_COLUMNS = re.compile(rb'<(?:x:)?col\b(?=[^>]*\bhidden="(?:1|true)")[^>]*>')
 UNCOMPUTED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
-CURRENCY = re.compile(r"\[\$([^\]-]+)[^\]]*\]|\"([^\"]{1,5})\"|([€$£¥₹])")
 LEFT_OUT = {"xl/charts/chart": "chart", "xl/comments": "sheet with comments", "xl/media/": "picture"}
 
 
@@ -50,6 +49,7 @@ def read_xlsx(name: str, content: bytes) -> Document:
             boxes = text_boxes(book._archive)
             names = book._archive.namelist()
             about = book.properties
+            del book, plain  # of some hundred MB
     except DocumentError:
         raise
     except Exception as error:  # of any kind: openpyxl does not check the parts of a file
@@ -116,41 +116,6 @@ def shown_rows(sheet: Any, rows: set[int], columns: set[int]) -> Iterator[Row]:
                     for column, cell in enumerate(cells)
                 ],
             )
-
-
-def shown(value: Any, layout: str) -> str:
-    """Return a value as its number format shows it, dates in ISO 8601."""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "minutes") if value.time() != time() else value.date().isoformat()
-    if isinstance(value, timedelta):
-        minutes, seconds = divmod(round(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}" + f":{seconds:02}" * ("s" in layout)
-    if isinstance(value, date | time) or not isinstance(value, int | float):
-        return str(value)
-    layout = (layout or "General").split(";")[0]
-    decimals = len(match[1]) if (match := re.search(r"0\.(0+)", layout)) else 0
-    if "%" in layout:
-        return f"{100 * value:.{decimals}f}%"
-    if re.fullmatch(r"(?=.*00)[0 ()/\\-]+", layout):  # of a post code, or a telephone number
-        digits = f"{value:0{layout.count('0')}.0f}"
-        n_more = len(digits) - layout.count("0")
-        signs = iter(digits[n_more:])
-        places = layout.replace("\\", "")
-        return digits[:n_more] + "".join(next(signs) if sign == "0" else sign for sign in places)
-    if thousands := re.search(r"[0#](,+)(?![0#,])", layout):
-        value /= 1000 ** len(thousands[1])
-    if "0" not in layout:
-        return str(int(value)) if float(value).is_integer() else f"{value:.15g}"
-    written = (
-        f"{value:{',' if '#,#' in layout else ''}.{decimals}f}" if "E" not in layout else f"{value:.15g}"
-    )
-    unit = CURRENCY.search(layout)
-    sign = next(filter(None, unit.groups()), "").strip() if unit else ""
-    if not unit or not sign:
-        return written
-    return f"{sign}{written}" if unit.start() < layout.index("0") else f"{written} {sign}"
 
 
 def text_boxes(archive: Any) -> list[str]:

@@ -3,6 +3,7 @@
 import email
 import email.policy
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from mimetypes import guess_extension
@@ -71,16 +72,12 @@ def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
     A plain one of less than half as many words only says that the e-mail is in HTML.
     """
     found: list[tuple[str, list[str]]] = []
-    for kind in ("plain", "html"):
-        try:
-            part = message.get_body(preferencelist=(kind,))
-        except (ValueError, AttributeError, TypeError, KeyError):
-            part = None
-        content = part.get_payload(decode=True) if part is not None else None
-        if part is None or not isinstance(content, bytes) or not content.strip():
+    for part in forms_of(message):
+        content = part.get_payload(decode=True)
+        if not isinstance(content, bytes) or not content.strip():
             continue
         try:
-            if kind == "html":
+            if part.get_content_subtype() == "html":
                 page = read_html(name, content, part.get_content_charset())
                 found.append((page.text, list(page.notes)))
             else:
@@ -93,10 +90,24 @@ def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
     return last if 2 * len(first[0].split()) < len(last[0].split()) else first
 
 
+def forms_of(message: EmailMessage) -> list[EmailMessage]:
+    """Return the text of an e-mail, plain and in HTML; the first alone where these are no alternatives."""
+    found = []
+    for kind in ("plain", "html"):
+        with suppress(ValueError, AttributeError, TypeError, KeyError):
+            found.append(message.get_body(preferencelist=(kind,)))
+    forms = [part for part in found if isinstance(part, EmailMessage)]
+    parts = list(message.walk())
+    choices = (list(each.walk()) for each in parts if each.get_content_type() == "multipart/alternative")
+    if any(all(form in choice for form in forms) for choice in choices):
+        return forms
+    return sorted(forms, key=parts.index)[:1]  # the others are read as files attached
+
+
 def attachments(name: str, message: EmailMessage) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the files attached, e-mails among them; names are made unique."""
     used: set[str] = set()
-    body = {id(message.get_body(preferencelist=(kind,))) for kind in ("plain", "html")}
+    body = {id(part) for part in forms_of(message)}
     for number, part in enumerate(leaves(message)):
         if number > MAX_ATTACHMENTS:
             raise DocumentError(

@@ -3,12 +3,13 @@
 import codecs
 import re
 import unicodedata
+from collections import Counter
 from contextlib import suppress
 
 from ...errors import DocumentError
 from ...wording import DIRECTIONS
 from ..document import Document
-from .encodings import LEGACY, NOT_ASCII, decoded, guessed
+from .encodings import LEGACY, LETTERS, decoded, guessed
 
 # First bytes of files that are not text, and their kind.
 SIGNATURES = (
@@ -37,6 +38,7 @@ BYTE_ORDER_MARKS = (
 # to a limit in characters.
 MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
 
+JAPANESE, JAPANESE_SHIFT = "iso2022_jp_ext", re.compile(rb"\x1b\$[@B]")  # e-mails in ASCII and escapes
 CONTROLS = bytes({*range(1, 32), 127} - set(b"\b\t\n\v\f\r\x1b"))
 # The first two bytes of a character of three or four, where a file was cut, or the first of German ä, ö, ü.
 CUT_CHARACTER = re.compile(rb"(?:\xc3|[\xe0-\xf4][\x80-\xbf]{1,2})\Z")
@@ -53,7 +55,8 @@ DECLARED = frozenset(
 )  # fmt: skip
 
 SAMPLE = 100_000  # bytes that are looked at for NUL
-MOST_NULLS, FEW_NULLS = 0.5, 0.05  # shares of the bytes at every second place, of UTF-16 in Latin letters
+# Shares of the bytes at every second place, of UTF-16 in the letters of an alphabet, and its first bytes.
+MOST_SAME, FEW_NULLS, HIGH_BYTES = 0.5, 0.05, (0x00, 0x03, 0x04, 0x05, 0x06, 0x09, 0x0E)
 
 # Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st, which become
 # letters, and the soft hyphen.
@@ -83,7 +86,7 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
     """Return the text of a file, `unified` and without its byte order mark.
 
     The encoding is that of the byte order mark, else UTF-8 if valid but for a few bytes, else ``declared``,
-    the one named in the file, if it fits, else a guess from the letters (charset-normalizer).
+    the one named in the file, if it fits, else a guess from the letters.
     """
     kind = kind_of(content)
     if kind:
@@ -93,6 +96,7 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
         if not are_stray_nulls(content):
             raise DocumentError(f"{name} is a binary file, not text: save it as UTF-8 text")
         content = content.replace(b"\0", b"")
+    marked = marked or (JAPANESE if JAPANESE_SHIFT.search(content) else None)
     text = decoded(content, marked or "utf-8")
     if text is None and marked:
         text = content.decode(marked, "replace")
@@ -107,8 +111,10 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
                 encoding = "cp1252" if encoding in ("iso8859-1", "ascii") else encoding  # as browsers do
                 text = content.decode(encoding, "replace")
                 text = text if 50 * text.count("\ufffd") <= len(text) + 50 else None
+    if text is None and has_controls(content):
+        raise DocumentError(f"{name} is not text in UTF-8 or another known encoding: save it as UTF-8 text")
     if text is None:
-        text = guessed(name, content)
+        text = guessed(content)
     text = unified(text)
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
@@ -116,13 +122,22 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
 
 
 def marked_encoding(content: bytes) -> str | None:
-    """Return the encoding that a byte order mark names, or NUL bytes beside most letters show."""
+    """Return the encoding that a byte order mark names, or equal bytes beside most letters show."""
     marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
     if marked or len(content) < 2 or b"\0" not in content[:SAMPLE]:
         return marked
-    nulls = [content[start:SAMPLE:2].count(0) / len(content[start:SAMPLE:2]) for start in (0, 1)]
-    few, many = sorted(nulls)
-    return ("utf-16-be", "utf-16-le")[nulls.index(many)] if many > MOST_NULLS and few < FEW_NULLS else None
+    halves = [
+        content[start:SAMPLE:2] for start in (0, 1)
+    ]  # one has the same byte for most letters of a script
+    same = [Counter(half).most_common(1)[0] for half in halves]
+    place = 0 if same[0][1] > same[1][1] else 1
+    (high, n_high), n_null = same[place], halves[1 - place].count(0)
+    is_marked = high in HIGH_BYTES and n_high > MOST_SAME * len(halves[place])
+    return (
+        ("utf-16-be", "utf-16-le")[place]
+        if is_marked and n_null < FEW_NULLS * len(content[:SAMPLE]) / 2
+        else None
+    )
 
 
 def kind_of(content: bytes) -> str:
@@ -136,19 +151,23 @@ def are_stray_nulls(content: bytes) -> bool:
     In UTF-16 they stand beside most letters, and other binary files have control characters, too.
     """
     text = content.replace(b"\0", b"")
-    n_controls = len(text) - len(text.translate(None, CONTROLS))
-    return 10 * len(re.findall(rb"\0+", content)) <= len(text) and 100 * n_controls <= len(text)
+    return 10 * len(re.findall(rb"\0+", content)) <= len(text) and not has_controls(text)
+
+
+def has_controls(content: bytes) -> bool:
+    """Whether over a hundredth of a file are control characters that texts do not have."""
+    return 100 * (len(content) - len(content.translate(None, CONTROLS))) > len(content)
 
 
 def nearly_utf8(content: bytes) -> str | None:
     """Return a text in UTF-8 with a few bytes that are not, replaced; None for other encodings.
 
-    In these hardly any two bytes are a character of UTF-8 by chance, and all others are not.
+    In these hardly any two bytes are a letter of UTF-8 by chance, and all others are not.
     """
     text = content.decode("utf-8", "replace")
-    n_ascii = len(content.translate(None, NOT_ASCII))
     n_bad = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
-    n_good = len(text) - n_ascii - n_bad
+    n_good = sum(n for sign, n in Counter(text).items() if sign.lower() in LETTERS or sign >= "\u0800")
+    n_good -= text.count("\ufffd")
     is_cut = n_bad == 1 and CUT_CHARACTER.search(content)
     return text if n_good >= max(n_bad, 1) or is_cut else None
 
@@ -159,5 +178,8 @@ def unified(text: str) -> str:
     Halves of surrogate pairs, which JSON's escapes and a PDF's fonts can produce, cannot be encoded as UTF-8:
     a high and a low one become one character, others the replacement character.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(TYPESETTING)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():
+        return text
+    text = text.translate(TYPESETTING)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -17,6 +17,8 @@ WORDS = r"\{(?:\\[a-z]{1,32}-?\d{0,9} ?)*"  # a group's control words
 HIDDEN = re.compile(WORDS + r"\\v(?![a-z0-9])[^{}]*\}")
 DELETED = re.compile(WORDS + r"\\deleted(?![a-z0-9])[^{}]*\}")
 RAISED = re.compile(rf"({WORDS}\\super(?![a-z]) ?(?:\\[a-z]{{1,32}}-?\d{{0,9}} ?)*)(?=[-+−]?\d{{1,3}}\}})")
+STRUCK = re.compile(r"\\striked?(\d*)(?![a-z]) ?|\\plain(?![a-z]) ?|\\.|[{}]", re.DOTALL)
+BOX = re.compile(r"\\(?:\*\\shpinst|shp|shptxt)(?![a-z])")
 CELLS = re.compile(r"\|\n")
 MARGINS = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
 
@@ -34,6 +36,8 @@ def read_rtf(name: str, content: bytes) -> Document:
     notes = []
     hidden = HIDDEN.findall(source)
     source = RAISED.sub(raised, DELETED.sub("", HIDDEN.sub("", source)))
+    source = BOX.sub(lambda box: "" if box[0].startswith("\\*") else "\\par", source)
+    source = with_struck(source.replace("\\pntext", ""))  # which are numbers of lists
     source, footnotes = without_footnotes(source)
     try:
         read: Callable[[str, str, str], str] = rtf_to_text  # which has no types
@@ -49,6 +53,7 @@ def read_rtf(name: str, content: bytes) -> Document:
     for what, n in (
         ("picture", source.count("\\pict")),
         ("head and foot line", len(MARGINS.findall(source))),
+        ("comment", source.count("\\annotation")),
     ):
         if n:
             notes.append(f"{counted(n, what)} left out")
@@ -65,6 +70,26 @@ def raised(group: re.Match[str]) -> str:
     """Return the start of a group of raised digits, with ``^`` before them where they are a power."""
     before = group.string[: group.start()].rstrip("{}")[-1:]
     return f"{group[1]}^" if before.isalnum() or before == ")" else group[0]
+
+
+def with_struck(source: str) -> str:
+    """Return a file with ``~~`` around what is struck out."""
+    if "\\strike" not in source:
+        return source
+    stack = [False]
+
+    def marked(found: re.Match[str]) -> str:
+        before = stack[-1]
+        if found[0] == "{":
+            stack.append(before)
+        elif found[0] == "}" and len(stack) > 1:
+            stack.pop()
+        elif found[0].startswith(("\\strike", "\\plain")):
+            stack[-1] = found[1] not in ("0", None)
+        marks = "~~" * (before != stack[-1])
+        return f"{marks}{found[0]}" if found[0] == "}" else f"{found[0]}{marks}"
+
+    return STRUCK.sub(marked, source)
 
 
 def without_footnotes(source: str) -> tuple[str, list[str]]:

@@ -7,12 +7,14 @@ from ...errors import DocumentError
 from ..document import Document, Section
 from .plain import decode
 
-CLOCK = r"(?:(\d{1,3}):)?(\d\d):(\d\d[.,]\d{1,3})"
+CLOCK = r"(?:(\d{1,3}):)?(\d\d?):(\d\d(?:[.,]\d{1,3})?)"
 TIME = re.compile(rf"{CLOCK}[ \t]+-->[ \t]+{CLOCK}.*")
 SPEAKER = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]*)>")
 MARKS = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
 UNSEEN = re.compile(r"(?:NOTE|STYLE|REGION)\b")
-BEFORE_CUE = re.compile(r"\n[ \t]*\n(?=[^\n]*-->|[^\n]*\n[^\n]*-->|NOTE|STYLE|REGION)")
+BEFORE_CUE = re.compile(  # some files have no blank lines
+    r"\n[ \t]*\n(?=[^\n]*-->|[^\n]*\n[^\n]*-->|NOTE|STYLE|REGION)|\n(?=(?:\d+[ \t]*\n)?[\d:.,]+[ \t]*-->)"
+)
 AT_ONCE = 0.05  # seconds between a cue and one that goes on with its lines
 
 
@@ -25,9 +27,7 @@ def read_subtitles(name: str, content: bytes) -> Document:
     cues: list[tuple[int, str]] = []  # the minute, and what is said
     before: list[str] = []  # the lines of the last cue, and when it ends
     end = -1.0
-    for block in re.split(
-        r"\n[ \t]*\n(?=[^\n]*-->|[^\n]*\n[^\n]*-->|NOTE|STYLE|REGION)", decode(name, content)
-    ):
+    for block in BEFORE_CUE.split(decode(name, content)):
         lines = block.strip("\n").split("\n")
         times = [TIME.fullmatch(line.strip()) for line in lines[:2]]
         place, time = next(((number, found) for number, found in enumerate(times) if found), (0, None))

@@ -31,7 +31,7 @@ def test_a_text_is_kept_but_for_its_line_ends_and_marks_of_typesetting(text):
 
 
 def test_windows_1252_comes_before_encodings_that_fit_no_better():
-    """In Windows-1250 the superscript two is an ogonek, at which charset-normalizer takes no offence."""
+    """In Windows-1250 the superscript two is an ogonek."""
     text = (
         "§ 1 Mietsache\nVermietet wird die Wohnung im 2. Obergeschoss, Lindenstraße 14, bestehend aus "
         "drei Zimmern, Küche, Bad und Balkon. Die Wohnfläche beträgt 78,5 m².\n§ 2 Mietzins\nDie "

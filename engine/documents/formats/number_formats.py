@@ -1,0 +1,148 @@
+"""Number formats of Excel (ECMA-376, part 1, 18.8.30): values as a reader of the sheet sees them."""
+
+import operator
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+# What stands for itself, "_)" for a gap and "*-" for a fill, a currency, and colours or conditions.
+LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]')
+SECTION = re.compile(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;])+|(?<=;)(?=;|$)|^(?=;)')
+CONDITION = re.compile(r"\[([<>=]{1,2})(-?[\d.]+)\]")
+COMPARE = {
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "=": operator.eq,
+    "<>": operator.ne,
+}  # fmt: skip
+DIGITS = re.compile(r"[0#?](?:.*[0#?])?(?:/\d+)?,*")
+FRACTION = re.compile(r"(?:([0#?]+) +)?[0#?]+ ?/ ?([0#?]+|\d+)")
+POWER = re.compile(r"([0#?.,]+)E([+-])([0#?]+)")
+SHIFT = 0xF0000  # of literal characters, so that none is taken for a digit's place
+LONGEST = 200  # characters of a format
+
+
+def shown(value: Any, layout: str) -> str:
+    """Return a value as its number format shows it, but dates in ISO 8601."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}" + f":{seconds:02}" * ("s" in layout)
+    if isinstance(value, datetime | time):
+        return shown_time(value, layout.lower())
+    if isinstance(value, date) or not isinstance(value, int | float):
+        return str(value)
+    if layout == "General":
+        return general(value)
+    section, is_signed = section_of(layout[:LONGEST], value)
+    plain = without_literals(section)
+    number = Decimal(repr(value)) * 100 ** plain.count("%")
+    places = DIGITS.search(plain)
+    if not number.is_finite() or not (places or plain.strip()) or "General" in plain or "@" in plain:
+        return general(value)
+    if places:
+        digits = digits_in(abs(number), places[0])
+        plain = plain[: places.start()] + shifted(digits) + plain[places.end() :]
+    text = "".join(chr(ord(sign) - SHIFT) if ord(sign) >= SHIFT else sign for sign in plain)
+    return ("-" * (is_signed and value < 0) + " ".join(text.split())) or general(value)
+
+
+def shown_time(value: datetime | time, layout: str) -> str:
+    """Return a time of day, or a day with its time where it has one."""
+    day = value if isinstance(value, datetime) else datetime.combine(date(2000, 1, 1), value)
+    day = (day + timedelta(microseconds=500_000)).replace(microsecond=0)
+    precision = "seconds" if "s" in layout and day.second else "minutes"
+    if isinstance(value, time):
+        return day.time().isoformat(precision) if "h" in layout else f"{day.minute:02}:{day.second:02}"
+    return day.isoformat(" ", precision) if day.time() != time() else day.date().isoformat()
+
+
+@lru_cache
+def without_literals(section: str) -> str:
+    """Return a part of a format with its literal characters out of the way of its digits."""
+    return LITERAL.sub(lambda found: shifted(next(filter(None, found.groups()), "")), section)
+
+
+def shifted(text: str) -> str:
+    """Return a text whose characters have no meaning in a format."""
+    return "".join(chr(ord(sign) + SHIFT) if ord(sign) < SHIFT else sign for sign in text)
+
+
+def general(value: float) -> str:
+    """Return a number without a format."""
+    return str(int(value)) if float(value).is_integer() else f"{value:.15g}"
+
+
+@lru_cache
+def sections_of(layout: str) -> list[str]:
+    """Return the parts of a format: for positive numbers, negative ones, zero and text."""
+    return SECTION.findall(layout) or [""]
+
+
+def section_of(layout: str, value: float) -> tuple[str, bool]:
+    """Return the part of a format for a value, and whether it leaves the sign to be written."""
+    sections = sections_of(layout)
+    for section in sections:
+        if (found := CONDITION.search(section)) and COMPARE.get(found[1], operator.eq)(
+            value, float(found[2])
+        ):
+            return section, True
+    sections = [each for each in sections if not CONDITION.search(each)] or sections
+    if value < 0 and len(sections) > 1:
+        return sections[1], False
+    return sections[2 if value == 0 and len(sections) > 2 else 0], True
+
+
+def digits_in(number: Decimal, places: str) -> str:
+    """Return the digits of a number that is not negative in their places."""
+    if found := FRACTION.fullmatch(places):
+        return fraction(number, found)
+    if found := POWER.fullmatch(places):
+        exponent = number.adjusted() if number else 0
+        sign = "-" if exponent < 0 else "+" * (found[2] == "+")
+        mantissa = digits_in(number.scaleb(-exponent), found[1])
+        return f"{mantissa}E{sign}{abs(exponent):0{len(found[3])}}"
+    scale = len(places) - len(places.rstrip(","))
+    whole, _, decimals = places.rstrip(",").partition(".")
+    decimals = re.sub(r"[^0#?]", "", decimals)
+    number = number.scaleb(-3 * scale).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+    before, _, after = f"{number:f}".partition(".")
+    after = after[: decimals.rfind("0") + 1] + after[decimals.rfind("0") + 1 :].rstrip("0")
+    least = whole.count("0")
+    before = before.lstrip("0").rjust(least, "0")
+    if re.search(r"[0#?],[0#?]", whole):
+        before = f"{int(before or 0):0{least + (least - 1) // 3},}" if before else ""
+    elif re.search(r"[^0#?,]", whole):
+        before = in_mask(before, whole)
+    return f"{before}.{after}" if after else before
+
+
+def fraction(number: Decimal, layout: re.Match[str]) -> str:
+    """Return a number as a fraction, after its whole part if the format has one."""
+    below = layout[2]
+    part = Fraction(number % 1 if layout[1] else number)
+    if below.isdecimal() and below.strip("0"):
+        above, below = round(part * int(below)), int(below)
+    else:
+        above, below = part.limit_denominator(10 ** len(below) - 1).as_integer_ratio()
+    whole = int(number) if layout[1] else 0
+    whole, above = (whole + 1, 0) if layout[1] and above == below else (whole, above)
+    return " ".join(
+        filter(None, (str(whole) if whole or not above else "", f"{above}/{below}" if above else ""))
+    )
+
+
+def in_mask(digits: str, mask: str) -> str:
+    """Return digits in the places of a mask, ``(000) 000-0000``, filled from the right."""
+    written: list[str] = []
+    left = list(digits)
+    for sign in reversed(mask):
+        if sign not in "0#?":
+            written.append(sign)
+        elif left:
+            written.append(left.pop())
+    return "".join([*left, *reversed(written)])
