@@ -45,7 +45,7 @@ from .printing import download_progress
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
-LISTED = 20  # names and files in messages
+MAX_NAMES_SHOWN = 20  # names and files in messages
 MAX_NAMED = 1000  # files that are left out
 
 
@@ -326,21 +326,21 @@ def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document
     known = [document.name for document in documents]
     for name in names:
         if name not in known:
-            raise InputError(f"there is no document {name!r}: there are {some_of(known, LISTED)}")
+            raise InputError(f"there is no document {name!r}: there are {some_of(known, MAX_NAMES_SHOWN)}")
     return [document for document in documents if not names or document.name in names]
 
 
 def warn_of(documents: Sequence[Document], failures: Sequence[Failure]) -> None:
     """Name every file that is left out, the first with the reasons, and print notes; of many the first."""
-    for failure in failures[:LISTED]:
+    for failure in failures[:MAX_NAMES_SHOWN]:
         say(f"warning: left out: {failure.reason}")
-    if more := [failure.name for failure in failures[LISTED:]]:
+    if more := [failure.name for failure in failures[MAX_NAMES_SHOWN:]]:
         say(f"warning: left out: {counted(len(more), 'other file')}: {some_of(more, MAX_NAMED)}")
     notes = [f"note: {document.name}: {note}" for document in documents for note in document.notes]
-    for line in notes[:LISTED]:
+    for line in notes[:MAX_NAMES_SHOWN]:
         say(line)
-    if len(notes) > LISTED:
-        say(f"note: {len(notes) - LISTED:,} more, which --json gives")
+    if len(notes) > MAX_NAMES_SHOWN:
+        say(f"note: {len(notes) - MAX_NAMES_SHOWN:,} more, which --json gives")
 
 
 def reading_json(documents: Sequence[Document], failures: Sequence[Failure]) -> dict[str, Any]:

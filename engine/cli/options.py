@@ -24,7 +24,7 @@ from ..retrieval.filters import DocumentFilter
 from ..retrieval.retrievers import RETRIEVERS
 from ..settings import OWN_LABEL, SETTINGS, Configuration, check_value, default
 from ..weights.catalog import DEFAULT_DECODER
-from .settings_file import SETTINGS_FILE, take_settings
+from .settings_file import SETTINGS_FILE, apply_settings_file
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 SampleOption = Annotated[
@@ -370,7 +370,7 @@ COMMON = [
                 help="A file with values of options: TOML, or the JSON that the app writes. Options that are "
                 "given go first.",
                 show_default=f"{SETTINGS_FILE}, where there is one",
-                callback=take_settings,
+                callback=apply_settings_file,
                 is_eager=True,
             ),
         ],

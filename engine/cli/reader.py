@@ -207,19 +207,19 @@ def stop_signals() -> Iterator[Event]:
 
 def save(state: ReadingState, path: Path, encoder: Encoder) -> None:
     """Write a checkpoint and the reader; raise `InputError` where that fails, and those before stay."""
-    with told_where_full(path, f"the checkpoint of update {state.moments.n_updates:,}"):
+    with full_disk_named(path, f"the checkpoint of update {state.moments.n_updates:,}"):
         state.save(path)
     save_reader(state, path, encoder)
 
 
 def save_reader(state: ReadingState, path: Path, encoder: Encoder) -> None:
     """Write the reader beside its checkpoint; raise `InputError` where that fails."""
-    with told_where_full(path, "the reader"):
+    with full_disk_named(path, "the reader"):
         state.reader(encoder).save(path.with_name(READER))
 
 
 @contextmanager
-def told_where_full(path: Path, what: str) -> Iterator[None]:
+def full_disk_named(path: Path, what: str) -> Iterator[None]:
     """Raise `InputError` where a file cannot be written; what is at ``path`` stays."""
     try:
         yield

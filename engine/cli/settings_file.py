@@ -19,7 +19,7 @@ SETTINGS_FILE = "glassbox.toml"
 PERCENT = "% sure"  # of settings whose options are shares
 
 
-def take_settings(context: typer.Context, path: Path | None) -> None:
+def apply_settings_file(context: typer.Context, path: Path | None) -> None:
     """Make the values of a file, or of `SETTINGS_FILE` in this folder, the defaults of the options.
 
     As they stand in the file, they are the ``obj`` of the context.

@@ -30,7 +30,7 @@ from ..evaluation.questions import (
 from ..evaluation.sample import about_documents, sample_of
 from ..progress import say
 from ..wording import counted, some_of
-from .loading import LISTED, picked, readable
+from .loading import MAX_NAMES_SHOWN, picked, readable
 
 
 def sources(
@@ -82,17 +82,17 @@ def present(questions: Sequence[Asked], documents: Sequence[Document]) -> list[A
         names = unknown_names(questions, [document.name for document in documents])
         say(
             f"left out {left:,} of {counted(len(questions), 'question')}, about documents that are not "
-            f"there: {some_of(names, LISTED)}"
+            f"there: {some_of(names, MAX_NAMES_SHOWN)}"
         )
     return found
 
 
 def warn_of_problems(problems: Sequence[str]) -> None:
     """Warn of the first problems of questions, and say how many more there are."""
-    for problem in problems[:LISTED]:
+    for problem in problems[:MAX_NAMES_SHOWN]:
         say(f"warning: {problem}")
-    if len(problems) > LISTED:
-        say(f"warning: {counted(len(problems) - LISTED, 'more problem')} of this kind")
+    if len(problems) > MAX_NAMES_SHOWN:
+        say(f"warning: {counted(len(problems) - MAX_NAMES_SHOWN, 'more problem')} of this kind")
 
 
 def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
@@ -105,7 +105,10 @@ def with_matched_names(questions: Sequence[Asked], documents: Sequence[Document]
     found = renamed(questions, matched)
     unknown = unknown_names(found, names)
     if unknown and all(each.about in unknown for each in found):
-        said = [f"{name!r} ({did_you_mean(name, names) or 'none is similar'})" for name in unknown[:LISTED]]
+        said = [
+            f"{name!r} ({did_you_mean(name, names) or 'none is similar'})"
+            for name in unknown[:MAX_NAMES_SHOWN]
+        ]
         raise InputError(
             f"no document has a name that the questions give: {', '.join(said)}: correct the names in the "
             "file of questions, or give the documents that they are about"
