@@ -174,7 +174,7 @@ def without_hyphenation(pages: Sequence[str]) -> list[str]:
         if match[2] in JOINING:
             return match[0]
         line_end = "\n" if match[4] and "\n" in match[0] else match[4]
-        return match[1] + match[2] + match[3] + line_end if is_one_word else match[0]
+        return match[1] + "-" * (not is_one_word) + match[2] + match[3] + line_end
 
     return [HYPHENATED.sub(joined, page) for page in pages]
 

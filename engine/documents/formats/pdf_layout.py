@@ -30,6 +30,8 @@ NEAR = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
 MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
+COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -80,7 +82,7 @@ def gap_between(before: str, text: str) -> str:
 def body_of(lines: Sequence[Line]) -> tuple[int, int]:
     """Return where the lines between a head and a foot start and end, if these have parts above both columns.
 
-    Within the columns such a head would interrupt the text between them.
+    Within the columns such a head, or a title above one of them, would interrupt the text between them.
     """
     gutter = gutter_of(lines)
     if gutter is None or not all(map(is_prose, sides_of(lines[1:-1], gutter))):
@@ -88,7 +90,7 @@ def body_of(lines: Sequence[Line]) -> tuple[int, int]:
     distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
     head, foot = (
         distances[edge] > APART * median(distances)
-        and len({each.left < gutter for each in lines[edge]}) == 2
+        and (len({each.left < gutter for each in lines[edge]}) == 2 or len(lines[edge]) == 1 + edge)
         and not any(each.left < gutter < each.right for each in lines[edge])
         for edge in (0, -1)
     )
@@ -326,8 +328,8 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     """Return the text of lines that follow one another, tables among them row by row."""
     texts, places = [], []
     for table in tables_of(lines):
-        rows = table_rows(table, rules) if len(table) > 1 else table
-        for row in rows:
+        rows = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
+        for row in [[joined(*row)] for row in rows] if is_list(rows) else rows:
             texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
             places.append([segment for segment in row if segment])
     tables = [CELL_GAP in text for text in texts]
@@ -339,6 +341,16 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
         is_near = (above and below) if above or below else distance <= PARAGRAPH * usual
         parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
+
+
+def is_list(rows: Sequence[Sequence[Segment | None]]) -> bool:
+    """Whether rows are the items of a list, whose marks are counted: ``1 | Close``, or ``1.2 | Fees``."""
+    marks = [
+        COUNTED.fullmatch(row[0].text) if len(row) == 2 and all(row) and row[0] else None for row in rows
+    ]
+    numbers = [int(mark[1]) for mark in marks if mark]
+    is_counted = len(numbers) == len(rows) > 1 and all(b in (1, a + 1) for a, b in pairwise(numbers))
+    return is_counted and all(row[1] and row[1].text[0].isalpha() for row in rows)
 
 
 def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -419,7 +431,8 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         else:
             is_near = bool(above) and are_near(above, line)
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
-            goes_on = bool(row) and ((cells[0] is None and few) or is_wrapped)
+            is_below = cells[0] is None and few and number not in starts
+            goes_on = bool(row) and (is_below or is_wrapped)
         if goes_on:
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:

@@ -55,7 +55,7 @@ RIGHT = ("Windows on the north", "side stay locked from", "November to March, an
 
 
 @pytest.mark.parametrize("order", ["lines", "columns"])
-@pytest.mark.parametrize("head", [True, False])
+@pytest.mark.parametrize("head", ["Rules of the house that everybody who lives here has to know", "News", ""])
 @pytest.mark.reads("PDF", "columns one after the other")
 def test_columns_are_read_one_after_the_other(order, head):
     lines = [
@@ -65,7 +65,7 @@ def test_columns_are_read_one_after_the_other(order, head):
     places = [place for line in lines for place in line]
     if order == "columns":
         places.sort()
-    title = [(50, 740, "Rules of the house that everybody who lives here has to know and keep")] * head
+    title = [(340 if head == "News" else 50, 760, head)] * bool(head)
     text = read(shown(*title, *places)).text
     assert text == "\n\n".join([*(one[2] for one in title), "\n".join(LEFT), "\n".join(RIGHT)])
 
@@ -121,8 +121,14 @@ def test_lines_of_one_cell_are_joined_and_items_of_lists_are_no_cells():
     assert read(shown(*terms)).text == (
         "Rent | is paid on the first day of each month\nRepairs | are made within a week"
     )
-    items = [(50, 700, "1."), (80, 700, "Open the lid."), (50, 686, "2."), (80, 686, "Press the button.")]
-    assert read(shown(*items)).text == "1. Open the lid.\n2. Press the button."
+    for first, second in (("1.", "2."), ("1", "2"), ("4.1", "4.2")):
+        items = [
+            (50, 700, first),
+            (80, 700, "Open the lid."),
+            (50, 686, second),
+            (80, 686, "Press the button."),
+        ]
+        assert read(shown(*items)).text == f"{first} Open the lid.\n{second} Press the button."
 
 
 def grid(*lines):
