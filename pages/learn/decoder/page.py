@@ -28,7 +28,6 @@ from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.data_folder import model_file
 from ui.documents import document_picker
-from ui.models import load_encoder
 from ui.server_settings import limits
 from ui.text import escape_markdown, show_error
 from ui.widgets import download
@@ -75,10 +74,9 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
 
 def show_buttons(session: TrainingSession | None, choice: Choice, documents: Sequence[Document]) -> None:
     """Draw the buttons of a training, or of none; where there is none, the one that was kept is loaded."""
-    tokenizer = load_encoder().tokenizer
 
     def load(content: bytes) -> None:
-        restore(content, choice, documents, tokenizer)
+        restore(content, choice, documents)
 
     failure = restore_kept(load) if session is None else None
     with st.container(horizontal=True, vertical_alignment="center", key="lab-decoder-buttons"):
@@ -93,7 +91,7 @@ def show_buttons(session: TrainingSession | None, choice: Choice, documents: Seq
             ):
                 try:
                     with st.spinner("Learning the vocabulary and counting tokens…", show_time=True):
-                        resume(begin(choice, documents, tokenizer), choice.settings)
+                        resume(begin(choice, documents), choice.settings)
                     st.rerun()
                 except GlassboxError as error:
                     failure = error

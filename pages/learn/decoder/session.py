@@ -17,7 +17,6 @@ from engine.generation.small import generate
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
 from engine.models.small_decoder import SmallDecoderConfig, forward
-from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes, read_checkpoint
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, UpdateReport, train
 from engine.training.language.text_stream import (
@@ -134,23 +133,21 @@ def current() -> TrainingSession | None:
     return st.session_state.get(KEY)
 
 
-def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer) -> TrainingSession:
+def begin(choice: Choice, documents: Sequence[Document]) -> TrainingSession:
     """Create a model and its vocabulary, and store them as the browser session's training."""
     text = "\n\n".join(document.text for document in documents)
-    vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece, choice.keep_unknown)
+    vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, choice.keep_unknown)
     config = SmallDecoderConfig(vocabulary.size, **choice.sizes)
     checkpoint = Checkpoint(TrainingState.fresh(config, choice.settings.seed), vocabulary)
-    return store(checkpoint, choice, documents, wordpiece)
+    return store(checkpoint, choice, documents)
 
 
-def restore(
-    content: bytes, choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer
-) -> TrainingSession:
+def restore(content: bytes, choice: Choice, documents: Sequence[Document]) -> TrainingSession:
     """Replace the browser session's training by a checkpoint, which must have the same sizes."""
     now = current()
     checkpoint = read_checkpoint(content, None if now is None else now.state.config)
     try:
-        return store(checkpoint, choice, documents, wordpiece)
+        return store(checkpoint, choice, documents)
     except InputError as error:
         raise InputError(
             f"the checkpoint cannot continue on the chosen documents ({error}): choose those that it was "
@@ -158,11 +155,9 @@ def restore(
         ) from error
 
 
-def store(
-    checkpoint: Checkpoint, choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer
-) -> TrainingSession:
+def store(checkpoint: Checkpoint, choice: Choice, documents: Sequence[Document]) -> TrainingSession:
     """Write the corpus's tokens to a file, and store a training on them for the browser session."""
-    tokenizer, config = tokenizer_of(checkpoint.vocabulary, wordpiece), checkpoint.state.config
+    tokenizer, config = tokenizer_of(checkpoint.vocabulary), checkpoint.state.config
     folder: TemporaryDirectory[str] = TemporaryDirectory(prefix="glassbox-tokens-")
     tokens = write_tokens(
         (document.text + "\n\n" for document in documents if document.text),

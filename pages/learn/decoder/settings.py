@@ -5,14 +5,12 @@ from typing import Any, get_args
 import streamlit as st
 
 from engine.models.small_decoder import Positions
-from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.training.language.small_decoder_loop import TrainingSettings
 from engine.training.language.vocabulary import Kind
 from pages.learn.decoder.session import Choice
-from ui.models import load_encoder
 from ui.widgets import choice, slider
 
-KINDS: dict[str, Kind] = {"Characters": "characters", "BPE": "bpe", "WordPiece": "wordpiece"}
+KINDS: dict[str, Kind] = {"Characters": "characters", "BPE": "bpe"}
 POSITIONS: dict[str, Positions] = dict(
     zip(("Sinusoidal", "Learned", "RoPE", "ALiBi"), get_args(Positions), strict=True)
 )
@@ -22,15 +20,13 @@ RATES = (0.0003, 0.001, 0.002, 0.005, 0.02, 0.1, 1.0)
 
 def choose(made: bool, running: bool) -> Choice:
     """Draw the settings; once a model is ``made``, only those of a resumed training can change."""
-    is_wordpiece = isinstance(load_encoder().tokenizer, WordPieceTokenizer)
-    kinds = [name for name, kind in KINDS.items() if is_wordpiece or kind != "wordpiece"]
     left, middle, right = st.columns(3)
     kind_name = choice(
         "Tokens",
-        kinds,
+        list(KINDS),
         "lab-decoder-kind",
-        "What the model reads and writes: single characters; byte pairs, whose merges are learnt from the "
-        "documents; or, where the encoder has WordPiece, the most frequent pieces of its vocabulary.",
+        "What the model reads and writes: single characters, or byte pairs, whose merges are learnt from the "
+        "documents.",
         disabled=made,
         place=left,
     )
@@ -64,7 +60,7 @@ def choose(made: bool, running: bool) -> Choice:
     with middle:
         context = _slider("Context", (16, 32, 64, 128, 256), 64, "Tokens the model sees at once.", made)
         batch = _slider("Batch", (4, 8, 16, 24, 32, 64), 24, "Pieces of text per step.", made)
-        reason = "Tokens of a BPE or WordPiece vocabulary; with characters, one for each that occurs."
+        reason = "Tokens of a BPE vocabulary; with characters, one for each that occurs."
         vocab = _slider("Vocabulary", (300, 512, 1024, 2048), 512, reason, made or kind == "characters")
     with right:
         reason = "Number of weight updates, during which the learning rate falls to 0."

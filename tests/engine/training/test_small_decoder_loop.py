@@ -137,39 +137,28 @@ def test_nothing_to_write_on_from_is_told():
         next(generate(params, TINY, [9], 5, GREEDY))
 
 
-@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
-def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path, encoder):
+@pytest.mark.parametrize("kind", ["characters", "bpe"])
+def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path):
     blocks = [CORPUS[:10_000], CORPUS[10_000:30_000]]
-    vocabulary = learn_vocabulary(kind, "".join(blocks), 400, encoder.tokenizer)
-    tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
+    vocabulary = learn_vocabulary(kind, "".join(blocks), 400)
+    tokenizer = tokenizer_of(vocabulary)
     assert tokenizer.vocab_size == vocabulary.size
     tokens = write_tokens(
         blocks, lambda block: tokenizer.encode(block).ids, vocabulary.size, tmp_path / "tokens"
     )
     assert tokens.tolist() == [number for block in blocks for number in tokenizer.encode(block).ids]
     assert (tmp_path / "tokens").stat().st_size == 2 * len(tokens)
-    if kind != "wordpiece":
-        assert tokenizer.decode(tokens) == "".join(blocks)
+    assert tokenizer.decode(tokens) == "".join(blocks)
     many = write_tokens(["ab"], lambda text: [70_000 + ord(c) for c in text], 70_200, tmp_path / "many")
     assert many.tolist() == [70_097, 70_098]  # four bytes each
 
 
-def test_tokens_have_a_text_each(encoder):
-    bpe = tokenizer_of(learn_vocabulary("bpe", "thé thé thé", 260, encoder.tokenizer), encoder.tokenizer)
+def test_tokens_have_a_text_each():
+    bpe = tokenizer_of(learn_vocabulary("bpe", "thé thé thé", 260))
     assert "".join(token_texts(bpe, bpe.encode("thé").ids)) == "thé"
     assert token_texts(bpe, bpe.encode("ü").ids) == ["�", "�"]
-    characters = tokenizer_of(Vocabulary("characters", ("a", "b")), encoder.tokenizer)
+    characters = tokenizer_of(Vocabulary("characters", ("a", "b")))
     assert token_texts(characters, [1, 0]) == ["b", "a"]
-    pieces = tokenizer_of(Vocabulary("wordpiece", ("[UNK]", "##ing", "sing")), encoder.tokenizer)
-    assert token_texts(pieces, [2, 1]) == ["sing", "##ing"]
-
-
-def test_pieces_outside_the_most_frequent_are_unknown(encoder):
-    vocabulary = learn_vocabulary("wordpiece", "the cat and the cat and the zebra", 4, encoder.tokenizer)
-    tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
-    assert vocabulary.tokens == ("[UNK]", "and", "cat", "the")
-    assert tokenizer.encode("The zebra").tokens == ["the", "[UNK]"]
-    assert tokenizer.decode(tokenizer.encode("the Cat").ids) == "the cat"
 
 
 def test_a_corpus_shorter_than_the_context_is_told():
@@ -184,11 +173,9 @@ def test_a_corpus_shorter_than_the_context_is_told():
         next(random_windows(np.arange(8), 1, 8, np.random.default_rng(0)))
 
 
-def test_texts_that_are_none_are_told(tmp_path, encoder):
+def test_texts_that_are_none_are_told(tmp_path):
     with pytest.raises(InputError, match="no tokens"):
         write_tokens([], lambda text: [], 10, tmp_path / "t")
-    for kind in ("characters", "bpe", "wordpiece"):
+    for kind in ("characters", "bpe"):
         with pytest.raises(InputError, match="no text to learn a vocabulary from"):
-            learn_vocabulary(kind, "", 300, encoder.tokenizer)
-    with pytest.raises(InputError, match="2 or more"):
-        learn_vocabulary("wordpiece", "text", 1, encoder.tokenizer)
+            learn_vocabulary(kind, "", 300)
