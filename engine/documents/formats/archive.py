@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from ...errors import DocumentError
-from ...wording import printable, reason_of
+from ...wording import printable
 from ..document import Failure
 from .encodings import guess
-from .plain import kind_of
+from .plain import kind_of, told_if_damaged
 
 MAX_MEMBERS = 5000
 MAX_PATH = 1000  # characters
@@ -83,10 +83,8 @@ def open_archive(name: str, content: bytes) -> ZipFile:
     if not content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         kind = kind_of(content) or "something else"
         raise DocumentError(f"{name} is no {PurePosixPath(name).suffix} file but {kind}: save it again")
-    try:
+    with told_if_damaged(f"{name} is damaged", "save it again"):
         archive = ZipFile(BytesIO(content))
-    except Exception as error:  # of any kind: zipfile does not check a damaged directory
-        raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again") from error
     members = archive.infolist()
     check_kind(name, {info.filename.split("/")[0] for info in members})
     unpacked = sum(info.file_size for info in members)
@@ -115,13 +113,8 @@ def read_member(archive: ZipFile, info: ZipInfo, path: str = "") -> bytes:
         raise DocumentError(f"{info.filename} is encrypted: zip it without a password")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # zipfile unpacks others without a limit
         raise DocumentError(f"{info.filename} is packed by a method that is not read: zip it with Deflate")
-    try:
-        with archive.open(info) as file:
-            return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
-    except MemoryError:
-        raise
-    except Exception as error:  # of any kind, as for the directory
-        raise DocumentError(f"{info.filename} is damaged ({reason_of(error)}): zip it again") from error
+    with told_if_damaged(f"{info.filename} is damaged", "zip it again"), archive.open(info) as file:
+        return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
 
 
 def check_path(path: str) -> None:

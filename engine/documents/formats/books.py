@@ -5,12 +5,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...errors import DocumentError
-from ...wording import counted, reason_of
+from ...wording import counted
 from ..document import Document, Section
 from .archive import open_archive, read_member
 from .metadata import date_of, tags_of
 from .outline import one_line
-from .plain import unified
+from .plain import told_if_damaged, unified
 from .webpage import read_html
 
 FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts alone are encrypted
@@ -28,7 +28,7 @@ def read_epub(name: str, content: bytes) -> Document:
         def member(path: str) -> bytes:
             return read_member(archive, infos[path])
 
-        try:
+        with told_if_damaged(f"{name} is no EPUB book, or damaged", "download or export it again"):
             if "META-INF/encryption.xml" in infos:
                 root = etree.fromstring(member("META-INF/encryption.xml"), parser)
                 methods = [each.get("Algorithm") for each in root.iterfind(".//{*}EncryptionMethod")]
@@ -39,12 +39,6 @@ def read_epub(name: str, content: bytes) -> Document:
             package = etree.fromstring(member(path), parser)
             chapters = chapters_of(package, posixpath.dirname(path))
             found = [chapter(name, each, member(each)) for each in chapters if each in infos]
-        except DocumentError:
-            raise
-        except Exception as error:  # of any kind: the parts of a damaged book
-            raise DocumentError(
-                f"{name} is no EPUB book, or damaged ({reason_of(error)}): download or export it again"
-            ) from error
     return book(name, package, [each for each in found if each], found.count(None))
 
 

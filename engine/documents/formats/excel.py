@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import DocumentError
-from ...wording import counted, reason_of
+from ...wording import counted
 from ..document import Document
 from .metadata import date_of, tags_of
 from .number_formats import shown
 from .office import DRAWING, repacked
 from .outline import one_line
-from .plain import unified
+from .plain import told_if_damaged, unified
 from .scripts import scripted
 from .sheets import Row, Sheet, filled_rows, sheets_text
 
@@ -40,22 +40,16 @@ def read_xlsx(name: str, content: bytes) -> Document:
 
     plain = repacked(name, content, usual, MAX_TAGS)
     notes: list[str] = []
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles and extensions
-            book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
-            sheets = [sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"]
-            hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
-            boxes = text_boxes(book._archive)
-            names = book._archive.namelist()
-            about = book.properties
-            del book, plain  # of some hundred MB
-    except DocumentError:
-        raise
-    except Exception as error:  # of any kind: openpyxl does not check the parts of a file
-        raise DocumentError(
-            f"{name} is no Excel file, or damaged ({reason_of(error)}): save it again as .xlsx"
-        ) from error
+    told = told_if_damaged(f"{name} is no Excel file, or damaged", "save it again as .xlsx")
+    with told, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of styles and extensions
+        book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
+        sheets = [sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"]
+        hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
+        boxes = text_boxes(book._archive)
+        names = book._archive.namelist()
+        about = book.properties
+        del book, plain  # of some hundred MB
     sheets = [sheet for sheet in sheets if sheet.rows]
     text, sections = sheets_text(sheets)
     text = "\n\n".join([*filter(None, (text,)), *boxes])

@@ -9,11 +9,11 @@ from email.utils import parsedate_to_datetime
 from mimetypes import guess_extension
 
 from ...errors import DocumentError
-from ...wording import counted, printable, reason_of
+from ...wording import counted, printable
 from ..document import Document
 from .metadata import date_of
 from .outline import one_line
-from .plain import decode, kind_of, marked_encoding, unified
+from .plain import decode, kind_of, marked_encoding, told_if_damaged, unified
 from .webpage import read_html
 
 HEADS = ("From", "To", "Cc", "Date", "Subject")
@@ -23,12 +23,8 @@ ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/en
 
 def read_mail(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:
     """Yield the document of an e-mail, of its plain text if any, and name and content of its files."""
-    try:
+    with told_if_damaged(f"{name} is damaged", "save it again as .eml"):
         yield from parts_of(name, content)
-    except DocumentError:
-        raise
-    except Exception as error:  # of any kind: heads and parts of damaged e-mails
-        raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again as .eml") from error
 
 
 def parts_of(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import DocumentError
-from ...wording import counted, reason_of
+from ...wording import counted
 from ..document import Document, Section
 from .archive import open_archive, read_member
 from .metadata import date_of, tags_of
 from .office import MAX_TAGS, nearest, notes_on
 from .outline import Block, join_blocks, join_slides, one_line
-from .plain import unified
+from .plain import told_if_damaged, unified
 from .sheets import Row, Sheet, filled_rows, sheets_text
 from .word_numbers import formatted
 
@@ -49,7 +49,8 @@ def read_opendocument(name: str, content: bytes) -> Document:
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     with open_archive(name, content) as archive:
         infos = {info.filename: info for info in archive.infolist()}
-        try:
+        ending = name.rpartition(".")[2]
+        with told_if_damaged(f"{name} is no OpenDocument file, or damaged", f"save it again as .{ending}"):
             manifest = read_member(archive, infos["META-INF/manifest.xml"])
             if b"encryption-data" in manifest:
                 raise DocumentError(f"{name} is encrypted: save a copy without a password")
@@ -70,13 +71,6 @@ def read_opendocument(name: str, content: bytes) -> Document:
                 if path.endswith("/content.xml") and info.file_size < 1_000_000
             }
             return opened(name, roots, equations)
-        except DocumentError:
-            raise
-        except Exception as error:  # of any kind: the parts of a damaged file
-            ending = name.rpartition(".")[2]
-            raise DocumentError(
-                f"{name} is no OpenDocument file, or damaged ({reason_of(error)}): save it again as .{ending}"
-            ) from error
 
 
 def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Document:

@@ -4,10 +4,11 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from ...errors import DocumentError
-from ...wording import DIRECTIONS
+from ...wording import DIRECTIONS, reason_of
 from ..document import Document
 from .encodings import LEGACY, LETTERS, decoded, guessed
 
@@ -65,6 +66,17 @@ TYPESETTING: dict[int, str | None] = {
     0xAD: None,
     **DIRECTIONS,
 }
+
+
+@contextmanager
+def told_if_damaged(what: str, way_out: str) -> Iterator[None]:
+    """Make any error a line ``what (reason): way_out``: libraries do not check the parts of a file."""
+    try:
+        yield
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:
+        raise DocumentError(f"{what} ({reason_of(error)}): {way_out}") from error
 
 
 def check_characters(name: str, n_characters: int, n_bytes: int | None) -> None:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 from ...errors import DocumentError
-from ...wording import counted, reason_of
+from ...wording import counted
 from ..document import Document
 from .outline import one_line
-from .plain import kind_of, unified
+from .plain import kind_of, told_if_damaged, unified
 
 NOTE = re.compile(r"\{\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -39,11 +39,9 @@ def read_rtf(name: str, content: bytes) -> Document:
     source = BOX.sub(lambda box: "" if box[0].startswith("\\*") else "\\par", source)
     source = with_struck(source.replace("\\pntext", ""))  # which are numbers of lists
     source, footnotes = without_footnotes(source)
-    try:
+    with told_if_damaged(f"{name} is damaged", "save it again as .rtf"):
         read: Callable[[str, str, str], str] = rtf_to_text  # which has no types
         parts = [read(each, encoding, "replace") for each in (source, *footnotes)]
-    except Exception as error:  # of any kind: striprtf does not check a file
-        raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again as .rtf") from error
     text, *below = (unified(part).strip() for part in parts)
     text = "\n\n".join([CELLS.sub("\n", text).replace("|", " | "), *below]).strip()
     if not text:

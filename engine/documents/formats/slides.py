@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...errors import DocumentError
-from ...wording import counted, reason_of
+from ...wording import counted
 from ..document import Document
 from .equations import EQUATION, linear
 from .metadata import date_of, tags_of
 from .office import DRAWING, notes_on, repacked
 from .outline import join_slides, one_line
-from .plain import unified
+from .plain import told_if_damaged, unified
 from .scripts import scripted
 from .word_numbers import formatted
 
@@ -47,7 +47,7 @@ def read_pptx(name: str, content: bytes) -> Document:
     seen: Counter[str] = Counter()
     hidden: list[int] = []
     slides = []
-    try:
+    with told_if_damaged(f"{name} is no PowerPoint file, or damaged", "save it again as .pptx"):
         presentation = pptx.Presentation(plain)
         for number, slide in enumerate(presentation.slides, 1):
             seen["comment"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
@@ -64,12 +64,6 @@ def read_pptx(name: str, content: bytes) -> Document:
         about, first = presentation.core_properties, next((each for each in sections if each.headings), None)
         title = one_line(unified(about.title or "")) or (first.headings[0] if first else "")
         day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
-    except DocumentError:
-        raise
-    except Exception as error:  # of any kind: python-pptx does not check the parts of a file
-        raise DocumentError(
-            f"{name} is no PowerPoint file, or damaged ({reason_of(error)}): save it again as .pptx"
-        ) from error
     if not whole:
         raise DocumentError(f"{name} has no text on its slides: there is nothing to search")
     notes = [f"{counted(len(hidden), 'hidden slide')} left out"] if hidden else []

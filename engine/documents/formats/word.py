@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import DocumentError
-from ...wording import reason_of
 from ..document import Document
 from .equations import EQUATION, linear
 from .metadata import date_of, tags_of
 from .office import DRAWING, OFFICE, nearest, notes_on, repacked
 from .outline import Block, bounded, join_blocks, one_line
-from .plain import unified
+from .plain import told_if_damaged, unified
 from .running_lines import PAGE_NUMBER
 from .scripts import scripted
 from .symbols import PRIVATE, symbol
@@ -89,7 +88,7 @@ def read_docx(name: str, content: bytes) -> Document:
         return OTHER_TYPES.sub(DOCUMENT_TYPE, member) if path == "[Content_Types].xml" else member
 
     plain = repacked(name, content, usual)
-    try:
+    with told_if_damaged(f"{name} is no Word file, or damaged", "save it again as .docx"):
         document = docx.Document(plain)
         body = document.element.body
         styles = styles_of(
@@ -117,12 +116,6 @@ def read_docx(name: str, content: bytes) -> Document:
         embedded = body.iter(f"{WORD}altChunk", f"{WORD}subDoc")
         reading.seen["embedded document"] = sum(1 for _ in embedded)
         reading.seen["comment"] = 0 if parts["comments"] is None else len(parts["comments"])
-    except DocumentError:
-        raise
-    except Exception as error:  # of any kind: python-docx does not check the parts of a file
-        raise DocumentError(
-            f"{name} is no Word file, or damaged ({reason_of(error)}): save it again as .docx"
-        ) from error
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
     return Document(name, text, one_line(unified(title)), sections, day, tags, notes_on(reading.seen))
