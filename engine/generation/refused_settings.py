@@ -22,7 +22,10 @@ REFUSAL = re.compile(
     re.IGNORECASE,
 )
 # Words about a system message that a model takes none of.
-REFUSED_ROLE = re.compile(r"messages\[0\]\.role|\bsystem\b|\broles?\b.*\balternat", re.IGNORECASE | re.DOTALL)
+REFUSED_ROLE = re.compile(
+    r"messages\[0\]\.role|\bsystem\b|\bdeveloper instruction|\broles?\b.*\balternat",
+    re.IGNORECASE | re.DOTALL,
+)
 MAX_WORDS = 10_000  # characters of a refusal that are searched
 SYSTEM = "system message"
 
