@@ -8,7 +8,7 @@ from ..models.decoders import DecoderConfig, DecoderWeights, read_folder_model, 
 from ..tokenizers.bpe import BPETokenizer
 from ..tokenizers.encoding import check_vocab_size
 from ..weights.gguf_file import GGUF
-from ..weights.tensors import damaged_files, read_json, read_text, shortened
+from ..weights.tensors import damaged_files, read_optional, read_text, shortened
 
 MAX_TEMPLATE = 1024**2  # bytes of a chat template; those of models that call tools have some 20,000
 GGUF_SPECIAL = ("bos", "eos", "eot")  # tokens that begin a text, and that end it
@@ -53,7 +53,7 @@ def read_folder(folder: Path, compiled: bool, kv_bits: int) -> DecoderFiles:
         tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         model, generation, chat = (
-            read_json(path) if (path := folder / file).is_file() else {}
+            read_optional(folder / file)
             for file in ("config.json", "generation_config.json", "tokenizer_config.json")
         )
         bos = special_id(model.get("bos_token_id"), "bos", config)

@@ -14,8 +14,7 @@ from ..layers.activation import relu
 from ..layers.linear import Linear, linear
 from ..layers.tracing import Array
 from ..weights.pickled import read_pickled
-from ..weights.tensors import TensorReader, read_safetensors
-from .sentence_transformer_folder import read_optional
+from ..weights.tensors import TensorReader, read_optional, read_safetensors
 from .transformer import Transformer
 
 SPARSE, COLBERT = "sparse_linear", "colbert_linear"

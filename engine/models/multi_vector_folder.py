@@ -12,7 +12,7 @@ from ..errors import ModelFileError
 from ..layers.linear import Linear
 from ..layers.tracing import Array
 from ..tokenizers.text_tokenizer import TextTokenizer
-from ..weights.tensors import TensorReader, config_size, read_json
+from ..weights.tensors import TensorReader, config_size, read_json, read_optional
 from .embedding_head import Dense, EmbeddingHead, check_widths
 from .m3_heads import COLBERT, head_file, read_linear
 from .sentence_transformer_folder import (
@@ -20,7 +20,6 @@ from .sentence_transformer_folder import (
     PLAIN_SETTINGS,
     SETTINGS_FILE,
     read_dense,
-    read_optional,
     read_prompts,
 )
 from .transformer import Transformer

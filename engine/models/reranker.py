@@ -23,13 +23,12 @@ from ..tokenizers.encoding import Encoding
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
 from ..weights.fetch import Progress
-from ..weights.tensors import TensorReader, config_activation, damaged_files, read_json
+from ..weights.tensors import TensorReader, config_activation, damaged_files, read_json, read_optional
 from .bert import EncoderConfig, EncoderWeights
 from .encoder_families import FAMILIES
 from .pair_template import MAX_TOKENS, TEMPLATES, PairTemplate, YesNoHead
 from .parallel import run_packs
 from .precision import in_precision
-from .sentence_transformer_folder import read_optional
 from .transformer import model_folder, prepared, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once

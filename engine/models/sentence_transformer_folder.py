@@ -26,6 +26,7 @@ from ..weights.tensors import (
     config_size,
     parse_json,
     read_json,
+    read_optional,
     read_safetensors,
     read_text,
 )
@@ -96,11 +97,6 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     if not prompts.named and card is not None:
         prompts = Prompts(card.prompts)
     return SentenceTransformerFolder(model, head, prompts, transformer)
-
-
-def read_optional(path: Path) -> dict[str, Any]:
-    """Read a JSON file, {} if it is missing."""
-    return read_json(path) if path.is_file() else {}
 
 
 def read_modules(folder: Path) -> list[tuple[str, str]]:

@@ -22,7 +22,14 @@ from ..layers.tracing import Array
 from ..tokenizers.encoding import Encoding
 from ..weights.catalog import DEFAULT_SPARSE
 from ..weights.fetch import Progress
-from ..weights.tensors import TensorReader, config_activation, config_size, damaged_files, read_json
+from ..weights.tensors import (
+    TensorReader,
+    config_activation,
+    config_size,
+    damaged_files,
+    read_json,
+    read_optional,
+)
 from .encoder_families import FAMILIES
 from .fingerprint import arrays_in, parts_digest
 from .m3_heads import SPARSE, TokenHead, head_file, read_token_head
@@ -32,7 +39,6 @@ from .sentence_transformer_folder import (
     PLAIN_SETTINGS,
     SETTINGS_FILE,
     list_modules,
-    read_optional,
     read_prompts,
     read_transformer_settings,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_json
+from ..weights.tensors import read_optional
 from .added_tokens import FLAGS, SPLIT
 from .normalizers import parts_of
 from .patterns import BLANK, QWEN2
@@ -61,7 +61,7 @@ NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     """Return the sections of tokenizer.json that other files of its folder take the place of."""
     names = "tokenizer_config.json", "config.json", "special_tokens_map.json"
-    config, model, named = (optional(folder / name) for name in names)
+    config, model, named = (read_optional(folder / name) for name in names)
     config |= {} if "added_tokens_decoder" in config else named
     kind = model.get("model_type")
     stated = config.get("tokenizer_class") or model.get("tokenizer_class") or CLASSES.get(str(kind), "")
@@ -86,11 +86,6 @@ def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     changes |= made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
     same = {**content, "model": {key: content["model"].get(key) for key in changes["model"]}}
     return {name: section for name, section in changes.items() if section != same.get(name)}
-
-
-def optional(path: Path) -> Section:
-    """Read a JSON file, {} if it is missing."""
-    return read_json(path) if path.is_file() else {}
 
 
 def text_of(token: Any) -> Any:

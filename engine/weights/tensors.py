@@ -123,6 +123,11 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def read_optional(path: Path) -> dict[str, Any]:
+    """Read a JSON file, {} if it is missing."""
+    return read_json(path) if path.is_file() else {}
+
+
 def config_size(config: Mapping[str, Any], key: str, default: int | None = None, most: int = MAX_SIZE) -> int:
     """Return a whole number from 1 to ``most`` of a config.json; ``default`` stands in for a missing one."""
     value = config.get(key)
