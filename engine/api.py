@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from .cli.loading import check_has_model, load_decoder, load_reader, load_searched, load_second_model
 from .cli.options import SearchedOptions
 from .documents.document import Chunk, Document
 from .documents.loaders import corpus_files
-from .errors import InputError, check_question
+from .errors import InputError, MadeByMethod, check_question
 from .generation.answer import Answer
 from .generation.answering import ask
 from .generation.conversation import Turn, follow_up
@@ -45,7 +45,7 @@ ASKED: tuple[Stage, ...] = ("search", "answer")  # what each question may have o
 
 
 @dataclass(frozen=True, repr=False)
-class Index:
+class Index(MadeByMethod):
     """Documents, cut and embedded, to search and to ask.
 
     `Index.from_folder` and `Index.load` make one.
@@ -64,6 +64,7 @@ class Index:
         The files that were not read, with the reasons.
     """
 
+    MAKER: ClassVar[str] = "from_folder"
     model: Model
     chunks: ChunkIndex
     options: SearchedOptions

@@ -1,6 +1,8 @@
 """The engine's errors. Each message names the value, the limit and a solution."""
 
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar, Self
 
 from .wording import did_you_mean, with_short_names
 
@@ -40,6 +42,20 @@ class MemoryLimitError(GlassboxError):
 
 class ContextLengthError(GlassboxError):
     """A prompt has more tokens than the model has positions."""
+
+
+class MadeByMethod:
+    """What a class method makes from a name or a path; the class itself takes the parts."""
+
+    MAKER: ClassVar[str] = "load"
+
+    def __new__(cls, *parts: object, **options: object) -> Self:
+        """Raise `InputError` for a name in place of the parts."""
+        is_alone = len(parts) == 1 and options.keys().isdisjoint(cls.__annotations__)
+        if is_alone and isinstance(parts[0], str | Path):
+            name = cls.__name__
+            raise InputError(f"{name} takes the parts of one: call {name}.{cls.MAKER}({str(parts[0])!r})")
+        return super().__new__(cls)
 
 
 def check_several(texts: object) -> None:

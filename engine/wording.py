@@ -119,6 +119,8 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         [first, *_] = error.errors(include_url=False)
         return printable(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")[:200]
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror  # without the number and the path
     return printable(str(error))[:200]
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from engine.__main__ import app
+from engine.__main__ import app, load_commands
 
+load_commands()
 ROOT = Path(__file__).parent.parent
 LIGHTHOUSE = (
     "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."

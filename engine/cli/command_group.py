@@ -59,6 +59,9 @@ class CommandGroup(TyperGroup):
         except BrokenPipeError:
             discard_output()
             sys.exit(CLOSED_PIPE)
+        except MemoryError:
+            print("error: memory does not suffice: give less, or close other programs", file=sys.stderr)
+            sys.exit(2)
         except OSError as error:
             if error.filename is None and error.errno not in FULL:
                 raise

@@ -16,6 +16,7 @@ from ..settings import SETTINGS, check_value
 from ..wording import did_you_mean, reason_of
 
 SETTINGS_FILE = "glassbox.toml"
+MAX_BYTES = 1 << 20
 PERCENT = "% sure"  # of settings whose options are shares
 
 
@@ -51,8 +52,12 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
     """
     check_address(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        if path.stat().st_size > MAX_BYTES or not path.is_file():
+            raise ValueError(f"it is no ordinary file of up to {MAX_BYTES >> 20} MB")
+        text = path.read_text(encoding="utf-8-sig")
         given = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+        if not isinstance(given, dict):
+            raise ValueError("it has no names of options")
         values = {name.replace("-", "_"): value for name, value in given.items()}
     except (OSError, *UNREADABLE) as error:
         raise InputError(

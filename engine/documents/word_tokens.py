@@ -28,7 +28,8 @@ WORD = re.compile(f"{SINGLE}[{character_class(NONSPACING_MARK)}]*|[^{SINGLE[1:]}
 # to which some added tokens are not found.
 PLAIN = re.compile("[!-^`-~\u00c0-\u024f\u2010-\u2027]+")
 # Whether each plain character, or the blank, is a word of its own.
-IS_SINGLE = np.array([re.match(f"{SINGLE}| ", chr(code)) is not None for code in range(0x2028)])
+IS_SINGLE = np.zeros(0x2028, np.bool_)
+IS_SINGLE[[match.start() for match in re.finditer(f"{SINGLE}| ", "".join(map(chr, range(0x2028))))]] = True
 # Runs and characters cut at a time, plain runs joined to one text, and words of a run compared at a time:
 # bounds of memory.
 BATCH_RUNS, BATCH_CHARACTERS, TEXT_RUNS, GROUP_WORDS = 1 << 14, 1 << 20, 128, 256

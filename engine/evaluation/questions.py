@@ -128,7 +128,9 @@ def file_content(path: Path, kinds: str) -> bytes:
 
 
 def bounded_content(path: Path) -> bytes:
-    """Return a file's content; raise `InputError` where it has no end, or too many bytes."""
+    """Return a file's content; raise `InputError` for a pipe, and where it has no end, or too many bytes."""
+    if path.is_fifo():
+        raise InputError(f"{path} is a pipe: give a file")
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

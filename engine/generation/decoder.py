@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ContextLengthError, InputError, ModelFileError
+from ..errors import ContextLengthError, InputError, MadeByMethod, ModelFileError
 from ..layers.activation import softmax
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
 from ..models.decoders import (
@@ -55,7 +55,7 @@ ROOM_TOKENS = 256
 
 
 @dataclass(frozen=True)
-class Decoder:
+class Decoder(MadeByMethod):
     """A decoder of one of the `FAMILIES`, with its tokenizer and chat template.
 
     ``start_ids`` are the tokens that the model expects before a text that is no chat. Keys and values are

@@ -11,7 +11,7 @@ from warnings import warn
 
 import numpy as np
 
-from ..errors import InputError, check_choice, check_several
+from ..errors import InputError, MadeByMethod, check_choice, check_several
 from ..kernels.primitives import best_primitives
 from ..layers.norm import l2_normalize
 from ..layers.pooling import POOLINGS, TokenStates, idf
@@ -54,7 +54,7 @@ WITHOUT_EFFECT = {
 
 
 @dataclass(frozen=True)
-class Encoder(TokenReader):
+class Encoder(MadeByMethod, TokenReader):
     """An encoder, which turns each text into one vector.
 
     Attributes

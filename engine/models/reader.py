@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from ..atomic_write import write_atomically
-from ..errors import UNREADABLE, InputError, ModelFileError, check_question, check_several
+from ..errors import UNREADABLE, InputError, MadeByMethod, ModelFileError, check_question, check_several
 from ..installed import bundled
 from ..kernels.primitives import best_primitives
 from ..layers.activation import softmax
@@ -101,7 +101,7 @@ class ReaderHeader:
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(MadeByMethod):
     """A model that finds the words of a passage that answer a question.
 
     Attributes

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelFileError, check_several
+from ..errors import MadeByMethod, ModelFileError, check_several
 from ..kernels.primitives import best_primitives
 from ..layers.activation import ACTIVATIONS, sigmoid
 from ..layers.linear import Linear, linear
@@ -58,7 +58,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Reranker:
+class Reranker(MadeByMethod):
     """A cross-encoder: the score of a passage for a question, larger is better.
 
     Attributes

@@ -10,6 +10,7 @@ from ...models.small_decoder import SmallDecoderConfig
 from ...models.small_decoder_params import parameter_shapes
 from ...weights.tensors import read_header
 from ..checkpoint_file import file_bytes, read_trees
+from ..optimizers import Moments, Parameters
 from .small_decoder_loop import TrainingState
 from .vocabulary import Vocabulary
 
@@ -41,11 +42,11 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     return file_bytes(state.params, state.moments, header)
 
 
-def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) -> Checkpoint:
-    """Read a checkpoint from the content of its file.
+def read_checkpoint(_name: str, content: bytes) -> tuple[Header, Parameters, Moments]:
+    """Read the parts of a checkpoint from a file of some name, which may be a stranger's.
 
     Raises `ModelFileError` where it is not a checkpoint, is damaged, or has a tensor of another shape than
-    its sizes say, and `InputError` where its sizes are not the ``expected`` ones.
+    its sizes say.
     """
     header = read_header(content, Header, "a small decoder")
     if header.vocabulary.size != header.config.vocab_size or header.step < 0:
@@ -53,6 +54,13 @@ def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) 
             f"the checkpoint has {header.vocabulary.size} tokens, its model {header.config.vocab_size}, at "
             f"step {header.step}: it was put together from two; give another"
         )
+    return header, *read_trees(content, parameter_shapes(header.config), header.step)
+
+
+def checkpoint_of(
+    header: Header, params: Parameters, moments: Moments, expected: SmallDecoderConfig | None = None
+) -> Checkpoint:
+    """Put a checkpoint together; raise `InputError` where its sizes are not the ``expected`` ones."""
     found, wanted = asdict(header.config), asdict(expected or header.config)
     others = [
         f"{name} {found[name]} instead of {wanted[name]}" for name in wanted if wanted[name] != found[name]
@@ -62,7 +70,6 @@ def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) 
             f"the checkpoint is of another model ({', '.join(others)}): give one of these sizes, or forget "
             "the model that is there before loading it"
         )
-    params, moments = read_trees(content, parameter_shapes(header.config), header.step)
     lowest = float("inf") if header.lowest is None else header.lowest
     state = TrainingState(header.config, params, moments, lowest)
     return Checkpoint(state, header.vocabulary)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...documents.document import Document
 from ...errors import InputError
+from ...evaluation.questions import bounded_content
 
 Span = tuple[int, int]  # characters
 HEADINGS = (
@@ -57,7 +58,8 @@ def read_squad(path: Path) -> list[Article]:
     Raises `InputError` where it is not of this format, or an answer does not stand at its offset.
     """
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        content = bounded_content(path)
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
         articles = json.loads(content)["data"]
         return [read_article(article) for article in articles]
     except InputError as error:

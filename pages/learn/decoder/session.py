@@ -17,7 +17,12 @@ from engine.generation.small import generate
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
 from engine.models.small_decoder import SmallDecoderConfig, forward
-from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes, read_checkpoint
+from engine.training.language.small_decoder_checkpoint import (
+    Checkpoint,
+    checkpoint_bytes,
+    checkpoint_of,
+    read_checkpoint,
+)
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, UpdateReport, train
 from engine.training.language.text_stream import (
     Batch,
@@ -36,6 +41,7 @@ from engine.training.language.vocabulary import (
 )
 from ui.data_folder import model_file, write_model
 from ui.jobs import Job, drop_job, start_job
+from ui.server_settings import read_upload
 from ui.tokens import visible_blanks
 
 KEY = "lab-decoder-run"
@@ -145,7 +151,8 @@ def begin(choice: Choice, documents: Sequence[Document]) -> TrainingSession:
 def restore(content: bytes, choice: Choice, documents: Sequence[Document]) -> TrainingSession:
     """Replace the browser session's training by a checkpoint, which must have the same sizes."""
     now = current()
-    checkpoint = read_checkpoint(content, None if now is None else now.state.config)
+    parts = read_upload(read_checkpoint, "the checkpoint", content)
+    checkpoint = checkpoint_of(*parts, None if now is None else now.state.config)
     try:
         return store(checkpoint, choice, documents)
     except InputError as error:

@@ -13,6 +13,7 @@ from engine.models.small_decoder import SmallDecoderConfig
 from engine.training.language.small_decoder_checkpoint import (
     Checkpoint,
     checkpoint_bytes,
+    checkpoint_of,
     read_checkpoint,
 )
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, train
@@ -42,7 +43,7 @@ def checkpoint():
 
 
 def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(checkpoint):
-    found = read_checkpoint(checkpoint_bytes(checkpoint), CONFIG)
+    found = checkpoint_of(*read_checkpoint("a", checkpoint_bytes(checkpoint)), CONFIG)
     assert found.vocabulary == checkpoint.vocabulary
     assert (found.state.n_updates, found.state.lowest) == (5, checkpoint.state.lowest)
     assert learn(found.state, batches(), 7) == learn(checkpoint.state, batches(), 7)
@@ -55,12 +56,12 @@ def test_a_checkpoint_of_another_shape_is_told(checkpoint):
     with pytest.raises(
         InputError, match=r"another model \(d_ff 8 instead of 16, positions learned instead of rope\)"
     ):
-        read_checkpoint(content, replace(CONFIG, d_ff=16, positions="rope"))
+        checkpoint_of(*read_checkpoint("a", content), replace(CONFIG, d_ff=16, positions="rope"))
     changed = rewritten(content, lambda about, tensors: about["config"].update(d_ff=16))
     with pytest.raises(
         ModelFileError, match=r"ffn.hidden.weight' of the checkpoint is float32 \(8, 8\).*\(16, 8\)"
     ):
-        read_checkpoint(changed)
+        read_checkpoint("a", changed)
 
 
 def rewritten(content, change):
@@ -90,7 +91,7 @@ def test_damaged_checkpoints_are_told(checkpoint, change, said):
         change(about, tensors)
 
     with pytest.raises(ModelFileError, match=said):
-        read_checkpoint(rewritten(checkpoint_bytes(checkpoint), writable))
+        read_checkpoint("a", rewritten(checkpoint_bytes(checkpoint), writable))
 
 
 @given(st.data())
@@ -99,4 +100,4 @@ def test_a_cut_checkpoint_is_told(data):
     content = checkpoint_bytes(Checkpoint(TrainingState.fresh(CONFIG, 0), vocabulary))
     n_bytes = data.draw(st.integers(0, len(content) - 1))
     with pytest.raises(GlassboxError):
-        read_checkpoint(content[:n_bytes])
+        read_checkpoint("a", content[:n_bytes])
