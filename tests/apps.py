@@ -1,5 +1,6 @@
 """Functions, scripts and pages of the app in Streamlit's test harness, with a state, not run yet."""
 
+import os
 import re
 from functools import cache
 from html.parser import HTMLParser
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 run_script = AppTest._run
 DIALOGS = 2  # place of the dialogs after main page and sidebar
+OPENED = []  # apps, and the test that each was opened in
 PATIENCE = 300  # seconds that one run of a script may take; one that is done sooner is not waited for
 
 
@@ -57,6 +59,14 @@ def own_documents(*documents):
 
 
 def with_state(app, state):
+    test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
+    for earlier, its_test in list(OPENED):
+        if its_test != test:  # its session has ended, and its work with it
+            OPENED.remove((earlier, its_test))
+            if "jobs" in earlier.session_state:
+                for job in earlier.session_state["jobs"].values():
+                    job.stop()
+    OPENED.append((app, test))
     for key, value in state.items():
         app.session_state[key] = value
     return app

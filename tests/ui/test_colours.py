@@ -45,12 +45,6 @@ def theme(request):
     return [over(THEMES[request.param][name], None) for name in ("backgroundColor", "textColor")]
 
 
-def test_the_contrast_of_black_on_white_and_of_a_grey_are_those_of_the_standard():
-    white = over("#FFFFFF", None)
-    assert contrast(over("#000000", None), white) == pytest.approx(21)
-    assert contrast(over("#767676", None), white) == pytest.approx(4.54, abs=0.01)
-
-
 @pytest.mark.parametrize("mark", sorted(MARKS))
 def test_text_is_readable_on_every_mark(theme, mark):
     page, text = theme
@@ -67,25 +61,6 @@ def test_faint_text_is_readable_where_it_stands(theme, mark):
     assert contrast(faint, background) >= READABLE
 
 
-@pytest.mark.parametrize("hue", [*colours.CATEGORIES, colours.GREY])
-def test_text_is_readable_on_every_full_hue(hue):
-    assert contrast(over(colours.ink(hue), None), over(hue, None)) >= READABLE
-
-
-@pytest.mark.parametrize(
-    "scale", [colours.NUMBERED, colours.NUMBERED_DIVERGING, [hue for _, hue in colours.DIFFERENCE_SCALE]]
-)
-def test_black_numbers_are_readable_on_every_scale_of_numbered_cells(scale):
-    assert all(contrast(over(colours.BLACK, None), over(hue, None)) >= READABLE for hue in scale)
-
-
-def test_the_primary_colours_are_hues_whose_ink_is_known_and_are_readable_as_text_themselves():
-    for of_theme in (THEMES["light"], THEMES["dark"]):
-        assert of_theme["primaryColor"] in colours.CATEGORIES
-        hue, page = over(of_theme["primaryColor"], None), over(of_theme["backgroundColor"], None)
-        assert contrast(hue, page) >= READABLE
-
-
 def test_no_other_module_has_a_colour_of_its_own():
     hexadecimal = r"#(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{6}|[0-9a-fA-F]{3,4})\b"
     coloured = [file for file in FILES if re.search(rf"{hexadecimal}|\brgba?\(", file.read_text("utf-8"))]
@@ -97,7 +72,3 @@ def test_categories_differ_and_sources_have_colours_of_their_own_until_these_run
     n = len(colours.SOURCE_MARKS)
     assert len({colours.source_colour(number) for number in range(1, n + 1)}) == n
     assert colours.source_colour(n + 1) == colours.source_colour(1)
-
-
-def test_a_faded_colour_is_the_same_hue():
-    assert colours.faded(colours.BLUE, 0.65) == "rgba(0,114,178,0.65)"

@@ -52,8 +52,3 @@ def test_the_command_line_and_python_take_the_file_of_settings(tmp_path, encoder
     assert not {"top_k", "temperature", "seed"} & set(read)  # off
     given = json.loads(path.read_text(encoding="utf-8"))
     assert named_settings(given, ("cut", "embedding", "search", "answer")) == given
-
-
-def test_small_to_big_needs_larger_passages():
-    assert "PARENT_TOKENS = 512" in script(opened(parent_tokens=512))
-    assert "PARENT_TOKENS" not in script(opened(parent_tokens=100))

@@ -13,12 +13,6 @@ def opened(side="a", **state):
     return app.button(key=f"look-inside-chunk-{side}").click().run().session_state
 
 
-def test_a_chunk_is_opened_by_its_number():
-    state = opened(**{"inside-model": "decoder"})
-    assert state["source-encoder"] == "Take a chunk of the documents"
-    assert (state["inside-model"], state["inside-document"], state["inside-chunk"]) == ("encoder", NAME, 3)
-
-
 def test_a_chunk_of_a_document_that_is_cut_otherwise_by_now_is_opened_as_a_text():
     text = "The tide turns twice a day. " * 200
     own = {"tide.md": (Document("tide.md", text),)}

@@ -1,8 +1,6 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from engine.documents.document import Document
 from engine.evaluation.questions import (
     Question,
@@ -17,7 +15,6 @@ from engine.storage.workspace import Workspace, export_workspace, import_workspa
 from tests.apps import app_of, app_page, html_of, own_documents, said
 from tests.text_files import packed
 from ui.questions.kept import BUNDLED, DRAFTS, LABELLED, with_label
-from ui.questions.names import NONE
 from ui.text import escape_markdown
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -27,7 +24,6 @@ TEXT = (
 TIDE = Document("tide.md", TEXT)
 MOON = Reference(f"The moon pulls the sea {EVIL}.", 28, 28 + len(f"The moon pulls the sea {EVIL}."))
 ASKED = Question("Who moves the water?", "tide", (MOON,))
-DAYS = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
 
 
 def picker_page():
@@ -135,32 +131,6 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     assert any(box.label.startswith("3 problems") for box in app.expander)
 
 
-def test_a_name_is_taken_but_for_its_ending_and_capitals_and_that_is_said():
-    app = picker(**own_documents(TIDE))
-    give(app, "mine.jsonl", jsonl(replace(ASKED, corpus_id="Tide.TXT")))
-    assert app.session_state["picked"] == [ASKED]
-    assert escape_markdown("“Tide.TXT” as tide.md") in said(app)
-    assert not [button for button in app.button if button.label == "Use these documents"]
-
-
-def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
-    app = picker(**own_documents(TIDE))
-    moved = Question("Why?", "the_tides", (Reference("The moon", 3, 11),))
-    given = [replace(ASKED, corpus_id="the_tides"), moved, replace(ASKED, text="Who?", corpus_id="zebra")]
-    give(app, "mine.jsonl", jsonl(*given))
-    assert app.session_state["picked"] == []
-    assert "3 questions name a document that is not loaded" in app.markdown[-1].value
-    assert app.selectbox(key="questions-meant-the_tides").value == "tide.md"
-    assert "In 1 of 2 questions the quoted text stands" in said(app)
-    app.selectbox(key="questions-meant-zebra").set_value(NONE).run()
-    assert "Leaves out 1 question" in said(app)
-    app.button(key="questions-meant-use").click().run()
-    mended = Question("Why?", "tide", (Reference("The moon", 28, 36),))  # it stands a few characters further
-    assert app.session_state["picked"] == [ASKED, mended]
-    kept = app.session_state["workspace"].question_sets["mine.jsonl"]
-    assert [row["corpus_id"] for row in kept] == ["tide", "tide", "zebra"]
-
-
 def test_a_set_is_replaced_only_by_one_that_holds_all_of_it():
     app, more = picker(), replace(ASKED, text="Who pulls?")
     for given, names in (
@@ -242,17 +212,6 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
     assert "No sentence of these documents" in said(app)
 
 
-@pytest.mark.parametrize("names", [("a/tide.md", "b/tide.html"), ("tide.csv#2", "tide.csv#3")])
-def test_documents_that_a_label_cannot_tell_apart_are_not_labelled(names):
-    app = questions_page(*(Document(name, f"The tide is {n} high today.") for n, name in enumerate(names)))
-    app.text_input(key="label-question").set_value("How high?").run()
-    assert not [button for button in app.button if button.key == "label-keep"]  # nothing is marked yet
-    app.button(key="label-hit-0").click().run()
-    are_alike = "#" not in names[0]  # rows of a file are told apart
-    assert app.button(key="label-keep").disabled == are_alike
-    assert any("2 documents are called tide" in each.value for each in app.warning) == are_alike
-
-
 def test_a_second_passage_joins_its_question():
     second = Reference("The end is near.", 90, 106)
     one = with_label([], ASKED.text, "tide", MOON)
@@ -261,25 +220,6 @@ def test_a_second_passage_joins_its_question():
     assert with_label(one, ASKED.text, "tide", second) == [Question(ASKED.text, "tide", (MOON, second))]
     assert len(with_label(one, ASKED.text, "moon", second)) == len(with_label(one, "Why?", "tide", MOON)) == 2
     assert parse_questions("labels.jsonl", jsonl(*one)) == one
-
-
-def sentences_page():
-    import streamlit as st
-
-    from ui.questions.search import sentences_of, sentences_with
-
-    text = "\n The otter lives here.  The OTTER swims!\n\n\n No animal here"
-    spans = [
-        sentences_of(text),
-        *(sentences_with(words, text) for words in ("otter the", "otter animal", " ")),
-    ]
-    st.session_state["found"] = [[text[start:end] for start, end in each] for each in spans]
-
-
-def test_sentences_have_no_white_space_around_and_are_found_by_all_of_the_words():
-    every, otters, *nothing = app_of(sentences_page).run().session_state["found"]
-    assert every == ["The otter lives here.", "The OTTER swims!", "No animal here"]
-    assert (otters, nothing) == (every[:2], [[], []])
 
 
 def test_of_a_long_file_a_sample_is_kept_and_told(monkeypatch):

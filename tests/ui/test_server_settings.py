@@ -4,7 +4,6 @@ import tomllib
 
 import pytest
 from streamlit import config
-from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from engine.documents.document import Document
 from engine.errors import DocumentError, InputError
@@ -128,24 +127,3 @@ def test_the_documents_of_a_visitor_of_a_public_server_are_bounded_together(monk
     check_length({"a": (half,), "b": (half,)})
     with pytest.raises(DocumentError, match="2,000,001 characters, at most 2,000,000"):
         check_length({"a": (half,), "b": (half, Document("dot.md", "."))})
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("localhost:8501", True),
-        ("127.0.0.1:8501", True),
-        ("glassbox.streamlit.app", True),
-        ("streamlit.app.example", False),
-        ("rebound.example:8501", False),  # a web page's host name that leads to this machine
-        ("localhost.example", False),
-        ("", False),
-        (None, False),
-    ],
-)
-def test_a_web_page_cannot_drive_the_app_by_a_host_name_that_leads_to_it(monkeypatch, host, expected):
-    server = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]
-    assert server["address"] == "127.0.0.1"
-    options = {"server.allowedHosts": server["allowedHosts"]}
-    monkeypatch.setattr(config, "get_option", options.__getitem__)
-    assert is_host_allowed(host) is expected

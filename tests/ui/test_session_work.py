@@ -6,11 +6,9 @@ import pytest
 from engine.documents.document import Document
 from engine.errors import DocumentError
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer
-from engine.evaluation.questions import Question, Reference, question_fields
 from engine.storage.workspace import Workspace
 from tests.apps import app_file, app_of, app_page, app_within, by_label, said
 from ui.data_folder import is_local
-from ui.questions.kept import LABELLED
 from ui.server_settings import WORKSPACES
 from ui.session_work import grouped
 from ui.work_dialog import path_of
@@ -24,11 +22,6 @@ TIDE, ROW = Document("tide.md", "The tide turns."), Document("rows.csv#2", "who:
 def test_documents_come_back_under_their_files():
     layout = {"tide.md": ["tide.md"], "rows.csv": ["rows.csv#2"]}
     assert grouped(Workspace((TIDE, ROW), {"files": layout})) == {"tide.md": (TIDE,), "rows.csv": (ROW,)}
-
-
-@pytest.mark.parametrize("layout", [None, 7, [], {"rows.csv": 7}, {"rows.csv": [7, None]}])
-def test_a_file_that_says_nothing_of_files_is_opened_all_the_same(layout):
-    assert grouped(Workspace((TIDE, ROW), {"files": layout})) == {"tide.md": (TIDE,), "rows.csv#2": (ROW,)}
 
 
 def test_a_document_cannot_pass_for_one_that_all_sessions_share():
@@ -149,16 +142,6 @@ def test_a_link_changes_nothing_that_is_kept(own_machine):
     assert (state["k"], state["splitter"], state["searched"]) == (7, "paragraphs", ["tide.md"])
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_the_page_of_questions_says_as_the_sidebar_does_whether_they_are_kept(own_machine, kept):
-    row = question_fields(Question("What turns?", "tide", (Reference("The tide", 0, 8),)))
-    state = {} if kept else {"keeping-failed": "The disk is full."}
-    workspace = Workspace(question_sets={LABELLED: [row]})
-    app = app_page("improve/questions", uploads={"tide.md": (TIDE,)}, workspace=workspace, **state).run()
-    words = "1 question, " + ("kept on this computer." if kept else "gone when this tab closes.")
-    assert words in said(app)
-
-
 def test_two_sessions_at_a_time_lose_nothing_of_each_other(own_machine):
     one, two = session(), session()
     one.session_state["uploads"] = {"tide.md": (TIDE,)}
@@ -200,18 +183,6 @@ def test_switched_off_what_was_kept_is_deleted_and_nothing_is_kept(own_machine):
     assert [path.name for path in own_machine.iterdir()] == ["keep_nothing"]
     app_of(switch, args=(True,)).run()
     assert session(k=6).session_state["k"] == session().session_state["k"] == 6
-
-
-def test_damaged_questions_of_a_workspace_are_left_out():
-    def page():
-        import streamlit as st
-
-        from ui.questions.kept import answer_sets, apply_answer_sets
-
-        apply_answer_sets({"tides.csv": [{"text": 3}]})
-        st.write(answer_sets())
-
-    assert app_of(page).run().json[0].value == "{}"
 
 
 def test_for_visitors_from_elsewhere_nothing_is_kept(tmp_path, monkeypatch):

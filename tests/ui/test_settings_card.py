@@ -21,18 +21,6 @@ def sidebar():
     st.session_state["kept"] = kept_settings()
 
 
-def documents_page():
-    """The chunks alone, on a page of two documents."""
-    from ui.chunk_settings import chunk_settings
-    from ui.documents import bundled_documents
-    from ui.models import load_encoder
-    from ui.settings_card import show_settings_card
-
-    encoder = load_encoder()
-    show_settings_card(bundled_documents()[:2], encoder)
-    chunk_settings(encoder)
-
-
 def card(app):
     """The lines of the card, without those of the settings."""
     return [caption.value for caption in app.caption if " · " in caption.value or "changed" in caption.value]
@@ -119,17 +107,6 @@ def test_what_a_change_lowers_with_it_is_undone_with_it():
     assert app.session_state["in use"]["refuse_threshold"] == app.slider(key="refuse_threshold").value == 40
     press(app, "Undo: 2 settings")
     assert (app.slider(key="answer_threshold").value, app.slider(key="refuse_threshold").value) == (60, 50)
-
-
-def test_a_page_with_a_part_of_the_settings_shows_and_resets_all():
-    app = app_of(documents_page, k=6, chunk_tokens=64, temperature=0.5).run()
-    assert card(app) == [
-        "2 documents · Sentences, 64 tokens · mean · hybrid (scores weighted) · 6 passages",
-        "**3 changed:** chunk size, passages, temperature",
-    ]
-    press(app, "Reset")
-    assert card(app) == [DEFAULTS.replace("4 documents", "2 documents")]
-    assert (app.session_state["k"], app.session_state["temperature"]) == (4, 0)
 
 
 def test_the_card_stays_without_a_document():

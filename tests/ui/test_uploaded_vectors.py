@@ -68,11 +68,6 @@ def test_a_passage_is_diagnosed_by_a_retriever_that_the_model_can_do(encoder, by
     assert "chunk size" not in plain(said(app))  # given chunks are cut by nothing that is tried
 
 
-def test_questions_about_them_are_labelled(by_server):
-    app = app_page("improve/questions", **by_server, **{"label-question": "Who kept bees?"}).run()
-    assert "Mark the passage" in said(app)
-
-
 @pytest.mark.parametrize(
     "folder",
     ["improve/settings", "improve/poolings", "improve/tuning", "inside/late", "inside/chunk", "documents"],

@@ -1,14 +1,10 @@
-import ast
 import json
-from pathlib import Path
 
 import pytest
 
 from engine.errors import InputError
 from tests.apps import app_of
 from ui.widgets import check_typed
-
-ROOT = Path(__file__).parent.parent.parent
 
 SCRIPT = """
 import streamlit as st
@@ -32,20 +28,6 @@ def test_a_choice_starts_at_its_default_and_a_slider_returns_one_of_its_values()
     app.select_slider(key="stops").set_value(1.0)
     app.run()
     assert json.loads(app.json[0].value) == {"first": "b", "last": 2, "range": 200, "stops": 1.0, "single": 0}
-
-
-def test_a_chapter_is_drawn_alone_and_stays_open():
-    def page():
-        import streamlit as st
-
-        from ui.widgets import chapters
-
-        st.caption(chapters(("One", "Two"), "part"))
-
-    app = app_of(page).run()
-    assert app.caption[0].value == "One"
-    app.segmented_control(key="part").set_value("Two")
-    assert app.run().caption[0].value == "Two"
 
 
 def test_an_error_in_a_part_that_reruns_alone_is_shown_in_its_place():
@@ -75,18 +57,6 @@ def test_a_text_that_is_too_long_is_told_with_both_numbers():
     assert check_typed("a" * 2_000, 2_000) == "a" * 2_000
     with pytest.raises(InputError, match="this text has 2,001 characters, and 2,000 are read"):
         check_typed("a" * 2_001, 2_000)
-
-
-def test_no_box_of_a_text_has_a_limit_of_its_own_which_would_drop_what_is_pasted():
-    limited = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for folder in ("pages", "ui")
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "text_area"
-        if any(keyword.arg == "max_chars" for keyword in node.keywords)
-    ]
-    assert limited == []
 
 
 def test_a_link_to_a_tab_that_is_not_there_opens_the_first_and_says_so():

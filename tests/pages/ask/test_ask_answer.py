@@ -76,12 +76,6 @@ def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_sa
     assert words[2].startswith("2.md · rank 3 · cosine 0.050")
 
 
-def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
-    app, _ = captions(sources, answer())
-    [html] = [html.value for html in app.get("html") if "1.md" in html.value]
-    assert "3 tokens as the decoder counts them" in html
-
-
 def notes(shown):
     from pages.ask.answer import show_notes
     from ui.report import Report

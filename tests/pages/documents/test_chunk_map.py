@@ -3,17 +3,14 @@
 from html import unescape
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from engine.documents.document import Chunk
 from engine.inspection.health.report import Finding
-from engine.inspection.vectors.chunk_map import pca_projection
 from pages.documents.chunk_map_figure import (
     SHAPES,
     WEBGL_POINTS,
     document_groups,
-    finish,
     group_figure,
     question_trace,
     rows_of,
@@ -57,19 +54,6 @@ def test_every_document_looks_different_as_far_as_looks_go_and_all_chunks_are_dr
     assert len(set(looks)) == len(looks) == min(n_documents, most + 1)
     assert sorted(row for trace in figure.data for row in trace.customdata) == list(range(120))
     assert not any("<script" in trace.name for trace in figure.data)
-
-
-def test_documents_are_ordered_by_their_chunks():
-    groups, names = document_groups([chunk(name) for name in "abbcbc"])
-    assert names == ["b", "c", "a"]
-    assert groups.tolist() == [2, 0, 0, 1, 0, 1]
-
-
-def test_axes_say_what_they_hold_and_are_equally_long():
-    plane, figure = pca_projection(vectors(30)), go.Figure()
-    finish(figure, plane)
-    assert figure.layout.xaxis.title.text == f"axis 1: {plane.explained[0]:.1%} of the variance"
-    assert figure.layout.yaxis.scaleanchor == "x"
 
 
 def test_selected_points_stand_for_their_chunks_and_the_question_for_none():

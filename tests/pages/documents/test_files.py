@@ -26,11 +26,6 @@ def test_what_the_encoder_reads_of_the_chunks_is_said_first(limit, words):
     assert table["Chunks"].tolist() == [8]
 
 
-def test_without_text_nothing_is_claimed():
-    app = app_page("documents", **own_documents(Document("empty.md", ""))).run()
-    assert "read whole" not in said(app)
-
-
 def test_notes_of_what_was_left_out_stand_at_the_file():
     document = Document("tide.md", TEXT, notes=("2 comments left out",))
     app = app_page("documents", **own_documents(document)).run()

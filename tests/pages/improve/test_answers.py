@@ -3,6 +3,8 @@
 import csv
 from dataclasses import replace
 from io import StringIO
+from threading import Event
+from time import sleep
 
 import numpy as np
 
@@ -12,12 +14,11 @@ from engine.evaluation.answers import (
     AnswerRow,
     ShortAnswer,
     coverage_curve,
-    load_answer_questions,
     parse_answer_questions,
     reliability,
 )
-from engine.evaluation.sample import about_documents
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
+from pages.improve.settings import experiments
 from pages.improve.settings.answer_results import (
     FILTERS,
     SHOWN,
@@ -128,25 +129,29 @@ def test_questions_are_answered_in_every_configuration_scored_and_filtered(encod
     assert len(questions_in(again)) == 3
 
 
-def test_a_metric_of_answers_ranks_the_settings(encoder):
-    app = measured(page(**{"experiment-measure": "right"}))
-    assert "which answer 2 of 2 questions rightly" in said(app)
-    assert "these questions cannot show a better one" in said(app)
-    assert "Nothing else is recommended" in said(app)
+def test_a_run_is_stopped_and_resumed(encoder, monkeypatch):
+    go_on, whole = Event(), experiments.sweep
 
+    def until_stopped(inputs, cache, report, is_stopped, done):
+        for row in whole(inputs, cache, report, is_stopped, done):
+            yield row
+            while not (go_on.is_set() or is_stopped()):
+                sleep(0.01)
 
-def test_a_file_that_cannot_be_read_is_one_clear_line(encoder):
-    app = page("asked,answer\n1,2\n")
-    [error] = app.error
-    assert "has no column question" in error.value.replace("\\", "")
-
-
-def test_bundled_questions_are_those_about_the_chosen_documents():
-    every = load_answer_questions()
-    own = about_documents(every, [Document("state_of_the_union.md", "")])
-    assert {each.document for each in own} == {"state_of_the_union.md"}
-    assert {bool(each.answer) for each in own} == {True, False}
-    assert about_documents([question(1)], [Document("mill.md", "")]) == [question(1)]  # it names no document
+    monkeypatch.setattr(experiments, "sweep", until_stopped)
+    app = page(**{"grid-answered": 1}).button(key="grid-run").click().run()
+    job = app.session_state["jobs"]["experiment"]
+    while not (job.rows or job.done):
+        job.wait("", seconds=0.05)
+    job.stop()
+    job.result()
+    app.run()
+    n = len(job.request.configurations)
+    assert f"{len(job.rows)} of {n} configurations are measured" in said(app)
+    go_on.set()
+    app.button(key="experiment-resume").click().run()
+    app.session_state["jobs"]["experiment"].result()
+    assert f"of {n} configurations are measured" not in said(app.run())
 
 
 def test_budgets_that_exceed_the_model_are_told(encoder):

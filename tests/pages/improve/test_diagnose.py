@@ -6,7 +6,7 @@ from engine.documents.sentences import sentence_spans
 from engine.evaluation.questions import load_questions, questions_about
 from engine.inspection.diagnosis.suspects import Cause
 from pages.improve.diagnose.links import TITLES
-from tests.apps import app_page, by_label, own_documents, plain, said, tables
+from tests.apps import app_page, by_label, own_documents, plain, said
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_reranker
 
@@ -62,12 +62,6 @@ def test_a_labelled_question_that_misses_is_explained_at_once(labelled):
     assert labelled.warning
     assert "Word for word" in plain(said(labelled))
     assert "ranks it" in plain(said(labelled))
-
-
-def test_all_labelled_questions_can_be_seen_those_found_too(labelled):
-    app = page(**{"diagnose-missing": False})
-    few, all_of_them = (by_label(each.selectbox, "Question and passage") for each in (labelled, app))
-    assert set(few.options) < set(all_of_them.options)
 
 
 def test_the_question_of_the_session_comes_first(labelled):
@@ -140,12 +134,6 @@ def test_the_right_answer_tells_a_wrong_one_of_the_same_passage(encoder):
     other = found_by_words(*asked, **{"diagnose-answer": "brine"})
     assert not other.success
     assert "cures" in plain(said(other))
-
-
-def test_what_a_change_does_to_labelled_questions_is_measured(encoder):
-    app = page(k=1, **{"diagnose-missing": True})
-    assert "Its effect on the other" in plain(said(app)) or "It changes" in plain(said(app))
-    assert len(tables(app)) > 1
 
 
 def test_another_cross_encoder_ranks_anew(tmp_path):

@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.errors import InputError
 from engine.evaluation.beir import parse_beir_zip
-from engine.evaluation.checks import measurable
 from engine.evaluation.grid import fitting, grid
 from engine.evaluation.library_model import LibraryModel, load_model
-from engine.evaluation.questions import Question, Reference, load_questions, to_jsonl
+from engine.evaluation.questions import Question, Reference, to_jsonl
 from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_store import to_csv
-from engine.settings import SWEPT, Configuration
+from engine.settings import Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.settings.charts import cost_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
@@ -276,22 +275,6 @@ def test_the_command_give_the_numbers_of_the_page(files, electra, encoder, tmp_p
     assert page.documents == ("bread.md", "tide.md", "wave.md")
 
 
-def test_the_command_for_some_bundled_documents_search_these_alone(encoder):
-    name = "inside_the_pipeline.md"
-    documents = [one for one in load_corpus(BUNDLED_CORPUS) if one.name == name]
-    questions = measurable(load_questions(), documents)
-    page = measured_by_the_page(
-        documents, questions, (Configuration(retriever="bm25", chunk_tokens=64),), {encoder.name: encoder}
-    )
-    numbers = {one.configuration: one.metrics["mrr"] for one in page.rows}
-    assert shlex.split(command_line(page))[4:6] == ["--document", name]
-    assert "--questions" not in command_line(page)
-    assert 0 < next(iter(numbers.values())) < 1
-    assert printed_by_the_command(page) == numbers
-    whole = replace(page, documents=tuple(one.name for one in load_corpus(BUNDLED_CORPUS)))
-    assert "--document" not in command_line(whole)
-
-
 def test_the_command_for_a_packed_collection_read_it_as_the_page_does(files, encoder, tmp_path):
     texts = {"d1": "The moon pulls the sea.", "d2": "The sun pulls, too.", "d3": "Bread is kneaded."}
     collection = {
@@ -402,48 +385,3 @@ def test_configurations_are_put_into_words():
     assert values_in_order((Configuration(), theirs), "pooling") == ["mean", "the model's own"]
     assert not_of_the_app(Configuration(retriever="hybrid")) == ""
     assert all(part in not_of_the_app(theirs) for part in ("20 passages", "GLASSBOX_ENCODER"))
-
-
-def page():
-    import streamlit as st
-
-    from engine.settings import Configuration
-    from pages.improve.settings.conclusion import use_settings
-    from pages.improve.settings.grid import baseline_configuration
-    from ui.chunk_settings import chunk_settings
-    from ui.models import load_encoder
-    from ui.settings import retriever_setting
-
-    configuration = Configuration("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
-    st.button("use", on_click=use_settings, args=(configuration,))
-    encoder = load_encoder()
-    cut = chunk_settings(encoder)
-    retriever_setting(encoder)
-    st.session_state["baseline"] = baseline_configuration(encoder, cut)
-
-
-def test_settings_of_a_cell_move_the_apps_own(encoder):
-    app = app_of(page).run()
-    app = app.button[0].click().run()
-    state = app.session_state
-    taken = [state[key] for key in SWEPT if key not in ("model", "prompts")]
-    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3, "float32", "off"]
-    assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
-    assert app.selectbox(key="retriever").value == "hybrid"
-    assert state["baseline"] == Configuration(
-        "sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3
-    )
-    assert app.slider(key="chunk_tokens").value == 64
-
-
-def test_measures_at_k_are_not_judged_across_k():
-    one = experiment()
-    other_k = row(Configuration(k=1), np.array(one.rows[0].values["mrr"]) * 2)
-    for measure, expected in (("recall@k", "another k"), ("mrr", "better")):
-        judged = verdicts([*one.rows, other_k], measure)
-        assert judged[-1].word == expected
-        n_better = 1 + (expected == "better")
-        is_better = "1 is better" if n_better == 1 else f"{n_better} are better"
-        assert summary(judged).startswith(f"Of {3 + n_better} other settings {is_better}")
-    alone = verdicts([one.rows[0], other_k], "recall@k")
-    assert summary(alone) == "Nothing was measured that can be compared with the app's settings."

@@ -1,13 +1,11 @@
 """The diagnosis and the best settings, on documents and questions of one's own beside the bundled ones."""
 
-from dataclasses import replace
-
 from engine.documents.document import Document
-from engine.evaluation.questions import Question, Reference, load_questions, question_fields, questions_about
+from engine.evaluation.questions import Question, Reference, question_fields
 from engine.storage.workspace import Workspace
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.results import ACROSS_K
-from tests.apps import app_page, by_label, own_documents, plain, said
+from tests.apps import app_page, by_label, own_documents, said
 from ui.questions.kept import BUNDLED, DRAFTS, LABELLED
 from ui.text import escape_markdown
 
@@ -67,12 +65,6 @@ def expander(app):
 FEW_READ = {"diagnose-missing": False, "k": 1, "chunk_tokens": 32}
 
 
-def pasted(question, passage):
-    """State of the diagnosis with a passage that was pasted."""
-    way = {"diagnose-way-True": "Paste the passage"}
-    return way | {"diagnose-question": question, "diagnose-passage": passage}
-
-
 def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
     halves = {LABELLED: QUESTIONS[:5], "mine.jsonl": QUESTIONS[4:]}  # one is in both
     app = page("diagnose", halves, **FEW_READ)
@@ -92,13 +84,6 @@ def test_a_passage_that_the_retriever_does_not_find_at_all_is_among_the_missing(
     assert "does not find it" in said(app)
 
 
-def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
-    # Cosines miss it, and words, which it shares with its passage, find it.
-    asked = pasted("How do bakers get dough thickened by beating?", FACTS["bees"][2][1])
-    app = page("diagnose", {"mine.jsonl": QUESTIONS}, **FEW_READ, **asked, retriever="dense")
-    assert "Its effect on the other 12 labelled questions" in plain(said(app))
-
-
 def pooling_view(view, **sets):
     state = {"pooling-question": "Why?", "pooling-tab": view, "pooling-question-part": TRUST}
     return said(page("poolings", sets, chunk_tokens=32, **state))
@@ -111,11 +96,6 @@ def test_poolings_are_compared_on_ones_own_questions(encoder):
     assert "label some on the page “Questions”" in pooling_view("Your question")
 
 
-def test_ones_own_questions_about_the_documents_are_chosen_before_the_bundled_ones(encoder):
-    app = page("settings", {"mine.jsonl": QUESTIONS}, [*OWN, "inside_the_pipeline.md"])
-    assert expander(app).label == "Questions: Uploaded\\: mine\\.jsonl, 12 usable"
-
-
 def test_a_choice_of_drafts_points_to_the_labels_that_it_leaves_aside(encoder):
     for n, is_few in ((0, None), (1, True), (12, False)):
         app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=DRAFTS)
@@ -124,25 +104,6 @@ def test_a_choice_of_drafts_points_to_the_labels_that_it_leaves_aside(encoder):
         assert all(f"You labelled {n} question" in words for words in pointers)
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert "You labelled" not in said(app)
-
-
-def test_without_labels_it_is_said_where_to_label(encoder):
-    app = page("diagnose", {}, **FEW_READ)
-    [ways] = [each for each in app.segmented_control if each.label.startswith("The passage that should")]
-    assert ways.options == ["Paste the passage", "Find it in a document"]
-    assert "label some on the page “Questions”" in said(app)
-
-
-def test_the_usable_questions_of_all_sets_are_diagnosed(encoder):
-    elsewhere = Reference("what no document says", 3, 9)
-    moved = [replace(one, references=(elsewhere,)) for one in QUESTIONS[:2]]
-    bundled = questions_about(load_questions(), ["inside_the_pipeline.md"])
-    for asked, searched, n in (
-        (QUESTIONS, [*OWN, "inside_the_pipeline.md"], 12 + sum(len(one.references) for one in bundled)),
-        (moved + QUESTIONS[2:], ["bees.md", "bread.md"], 6),
-    ):
-        app = page("diagnose", {"mine.jsonl": asked}, searched, **FEW_READ)
-        assert toggle(app).endswith(f" of {n}")
 
 
 def test_the_question_set_says_what_it_is_and_opens_where_none_is_usable(encoder):

@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import rankings
 from pages.improve.poolings.quality import TRUST
-from pages.improve.poolings.rank_flow import flow_places, matrix_figure, rank_flow
+from pages.improve.poolings.rank_flow import rank_flow
 from pages.improve.poolings.search import AGREEMENT, MIXED, WHY, passage_html
 from tests.apps import app_of
 
@@ -42,22 +42,6 @@ def test_a_line_for_each_passage_at_its_rank_or_in_the_lane_below(values, k):
         assert len(set(places.tolist())) == len(places)
 
 
-def test_the_lane_keeps_the_true_rank_for_the_hover():
-    compared = random_rankings(3, 200, 5)
-    places, lowest = flow_places(compared)
-    assert compared.ranks.max() > 50 > lowest == places.max()
-    for line, figure_line in enumerate(rank_flow(compared, chunks_of(200)).data):
-        for rank, score, about, number in zip(
-            compared.ranks[:, line],
-            compared.scores[:, line],
-            figure_line.hovertext,
-            figure_line.text,
-            strict=True,
-        ):
-            assert f"rank {rank:,}, score {score:.3f}" in about
-            assert number == (str(line + 1) if rank <= 5 else "")
-
-
 def test_text_and_names_of_documents_are_escaped_and_shortened():
     hostile = "<b>bold</b> <script>alert(1)</script> & " + "long words " * 100
     chunks = chunks_of(4, hostile, document="<i>x</i>.md")
@@ -72,14 +56,6 @@ def test_text_and_names_of_documents_are_escaped_and_shortened():
         assert html.count("long") < 80
     compared = rankings({"mean": np.array([0.1, 0.9, 0.5]), "cls": np.array([0.9, 0.1, 0.5])}, 1)
     assert "mean 1 · [CLS] 3" in passage_html(compared, 0, chunks_of(3)[1])
-
-
-def test_a_matrix_has_a_cell_for_every_two_strategies_and_a_name_for_each_side():
-    values = np.linspace(0, 1, 49).reshape(7, 7)
-    figure = matrix_figure(values, NAMES, "%{z}")
-    np.testing.assert_array_equal(figure.data[0].z, values)
-    assert figure.data[0].text[-1][-1] == "100"
-    assert len(figure.layout.xaxis.ticktext) == len(set(figure.layout.yaxis.ticktext)) == 7
 
 
 def panel():

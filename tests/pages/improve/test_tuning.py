@@ -15,7 +15,6 @@ from pages.improve.tuning.results import document_outcome, outcome
 from pages.improve.tuning.tuning import Stopped
 from tests.apps import app_of, said, tables
 from ui.chunk_settings import Cut
-from ui.data_folder import write_model
 from ui.server_settings import WORKSPACES
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -107,11 +106,6 @@ def test_an_adapter_is_trained_judged_and_kept(tmp_path, monkeypatch):
     kept.write_bytes(b"damaged")
     with_damage = app(22)
     assert "cannot be read" in with_damage.error[0].value
-
-
-def test_a_model_that_cannot_be_kept_is_told(tmp_path):
-    (tmp_path / "models").write_text("not a folder")
-    assert "cannot be kept" in write_model(tmp_path / "models" / "tuned.zip", lambda: b"model")
 
 
 def test_a_failure_is_one_clear_line():

@@ -18,7 +18,7 @@ from pages.inside.answer.attribution import badges
 from pages.inside.answer.compare import word_differences
 from pages.inside.answer.figures import candidate_bars, certainty_figure, sentence_map
 from pages.inside.answer.tokens import branch_html, code, token_label
-from pages.inside.cache.kv_cache import cache_figure, measured_lengths
+from pages.inside.cache.kv_cache import cache_figure
 from pages.inside.positions.positions import positions_figure
 from tests.apps import app_of, app_page, html_of, own_documents, plain, said, tables
 from ui.models import shared_reader
@@ -36,14 +36,6 @@ def test_compared_texts_keep_every_character_and_no_markup_of_theirs(before, aft
     left, right = word_differences(before, after)
     assert (visible(left), visible(right)) == (before, after)
     assert "<b>" not in left + right
-
-
-def test_only_the_words_that_differ_are_marked():
-    left, right = word_differences("It costs 35 dollars a month.", "It costs 200 dollars.")
-    assert [visible(piece) for piece in re.findall(r"<del.*?</del>", left)] == ["35", " a month"]
-    assert [visible(piece) for piece in re.findall(r"<ins.*?</ins>", right)] == ["200"]
-    same, again = word_differences("The same.", "The same.")
-    assert same == again == "The same."
 
 
 def test_a_branch_frames_its_first_token_and_escapes_all():
@@ -69,17 +61,6 @@ def test_marks_tell_three_kinds_of_sentences_apart():
     assert "[3]" in badges(Support((2, 3), True))
     assert "several passages together" in badges(Support((), True))
     assert "rests on no passage" in badges(Support((), False))
-
-
-def test_lengths_end_at_the_prompt_or_where_it_takes_too_long():
-    for n_prompt, lengths in (
-        (30, (16, 30)),
-        (10, (10,)),
-        (624, (16, 64, 128, 256, 512, 624)),
-        (66, (16, 66)),
-    ):
-        assert measured_lengths(n_prompt) == lengths
-    assert measured_lengths(4000) == (16, 64, 128, 256, 512, 1024)
 
 
 def test_certainty_shows_both_measures_and_the_chosen_token():
@@ -125,20 +106,6 @@ def agreement():
     rng = np.random.default_rng(0)
     shares = rng.random((4, 5))
     show_correlation(shares, shares + 0.1 * rng.random((4, 5)))
-
-
-def choice_of_a_head():
-    import streamlit as st
-
-    from pages.inside.answer.attribution import ONE_HEAD, attention_choice
-
-    st.session_state["attention-of"] = ONE_HEAD
-    st.write(attention_choice(1, 1))
-
-
-def test_a_model_with_one_layer_and_one_head_leaves_nothing_to_choose():
-    app = app_of(choice_of_a_head).run()
-    assert app.markdown[0].value == "`(0, 0)`"
 
 
 def test_the_agreement_of_attention_and_leaving_out_is_two_correlations():

@@ -9,10 +9,8 @@ from pages.inside.chunk.figures import (
     arcs,
     farthest_from_zero,
     head_grid,
-    largest_of_blocks,
     tensor_map,
 )
-from pages.inside.chunk.pipeline import strongest_pair
 from pages.inside.verify.comparison import LAYER_STAGES, difference_figure
 from ui.figures import weights_map
 
@@ -32,14 +30,6 @@ def test_shrinking_keeps_what_is_farthest_from_zero(tensor, step):
     np.testing.assert_array_equal(np.abs(shrunk).max(axis=1), np.abs(tensor).max(axis=1))
 
 
-@given(st.integers(1, 130), st.integers(1, 60))
-def test_a_small_map_keeps_the_largest_weight_and_fits(n_tokens, n_cells):
-    [weights] = attention(n_tokens, n_heads=1)
-    small = largest_of_blocks(weights, n_cells)
-    assert len(small) <= n_cells
-    assert small.max() == weights.max()
-
-
 def test_attention_has_the_words_on_both_axes_those_that_are_drawn_and_another_tensor_numbers():
     words = ["[CLS]", "the", "bank", "[SEP]"]
     labels = [f"{number} {word}" for number, word in enumerate(words)]
@@ -55,13 +45,6 @@ def test_attention_has_the_words_on_both_axes_those_that_are_drawn_and_another_t
     small = head_grid(np.zeros((12, 96, 96), np.float32), 0, labels[:96]).data[0]
     assert list(small.x) == list(small.y) == labels[:96:2]
     assert "to %{x}" in small.hovertemplate
-
-
-def test_the_strongest_pair_is_of_two_words():
-    weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], np.float32)
-    assert strongest_pair(weights, np.array([False, False, False])) == (1, 2)
-    assert strongest_pair(weights, np.array([False, False, True])) == (1, 0)
-    assert strongest_pair(weights, np.array([True, False, True])) is None
 
 
 def test_the_longest_text_makes_small_figures():

@@ -11,7 +11,7 @@ from engine.errors import InputError
 from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingState, UpdateReport
 from engine.training.language.vocabulary import Vocabulary
-from pages.learn.decoder.live import learning_figure, smoothed
+from pages.learn.decoder.live import learning_figure
 from pages.learn.decoder.session import Choice, restore
 from pages.learn.decoder.write import step_attention
 from tests.apps import app_page, html_of, own_documents, said, tables
@@ -158,12 +158,6 @@ def test_texts_that_teach_nothing_are_told():
         app = opened((text,))
         app.button(key="lab-decoder-train").click().run()
         assert message in words(app)
-
-
-def test_a_smoothed_line_begins_where_its_values_do():
-    assert smoothed([2.0] * 5) == pytest.approx([2.0] * 5)
-    assert smoothed([3.0, 1.0])[0] == pytest.approx(3.0)
-    assert 1 < smoothed([3.0, 1.0])[1] < 3
 
 
 def test_figures_hold_what_was_told():

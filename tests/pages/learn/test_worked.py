@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.inspection.model.worked_example import BlockMagnitude, Options, example_matrices, reference_arrays
 from engine.layers.activation import softmax
-from pages.learn.worked.encoder import run_block, smaller_weight, steepness
+from pages.learn.worked.encoder import run_block
 from pages.learn.worked.figures import (
     DIVISORS,
     EXP_LIMIT,
@@ -15,7 +13,6 @@ from pages.learn.worked.figures import (
     first_nan,
     growth_figure,
     head_maps,
-    matrix_html,
     readable_number,
     saturation_figure,
     vocabulary_bars,
@@ -85,21 +82,6 @@ def test_a_number_is_shown_to_eight_places(value):
     else:
         np.testing.assert_allclose(float(text), value, rtol=6e-9, atol=5.1e-9)
     assert len(text) <= 16
-
-
-def test_the_names_of_a_matrix_are_text():
-    html = matrix_html("<b>x</b>", np.array([[1.0, np.inf]]), ["<i>row</i>"])
-    assert "<i>" not in html
-    assert "&lt;b&gt;x" in html
-    assert "1 × 2" in html
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", html) == ["1", "∞"]
-
-
-@given(st.floats(0, 60))
-def test_the_slope_of_a_softmax_is_that_of_its_two_weights(gap):
-    weights = softmax(np.array([0.0, gap]))
-    assert smaller_weight(gap) == pytest.approx(weights[0], rel=1e-9)
-    assert steepness(gap) == pytest.approx(weights[0] * weights[1], rel=1e-9)
 
 
 def test_the_saturation_figure_falls_from_one_to_even():
