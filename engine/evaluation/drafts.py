@@ -22,7 +22,7 @@ from ..models.reader import Reader
 from ..retrieval.bm25 import Bm25
 from ..weights.fetch import Progress
 from .drafts_sentences import FEWEST_WORDS, MOST_WORDS, Sentence, sentences_of, strips
-from .drafts_wording import Writer, is_fit, shared_words
+from .drafts_wording import Writer, fits, is_fit, shared_words
 from .questions import DRAFTED, Question, Reference, stem
 
 MOST_DOCUMENTS = 1000  # whose sentences are drawn from; of more documents, so many are drawn
@@ -31,6 +31,7 @@ PASSES = 4  # over the strips: sentences of each that are tried until a draft pa
 N_ELSEWHERE = 6  # other passages, likely by their words, in which the reader looks for an answer too
 NAME = re.compile(r"(?<=[\w,] )[A-Z][\w'’-]+(?: (?:(?:of|the|de|van|von) )?[A-Z][\w'’-]+)*")
 ARTICLE = re.compile(r"\b(?:the|an?) (?:\w+ )?$", re.IGNORECASE)  # before a name that others cannot replace
+SURE = 3.0  # score of the reader for an answer of a strict draft
 N_NAMES = 8  # that are tried in place of a name
 
 
@@ -43,12 +44,14 @@ def draft_questions(
     done: Sequence[Question] = (),
     on_progress: Progress | None = None,
     is_stopped: Callable[[], bool] | None = None,
+    strict: bool = False,
 ) -> Iterator[Question]:
     """Draft questions from documents, and yield each as it is ready: ``n`` with those ``done``, or fewer.
 
     One of six asks what the documents do not say: it has no reference. The same seed drafts the same, and
     goes on from those ``done`` of a run that was stopped. ``on_progress`` is called with the drafts made and
     ``n``, ``is_stopped`` after every question that is tried: drafts end soon after it returns true.
+    With ``strict`` only questions remain whose answer is of the kind asked for, and sure.
     `InputError` where ``n`` is less than 1, or no document has a sentence in English that can be asked about.
     """
     if n < 1:
@@ -62,7 +65,7 @@ def draft_questions(
             f"no document has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words in English prose, the "
             "language that decoder and reader know: load one that has, or label questions of your own"
         )
-    drafter = Drafter(every, decoder, reader, seed, is_stopped or (lambda: False))
+    drafter = Drafter(every, decoder, reader, seed, is_stopped or (lambda: False), strict)
     made = {each.text: each for each in done}
     for drafts in (answered(found, n_answered, made, drafter), unanswered(n - n_answered, made, drafter)):
         for draft in drafts:
@@ -123,7 +126,9 @@ class Drafter:
         reader: Reader,
         seed: int,
         is_stopped: Callable[[], bool],
+        strict: bool = False,
     ) -> None:
+        self.strict = strict
         self.sentences, self.reader, self.seed, self.is_stopped = sentences, reader, seed, is_stopped
         self.writer = Writer(decoder)
         self.bm25 = Bm25([each.text for each in sentences])
@@ -155,9 +160,16 @@ class Drafter:
         passage = text[first:last]
         for best in self.reader.read(question, [passage], [question_spans(passage)], n_best=1):
             start, end = (first + place for place in whole_span(question, passage, best.start, best.end))
-            if best.score > 0 and sentence.start <= start and end <= sentence.end:
+            is_here = best.score > 0 and sentence.start <= start and end <= sentence.end
+            if is_here and (not self.strict or self.is_sure(question, best.score, start, end, sentence)):
                 return best.score, Reference(text[start:end], start, end)
         return None
+
+    def is_sure(self, question: str, score: float, start: int, end: int, sentence: Sentence) -> bool:
+        """Whether an answer is of the kind asked for, and sure, also where the sentence is read alone."""
+        answer = sentence.document.text[max(sentence.start, start - 1) : end]
+        alone = float(self.reader.score(question, [sentence.text]).max())
+        return fits(question, answer, sentence.text) and min(score, alone) > SURE
 
     def read_elsewhere(self, question: str, others: Sequence[Sentence]) -> float:
         """Return the best score of an answer in the passages of sentences, -inf where there are none."""

@@ -9,6 +9,7 @@ from ..generation.decoder import Decoder
 from ..generation.prefix_cache import PrefixCache
 from ..generation.reading import has_short_answer
 from ..generation.sampling import GREEDY, Sampling
+from ..retrieval.evidence import KINDS, has_digit
 from ..retrieval.words import words
 
 MOST_TOKENS, FEWEST_STEMS = 25, 2  # of a question
@@ -53,6 +54,7 @@ POINTING = re.compile(
     r"statement|quote|excerpt|story)\b",
     re.IGNORECASE,
 )
+COUNTED = re.compile(r"\bhow many (?!times\b)(\w+)", re.IGNORECASE)
 PRONOUN = re.compile(
     r"\b(?:he|she|it|they|him|them|his|her|hers|its|their|theirs|i|me|my|we|us|our|you|your)\b", re.IGNORECASE
 )
@@ -93,6 +95,19 @@ def is_fit(question: str, sentence: str) -> bool:
         and longest_run(question, sentence) < COPIED_WORDS
         and len(set(asked) & set(said)) < COPIED_SHARE * len(set(said))
     )
+
+
+def fits(question: str, answer: str, sentence: str) -> bool:
+    """Whether an answer is what is asked for: a name, a time, a place, a number of what the sentence counts.
+
+    A capital counts as a name's but at the beginning of ``answer``.
+    """
+    if (counted := COUNTED.search(question)) and not set(words([counted[1]])[0]) <= set(words([sentence])[0]):
+        return False
+    if re.search(r"\bwhere\b", question, re.IGNORECASE):
+        return not any(KINDS[kind][1].search(answer) for kind in ("number", "date"))
+    held = next((held for asks, held in KINDS.values() if asks.search(question)), None)
+    return held is None or has_digit(answer) or held.search(answer) is not None
 
 
 def has_dangling_pronoun(question: str, said: set[str]) -> bool:

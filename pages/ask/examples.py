@@ -82,7 +82,9 @@ def draft_examples(documents: Sequence[Document]) -> Job[None]:
         if reader is None:
             return
         decoder = Decoder.load(name)  # until they are drafted, as most sessions never need it again
-        made = draft_questions(some, N_DRAFTED, 0, decoder, reader, is_stopped=lambda: not job.take_turn())
+        made = draft_questions(
+            some, N_DRAFTED, 0, decoder, reader, is_stopped=lambda: not job.take_turn(), strict=True
+        )
         for draft in timed(made, seconds):
             job.rows.append(draft.text)
 

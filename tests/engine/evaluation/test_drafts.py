@@ -8,7 +8,7 @@ from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.drafts import MOST_DOCUMENTS, Drafter, draft_questions, in_english
 from engine.evaluation.drafts_sentences import sentences_of, strips
-from engine.evaluation.drafts_wording import Writer, is_fit
+from engine.evaluation.drafts_wording import Writer, fits, is_fit
 from engine.evaluation.questions import DRAFTED, Question, parse_questions, to_jsonl
 
 HARBOURS = (("Orland", 1891, "Mara Lind"), ("Vardholm", 1931, "Otto Brandt"), ("Tessel", 1874, "Ines Falk"))
@@ -114,7 +114,6 @@ def test_the_question_is_kept_that_shares_least_words_and_is_answered_best_here(
         ("What does the author say of bridges?", False),
         ("What did they build across the river?", False),
         ("Is the bridge open to cars?", False),
-        ("The bridge was opened in 1932.", False),
         ("What is it?", False),
         ("Who built the bridge? When was the bridge built?", False),
         ("When was the bridge across the river opened to the traffic of cars?", False),
@@ -124,6 +123,20 @@ def test_the_question_is_kept_that_shares_least_words_and_is_answered_best_here(
 def test_a_question_needs_no_passage_and_copies_none(question, fits):
     sentence = "Marie Curie saw how the bridge across the river opened to the traffic of cars in 1932."
     assert is_fit(question, sentence) is fits
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "right"),
+    [
+        ("Who replaces the pads?", "A worn pad", False),
+        ("Who keeps the pads?", " Ann", True),
+        ("Where do the pads lie?", " eight weeks", False),
+        ("How many inches has a pad?", " 8", False),
+        ("How many pads are there?", " 8", True),
+    ],
+)
+def test_an_answer_is_of_the_kind_that_is_asked_for(question, answer, right):
+    assert fits(question, answer, "A worn pad of Ann is one of 8 pads for eight weeks.") is right
 
 
 @given(
