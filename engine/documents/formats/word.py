@@ -23,7 +23,6 @@ from .symbols import PRIVATE, symbol
 from .word_numbers import WORD, Numbering, Place, attribute, place_of
 
 RELATION = f"{{{OFFICE}/officeDocument/2006/relationships}}id"
-CHECK_BOX = "{http://schemas.microsoft.com/office/word/2010/wordml}checkbox"
 PARAGRAPH, TABLE, ROW, CELL, RUN = (f"{WORD}{name}" for name in ("p", "tbl", "tr", "tc", "r"))
 TEXT_BOX, PROPERTIES, RUN_PROPERTIES = f"{WORD}txbxContent", f"{WORD}pPr", f"{WORD}rPr"
 MARKS = {
