@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_optional
+from ..weights.tensors import read_optional, shortened
 from .added_tokens import FLAGS, SPLIT
 from .normalizers import parts_of
 from .patterns import BLANK, QWEN2
@@ -32,25 +32,17 @@ CLASSES = {
 }
 # Of these tokenizer.json, or the class here, holds, whatever class is named.
 AS_FILED = {"modernbert": "", "mistral": "", "phi3": "", "qwen2": "Qwen2Tokenizer"}
-# Other names of a class, and the classes that transformers makes anew and the engine does not.
+# The class of a tokenizer that is as filed, and other names of the classes that are made anew.
+FILED = ("", "PreTrained", "TokenizersBackend", "PythonBackend", "Bloom")
 ALIASES = {
     "BertTokenizer": "DistilBert ConvBert Electra LayoutLM Lxmert MobileBert SqueezeBert",
     "RobertaTokenizer": "Bart LED Longformer Mvp",
 }
-NOT_MADE = """
-Albert Barthez Bartpho BertGeneration BertJapanese Bertweet BigBird BioGpt Blenderbot BlenderbotSmall ByT5
-CLIP CTRL Canine Clvp CodeGen Cohere Cpm CpmAnt DPRContextEncoder DPRQuestionEncoder DPRReader Deberta
-DebertaV2 Dia Esm Esmc FNet FSMT Flaubert Funnel GPTNeoX GPTNeoXJapanese GPTSw3 Herbert LayoutLMv2
-LayoutLMv3 LayoutXLM Luke M2M100 MBart MBart50 MLuke Marian MarkupLM MyT5 Nllb Nougat OpenAIGPT PLBart
-Pegasus Perceiver Phobert Pop2Piano ProphetNet Qwen3_5 Reformer RemBert RoCBert RoFormer SeamlessM4T
-Siglip Siglip2 Speech2Text SpeechT5 Splinter T5 Tapas Udop Vits Whisper XGLM XLM XLNet
-"""
 # The special tokens that tokenizer_config.json may name, with the names they have in classes made anew.
 BERT_TOKENS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 ROBERTA_TOKENS = {"bos": "<s>", "eos": "</s>", "sep": "</s>", "cls": "<s>", "unk": "<unk>", "pad": "<pad>"}
 ROBERTA_TOKENS |= {"mask": "<mask>"}
 GEMMA_TOKENS = {"unk": "<unk>", "bos": "<bos>", "eos": "<eos>", "pad": "<pad>", "mask": "<mask>"}
-LLAMA_TOKENS = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 END_OF_TEXT = "<|endoftext|>"
 PLAIN_BPE: Section = dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False)
 PLAIN_BPE |= {"type": "BPE", "unk_token": None}
@@ -69,12 +61,12 @@ def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     if name == "LlamaTokenizer" and '"ByteLevel"' in json.dumps(content.get("pre_tokenizer")):
         name = ""  # the class is not that of Llama 3, which files name all the same
     kin = name.removesuffix("Tokenizer")
-    if kin in NOT_MADE.split():
-        raise ModelFileError(
-            f"{folder} names {name}, which transformers makes anew in a way not read here: give a model with "
-            f"one of {', '.join(REBUILT)}"
-        )
     name = next((whole for whole, others in ALIASES.items() if kin in others.split()), name)
+    if kin not in FILED and name not in REBUILT:
+        raise ModelFileError(
+            f"{folder} names {shortened(name)}, whose tokenizer transformers makes in a way not read here: "
+            f"give a model with PreTrainedTokenizerFast, {', '.join(REBUILT)}"
+        )
     defaults, made_of = REBUILT.get(name, ({}, None))
     tokens = {key: text_of(config.get(f"{key}_token")) or defaults.get(key) for key in NAMED}
     added = added_tokens(content, config, tokens, made_of is not None)
@@ -230,16 +222,6 @@ def llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
     }
 
 
-def code_llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
-    """Return the sections of Code Llama's tokenizer."""
-    own = {"legacy": False, "add_prefix_space": config.get("add_prefix_space", True) is not False}
-    return {
-        **llama(content, own, tokens),
-        "model": {**BYTES_BPE, "unk_token": tokens["unk"][0]},
-        "post_processor": template("bos A", "bos A bos:1 B:1", tokens),
-    }
-
-
 def gemma(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
     """Return the sections of Gemma's tokenizer."""
     blank = {"pattern": {"String": " "}}
@@ -273,8 +255,7 @@ REBUILT: dict[str, tuple[Mapping[str, str], Sections]] = {
     "RobertaTokenizer": (ROBERTA_TOKENS, roberta),
     "XLMRobertaTokenizer": (ROBERTA_TOKENS, xlm_roberta),
     "CamembertTokenizer": (ROBERTA_TOKENS, camembert),
-    "LlamaTokenizer": (LLAMA_TOKENS, llama),
-    "CodeLlamaTokenizer": (LLAMA_TOKENS, code_llama),
+    "LlamaTokenizer": ({"unk": "<unk>", "bos": "<s>", "eos": "</s>"}, llama),
     "GPT2Tokenizer": (dict.fromkeys(("unk", "bos", "eos"), END_OF_TEXT), gpt2),
     "GemmaTokenizer": (GEMMA_TOKENS, gemma),
     "Qwen2Tokenizer": (dict.fromkeys(("unk", "eos", "pad"), END_OF_TEXT), qwen2),
