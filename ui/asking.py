@@ -1,6 +1,6 @@
 """A question asked in this session, answered in a background thread; all pages share it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,15 +53,16 @@ class Asked:
     turns: tuple[Turn, ...]  # those that it follows on
     settings: Settings
     documents: Mapping[str, Document]  # those searched, by their names
+    chosen: tuple[Document, ...]  # what was chosen to be searched: the same, or a large index
     encoder: str  # name of the model that searched them
     time: datetime  # when that was
     share: float = 1.0  # of their chunks that had vectors then
 
-    def changed(self, settings: Settings, documents: Iterable[str]) -> list[str]:
+    def changed(self, settings: Settings, documents: Iterable[Document]) -> list[str]:
         """Name what is different from now."""
         before, now = self.settings, settings
         pairs: dict[str, tuple[object, object]] = {
-            "the documents": (set(self.documents), set(documents)),
+            "the documents": ({each.name for each in self.chosen}, {each.name for each in documents}),
             "the chunks": ((before.cut, before.pooling), (now.cut, now.pooling)),
             "the search": ((before.answer.search, before.index_kind), (now.answer.search, now.index_kind)),
             "the answer": (
@@ -172,6 +173,7 @@ def start_answer(
     null_scores: NullScores,
     settings: Settings,
     model: Model,
+    documents: Sequence[Document],
     server: Server | None = None,
     share: float = 1.0,
 ) -> None:
@@ -188,7 +190,8 @@ def start_answer(
     if state.get("queued_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, model, null_scores)
     now = datetime.now().astimezone()
-    asked = Asked(question, own, turns, settings, index.documents, model.name, now, share)
+    chosen = tuple(documents)
+    asked = Asked(question, own, turns, settings, index.documents, chosen, model.name, now, share)
 
     def work(job: Job[Answer]) -> Answer:
         try:

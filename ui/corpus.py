@@ -22,7 +22,7 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index, index_vectors, join_indexes
 from engine.retrieval.index_choice import Choice, by_size, choose_index
 from engine.retrieval.index_kinds import AUTO, FLAT
-from engine.retrieval.relevance import NullScores, null_scores_of
+from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.storage.workspace import import_workspace
@@ -118,6 +118,8 @@ def index_documents(
     """
     if (uploaded := uploaded_vectors(documents)) is not None:
         index = uploaded.index
+        if index.is_mapped or index.ann is not None:  # as its folder has it
+            return index
     else:
         encoder = model.as_encoder
         assert encoder is not None, "the model of documents that the app embeds"
@@ -222,6 +224,9 @@ def null_scores_of_documents(
     documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
 ) -> NullScores:
     """Return what unrelated questions score in the index of documents."""
+    uploaded = uploaded_vectors(documents)
+    if uploaded is not None and uploaded.unrelated is not None:
+        return null_scores_by(uploaded.index, uploaded.unrelated)
     index = index_documents(documents, _model, cut, pooling)
     return null_scores_of(index, _model, cache=shared_vectors())
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import GlassboxError
+from engine.retrieval.vector_cache import WHOLE_FILE
 from engine.storage.workspace import Workspace, merged, open_workspace, save_workspace
 from engine.wording import counted
 from ui.corpus import session_vectors
@@ -19,7 +20,6 @@ from ui.setting_values import apply_settings, kept_settings
 from ui.uploaded_vectors import vector_files
 
 SESSION_FILE = "session.sqlite3"
-WHOLE_FILE = ("", "-wal", "-shm")  # suffixes of the files of an SQLite database
 
 
 def session_work() -> Workspace:

@@ -113,8 +113,9 @@ def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:
         return cut
     st.caption("These chunks and vectors were made elsewhere and stay as they are.")
     upload_button()
-    longest = max(chunk.n_tokens for chunk in uploaded.index.chunks)
     splitter, limit = SETTINGS["splitter"].default, uploaded.index.spec.max_tokens
+    is_mapped, chunks = uploaded.index.is_mapped, uploaded.index.chunks
+    longest = limit if is_mapped else max(chunk.n_tokens for chunk in chunks)
     return Cut(splitter, longest, overlap=0, parent_tokens=0, max_tokens=limit, uploaded=True)
 
 

@@ -19,11 +19,13 @@ from engine.evaluation.given_chunks import GivenDocument, given_documents
 from engine.evaluation.library_model import load_model
 from engine.installed import PROGRAM
 from engine.layers.pooling import POOLINGS, pooling_label
+from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.prompts import PROMPT_USES
 from engine.models.second_models import SECOND_MODELS
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
+from engine.retrieval.index_choice import EXACT_CHUNKS
 from engine.retrieval.vector_files import read_index
 from engine.retrieval.vector_rows import ARRAYS, COLUMNS, READERS
 from engine.wording import counted
@@ -39,11 +41,19 @@ class UploadedVectors:
     name: str
     index: Index = field(repr=False)
     model: Model
+    # where the index is mapped, one that stands for all
     documents: tuple[GivenDocument, ...] = field(repr=False)
+    source: str = ENCODER  # the name that its model is loaded by
+    unrelated: Array | None = field(default=None, repr=False)  # as in `StoredIndex`
 
     @cached_property
     def chunks(self) -> dict[str, list[Chunk]]:
-        """The chunks of each document, by its name."""
+        """The chunks of each document, by its name; raises `InputError` where the index is mapped."""
+        if self.index.is_mapped:
+            raise InputError(
+                f"{self.name} has {len(self.index.chunks):,} chunks, which are read where a search finds "
+                "them, and this page would read all: use it on “Ask your documents”, or open a smaller one"
+            )
         found: dict[str, list[Chunk]] = {}
         for chunk in self.index.chunks:
             found.setdefault(chunk.document, []).append(chunk)
@@ -52,10 +62,15 @@ class UploadedVectors:
     @property
     def words(self) -> str:
         """``notes.npz: 120 chunks and their vectors of 384 numbers by all-MiniLM-L6-v2, mean pooling``."""
-        spec = self.index.spec
+        spec, slow = self.index.spec, ""
+        if self.index.ann is None and len(self.index.chunks) > EXACT_CHUNKS:
+            slow = (
+                f". A search reads all of them: {PROGRAM} index with --index-kind ivf-sq8 makes a folder in "
+                "which it takes milliseconds"
+            )
         return (
             f"{self.name}: {counted(len(self.index.chunks), 'chunk')} and their vectors of {spec.d_model:,} "
-            f"numbers by {model_name(spec.name)}, {pooling_label(spec.pooling)} pooling"
+            f"numbers by {model_name(spec.name)}, {pooling_label(spec.pooling)} pooling{slow}"
         )
 
 
@@ -151,7 +166,8 @@ def show_upload() -> None:
                 "no model is named: questions have to be embedded by the one that made the vectors"
             )
         with st.spinner("Reading the vectors, and embedding one chunk again…", show_time=True):
-            read_vectors(file.name, file.getvalue(), named_model(name, key).with_prompts(prompts), pooling)
+            model = named_model(name, key).with_prompts(prompts)
+            read_vectors(file.name, file.getvalue(), model, pooling, name)
     except GlassboxError as error:
         show_error(error)
         return
@@ -164,10 +180,10 @@ def named_model(name: str, api_key: str = "") -> Model:
     return load_encoder() if name == ENCODER else load_model(name, api_key=api_key)
 
 
-def read_vectors(name: str, content: bytes, model: Model, pooling: str) -> None:
+def read_vectors(name: str, content: bytes, model: Model, pooling: str, source: str) -> None:
     """Search a file of vectors in place of documents; one that cannot be read changes nothing."""
     index, documents = given_documents(read_index(Path(name), model, pooling, content, limits().reading))
-    vector_files()[name] = UploadedVectors(name, index, model, documents)
+    vector_files()[name] = UploadedVectors(name, index, model, documents, source)
     st.session_state["searched"] = [name]
 
 

@@ -146,7 +146,9 @@ def sweep_command(
     resume_file: Annotated[
         Path | None,
         typer.Option(
-            "--resume", help="A file that rows are appended to; rows that it has are not measured again."
+            "--resume",
+            help="A file that results are appended to; what it has is not measured again. Beside it, "
+            "embeddings are kept until all is measured, unless --cache is given.",
         ),
     ] = None,
     cache: Annotated[
@@ -182,9 +184,9 @@ def sweep_command(
     if answered:
         reader = load_reader(next(iter(models.values())))
         inputs = replace(inputs, answering=Answering(answered, documents, reader))
-    done: list[SweepRow] = []
+    done, parts = list[SweepRow](), None
     if resume_file is not None:
-        kept = resume(resume_file, stamp_of(inputs))
+        kept, parts = resume(resume_file, stamp_of(inputs))
         wanted = set(chosen.configurations)
         done = [row for row in kept if row.configuration in wanted and has_answers(row, answered)]
     counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
@@ -194,14 +196,25 @@ def sweep_command(
         say(f"Answering {which} in each, {readable_time(n * ANSWER_S)} in all; --answers 0 answers none")
     if sys.stderr.isatty():  # the estimate takes seconds
         say(f"It takes about {readable_time(sweep_seconds(inputs))} if nothing was embedded before")
-    rows, kept_vectors = list(done), VectorCache(cache)
-    with progress(f"Measuring {' on '.join(counts)}") as show:
-        for row in sweep(inputs, kept_vectors, show, done=done):
-            rows.append(row)
-            if resume_file is not None:
-                append(resume_file, row)
+    own_cache = None if resume_file is None or cache else resume_file.with_name(f"{resume_file.name}.vectors")
+    rows, kept_vectors = list(done), VectorCache(cache or own_cache)
+    try:
+        with progress(f"Measuring {' on '.join(counts)}") as show:
+            for row in sweep(inputs, kept_vectors, show, done=done, parts=parts):
+                rows.append(row)
+                if resume_file is not None:
+                    append(resume_file, row)
+    except KeyboardInterrupt:
+        say(
+            "stopped: nothing is kept without --resume FILE"
+            if resume_file is None
+            else "stopped: what is done is kept, and the same command goes on from there"
+        )
+        raise
     if kept_vectors.notice:
         say(f"warning: {kept_vectors.notice}")
+    if own_cache is not None:
+        kept_vectors.remove()
     rows.sort(key=lambda row: chosen.configurations.index(row.configuration))
     rows += given
     if found := [row for row in rows if retrieves_every_chunk(row)]:

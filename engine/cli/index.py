@@ -16,11 +16,13 @@ from ..models.precision import chosen_precision
 from ..progress import progress, say
 from ..retrieval.index_choice import Measured
 from ..retrieval.index_kinds import INDEX_KINDS
-from ..retrieval.stored.index_folder import IndexSettings, kept_settings
-from ..retrieval.stored.index_update import check_outside, update_index
+from ..retrieval.stored.index_folder import IndexSettings, StoredIndex, kept_settings
+from ..retrieval.stored.index_update import check_outside, save_given, update_index
 from ..retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN, milvus_uri
 from ..retrieval.stored.ray_shards import LOCAL, Cluster
 from ..retrieval.vector_cache import VectorCache
+from ..retrieval.vector_files import read_index
+from ..retrieval.vector_rows import READERS
 from ..settings import default
 from ..weights.catalog import DEFAULT_SPARSE
 from ..wording import beginning, counted
@@ -35,7 +37,13 @@ SHOWN_LOST = 5
 @app.command(name="index")
 @grouped
 def index_command(
-    corpus: Annotated[Path, typer.Argument(help="A file or a folder, as for a corpus.")],
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            help="A file or a folder, as for a corpus; or chunks with vectors, .npz as `embed` writes it or "
+            ".parquet."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The folder of the index, outside of the corpus.")],
     embedding: EmbeddingOptions,
     parent_tokens: int = default("parent_tokens"),
@@ -100,6 +108,16 @@ def index_command(
         sparse,
     )
     model = load_search_model(embedding, {"sparse": sparse} if sparse else {})
+    if corpus.suffix.lower() in READERS:
+        say(f"Reading {corpus}")
+        given = read_index(corpus, model, embedding.pooling)
+        stored = save_given(out, given, str(corpus.resolve()), model, settings, say)
+        if as_json:
+            print_json({"out": str(out), "chunks": len(given.chunks), "index": choice_json(stored)})
+        else:
+            print(f"{counted(len(given.chunks), 'chunk')} in {out}, with the vectors of {corpus}")
+            print_choice(stored)
+        return
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
     try:
@@ -114,7 +132,6 @@ def index_command(
         say(f"warning: {warning}")
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")
-    choice = update.stored.choice
     if as_json:
         counts = {name: getattr(update, name) for name in ("new", "changed", "deleted", "unchanged")}
         content = {
@@ -123,15 +140,18 @@ def index_command(
             "chunks": len(chunks),
             "embedded": update.embedded_chunks,
             **reading_json(update.stored.documents, update.failures),
-            "index": {
-                **asdict(choice),
-                "measured": [measured_json(each, chunks) for each in choice.measured],
-            },
+            "index": choice_json(update.stored),
         }
         print_json(content)
         return
     print(f"{counted(len(chunks), 'chunk')} in {out}, {update.embedded_chunks:,} embedded now")
     print(f"files: {update.words}")
+    print_choice(update.stored)
+
+
+def print_choice(stored: StoredIndex) -> None:
+    """Print the kind of an index, why it is used, and what it loses."""
+    choice, chunks = stored.choice, stored.index.chunks
     print(f"index: {choice.reason}")
     for each in choice.measured:
         print(f"  {each.words}")
@@ -141,6 +161,12 @@ def index_command(
         for one in each.lost[:SHOWN_LOST]:
             print(f"  {place(chunks[one.row])}, number {one.rank} for {place(chunks[one.query])}")
             print(f"     {beginning(chunks[one.row].text, SHOWN)}")
+
+
+def choice_json(stored: StoredIndex) -> dict[str, Any]:
+    """Return what `print_choice` says for the JSON output."""
+    measured = [measured_json(each, stored.index.chunks) for each in stored.choice.measured]
+    return {**asdict(stored.choice), "measured": measured}
 
 
 def measured_json(measured: Measured, chunks: Sequence[Chunk]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ class Splitting:
     context: str = "off"  # one of `CONTEXTS`, which comes on top and changes no span
 
 
+GIVEN = "given"  # in place of a method: the chunks were cut elsewhere
 # Whole sentences, so that none is quoted in halves.
 DEFAULT_SPLITTING = Splitting()
 

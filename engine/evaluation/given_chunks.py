@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from ..documents.document import Document
+from ..documents.splitters import GIVEN
 from ..errors import InputError
 from ..retrieval.embedding_model import Model
 from ..retrieval.index import Index
 from ..retrieval.retrievers import reason_unavailable
 from ..retrieval.vector_cache import VectorCache
 from ..settings import Configuration
-from .questions import Question, relevance
+from .questions import Question
 from .sweep import LabelledChunks, Progress, measure_configurations
 from .sweep_row import SweepRow, resamples
 
-GIVEN = "given"  # in place of a splitter
 ROOM = 2  # times the vectors' bytes: the cache holds those of questions, too, and evicts nothing
 
 
@@ -55,8 +55,7 @@ def measure_given(
     index = chunks_in(index, documents)
     cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
     cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)
-    relevant = relevance(questions, index.chunks)
-    labelled = LabelledChunks(questions, index.chunks, relevant, resamples(len(questions)))
+    labelled = LabelledChunks(questions, index.chunks, resamples(len(questions)))
     return measure_configurations(configurations, labelled, model, cache, Progress(len(configurations)))
 
 

@@ -7,10 +7,10 @@ Different k use the same ranking.
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from ..models.embedding_head import OWN
 from ..models.prompts import Role
 from ..retrieval.embedding_model import Model
 from ..retrieval.index import Index, bm25_of
+from ..retrieval.ranking import blocks
 from ..retrieval.relevance import NullScores
+from ..retrieval.rerank import LateVectors
 from ..retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores, second_model
 from ..retrieval.sparse_index import SparseIndex
 from ..retrieval.vector_cache import VectorCache, cached_encode, cached_encode_all
@@ -40,6 +42,7 @@ from .sweep_row import (
     SweepRow,
     bm25_bytes,
     intervals_of,
+    ranked,
     resamples,
     values_at,
 )
@@ -49,6 +52,13 @@ Key = TypeVar("Key", bound=Hashable)
 SweepProgress = Callable[[float, int], None]
 IDF = "idf"  # the pooling whose weights are computed from the chunks
 RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
+SCORES = 6_000_000  # of questions with chunks that are in memory at once, in several arrays of 24 MB
+# Questions whose results are kept while the others of a configuration are read by a model, or answered.
+READ_AT_ONCE, ANSWERED_AT_ONCE = 32, 8
+# Results of some questions in a configuration, by their name: how chunks are ranked, and the seconds that it
+# took; or the answers.
+Part = tuple[list[Ranked], float] | list[AnswerRow]
+Parts = MutableMapping[str, Part]
 TEXTS_A_CONFIGURATION = 8  # embedded in about the time in which a configuration is measured
 
 
@@ -117,14 +127,16 @@ def sweep(
     on_progress: SweepProgress | None = None,
     is_stopped: Callable[[], bool] | None = None,
     done: Sequence[SweepRow] = (),
+    parts: Parts | None = None,
 ) -> Iterator[SweepRow]:
     """Measure every configuration, and yield rows as they are ready, those with most shared work together.
 
-    Only the vectors and scores of one splitting, and the cache, are in memory at a time; without a cache of
-    vectors there is a temporary one. Except for ``seconds``, rows do not depend on the order of documents and
-    configurations. ``on_progress`` is called with configurations done, with ``done`` and parts of one, and in
-    all; ``is_stopped`` often: the rows end soon after it returns true, and vectors computed until then stay
-    in the cache. Rows ``done``, of the same documents, questions and models, are not measured again.
+    Only the vectors of one splitting, `SCORES` scores and the cache are in memory at a time; without a cache
+    of vectors there is a temporary one. Except for ``seconds``, rows do not depend on the order of documents
+    and configurations. ``on_progress`` is called with configurations done, those of ``done`` and a part of
+    the next one included, and in all; ``is_stopped`` often: the rows end soon after it returns true. Vectors
+    computed until then stay in the cache, and other results in ``parts``. Rows ``done`` and ``parts``, of the
+    same documents, questions and models, are not measured again.
     """
     inputs.check()
     finished = {row.configuration for row in done}
@@ -133,7 +145,7 @@ def sweep(
     progress = Progress(len(distinct), len(distinct) - len(todo), on_progress, is_stopped)
     cache = VectorCache() if cache is None else cache
     inputs = replace(inputs, documents=by_name(inputs.documents), configurations=todo)
-    return rows_of(inputs, cache, progress)
+    return rows_of(inputs, cache, progress, {} if parts is None else parts)
 
 
 def by_name(documents: Sequence[Document]) -> list[Document]:
@@ -141,7 +153,7 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
     return sorted(documents, key=lambda document: document.name)
 
 
-def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress) -> Iterator[SweepRow]:
+def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress, parts: Parts) -> Iterator[SweepRow]:
     """Measure configurations model by model, splitting by splitting, embedding by embedding."""
     documents, questions = inputs.documents, inputs.questions
     counts = resamples(len(questions))
@@ -152,11 +164,11 @@ def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress) -> Iter
             tokens = [token_spans(document.text, model.tokenizer) for document in documents]
             for splitting, of_splitting in grouped(of_model, lambda one: one.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
-                labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
+                labelled = LabelledChunks(questions, chunks, counts)
                 for (prompts, precision, _), same_embedding in grouped(of_splitting, embedding_key).items():
                     embedder = model.with_prompts(prompts).with_precision(precision)
                     yield from measure_configurations(
-                        same_embedding, labelled, embedder, cache, progress, inputs.answering
+                        same_embedding, labelled, embedder, cache, progress, inputs.answering, parts
                     )
     except Cancelled:
         return
@@ -188,11 +200,10 @@ def split_documents(
 
 @dataclass(frozen=True)
 class LabelledChunks:
-    """The chunks of one splitting, with their relevance to the questions."""
+    """The chunks of one splitting, and the questions that some of them answer."""
 
     questions: Sequence[Question]
     chunks: Sequence[Chunk]
-    relevant: Array  # bool ``(n_questions, n_chunks)``
     counts: Array  # the result of `resamples`
 
     @cached_property
@@ -213,9 +224,11 @@ def measure_configurations(
     cache: VectorCache,
     progress: Progress,
     answering: Answering | None = None,
+    parts: Parts | None = None,
 ) -> Iterator[SweepRow]:
     """Measure configurations that differ in pooling, retriever and k: pooling by pooling, then retrievers."""
     asked, max_tokens = tuple(question.text for question in labelled.questions), configurations[0].max_tokens
+    parts = {} if parts is None else parts
     poolings = list(dict.fromkeys(one.pooling for one in configurations if reads_vectors(one)))
     progress.start(len(configurations), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, progress.advance)
@@ -224,7 +237,12 @@ def measure_configurations(
     encoder, expanded = model.as_encoder, None
     if any(RETRIEVERS[one.retriever].uses_sparse for one in configurations):
         expanded = SparseIndex.of(labelled.texts, second_model("sparse", encoder))
-    texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words, expanded=expanded)
+    late = None
+    if any(RETRIEVERS[one.retriever].needs == "multi_vector" for one in configurations):
+        late = LateVectors(labelled.texts, second_model("multi_vector", encoder))
+    texts = SearchTexts(
+        asked, tuple(labelled.texts), encoder, max_tokens, words, expanded=expanded, late=late
+    )
     spent: dict[str, float] = {}
     indexes: dict[str, tuple[Index, NullScores]] = {}  # by their poolings, where questions are answered
     asking = answering and answering.with_memory()
@@ -234,21 +252,28 @@ def measure_configurations(
             return ()
         if one.pooling not in indexes:
             indexes[one.pooling] = asking.index(one.pooling, labelled.chunks, model, texts, cache)
-        return asking.rows(
-            one, indexes[one.pooling], model, lambda n, of: progress.advance(of_next=n / (of + 1))
-        )
+        rows, n_asked = list[AnswerRow](), len(asking.questions)
+        for start in range(0, n_asked, ANSWERED_AT_ONCE):
+            some = replace(asking, questions=asking.questions[start : start + ANSWERED_AT_ONCE])
+            key = f"answers from {start} on, {one}"
+            if key not in parts:
+
+                def report(n: int, of: int, start: int = start) -> None:
+                    progress.advance(of_next=(start + n) / (n_asked + 1))
+
+                parts[key] = list(some.rows(one, indexes[one.pooling], model, report))
+            rows += cast(list[AnswerRow], parts[key])
+        return tuple(rows)
 
     by_pooling = grouped(configurations, lambda one: one.pooling if reads_vectors(one) else "")
     for pooling, of_pooling in by_pooling.items():
         inputs = SearchInputs(texts, *np.split(vectors[pooling], [len(asked)]))
         spent.pop("dense", None)
         for retriever, of_retriever in grouped(of_pooling, lambda one: one.retriever).items():
-            scores, seconds = timed_scores(retriever, inputs, progress, spent)
-            depth = max(one.k for one in of_retriever)
-            ranked = Ranked.of(scores, labelled.relevant, depth, labelled.n_tokens)
+            best, seconds = ranked_by(of_retriever, inputs, labelled, progress, spent, parts)
             n_bytes = index_bytes(retriever, inputs)
             for k, of_k in grouped(of_retriever, lambda one: one.k).items():
-                values = values_at(ranked, labelled.chunks, labelled.questions, k)
+                values = values_at(best, labelled.chunks, labelled.questions, k)
                 for one in of_k:
                     answers = answered(one)
                     row = SweepRow(
@@ -313,10 +338,53 @@ def vectors_of(
     return vectors
 
 
+def ranked_by(
+    configurations: Sequence[Configuration],
+    inputs: SearchInputs,
+    labelled: LabelledChunks,
+    progress: Progress,
+    spent: dict[str, float],
+    parts: Parts,
+) -> tuple[list[Ranked], float]:
+    """Rank the chunks by one retriever for configurations that differ in k, some questions at a time.
+
+    Returns the best of every question, and the seconds of all scores, as `timed_scores`.
+    """
+    retriever, questions = RETRIEVERS[(name := configurations[0].retriever)], labelled.questions
+    depth, best, seconds = max(one.k for one in configurations), list[Ranked](), 0.0
+    at_once = min(len(questions), max(1, SCORES // max(1, len(labelled.chunks))))
+    at_once = min(at_once, READ_AT_ONCE) if retriever.pairs else at_once
+    for rows in blocks(len(questions), at_once):
+        key = f"{depth} best from {rows.start} on, {replace(configurations[0], k=depth)}"
+        if key not in parts:
+
+            def report(share: float, start: int = rows.start) -> None:
+                progress.advance(of_next=min(1.0, (start + at_once * share) / len(questions)))
+
+            report(0)
+            is_all = at_once >= len(questions)  # whose scores retrievers share
+            scores, took = timed_scores(
+                name, inputs if is_all else inputs.of(rows), report, spent if is_all else {}
+            )
+            relevant = relevance(questions[rows], labelled.chunks)
+            found = ranked(scores, relevant, depth, labelled.n_tokens)
+            del scores  # before those of the next questions
+            if is_all:
+                return found, took
+            parts[key] = found, took
+        found, took = cast(tuple[list[Ranked], float], parts[key])
+        best += found
+        seconds += took
+    return best, seconds
+
+
 def timed_scores(
-    retriever: str, inputs: SearchInputs, progress: Progress, spent: dict[str, float]
+    retriever: str, inputs: SearchInputs, report: Callable[[float], None], spent: dict[str, float]
 ) -> tuple[Array, float]:
-    """Return the scores of a retriever, and the seconds that they take where nothing is computed before."""
+    """Return the scores of a retriever, and the seconds that they take where nothing is computed before.
+
+    ``report`` is called with the share that is done; it may raise to stop.
+    """
     one = RETRIEVERS[retriever]
     parts = {"dense": one.uses_vectors, "bm25": one.uses_bm25, "sparse": one.uses_sparse}
     needed = [name for name, is_needed in parts.items() if is_needed]
@@ -325,7 +393,7 @@ def timed_scores(
             spent[name] = computing_seconds(name, inputs)
 
     def advance(n_read: int, n_to_read: int) -> None:
-        progress.advance(of_next=n_read / max(n_to_read, 1))
+        report(n_read / max(n_to_read, 1))
 
     begin = time.perf_counter()
     scores = retriever_scores(retriever, inputs, on_progress=advance)

@@ -19,7 +19,6 @@ from ..retrieval.embedding_model import Model
 from ..retrieval.retrievers import RETRIEVERS, SearchTexts, pair_model, second_model
 from ..retrieval.vector_cache import VectorCache, cached_encode
 from ..settings import Configuration
-from .questions import relevance
 from .sweep import (
     LabelledChunks,
     Progress,
@@ -58,7 +57,7 @@ def sweep_seconds(inputs: SweepInputs) -> float:
         if name not in row_rates:
             # Without embedding, a row takes as long as one by BM25.
             asked, some = inputs.questions[:SAMPLE_QUESTIONS], chunks[:SAMPLE_CHUNKS]
-            labelled = LabelledChunks(asked, some, relevance(asked, some), resamples(len(asked)))
+            labelled = LabelledChunks(asked, some, resamples(len(asked)))
             by_words = replace(of_cut[0], retriever=BM25)
             rows = measure_configurations([by_words], labelled, model, VectorCache(), Progress())
             row_rates[name] = next(rows).seconds * len(inputs.questions) / len(asked)

@@ -3,6 +3,7 @@
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,50 +112,46 @@ class QuestionValues(Mapping[str, tuple[float, ...]]):
         return len(self.names)
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """A retriever's best chunks for each question, and the reciprocal rank of the first relevant one."""
+class Ranked(NamedTuple):
+    """A retriever's best chunks for a question, and where the first relevant one is."""
 
-    best: Sequence[Array]  # numbers of the best chunks of each question, best first, up to the largest k
-    relevant: Array  # relevance of all chunks, bool ``(n_questions, n_chunks)``
-    reciprocal_ranks: Array  # 1 over the rank of the first relevant chunk, ``(n_questions,)``
-    tokens_read: Array  # tokens of the chunks up to that one, ``(n_questions,)``
+    best: list[int]  # numbers of the best chunks, best first, up to the largest k
+    relevant: list[bool]  # whether each of them is relevant
+    n_relevant: int  # of all chunks
+    reciprocal_rank: float  # 1 over the rank of the first relevant chunk
+    tokens_read: float  # tokens of the chunks up to that one; see `tokens_to_first`
 
-    @classmethod
-    def of(cls, scores: Array, relevant: Array, depth: int, n_tokens: Array) -> "Ranked":
-        """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``; see `tokens_to_first`."""
-        best, ranks, read = list[Array](), [np.empty(0)], [np.empty(0)]
-        for rows in blocks(len(scores)):
-            best += best_chunks(scores[rows], depth)
-            first = first_relevant(scores[rows], relevant[rows])
-            ranks.append(reciprocal_of(first))
-            read.append(tokens_to_first(first, n_tokens))
-        return cls(best, relevant, np.concatenate(ranks), np.concatenate(read))
 
-    def first(self, k: int, spans: Sequence[SpanMetrics] = ()) -> Retrieved:
-        """Return the first ``k`` chunks of every question, in a matrix as small as metrics at ``k`` allow.
+def ranked(scores: Array, relevant: Array, depth: int, n_tokens: Array) -> list[Ranked]:
+    """Rank the ``depth`` best chunks for each question by scores ``(n_questions, n_chunks)``.
 
-        The first ``k`` columns hold the relevance of the best chunks, the rest all other relevant ones:
-        ``(n_questions, k + n)``.
-        """
-        found = np.zeros((len(self.best), k), bool)
-        for row, relevant, best in zip(found, self.relevant, self.best, strict=True):
-            row[: len(best[:k])] = relevant[best[:k]]
-        n_missed = self.relevant.sum(axis=1) - found.sum(axis=1)  # (n_questions,)
-        missed = np.arange(n_missed.max()) < n_missed[:, None]
-        relevant = np.hstack([found, missed])
-        scores = np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape)
-        return Retrieved(scores, relevant, k, self.reciprocal_ranks, spans, self.tokens_read.tolist())
+    Which are relevant has that shape, too; their tokens are ``(n_chunks,)``.
+    """
+    found = list[Ranked]()
+    for rows in blocks(len(scores)):
+        best = best_chunks(scores[rows], depth)
+        first = first_relevant(scores[rows], relevant[rows])
+        ranks, read = reciprocal_of(first).tolist(), tokens_to_first(first, n_tokens).tolist()
+        for own, right, rank, n_read in zip(best, relevant[rows], ranks, read, strict=True):
+            found.append(Ranked(own.tolist(), right[own].tolist(), int(right.sum()), rank, n_read))
+    return found
 
-    def spans(self, k: int, chunks: Sequence[Chunk], questions: Sequence[Question]) -> list[SpanMetrics]:
-        """Compare the first ``k`` chunks of every question with its answers, character by character."""
-        n_read = [chunk.end - chunk.start for chunk in chunks]
-        return [
-            span_metrics(
-                [chunks[i] for i in best[:k] if relevant[i]], sum(n_read[i] for i in best[:k]), question
-            )
-            for best, relevant, question in zip(self.best, self.relevant, questions, strict=True)
-        ]
+
+def retrieved(ranked: Sequence[Ranked], k: int, spans: Sequence[SpanMetrics] = ()) -> Retrieved:
+    """Return the first ``k`` chunks of every question, in a matrix as small as metrics at ``k`` allow.
+
+    The first ``k`` columns hold the relevance of the best chunks, the rest all other relevant ones:
+    ``(n_questions, k + n)``.
+    """
+    found = np.zeros((len(ranked), k), bool)
+    for row, each in zip(found, ranked, strict=True):
+        row[: len(each.best[:k])] = each.relevant[:k]
+    n_missed = np.array([each.n_relevant for each in ranked]) - found.sum(axis=1)  # (n_questions,)
+    missed = np.arange(n_missed.max()) < n_missed[:, None]
+    relevant = np.hstack([found, missed])
+    scores = np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape)
+    reciprocal_ranks = np.array([each.reciprocal_rank for each in ranked])
+    return Retrieved(scores, relevant, k, reciprocal_ranks, spans, [each.tokens_read for each in ranked])
 
 
 def retrieves_every_chunk(row: SweepRow) -> bool:
@@ -163,20 +160,36 @@ def retrieves_every_chunk(row: SweepRow) -> bool:
     return row.configuration.k >= row.n_chunks and (retriever.uses_vectors or retriever.reads_all)
 
 
-def values_at(ranked: Ranked, chunks: Sequence[Chunk], questions: Sequence[Question], k: int) -> Array:
-    """Compute every metric of every question: ``(n_questions, n_metrics)`` in the order of `METRICS`."""
-    retrieved = ranked.first(k, ranked.spans(k, chunks, questions))
-    return np.column_stack([metric.function(retrieved) for metric in METRICS.values()])
+def values_at(
+    ranked: Sequence[Ranked], chunks: Sequence[Chunk], questions: Sequence[Question], k: int
+) -> Array:
+    """Compute every metric of every question: ``(n_questions, n_metrics)`` in the order of `METRICS`.
+
+    The first ``k`` chunks of every question are compared with its answers, character by character, too.
+    """
+    n_read = [chunk.end - chunk.start for chunk in chunks]
+    spans = [
+        span_metrics(
+            [chunks[row] for row, fits in zip(each.best[:k], each.relevant, strict=False) if fits],
+            sum(n_read[row] for row in each.best[:k]),
+            question,
+        )
+        for each, question in zip(ranked, questions, strict=True)
+    ]
+    found = retrieved(ranked, k, spans)
+    return np.column_stack([metric.function(found) for metric in METRICS.values()])
 
 
 def resamples(n_questions: int) -> Array:
-    """Return how often each question is drawn in each resample, ``(n_resamples, n_questions)``."""
-    return np.concatenate(list(draws(n_questions, N_RESAMPLES, SEED))).astype(np.float64)
+    """Return how often each question is drawn in each resample, uint8 ``(n_resamples, n_questions)``."""
+    return np.concatenate([each.astype(np.uint8) for each in draws(n_questions, N_RESAMPLES, SEED)])
 
 
 def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]:
     """Return each metric's mean interval from ``(n_questions, n_metrics)``, as `level_interval` does."""
-    replicates = means(values)(counts)  # (n_resamples, n_metrics)
+    mean = means(values)
+    drawn_means = [mean(counts[rows].astype(np.float64)) for rows in blocks(len(counts))]
+    replicates = np.concatenate(drawn_means)  # (n_resamples, n_metrics)
     found = {}
     for name, column, drawn in zip(METRICS, values.T, replicates.T, strict=True):
         is_share = np.isin(column, (0, 1)).all()

@@ -1,7 +1,7 @@
 r"""Rows of a sweep in a file that survives crashes, and as JSON or CSV for export.
 
-The file has one JSON object per line: a header with a hash of the sweep's inputs, then the rows as they come.
-A line without ``\n``, left by a crash, is dropped.
+The file has one JSON object per line: a header with a hash of the sweep's inputs, then the rows as they come,
+and before a row its parts. A line without ``\n``, left by a crash, is dropped.
 """
 
 import csv
@@ -23,12 +23,12 @@ from ..retrieval.embedding_spec import prompted_digest
 from ..settings import SWEPT
 from ..wording import csv_cell
 from .metrics import METRICS
-from .sweep import SweepInputs, by_name
+from .sweep import Part, SweepInputs, by_name
 from .sweep_row import MEASURES, QuestionValues, SweepRow
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
-ROW = TypeAdapter(SweepRow)
+ROW, PART = TypeAdapter(SweepRow), TypeAdapter[Part](Part)
 FIGURES = (
     "n_chunks",
     "n_questions",
@@ -50,8 +50,20 @@ def stamp_of(inputs: SweepInputs) -> str:
     return digest.hexdigest()
 
 
-def resume(path: Path, stamp: str) -> list[SweepRow]:
-    """Open a file to continue a sweep, by its `stamp_of`; create it if there is none. Return its rows."""
+class KeptParts(dict[str, Part]):
+    """Parts of a sweep, each appended to a file as it is set."""
+
+    def __init__(self, path: Path, known: Mapping[str, Part]) -> None:
+        super().__init__(known)
+        self._path = path
+
+    def __setitem__(self, key: str, value: Part) -> None:
+        super().__setitem__(key, value)
+        append_line(self._path, part_line(key, value))
+
+
+def resume(path: Path, stamp: str) -> tuple[list[SweepRow], KeptParts]:
+    """Open a file to continue a sweep, by its `stamp_of`, or create it; return its rows and their parts."""
     header = line_of({"format": FORMAT, "stamp": stamp})
     try:
         if path.exists() and not path.is_file():
@@ -64,17 +76,17 @@ def resume(path: Path, stamp: str) -> list[SweepRow]:
         whole = content[: content.rfind(b"\n") + 1]
         if not whole and header.startswith(content):  # a new file, or a crash within the header
             path.write_bytes(header)
-            return []
-        rows = parse(path, whole, stamp)
+            return [], KeptParts(path, {})
+        rows, parts = parse(path, whole, stamp)
         if len(whole) < len(content):
             os.truncate(path, len(whole))
     except OSError as error:
         raise InputError(f"{path} cannot be used ({error.strerror}): give another file") from error
-    return rows
+    return rows, KeptParts(path, parts)
 
 
-def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
-    """Parse the header and the rows."""
+def parse(path: Path, content: bytes, stamp: str) -> tuple[list[SweepRow], dict[str, Part]]:
+    """Parse the header, the rows and their parts."""
     lines = content.split(b"\n")[:-1]
     try:
         header = json.loads(lines[0])
@@ -82,24 +94,38 @@ def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
             raise ValueError
     except UNREADABLE as error:
         raise InputError(f"{path} is no file of a sweep: give another, or one that is not there") from error
+    rows, parts = list[SweepRow](), dict[str, Part]()
     if header["stamp"] != stamp:
         raise InputError(
             f"{path} holds a sweep of other documents, questions or models: give these again, or another file"
         )
-    rows = []
     for number, line in enumerate(lines[1:], 2):
         try:
-            rows.append(read_row(json.loads(line)))
+            read_line(line, rows, parts)
         except UNREADABLE as error:
             raise InputError(f"{path}, line {number} is damaged: delete that line, and go on") from error
-    return rows
+    return rows, parts
+
+
+def read_line(line: bytes, rows: list[SweepRow], parts: dict[str, Part]) -> None:
+    """Add the row of a line, or the part of one; an error where it is damaged."""
+    content = json.loads(line)
+    if "part" in content:
+        parts[content["part"]] = PART.validate_python(content["value"])
+    else:
+        rows.append(read_row(content))
 
 
 def append(path: Path, row: SweepRow) -> None:
     """Append a row to the file, flushed to the disk."""
+    append_line(path, row_line(row))
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append a line, as `append`."""
     try:
         with path.open("ab") as file:
-            file.write(row_line(row))
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -109,6 +135,11 @@ def append(path: Path, row: SweepRow) -> None:
 def row_line(row: SweepRow) -> bytes:
     """Return the line of a row."""
     return line_of(row_fields(row))
+
+
+def part_line(key: str, part: Part) -> bytes:
+    """Return the line of a part."""
+    return line_of({"part": key, "value": PART.dump_python(part, mode="json")})
 
 
 def line_of(content: Mapping[str, Any]) -> bytes:

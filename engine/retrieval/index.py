@@ -23,7 +23,7 @@ from .bm25 import Bm25, Postings
 from .embedding_model import Model, embedding_spec, encode_by
 from .embedding_spec import EmbeddingSpec, Query
 from .index_choice import EXACT_CHUNKS
-from .index_kinds import AnnIndex, exact_nearest, require_whole
+from .index_kinds import AnnIndex, exact_nearest, release, require_whole
 from .rerank import LateVectors, TokenVectors
 from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
@@ -51,6 +51,29 @@ class Hit:
     def text(self) -> str:
         """Its text: the span from ``chunk.start`` to ``chunk.end`` of the document."""
         return self.chunk.text
+
+
+@dataclass(frozen=True, eq=False)
+class MappedTexts(Sequence[str]):
+    """The texts of some rows of chunks, which are read when they are asked for."""
+
+    chunks: Sequence[Chunk] = field(repr=False)
+    rows: Sequence[int] | Array = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, row: int | slice) -> str | Sequence[str]:
+        """Read a text, or say of which chunks several are."""
+        if isinstance(row, slice):
+            return MappedTexts(self.chunks, self.rows[row])
+        return self.chunks[int(self.rows[row])].indexed
 
 
 class VectorStore(Protocol):
@@ -126,9 +149,16 @@ class Index:
             return None
         return self.source
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether chunks are read from a large folder when they are asked for: reading all takes long."""
+        return not isinstance(self.chunks, tuple)
+
     @cached_property
-    def texts(self) -> tuple[str, ...]:
+    def texts(self) -> Sequence[str]:
         """What is embedded and indexed of the chunks."""
+        if self.is_mapped:
+            return MappedTexts(self.chunks, range(len(self.chunks)))
         return tuple(chunk.indexed for chunk in self.chunks)
 
     @cached_property
@@ -230,7 +260,11 @@ class Index:
     def vectors_of(self, rows: Sequence[int] | Array) -> Array:
         """Return the vectors of some rows: ``(n_rows, d_model)``."""
         store = self._store
-        return self.vectors[rows] if store is None else store.fetch(rows)
+        if store is not None:
+            return store.fetch(rows)
+        found = self.vectors[rows]
+        release(self.vectors)
+        return found
 
     def only(self, names: Collection[str]) -> "Index":
         """Return the index of some documents, by their names.

@@ -24,6 +24,7 @@ LEAST_PER_LIST = 39  # vectors for each centroid, that FAISS asks for
 EXACT_SHARE = 2  # exact search where more than one in so many vectors would be a candidate
 TRAINED_PER_CENTROID, ITERATIONS = 40, 10  # of k-means: 64 and 25 took 3.4 times as long, for the same recall
 PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF"}
+MOST_SPARE = 100  # times its `candidates`, that a kind finds beyond those that are asked for
 EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 
 
@@ -91,15 +92,9 @@ class AnnIndex:
         Arguments and shapes are those of `exact_nearest`, which is used where ``k`` is a large share of the
         vectors that may be found, and for questions for which fewer than ``k`` are found.
         """
-        n_candidates = k * INDEX_KINDS[self.kind].candidates
-        n_allowed = len(vectors) if allowed is None else len(allowed)
-        if EXACT_SHARE * n_candidates > n_allowed:
+        found = self.candidates(len(vectors), questions, k, allowed)
+        if found is None:
             return exact_nearest(vectors, questions, k, allowed)
-        _, found = self._faiss.search(questions, n_candidates, params=self._parameters(allowed))
-        if found.max() >= len(vectors):
-            raise DocumentError(
-                "the index's search structure is damaged: index the corpus again with --rebuild"
-            )
         scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
         release(vectors)
         scores = np.where(found >= 0, scores, np.float32(-np.inf))
@@ -108,6 +103,24 @@ class AnnIndex:
         if (short := np.isneginf(scores[:, -1])).any():
             scores[short], rows[short] = exact_nearest(vectors, questions[short], k, allowed)
         return scores, rows
+
+    def candidates(
+        self, n_vectors: int, questions: Array, k: int, allowed: Array | None = None
+    ) -> Array | None:
+        """Return rows among which the ``k`` nearest of some vectors are: ``(n_questions, n)``, -1 for none.
+
+        None where they would be a large share of those that may be found.
+        """
+        per = INDEX_KINDS[self.kind].candidates
+        n = min(per * k, k + per * MOST_SPARE)
+        if EXACT_SHARE * n > (n_vectors if allowed is None else len(allowed)):
+            return None
+        found: Array = self._faiss.search(questions, n, params=self._parameters(allowed))[1]
+        if found.max() >= n_vectors:
+            raise DocumentError(
+                "the index's search structure is damaged: index the corpus again with --rebuild"
+            )
+        return found
 
     def _parameters(self, allowed: Array | None) -> Any:
         """Return FAISS's parameters of a search, which is the more thorough the fewer rows are allowed.
@@ -141,7 +154,7 @@ class AnnIndex:
         import faiss
 
         try:
-            index = faiss.deserialize_index(np.array(content))
+            index = faiss.deserialize_index(np.asarray(content))
         except RuntimeError as error:
             raise ValueError("its search structure cannot be read") from error
         if (index.ntotal, index.d) != shape or index.metric_type != faiss.METRIC_INNER_PRODUCT:

@@ -13,9 +13,9 @@ from ..layers.tracing import Array
 AT_ONCE = 256  # questions
 
 
-def blocks(n_questions: int) -> Iterator[slice]:
+def blocks(n_questions: int, at_once: int = AT_ONCE) -> Iterator[slice]:
     """Yield blocks of questions, whose scores are compared at once: all of many would fill the memory."""
-    return (slice(start, start + AT_ONCE) for start in range(0, n_questions, AT_ONCE))
+    return (slice(start, start + at_once) for start in range(0, n_questions, at_once))
 
 
 def best_first(scores: Array) -> Array:

@@ -37,7 +37,7 @@ class TokenVectors:
 
     def __init__(self, texts: Sequence[str], max_tokens: int | None = None) -> None:
         check_several(texts)
-        self.texts, self.max_tokens, self.most = tuple(texts), max_tokens, KEPT_TOKENS
+        self.texts, self.max_tokens, self.most = texts, max_tokens, KEPT_TOKENS
         self._kept: dict[int, Array] = {}  # by chunk, (n_tokens, d_model) each; the last used is last
         self._lock = Lock()
 
@@ -103,7 +103,7 @@ class MaxSim:
     ) -> None:
         check_several(questions)
         check_several(texts)
-        self.questions, self.texts = tuple(questions), tuple(texts)
+        self.questions, self.texts = tuple(questions), texts
         self.encoder, self.max_tokens, self.tokens = encoder, max_tokens, tokens
         self._columns: dict[int, Array] = {}  # by chunk, (n_questions,) each
 

@@ -1,6 +1,6 @@
 """Ways to score chunks for questions: one table, and one function that all go through."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from .bm25 import Bm25
 from .embedding_model import Model, needs_encoder_message
 from .embedding_spec import Query
 from .fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
-from .index import Index
+from .index import Index, MappedTexts
 from .mmr import MMR_DIVERSITY, mmr_scores
 from .ranking import top
 from .rerank import (
@@ -41,10 +41,10 @@ DENSE_WEIGHT = 0.7
 # Of the weighted score, 0 to 1, beside the reader's, which is a difference of logits.
 FIRST_STAGE_WEIGHT = 50.0
 ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
-# Of an approximate index: candidates by each score, at least and for each passage, and how much more thorough
-# their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has
-# a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
-CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 8, 4
+# Of an approximate index: candidates by each score, at least, by vectors alone and for each passage, and how
+# much more thorough their search is than one for ten passages. With 200 in place of 1,000 candidates,
+# reciprocal rank fusion has a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
+CANDIDATES, FEW_CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 100, 8, 4
 READ_WHOLE = 3000  # chunks at most whose tokens are all compared: 1 MB for each ten
 
 
@@ -68,7 +68,7 @@ class SearchTexts:
     """
 
     questions: tuple[str, ...] = field(repr=False)
-    chunks: tuple[str, ...] = field(repr=False)
+    chunks: Sequence[str] = field(repr=False)
     encoder: Encoder | None = None  # for MaxSim, and the models beside it; other retrievers do not need it
     max_tokens: int | None = None  # of each text; None for the encoder's own limit
     words: Bm25 | None = field(default=None, repr=False, compare=False)
@@ -147,6 +147,11 @@ class SearchInputs:
                 f"there are {n_texts[0]} questions and {n_texts[1]} chunks, but vectors of {n_vectors[0]} "
                 f"and {n_vectors[1]}: embed each text once, in their order"
             )
+
+    def of(self, rows: slice) -> "SearchInputs":
+        """Return the inputs of some questions, for which nothing is computed yet."""
+        texts = replace(self.texts, questions=self.texts.questions[rows])
+        return replace(self, texts=texts, question_vectors=self.question_vectors[rows])
 
     @cached_property
     def dense(self) -> Array:
@@ -410,11 +415,11 @@ def found_rows(
         model = second_model("sparse", encoder)
         sparse = index.words_of(model).scores([question], model)  # (1, n_chunks)
     by_words = bm25 if sparse is None else sparse
-    n = max(CANDIDATES, CANDIDATES_PER * k)
+    n = max(CANDIDATES if by_words is not None else FEW_CANDIDATES, CANDIDATES_PER * k)
     rows = candidate_rows(vector, by_words, retriever.uses_vectors, index, n)
     texts = SearchTexts(
         (question,),
-        tuple(index.chunks[row].text for row in rows),
+        MappedTexts(index.chunks, rows),
         encoder,
         index.spec.max_tokens,
         known_bm25=None if bm25 is None else bm25[:, rows],
@@ -433,11 +438,14 @@ def candidate_rows(vector: Array, by_words: Array | None, uses_vectors: bool, in
     """
     found = []
     if uses_vectors and index.ann is not None:
-        thorough = replace(index, ann=replace(index.ann, effort=THOROUGHLY * index.ann.effort))
-        found = [thorough.nearest(vector, min(n, index.n_searched))[1][0], index.nearest(-vector, 1)[1][0]]
+        thorough = replace(index.ann, effort=THOROUGHLY * index.ann.effort)
+        near = thorough.candidates(len(index.chunks), vector, min(n, index.n_searched), index.allowed)
+        every = np.arange(len(index.chunks)) if index.allowed is None else index.allowed
+        found = [every if near is None else near[near >= 0], index.nearest(-vector, 1)[1][0]]
     if by_words is not None:
         scores = by_words[0] if index.allowed is None else by_words[0, index.allowed]
-        places = np.append(top(np.where(scores > 0, scores, np.float32(-np.inf)), n), scores.argmin())
+        share_words = np.flatnonzero(scores > 0)
+        places = np.append(share_words[top(scores[share_words], n)], scores.argmin())
         found.append(places if index.allowed is None else index.allowed[places])
     return np.unique(np.concatenate(found))
 

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 MAX_BYTES = 512 * 1024**2  # of vectors: 350,000 of 384 numbers
 KEYS_PER_QUERY = 500
+WHOLE_FILE = ("", "-wal", "-shm")  # suffixes of the files of an SQLite database
 FLOAT32 = np.dtype("<f4")
 # The index by use has all columns that eviction reads, so that it reads no vector.
 CACHE_SCHEMA = (
@@ -96,6 +97,13 @@ class VectorCache:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+    def remove(self) -> None:
+        """Close the file, and delete it."""
+        self.close()
+        if self._path is not None:
+            for suffix in WHOLE_FILE:
+                self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``work`` in one transaction; if the file fails, run it on an empty cache in memory."""

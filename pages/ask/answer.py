@@ -101,7 +101,7 @@ def note_of(answer: Answer, asked: Asked) -> str:
     documents = [asked.documents[hit.chunk.document] for hit in answer.retrieved.hits]
     languages = document_languages(documents).values()
     is_read = bool(answer.retrieved.relevant) and not answer.is_english
-    return language_note(languages, search_model([*asked.documents.values()]), answer.question, is_read)
+    return language_note(languages, search_model(asked.chosen), answer.question, is_read)
 
 
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:

@@ -9,12 +9,14 @@ from engine.documents.document import Document
 from engine.evaluation.drafts import draft_questions
 from engine.evaluation.sweep import by_name
 from engine.weights.fetch import is_here
+from engine.wording import counted
 from ui.asking import has_asked, queue_question
 from ui.documents import bundled_names, queue_sample_files
 from ui.jobs import Job, current_job, start_job
 from ui.models import decoder_name, load_decoder, load_reader
 from ui.questions.drafts import seconds_each, timed
 from ui.text import escape_markdown
+from ui.uploaded_vectors import uploaded_vectors
 from ui.widgets import example_choice
 
 EXAMPLES = (
@@ -36,9 +38,12 @@ LABEL = "Try one about your documents"
 
 def show_examples(documents: Sequence[Document]) -> None:
     """Draw questions to try: about the user's own documents, or the bundled ones if there are no others."""
-    own = [document for document in documents if document.name not in bundled_names()]
+    own = [document for document in documents if document.name not in bundled_names() and document.text]
     if own:
         show_drafted(own)
+        return
+    if (uploaded := uploaded_vectors(documents)) is not None:
+        st.caption(f"None are drafted from the {counted(len(uploaded.index.documents), 'document')}.")
         return
     reason = "The bundled documents do not answer the last one: the app should say so."
     example_choice(EXAMPLES, "example", ask_example, "Try one about the samples", reason)

@@ -132,7 +132,7 @@ def show_follow_up(asked: Asked) -> None:
 
 def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]) -> None:
     """Say that an answer is from before a change of settings or documents, and offer to ask again."""
-    if changed := asked.changed(settings, (document.name for document in documents)):
+    if changed := asked.changed(settings, documents):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.warning(
                 f"This is the answer from before your change of {' and '.join(changed)}.",
@@ -170,14 +170,14 @@ def ask_area(
         if error.partial is None:
             raise
         index, wanted = error.partial, error.wanted
-    n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
-    st.caption(
-        f"{counted(len(documents), 'document')} · {counted(len(index.chunks), 'chunk')} · "
-        f"{counted(n_tokens, 'token')} · model {escape_markdown(model.name)} · "
-        f"retriever {RETRIEVERS[settings.answer.search.retriever].label}"
-    )
-    if warning := limit_warning(index.chunks, settings.cut.text_limit(model)):
-        st.warning(escape_markdown(warning), icon=":material/content_cut:")
+    searched = [counted(len(index.documents), "document"), counted(len(index.chunks), "chunk")]
+    if not index.is_mapped:
+        searched.append(counted(sum(chunk.n_tokens for chunk in index.chunks), "token"))
+        if warning := limit_warning(index.chunks, settings.cut.text_limit(model)):
+            st.warning(escape_markdown(warning), icon=":material/content_cut:")
+    searched.append(f"model {escape_markdown(model.name)}")
+    searched.append(f"retriever {RETRIEVERS[settings.answer.search.retriever].label}")
+    st.caption(" · ".join(searched))
     if reason := load_reader()[1]:  # loaded before the first question
         st.warning(f"No reader: {escape_markdown(reason)}; quotes only.", icon=":material/visibility_off:")
     if wanted is None:
@@ -193,7 +193,7 @@ def ask_area(
                 null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
             warm(index, settings.answer.search.retriever, model)
             share = 1.0 if wanted is None else float(wanted.known.mean())
-            start_answer(question, index, null_scores, settings, model, server, share)
+            start_answer(question, index, null_scores, settings, model, documents, server, share)
 
 
 def main() -> None:

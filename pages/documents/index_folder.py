@@ -1,30 +1,35 @@
 """The box that opens and writes an index in a folder of the user's own machine."""
 
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 
 import streamlit as st
 
 from engine import Encoder
+from engine.documents.splitters import DEFAULT_SPLITTING, GIVEN
 from engine.errors import GlassboxError, InputError
+from engine.evaluation.given_chunks import GivenDocument, given_documents
 from engine.installed import PROGRAM
 from engine.models.embedding_head import OWN
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
-from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.index_update import save_given, update_index
 from engine.retrieval.stored.milvus_store import release
-from engine.retrieval.vector_cache import MAX_BYTES
 from engine.settings import SETTINGS
+from engine.weights.download import file_sha256
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.corpus import session_vectors
 from ui.data_folder import is_local
-from ui.documents import check_length, check_own, show_failures, uploads
+from ui.documents import check_length, check_own, chosen_documents, show_failures, uploads
 from ui.models import load_encoder
 from ui.progress import counting
 from ui.server_settings import ENCODER, is_public
 from ui.setting_values import apply_settings, settings_in_use
 from ui.text import escape_markdown, show_error
+from ui.uploaded_vectors import UploadedVectors, named_model, uploaded_vectors, vector_files
+
+MOST_CHUNKS = 100_000  # of an index that is taken into the session; a larger one is searched in its folder
 
 
 def is_offered() -> bool:
@@ -112,18 +117,32 @@ def open_folder() -> None:
         state["index-error"] = str(error)
 
 
+def search_vectors(stored: StoredIndex, folder: Path, model: Model) -> None:
+    """Search an index as it is: of given vectors, or so large that it stays in its folder."""
+    index, name = stored.index, folder.resolve().name
+    if index.is_mapped:
+        documents: tuple[GivenDocument, ...] = (
+            GivenDocument(name, "", digest=file_sha256(folder / MANIFEST)),
+        )
+    else:
+        index, documents = given_documents(index)
+    vector_files()[name] = UploadedVectors(
+        name, index, model, documents, stored.settings.model, stored.unrelated
+    )
+    st.session_state["searched"] = [name]
+
+
 def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     """Search the documents of an index, cut and embedded as it says."""
     settings, index = stored.settings, stored.index
+    stays = settings.splitting.method == GIVEN or (index.is_mapped and len(index.chunks) > MOST_CHUNKS)
+    source = named_model(settings.model) if stays else encoder
     model = as_indexed(
-        stored, encoder.with_prompts(settings.prompts).with_precision(settings.precision), folder
+        stored, source.with_prompts(settings.prompts).with_precision(settings.precision), folder
     )
-    n_bytes = 4 * prod(index.source.shape)
-    if n_bytes > MAX_BYTES:
-        raise InputError(
-            f"{folder} has {n_bytes / 1024**2:,.0f} MB of vectors, and the app keeps "
-            f"{MAX_BYTES // 1024**2}: search it with {PROGRAM} ask --index"
-        )
+    if stays:
+        search_vectors(stored, folder, model)
+        return
     values = settings.options | {
         "pooling": encoder.pooling if settings.pooling == OWN else settings.pooling,
         "index_kind": settings.index_kind,
@@ -157,13 +176,17 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
     state = st.session_state
     try:
         folder, encoder = path_of(folder_text), load_encoder()
+        in_use, given = settings_in_use(encoder), uploaded_vectors(chosen_documents())
+        if given is not None and not corpus_text.strip():
+            write_vectors(folder, given, in_use["index_kind"])
+            return
         old = open_index(folder) if (folder / MANIFEST).exists() else None
         if old is not None:
             release(old.settings.uri)
         corpus = corpus_text.strip() or (old.corpus if old else "")
         if not corpus:
             raise InputError("no files are named: give the path of a file or a folder on this computer")
-        cut, in_use = cut_in_use(encoder), settings_in_use(encoder)
+        cut = cut_in_use(encoder)
         settings = IndexSettings(
             ENCODER,
             cut.splitting,
@@ -191,3 +214,14 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
         state["index-failures"] = update.failures
     except GlassboxError as error:
         state["index-error"] = str(error)
+
+
+def write_vectors(folder: Path, given: UploadedVectors, index_kind: str) -> None:
+    """Write the uploaded vectors that are searched to a folder."""
+    spec, prompts = given.index.spec, "own" if given.model.prompts.in_search else "none"
+    settings = IndexSettings(given.source, DEFAULT_SPLITTING, 0, spec.pooling, prompts, index_kind=index_kind)
+    with st.spinner("Writing the index…", show_time=True):
+        save_given(folder, given.index, given.name, given.model, settings)
+    st.session_state["index-done"] = (
+        f"Written: {counted(len(given.index.chunks), 'chunk')} with their vectors of {given.name}."
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from ...documents.document import Chunk, Failure
 from ...documents.formats.archive import is_hidden
 from ...documents.loaders import content_of, corpus_files, left_out, not_read, parse_apart, unique
+from ...documents.splitters import GIVEN, Splitting
 from ...errors import DocumentError, InputError
 from ...layers.tracing import Array
 from ...weights.fetch import Progress
@@ -27,7 +28,7 @@ from ..index_choice import Choice, choose_index
 from ..index_kinds import AUTO, FLAT, check_index_kind
 from ..relevance import embed_unrelated
 from ..sparse_index import SparseIndex
-from ..vector_cache import VectorCache
+from ..vector_cache import WHOLE_FILE, VectorCache
 from .index_folder import (
     CACHE,
     MANIFEST,
@@ -130,9 +131,52 @@ def update_index(
             say(f"Writing {folder}" + (f" and Milvus at {settings.uri}" if settings.uri else ""))
             save_index(folder, stored)
         shutil.rmtree(folder / SHARDS, ignore_errors=True)
-        for suffix in ("", "-wal", "-shm"):  # of the files of an SQLite database
+        for suffix in WHOLE_FILE:
             (folder / f"{CACHE}{suffix}").unlink(missing_ok=True)
         return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded, failures)
+
+
+def save_given(
+    folder: Path,
+    index: Index,
+    corpus: str,
+    model: Model,
+    settings: IndexSettings,
+    say: Callable[[str], None] = lambda line: None,
+) -> StoredIndex:
+    """Write chunks with vectors that were made elsewhere, read from ``corpus``, to a folder.
+
+    It may hold such an index already. Raises `InputError` where it holds one of documents, or the texts of
+    chunks that overlap differ.
+    """
+    check_index_kind(settings.index_kind)
+    if (kept := kept_settings(folder)) and kept.splitting.method != GIVEN:
+        raise InputError(f"{folder} holds an index of documents: give another folder for these vectors")
+    rows: dict[str, list[int]] = {name: [] for name in index.documents}
+    for row, chunk in enumerate(index.chunks):
+        if index.document_text(chunk.document)[chunk.start : chunk.end] != chunk.text:
+            raise InputError(
+                f"chunk {row} does not stand at {chunk.start} to {chunk.end} of {chunk.document}: chunks "
+                "that overlap have to repeat the same text, cut them again"
+            )
+        rows[chunk.document].append(row)
+    index = index.subset([*chain.from_iterable(rows.values())])
+    chunks = iter(index.chunks)
+    files = [
+        IndexedFile(
+            name, sha256(each.text.encode()).hexdigest(), (each,), (*islice(chunks, len(rows[name])),)
+        )
+        for name, each in index.documents.items()
+    ]
+    longest = max(chunk.n_tokens for chunk in index.chunks)
+    settings = replace(settings, splitting=Splitting(GIVEN, longest), store=IN_FOLDER)
+    with locked(folder):
+        unrelated = embed_unrelated(index, model)
+        index, choice = with_search(index, settings, say)
+        say(f"Writing {folder}")
+        stored = StoredIndex(settings, corpus, files, index, unrelated, choice)
+        save_index(folder, stored)
+    return stored
 
 
 def with_search(index: Index, settings: IndexSettings, say: Callable[[str], None]) -> tuple[Index, Choice]:

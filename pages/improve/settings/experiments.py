@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,19 @@ from engine.evaluation.answers import AnswerQuestion
 from engine.evaluation.embedding_server import is_server
 from engine.evaluation.library_model import load_model
 from engine.evaluation.questions import DRAFTED, Question, question_fields, to_question
-from engine.evaluation.sweep import SweepInputs, by_name, sweep
+from engine.evaluation.sweep import Part, SweepInputs, by_name, sweep
 from engine.evaluation.sweep_answers import Answering
 from engine.evaluation.sweep_row import SweepRow
-from engine.evaluation.sweep_store import append, line_of, read_row, row_fields, row_line
+from engine.evaluation.sweep_store import (
+    KeptParts,
+    append,
+    line_of,
+    part_line,
+    read_line,
+    read_row,
+    row_fields,
+    row_line,
+)
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import Model
@@ -187,18 +197,22 @@ def experiment_file(key: str) -> Path | None:
 
 
 def begin(experiment: Experiment) -> Path | None:
-    """Write the description of an experiment and the rows that it has; return the file, if there may be one.
+    """Write the description of an experiment and what is measured; return the file, if there may be one.
 
     Raises `InputError` where it cannot be written.
     """
     if (file := experiment_file(experiment.key)) is None:
         return None
+    parts = kept_parts(file)
     head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(file.parent, f"*{SUFFIX}")
         # Written to another name and renamed: a crash keeps the rows of the run that is resumed.
-        write_atomically(file, head + b"".join(map(row_line, experiment.rows)))
+        write_atomically(
+            file,
+            head + b"".join(map(row_line, experiment.rows)) + b"".join(starmap(part_line, parts.items())),
+        )
     except OSError as error:
         raise InputError(
             f"experiments cannot be kept in {file.parent} ({error.strerror}): make it writable, or start the "
@@ -233,14 +247,35 @@ def kept_experiments(but: str | None = None) -> list[Experiment]:
 @st.cache_resource(max_entries=32, show_spinner="Opening earlier experiments…")
 def read(path: Path, changed: int) -> Experiment:
     """Read a file; where a configuration was measured twice, the later row counts."""
-    content = path.read_bytes()
-    head, *lines = content[: content.rfind(b"\n")].split(b"\n")
+    head, measured, _ = lines_of(path)
     about = json.loads(head)
     begun = to_experiment(about["time"], about["name"], about)
-    rows = {row.configuration: row for row in (read_row(json.loads(line)) for line in lines)}
+    rows = {row.configuration: row for row in measured}
     if begun.configurations[0] not in rows:
         return begun  # without the baseline there is nothing to compare with
     return replace(begun, rows=tuple(rows[one] for one in begun.configurations if one in rows))
+
+
+def lines_of(path: Path) -> tuple[bytes, list[SweepRow], dict[str, Part]]:
+    """Read a file: its first line, rows, and parts of rows; an error of `UNREADABLE` where it is damaged."""
+    content, rows, parts = path.read_bytes(), list[SweepRow](), dict[str, Part]()
+    head, *lines = content[: content.rfind(b"\n")].split(b"\n")
+    for line in lines:
+        read_line(line, rows, parts)
+    return head, rows, parts
+
+
+def kept_parts(path: Path) -> dict[str, Part]:
+    """Return the parts of rows in a file, none where it cannot be read."""
+    with suppress(OSError, *UNREADABLE):
+        return lines_of(path)[2]
+    return {}
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
+def session_parts(key: str) -> dict[str, Part]:
+    """Return the parts of an experiment's rows, for a session without a file."""
+    return {}
 
 
 def remove(experiment: Experiment) -> None:
@@ -288,6 +323,7 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
     cache = shared_vectors() if shared else session_vectors()
     file, every = begin(experiment), experiment.configurations
     name = escape_markdown(experiment.name)
+    parts = session_parts(experiment.key) if file is None else KeptParts(file, kept_parts(file))
 
     def work(job: Job[None]) -> None:
         def report(n_done: float, _: int) -> None:
@@ -299,7 +335,7 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
         for wanted in (every[:1], every):
             done = [row for row in job.rows if row.configuration in set(wanted)]
             of_wanted = replace(inputs, configurations=wanted)
-            for row in sweep(of_wanted, cache, report, is_stopped, done):
+            for row in sweep(of_wanted, cache, report, is_stopped, done, parts):
                 job.rows.append(row)
                 if file is not None:
                     append(file, row)

@@ -71,7 +71,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
     answered = np.flatnonzero(relevant.any(axis=1))
     labelled = LabelledTexts(
         tuple(request.questions[number].text for number in answered.tolist()),
-        index.texts,
+        tuple(index.texts),
         tuple(PurePath(chunk.document).stem for chunk in index.chunks),
         relevant[answered],
     )

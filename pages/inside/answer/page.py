@@ -142,7 +142,7 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
     model = search_model(documents)
     retriever = settings.answer.search.retriever
     index, null_scores = index_to_ask(documents, model, settings.cut, settings.pooling, retriever)
-    start_answer(question, index, null_scores, settings, model)
+    start_answer(question, index, null_scores, settings, model, documents)
     return True
 
 

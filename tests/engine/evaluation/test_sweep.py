@@ -29,7 +29,7 @@ from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
 from engine.evaluation.sweep import SweepInputs, computing_seconds, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
-from engine.evaluation.sweep_row import Ranked, retrieves_every_chunk
+from engine.evaluation.sweep_row import ranked, retrieved, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, resume, row_line, stamp_of
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
@@ -159,9 +159,9 @@ def test_metrics_of_the_best_alone_are_those_of_all(seed, n_questions, n_chunks,
     generator = np.random.default_rng(seed)
     scores = generator.integers(n_scores, size=(n_questions, n_chunks)).astype(np.float32)  # with many ties
     relevant = generator.random((n_questions, n_chunks)) < generator.random()
-    ranked = Ranked.of(scores, relevant, 15, np.ones(n_chunks, int))
-    assert ranked.reciprocal_ranks == pytest.approx(reciprocal_rank(scores, relevant))
-    first = ranked.first(k)
+    best = ranked(scores, relevant, 15, np.ones(n_chunks, int))
+    first = retrieved(best, k)
+    assert first.reciprocal_ranks == pytest.approx(reciprocal_rank(scores, relevant))
     for metric in (hit_rate, recall, precision, ndcg):
         assert metric(first.scores, first.relevant, k) == pytest.approx(metric(scores, relevant, k))
 
@@ -303,7 +303,7 @@ class TestStore:
     @pytest.fixture
     def path(self, tmp_path, stamp, rows):
         path = tmp_path / "sweep.jsonl"
-        assert resume(path, stamp) == []
+        assert resume(path, stamp)[0] == []
         for row in rows[:3]:
             append(path, row)
         return path
@@ -314,21 +314,21 @@ class TestStore:
         del former["search_seconds"]
         with path.open("a") as file:
             file.write(json.dumps(former) + "\n")
-        assert resume(path, stamp)[-1] == replace(rows[0], search_seconds=None)
+        assert resume(path, stamp)[0][-1] == replace(rows[0], search_seconds=None)
 
     def test_what_a_crash_tore_off_is_dropped(self, path, stamp, rows):
-        assert resume(path, stamp) == rows[:3]
+        assert resume(path, stamp)[0] == rows[:3]
         content = path.read_bytes()
         last = content.rstrip(b"\n").rfind(b"\n") + 1
         for end in (last + 1, len(content) - 2, len(content) - 1):
             path.write_bytes(content[:end])
-            assert resume(path, stamp) == rows[:2]
+            assert resume(path, stamp)[0] == rows[:2]
         append(path, rows[2])
-        assert resume(path, stamp) == rows[:3]
+        assert resume(path, stamp)[0] == rows[:3]
         path.write_bytes(content[:20])  # within the header
-        assert resume(path, stamp) == []
+        assert resume(path, stamp)[0] == []
         append(path, rows[0])
-        assert resume(path, stamp) == rows[:1]
+        assert resume(path, stamp)[0] == rows[:1]
 
     def test_a_sweep_of_something_else_is_not_gone_on_with(self, path, documents, questions, models):
         before = path.read_bytes()

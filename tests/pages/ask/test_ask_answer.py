@@ -40,7 +40,12 @@ def asked(**changed):
     settings = Settings(Cut("sentences", 64, 0, 0, 256), "cls", DEFAULT_ANSWER, True)
     time = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     given = {"typed": "Which?", "question": "Which?", "turns": (), "settings": settings}
-    given |= {"documents": DOCUMENTS, "encoder": "small-encoder", "time": time}
+    given |= {
+        "documents": DOCUMENTS,
+        "chosen": (*DOCUMENTS.values(),),
+        "encoder": "small-encoder",
+        "time": time,
+    }
     return Asked(**(given | changed))
 
 
