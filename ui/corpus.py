@@ -20,13 +20,14 @@ from engine.retrieval.bm25 import Postings
 from engine.retrieval.embedding_model import Model, embed_query, embedding_spec
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index, index_vectors, join_indexes
-from engine.retrieval.index_choice import Choice, by_size, choose_index
+from engine.retrieval.index_choice import by_size, choose_index
 from engine.retrieval.index_kinds import AUTO, FLAT
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.storage.workspace import import_workspace
 from engine.wording import counted
+from ui.background import computed, keep
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
@@ -35,7 +36,10 @@ from ui.models import load_encoder
 from ui.progress import counting
 from ui.text import escape_markdown
 from ui.uploaded_vectors import uploaded_vectors
+from ui.widgets import SHORT_CPU_S
 
+INDEX = "index"  # the name of the job that builds one
+CHUNK_S = 3e-4  # CPU-seconds to put a chunk into an index and to measure it
 BY_WORDS = 32  # chunks that are embedded for a question while vectors are missing
 
 
@@ -110,7 +114,8 @@ def index_documents(
 ) -> Index:
     """Index documents by a pooling, None for the model's own; no chunk is embedded twice.
 
-    The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low. Raises
+    The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low, and until one
+    that takes long is built on the page of documents. Raises
     `NotEmbeddedError` where much is to be embedded first.
 
     Sessions share only the index of bundled documents, and their vectors; those of a user's own documents
@@ -127,7 +132,12 @@ def index_documents(
         index = (shared_index if are_shared else session_index)(documents, encoder, cut, pooling)
     if kind == FLAT or (kind == AUTO and by_size(index.vectors)[0] == FLAT):
         return index
-    return chosen_index(documents, index, cut, pooling, kind)[1]
+    key, is_short = (tuple(documents), cut, pooling, kind), CHUNK_S * len(index.chunks) <= SHORT_CPU_S
+    built = computed(INDEX, key)
+    if built is None and is_short:
+        with st.spinner("Building the index…"):
+            built = keep(INDEX, key, choose_index(index.vectors, kind))
+    return index if built is None else replace(index, ann=built[1])
 
 
 def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:
@@ -163,15 +173,6 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
 
 shared_index = st.cache_resource(max_entries=3, show_spinner=False)(index_of)
 session_index = st.cache_resource(max_entries=3, show_spinner=False, scope="session")(index_of)
-
-
-@st.cache_resource(max_entries=3, show_spinner="Building the index…", scope="session")
-def chosen_index(
-    documents: Sequence[Document], _index: Index, cut: Cut, pooling: str | None, kind: str
-) -> tuple[Choice, Index]:
-    """Return the kind of index that documents get, and their index with it."""
-    choice, ann = choose_index(_index.vectors, kind)
-    return choice, _index if ann is None else replace(_index, ann=ann)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Indexing the words…", scope="session")

@@ -24,7 +24,7 @@ from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import MAX_BYTES, VectorCache, cached_encode_all
 from engine.wording import counted, readable_time
-from ui.jobs import Job, adopt_job, current_job, follow_progress, start_job
+from ui.jobs import Job, StoppedError, adopt_job, current_job, follow_progress, start_job
 from ui.models import token_seconds_here
 from ui.progress import counting
 from ui.text import show_error
@@ -104,10 +104,6 @@ class NotEmbeddedError(Exception):
     def __init__(self, wanted: Wanted, partial: Index | None = None) -> None:
         super().__init__(f"{counted(len(wanted.missing), 'chunk')} have no vector yet")
         self.wanted, self.partial = wanted, partial
-
-
-class _StoppedError(Exception):
-    """The job was stopped between two batches."""
 
 
 def wanted_vectors(
@@ -196,9 +192,9 @@ def start_embedding(wanted: Wanted, page: str) -> None:
         def show(done: int, total: int) -> None:
             job.report(done, total, f"{done:,} of {total:,} chunks have vectors")
             if not job.take_turn():
-                raise _StoppedError
+                raise StoppedError
 
-        with suppress(_StoppedError):  # what is done is kept
+        with suppress(StoppedError):  # what is done is kept
             wanted.embed(show)
 
     job = start_job(JOB, work, request=wanted.key, page=page, gone_s=RELOAD_S)

@@ -32,6 +32,10 @@ PROGRESS_S = 1.0  # between two drawings of a job's progress
 GONE_S = 5.0  # a job outlives shorter losses of its session's connection
 
 
+class StoppedError(Exception):
+    """The work of a job was stopped between two steps."""
+
+
 class Job(Generic[T]):
     """Work in a background thread, which may write text and can be stopped.
 

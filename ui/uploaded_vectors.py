@@ -49,15 +49,22 @@ class UploadedVectors:
     @cached_property
     def chunks(self) -> dict[str, list[Chunk]]:
         """The chunks of each document, by its name; raises `InputError` where the index is mapped."""
-        if self.index.is_mapped:
-            raise InputError(
-                f"{self.name} has {len(self.index.chunks):,} chunks, which are read where a search finds "
-                "them, and this page would read all: use it on “Ask your documents”, or open a smaller one"
-            )
+        if self.why_not_read:
+            raise InputError(self.why_not_read)
         found: dict[str, list[Chunk]] = {}
         for chunk in self.index.chunks:
             found.setdefault(chunk.document, []).append(chunk)
         return found
+
+    @property
+    def why_not_read(self) -> str:
+        """Why a page that reads all chunks cannot be drawn, empty where it can."""
+        if not self.index.is_mapped:
+            return ""
+        return (
+            f"{self.name} has {counted(len(self.index.chunks), 'chunk')}, read where a search finds "
+            "them, and this page would read all: use it on “Ask your documents”, or open a smaller index"
+        )
 
     @property
     def words(self) -> str:
@@ -180,7 +187,7 @@ def named_model(name: str, api_key: str = "") -> Model:
     return load_encoder() if name == ENCODER else load_model(name, api_key=api_key)
 
 
-def read_vectors(name: str, content: bytes, model: Model, pooling: str, source: str) -> None:
+def read_vectors(name: str, content: bytes, model: Model, pooling: str, source: str = ENCODER) -> None:
     """Search a file of vectors in place of documents; one that cannot be read changes nothing."""
     index, documents = given_documents(read_index(Path(name), model, pooling, content, limits().reading))
     vector_files()[name] = UploadedVectors(name, index, model, documents, source)

@@ -8,9 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.cores import n_cores
 from engine.errors import GlassboxError, InputError
-from engine.wording import readable_time
 from ui.text import escape_markdown, show_error
 
 T = TypeVar("T")
@@ -169,23 +167,6 @@ def check_typed(text: str, most: int) -> str:
     if len(text) > most:
         raise InputError(f"this text has {len(text):,} characters, and {most:,} are read: give a shorter one")
     return text
-
-
-def is_asked_for(what: str, key: tuple[object, ...], cpu_s: float) -> bool:
-    """Whether work of some CPU-seconds, on ``key``, may begin: it is short, or its button was pressed."""
-    asked: set[tuple[object, ...]] = st.session_state.setdefault("asked-for", set())
-    if cpu_s <= SHORT_CPU_S or key in asked:
-        return True
-    price = readable_time(cpu_s / n_cores())
-    st.button(
-        f"{what} · about {price}",
-        key=f"ask-for-{key[0]}",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=asked.add,
-        args=(key,),
-    )
-    return False
 
 
 def fragment(draw: Callable[P, None]) -> Callable[P, None]:

@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from ..layers.tracing import Array
+from ..weights.fetch import Progress
 from ..wording import counted
 from .index_kinds import (
     AUTO,
@@ -74,12 +75,16 @@ class Choice:
 
 
 def choose_index(
-    vectors: Array, asked: str = AUTO, say: Callable[[str], None] = lambda line: None
+    vectors: Array,
+    asked: str = AUTO,
+    say: Callable[[str], None] = lambda line: None,
+    on_progress: Progress | None = None,
 ) -> tuple[Choice, AnnIndex | None]:
     """Build the index that is asked for, or one that suits the size, and use it if its recall is enough.
 
     Vectors are float32 ``(n_chunks, d_model)``, of length 1; ``asked`` is one of `INDEX_KINDS`, or `AUTO`.
-    ``say`` is called with a line before a build. The index is None for exact search.
+    ``say`` is called with a line before a build, and ``on_progress`` with vectors that are in it and all; it
+    may raise to stop. The index is None for exact search.
     """
     check_index_kind(asked)
     kind, why = by_size(vectors) if asked == AUTO else (asked, "as asked for")
@@ -89,7 +94,7 @@ def choose_index(
     if kind == FLAT:
         return Choice(asked, FLAT, f"exact search, {why}", (exact,)), None
     say(f"Building the index: {INDEX_KINDS[kind].label}")
-    ann, measured = tuned(vectors, kind)
+    ann, measured = tuned(vectors, kind, on_progress)
     is_trusted = measured.recall >= TRUSTED
     sample = counted(n_sampled(vectors), "chunk")
     found = f"{share(measured.recall)} of the {NEAREST} nearest in a sample of {sample}"
@@ -100,13 +105,18 @@ def choose_index(
     return Choice(asked, FLAT, reason, (exact, measured)), None
 
 
-def compare_kinds(vectors: Array) -> list[tuple[Measured, AnnIndex | None]]:
-    """Measure every kind on vectors ``(n_chunks, d_model)``; only exact search below `FEWEST_CHUNKS`."""
+def compare_kinds(
+    vectors: Array, on_progress: Progress | None = None
+) -> list[tuple[Measured, AnnIndex | None]]:
+    """Measure every kind on vectors ``(n_chunks, d_model)``; only exact search below `FEWEST_CHUNKS`.
+
+    ``on_progress`` is that of `choose_index`, for one kind after the other.
+    """
     compared: list[tuple[Measured, AnnIndex | None]] = [(measure(vectors, None), None)]
     if len(vectors) >= FEWEST_CHUNKS:
         for kind in INDEX_KINDS:
             if kind != FLAT:
-                ann, measured = tuned(vectors, kind)
+                ann, measured = tuned(vectors, kind, on_progress)
                 compared.append((measured, ann))
     return compared
 
@@ -122,10 +132,10 @@ def by_size(vectors: Array) -> tuple[str, str]:
     return "ivf-sq8", f"as {n_chunks} have {n_bytes / 1e9:.1f} GB of vectors, too many for a graph in memory"
 
 
-def tuned(vectors: Array, kind: str) -> tuple[AnnIndex, Measured]:
+def tuned(vectors: Array, kind: str, on_progress: Progress | None = None) -> tuple[AnnIndex, Measured]:
     """Build an index, with the least effort for a recall of `TRUSTED`, or else the most."""
     start = perf_counter()
-    ann = build_ann(vectors, kind)
+    ann = build_ann(vectors, kind, on_progress=on_progress)
     build_s = perf_counter() - start
     ann, measured = with_least_effort(vectors, ann)
     return ann, replace(measured, build_s=build_s, n_bytes=ann.to_bytes().nbytes)

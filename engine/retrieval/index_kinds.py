@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import DocumentError, check_choice
 from ..layers.tracing import Array
+from ..weights.fetch import Progress
 
 if TYPE_CHECKING:
     import faiss
@@ -24,6 +25,7 @@ LEAST_PER_LIST = 39  # vectors for each centroid, that FAISS asks for
 EXACT_SHARE = 2  # exact search where more than one in so many vectors would be a candidate
 TRAINED_PER_CENTROID, ITERATIONS = 40, 10  # of k-means: 64 and 25 took 3.4 times as long, for the same recall
 PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF"}
+ADDED_AT_ONCE = 10_000  # vectors
 MOST_SPARE = 100  # times its `candidates`, that a kind finds beyond those that are asked for
 EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 
@@ -167,7 +169,9 @@ class AnnIndex:
         return found
 
 
-def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
+def build_ann(
+    vectors: Array, kind: str, effort: int = EFFORTS[0], on_progress: Progress | None = None
+) -> AnnIndex:
     """Build an index of a kind but `FLAT` for vectors ``(n_chunks, d_model)``, float32, of length 1."""
     import faiss
 
@@ -183,7 +187,10 @@ def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
             clustering.min_points_per_centroid = 1
             clustering.niter = ITERATIONS
     index.train(vectors)
-    index.add(vectors)
+    for start in range(0, n, ADDED_AT_ONCE):
+        index.add(vectors[start : start + ADDED_AT_ONCE])
+        if on_progress is not None:
+            on_progress(min(n, start + ADDED_AT_ONCE), n)
     return AnnIndex(kind, effort, index)
 
 

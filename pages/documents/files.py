@@ -24,7 +24,7 @@ from ui.server_settings import limits
 from ui.tables import show_table
 from ui.text import escape_markdown
 from ui.tokens import AS_ENCODER_COUNTS
-from ui.uploaded_vectors import vector_files
+from ui.uploaded_vectors import uploaded_vectors, vector_files
 from ui.widgets import check_typed
 
 MAX_PASTED = 2_000_000  # characters
@@ -35,6 +35,8 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw a table of the documents, a box to paste a text, and a choice of files to remove."""
     if not documents:
         st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
+    elif (uploaded := uploaded_vectors(documents)) is not None and uploaded.why_not_read:
+        st.info(f"{escape_markdown(uploaded.why_not_read)}.")
     else:
         chunks = split_documents(documents, cut)
         limit = cut.text_limit(model)

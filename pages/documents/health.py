@@ -21,13 +21,14 @@ from engine.inspection.health.report import (
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.weights.fetch import Progress
 from engine.wording import counted
+from ui.background import in_background
 from ui.chunk_settings import Cut
-from ui.corpus import content_hash, index_documents
-from ui.progress import counting
+from ui.corpus import index_documents
 from ui.questions.sets import usable_questions
 from ui.text import chunk_quote, faint_html, joined, show_text
-from ui.widgets import check_typed, fragment, is_asked_for
+from ui.widgets import check_typed, fragment
 
 MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
@@ -112,13 +113,17 @@ def show_corpus_health(documents: Sequence[Document], model: Model, cut: Cut) ->
         "use."
     )
     index = index_documents(documents, model, cut)
-    cpu_s = PAIR_S * len(index.chunks) ** 2
-    if not is_asked_for("Compare all chunks", ("health", tuple(documents), cut), cpu_s):
-        return
     questions = question_lines(documents)
     vectors = question_vectors(tuple(questions), index.encoder(model), index.spec) if questions else None
     tables = frozenset(document.name for document in documents if document.has_rows)
-    show_health(index.chunks, index.vectors, questions, vectors, cut.max_tokens, tables)
+
+    def compare(on_progress: Progress) -> HealthReport:
+        return health_report(index.chunks, index.vectors, cut.max_tokens, vectors, on_progress, tables)
+
+    cpu_s, key = PAIR_S * len(index.chunks) ** 2, (tuple(documents), cut, tuple(questions))
+    report = in_background("health", "Compare all chunks", key, cpu_s, "documents", compare)
+    if report is not None:
+        show_health(report, index.chunks, index.vectors, questions, vectors)
 
 
 def question_lines(documents: Sequence[Document]) -> list[str]:
@@ -146,23 +151,13 @@ def question_vectors(questions: tuple[str, ...], _model: Model, spec: EmbeddingS
 
 @fragment
 def show_health(
+    report: HealthReport,
     chunks: Sequence[Chunk],
     vectors: Array,
     questions: Sequence[str],
     question_vectors: Array | None,
-    max_tokens: int,
-    tables: frozenset[str] = frozenset(),
 ) -> None:
-    """Draw the problems of chunks with vectors ``(n_chunks, d_model)``, read up to ``max_tokens``.
-
-    Questions and their vectors are for previews; ``tables`` are the names of documents with rows.
-    """
-    if not chunks:
-        st.info("There are no chunks yet. Add a document.", icon=":material/health_and_safety:")
-        return
-    report = report_of(
-        content_hash(chunks, vectors, question_vectors), max_tokens, tables, chunks, vectors, question_vectors
-    )
+    """Draw the problems of chunks with vectors ``(n_chunks, d_model)``; questions are for previews."""
     found = [kind for kind in FINDING_KINDS if report.of_kind(kind)]
     missing = [ADVICE[kind].many for kind in FINDING_KINDS if kind not in found]
     if not found:
@@ -190,20 +185,6 @@ def show_health(
     if found and missing:
         st.caption(f":material/check: Not found: {joined(missing, 'or')}.")
     show_method(report)
-
-
-@st.cache_data(show_spinner=False, max_entries=4, scope="session")
-def report_of(
-    content: str,
-    max_tokens: int,
-    tables: frozenset[str],
-    _chunks: Sequence[Chunk],
-    _vectors: Array,
-    _questions: Array | None,
-) -> HealthReport:
-    """Examine a corpus once, under a progress bar; ``content`` is its hash."""
-    with counting("Comparing", "chunks") as show:
-        return health_report(_chunks, _vectors, max_tokens, _questions, show, tables)
 
 
 def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:

@@ -14,6 +14,7 @@ from engine.retrieval.index_choice import (
     SAMPLE,
     Measured,
     by_size,
+    choose_index,
     compare_kinds,
     lost_passages,
     share,
@@ -21,14 +22,14 @@ from engine.retrieval.index_choice import (
 from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex
 from engine.settings import SETTINGS
 from engine.wording import beginning, counted
+from ui.background import in_background
 from ui.chunk_settings import Cut
-from ui.corpus import chosen_index, index_documents, query_of
+from ui.corpus import CHUNK_S, INDEX, index_documents, query_of
 from ui.models import load_encoder
 from ui.setting_values import settings_in_use
 from ui.tables import show_table
-from ui.widgets import MOST_QUESTION, check_typed, choice, fragment, is_asked_for
+from ui.widgets import MOST_QUESTION, SHORT_CPU_S, check_typed, choice, fragment
 
-CHUNK_S = 3e-4  # CPU-seconds to put a chunk into an index and to measure it
 MAX_LOST = 20  # passages listed
 SHOWN_CHARACTERS = 160
 
@@ -38,10 +39,18 @@ def show_index(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     settings = settings_in_use(load_encoder())
     pooling, kind = settings["pooling"], settings["index_kind"]
     index = index_documents(documents, model, cut, pooling)
-    cpu_s = 0.0 if by_size(index.vectors)[0] == FLAT and kind in (FLAT, AUTO) else CHUNK_S * len(index.chunks)
-    if not is_asked_for("Build the index", ("index", tuple(documents), cut, pooling, kind), cpu_s):
+    is_exact = by_size(index.vectors)[0] == FLAT and kind in (FLAT, AUTO)
+    built = in_background(
+        INDEX,
+        "Build the index",
+        (tuple(documents), cut, pooling, kind),
+        0.0 if is_exact else CHUNK_S * len(index.chunks),
+        "documents",
+        lambda report: choose_index(index.vectors, kind, on_progress=report),
+    )
+    if built is None:
         return
-    chosen, _ = chosen_index(documents, index, cut, pooling, kind)
+    chosen, _ = built
     label = SETTINGS["index_kind"].words(kind)
     st.write(
         "The nearest vectors are found by an index. The setting “Index”, under “Search” in the sidebar of "
@@ -54,31 +63,19 @@ def show_index(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         )
         show_measured(chosen.measured[:1])
         return
-    key = f"kinds-compared-{len(index.chunks)}"
-    if not st.session_state.get(key):
+    compared = in_background(
+        "kinds",
+        "Compare all kinds",
+        (tuple(documents), cut, pooling),
+        SHORT_CPU_S + len(INDEX_KINDS) * CHUNK_S * len(index.chunks),
+        "documents",
+        lambda report: compare_kinds(index.vectors, report),
+    )
+    if compared is None:
         show_measured(chosen.measured)
-        st.button(
-            "Compare all kinds",
-            key="compare-kinds",
-            on_click=st.session_state.update,
-            args=({key: True},),
-            icon=":material/speed:",
-            help="Builds an index of each kind for these chunks.",
-        )
         return
-    compared = kinds_of(documents, index, cut, pooling)
     show_measured([measured for measured, _ in compared])
     show_lost(compared, index, model)
-
-
-@st.cache_resource(
-    max_entries=2, show_spinner="Building an index of each kind, and measuring it…", scope="session"
-)
-def kinds_of(
-    documents: Sequence[Document], _index: Index, cut: Cut, pooling: str
-) -> list[tuple[Measured, AnnIndex | None]]:
-    """Measure every kind on the chunks of documents."""
-    return compare_kinds(_index.vectors)
 
 
 def show_measured(measured: Sequence[Measured]) -> None:

@@ -91,18 +91,24 @@ def test_a_picked_example_is_loaded_and_no_longer_picked():
 
 
 def test_long_work_begins_at_a_button_with_its_price_and_short_work_by_itself(monkeypatch):
-    monkeypatch.setattr("ui.widgets.n_cores", lambda: 2)
+    monkeypatch.setattr("ui.background.n_cores", lambda: 2)
     script = """
 import streamlit as st
-from ui.widgets import is_asked_for
-long = "long", st.session_state["n"]
-st.json([is_asked_for("Count", ("short",), 4.0), is_asked_for("Compare", long, 120.0)])
+from ui.background import in_background
+
+def count(report):
+    report(1, 2)
+    return n
+
+n = st.session_state["n"]
+short = in_background("short", "Count", n, 4.0, "documents", count)
+st.json([short, in_background("long", "Compare", n, 120.0, "documents", count)])
 """
     app = app_of(script, n=1).run()
-    assert json.loads(app.json[0].value) == [True, False]
+    assert json.loads(app.json[0].value) == [1, None]
     assert app.button[0].label == "Compare · about 1 min 0 s"
     app.button[0].click().run()
-    assert json.loads(app.json[0].value) == [True, True]
+    while json.loads(app.json[0].value) != [1, 1]:
+        app.run()
     app.session_state["n"] = 2  # other work
-    app.run()
-    assert json.loads(app.json[0].value) == [True, False]
+    assert json.loads(app.run().json[0].value) == [2, None]

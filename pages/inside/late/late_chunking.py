@@ -14,19 +14,19 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.retrieval.late import late_vectors, rank_changes, vector_cosines
 from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.fetch import Progress
 from engine.wording import counted
+from ui.background import in_background
 from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents
 from ui.current import document_choice, follow_question
-from ui.documents import bundled_names
 from ui.embedding import CPU_SECOND, embedding_work
 from ui.export import show_figure
 from ui.figures import chunk_hover, styled
 from ui.look_inside import chunk_table
-from ui.progress import counting
 from ui.text import escape_markdown, show_text
-from ui.widgets import MOST_QUESTION, check_typed, choice, is_asked_for
+from ui.widgets import MOST_QUESTION, check_typed, choice
 
 MAX_ROWS_SHOWN = 20
 RANKED = "Both kinds of chunks are ranked by mean vectors, whatever pooling and retriever the app uses."
@@ -50,13 +50,17 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     index = index_documents([document], encoder, cut, "mean")
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     cpu_s = embedding_work(encoder, n_tokens) / CPU_SECOND
-    if not is_asked_for("Read it in context", ("late", document, cut, context), cpu_s):
-        return
+
+    def read(on_progress: Progress) -> Array:
+        return late_vectors(document, index.chunks, encoder, context, on_progress)
+
     try:
-        embed = shared_late if document.name in bundled_names() else session_late
-        late = embed(document, encoder, cut, context)
+        key = (document, cut, context)
+        late = in_background("late", "Read it in context", key, cpu_s, "inside/late", read)
     except InputError as error:
         result.warning(escape_markdown(str(error)), icon=":material/content_cut:")
+        return
+    if late is None:
         return
     cosines = vector_cosines(index.vectors, late)  # (n_chunks,)
     with result:
@@ -129,17 +133,6 @@ def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
     figure.update_yaxes(title="cosine with the chunk by itself")
     figure.update_layout(hoverlabel={"align": "left"})
     return styled(figure, height=260)
-
-
-def late_of(document: Document, _encoder: Encoder, cut: Cut, context: int) -> Array:
-    """Embed a document's chunks in their context."""
-    chunks = index_documents([document], _encoder, cut, "mean").chunks
-    with counting("Reading in context", "windows") as show:
-        return late_vectors(document, chunks, _encoder, context, show)
-
-
-shared_late = st.cache_resource(max_entries=8, show_spinner=False)(late_of)
-session_late = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(late_of)
 
 
 def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder: Encoder) -> None:

@@ -192,6 +192,21 @@ def test_a_stopped_sweep_goes_on_where_it_was(documents, questions, configuratio
     assert list(sweep(*given, done=rows)) == list(sweep(*given, is_stopped=lambda: True)) == []
 
 
+def test_a_sweep_stopped_within_a_configuration_goes_on_there(
+    documents, questions, models, monkeypatch, tmp_path
+):
+    made = grid(retriever=["reader"], chunk_tokens=[32], overlap=[0])
+    inputs = SweepInputs(documents, questions, made.configurations, models)
+    whole = list(sweep(inputs))
+    monkeypatch.setattr("engine.evaluation.sweep.READ_AT_ONCE", 2)
+    _, parts = resume(tmp_path / "rows", "stamp")
+    assert list(sweep(inputs, is_stopped=lambda: bool(parts), parts=parts)) == []
+    rows, kept = resume(tmp_path / "rows", "stamp")
+    assert (rows, dict(kept), len(kept)) == ([], dict(parts), 1)
+    assert without_time(sweep(inputs, parts=kept)) == without_time(whole)
+    assert len(kept) == 2
+
+
 @pytest.fixture
 def embedded_texts(monkeypatch):
     """The texts that go through the layers, with the poolings taken of them."""

@@ -1,9 +1,12 @@
 """The tab of indexes, and the box that opens and writes one in a folder of the user's own machine."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting
+from engine.evaluation.given_chunks import given_documents
 from engine.models.encoder import Encoder
 from engine.retrieval import index as index_module
 from engine.retrieval.index_kinds import INDEX_KINDS
@@ -14,6 +17,7 @@ from pages.documents.index_kinds import MAX_LOST
 from tests.apps import app_page, own_documents, said, tables
 from tests.text_files import write_files
 from ui.server_settings import PUBLIC
+from ui.uploaded_vectors import UploadedVectors
 
 TEXT = "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees and sold the honey."
 MADE_WITH = Splitting("fixed", 16, 0)
@@ -123,6 +127,29 @@ def test_an_index_beyond_the_ranges_of_the_widgets_is_refused(corpus, encoder, t
     assert "was made with chunk size 8, the app has 16 to 512" in shown
 
 
+@pytest.mark.usefixtures("_own_machine")
+@pytest.mark.parametrize("is_mapped", [True, False])
+def test_vectors_become_a_folder_and_it_is_searched_where_it_is(
+    is_mapped, corpus, encoder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("engine.retrieval.stored.index_folder.READ_WHOLE", 0 if is_mapped else 10**6)
+    made = update_index(corpus, tmp_path / "made", encoder, IndexSettings("all-MiniLM-L6-v2", MADE_WITH))
+    index, documents = given_documents(replace(made.stored.index, ann=None))
+    given = {"vector-files": {"a.npz": UploadedVectors("a.npz", index, encoder, documents)}}
+    given |= {"searched": ["a.npz"], "index-folder": str(tmp_path / "given")}
+    app = clicked(files_tab(**given), "index-write")
+    assert plain(app.success)[-1] == f"Written: {len(index.chunks)} chunks with their vectors of a.npz."
+    opened = clicked(files_tab(**{"index-folder": str(tmp_path / "given")}), "index-open").session_state
+    assert opened["searched"] == ["given"]
+    assert opened["vector-files"]["given"].index.is_mapped == is_mapped
+    state = {name: opened[name] for name in ("vector-files", "searched")}
+    app = app_page("ask", **state, queued_question="What was painted green?").run()
+    assert f"1 document · {len(index.chunks)} chunks · " in said(app)
+    assert "lighthouse" in app.session_state["answer"].retrieved.hits[0].chunk.text
+    app = files_tab(**state)
+    assert ("read where a search finds them" in said(app)) == is_mapped
+
+
 @pytest.mark.parametrize("public", [True, False])
 def test_no_folder_is_opened_for_visitors_from_elsewhere(public, monkeypatch):
     monkeypatch.setattr("pages.documents.index_folder.is_local", lambda: public)
@@ -145,7 +172,9 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     app = app_page("documents", **own_documents(Document("a.txt", text)), **state).run()
     [reason] = [box.value for box in app.info]
     assert reason.startswith("Exact search: IVF (as asked for) finds only")
-    clicked(app, "compare-kinds")
+    clicked(app, "begin-kinds")
+    app.session_state["jobs"]["kinds"].result()
+    app.run()
     [measured] = [table for table in tables(app) if "Recall@10" in table]
     assert list(measured["Kind"]) == [kind.label for kind in INDEX_KINDS.values()]
     app.session_state["lost-kind"] = "ivf"
