@@ -194,10 +194,14 @@ def sweep_command(
         n = len(answered) * (len(chosen.configurations) - len(done))
         which = f"{len(answered):,} of {counted(len(to_answer), 'question')}"
         say(f"Answering {which} in each, {readable_time(n * ANSWER_S)} in all; --answers 0 answers none")
-    if sys.stderr.isatty():  # the estimate takes seconds
-        say(f"It takes about {readable_time(sweep_seconds(inputs))} if nothing was embedded before")
     own_cache = None if resume_file is None or cache else resume_file.with_name(f"{resume_file.name}.vectors")
     rows, kept_vectors = list(done), VectorCache(cache or own_cache)
+    if sys.stderr.isatty():  # the estimate takes seconds
+        finished = {row.configuration for row in done}
+        missing = [one for one in chosen.configurations if one not in finished]
+        if missing:
+            seconds = sweep_seconds(replace(inputs, configurations=missing), kept_vectors)
+            say(f"It takes about {readable_time(seconds)}")
     try:
         with progress(f"Measuring {' on '.join(counts)}") as show:
             for row in sweep(inputs, kept_vectors, show, done=done, parts=parts):

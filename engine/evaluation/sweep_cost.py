@@ -1,11 +1,12 @@
 """The time of a sweep before it runs: a sample is embedded and searched, and extrapolated."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..documents.document import Chunk, Document
 from ..documents.splitters import SPLITTERS
@@ -15,18 +16,18 @@ from ..models.embedding_head import OWN
 from ..models.reader import Reader
 from ..models.reranker import Reranker
 from ..models.second_models import SECOND_MODELS
-from ..retrieval.embedding_model import Model
+from ..retrieval.embedding_model import Model, embedding_spec
 from ..retrieval.retrievers import RETRIEVERS, SearchTexts, pair_model, second_model
 from ..retrieval.vector_cache import VectorCache, cached_encode
 from ..settings import Configuration
 from .sweep import (
+    IDF,
     LabelledChunks,
     Progress,
     SweepInputs,
     embedding_key,
     grouped,
     measure_configurations,
-    n_passes,
     reads_vectors,
     split_documents,
 )
@@ -39,8 +40,11 @@ SAMPLES = 2  # the quickest counts, without one-time work such as the start of a
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
 
 
-def sweep_seconds(inputs: SweepInputs) -> float:
-    """Return about how many seconds a `sweep` takes with an empty cache; texts cut twice count twice."""
+def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> float:
+    """Return about how many seconds a `sweep` takes with a cache, or an empty one.
+
+    Texts that are cut twice count twice.
+    """
     inputs.check()
     sample, share = some_documents(inputs.documents)
     token_rates: dict[tuple[str, str, str], float] = {}
@@ -71,12 +75,13 @@ def sweep_seconds(inputs: SweepInputs) -> float:
             if key not in token_rates:
                 token_rates[key] = token_seconds(embedder, chunks, limit)
             most = model.token_limit(limit)
-            n_tokens = sum(min(chunk.n_tokens, most) for chunk in chunks) / share
-            poolings = [one.pooling for one in same_embedding if reads_vectors(one)]
-            n_reads = n_passes(poolings) + any(
+            n_tokens = np.array([min(chunk.n_tokens, most) for chunk in chunks]) / share
+            poolings = {one.pooling for one in same_embedding if reads_vectors(one)}
+            n_whole = (IDF in poolings) + any(
                 RETRIEVERS[one.retriever].needs_tokens for one in same_embedding
             )
-            seconds += token_rates[key] * n_tokens * n_reads
+            known = embedded(chunks, embedder, poolings - {IDF}, limit, cache)
+            seconds += token_rates[key] * float(n_whole * n_tokens.sum() + n_tokens[~known].sum())
             reordered = {(one.pooling, one.retriever) for one in same_embedding}
             for retriever in {name for _, name in reordered if RETRIEVERS[name].pairs}:
                 reads = pair_model(retriever, embedder)
@@ -86,6 +91,21 @@ def sweep_seconds(inputs: SweepInputs) -> float:
                     texts = [chunk.indexed for chunk in chunks[:SAMPLE_PAIRS]]
                     seconds += pair_seconds(texts, reads) * n_read * n_poolings * len(inputs.questions)
     return seconds
+
+
+def embedded(
+    chunks: Sequence[Chunk],
+    model: Model,
+    poolings: Collection[str],
+    max_tokens: int | None,
+    cache: VectorCache | None,
+) -> NDArray[np.bool_]:
+    """Whether each chunk has its vectors by all poolings in a cache: ``(n_chunks,)``."""
+    texts = model.prompts.before("document", [chunk.indexed for chunk in chunks])
+    known = np.full(len(texts), cache is not None or not poolings)
+    for pooling in poolings if cache is not None else ():
+        known &= cache.get_many(texts, embedding_spec(model, pooling, max_tokens))[1]
+    return known
 
 
 def some_documents(documents: Sequence[Document]) -> tuple[list[Document], float]:

@@ -40,6 +40,7 @@ from engine.evaluation.sweep_store import (
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import Model
+from engine.retrieval.vector_cache import VectorCache
 from engine.settings import SETTINGS, SWEPT, Configuration
 from engine.storage.workspace import SavedRun
 from engine.wording import counted, some_of
@@ -306,6 +307,12 @@ def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], 
     return [own for own, _ in shared], [other for _, other in shared]
 
 
+def cache_of(documents: Sequence[Document]) -> VectorCache:
+    """Return the cache of the vectors of documents, which all sessions share for bundled ones."""
+    shared = {document.name for document in documents} <= bundled_names()
+    return shared_vectors() if shared else session_vectors()
+
+
 def start(experiment: Experiment, inputs: SweepInputs) -> None:
     """Start to measure an experiment, or resume it: the missing configurations, the baseline first.
 
@@ -319,8 +326,7 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
         reader = load_reader()[0]
         asked = Answering(experiment.answered, inputs.documents, reader, settings, writer)
         inputs = replace(inputs, answering=asked)
-    shared = {document.name for document in inputs.documents} <= bundled_names()
-    cache = shared_vectors() if shared else session_vectors()
+    cache = cache_of(inputs.documents)
     file, every = begin(experiment), experiment.configurations
     name = escape_markdown(experiment.name)
     parts = session_parts(experiment.key) if file is None else KeptParts(file, kept_parts(file))

@@ -29,11 +29,13 @@ from engine.models.encoder_families import FAMILIES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import bm25_of
 from engine.retrieval.retrievers import usable_retrievers
+from engine.retrieval.vector_cache import VectorCache
 from engine.settings import SETTINGS, SWEPT, Configuration, answer_settings, default
 from engine.wording import counted, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
 from pages.improve.settings.experiments import (
     Experiment,
+    cache_of,
     configuration_words,
     digest,
     models_named,
@@ -75,8 +77,8 @@ ALL_HELP = (
 )
 MANY, MANY_SECONDS = 200, 600  # a larger grid has to be confirmed
 TIME_HELP = (
-    "Estimated from a sample that is embedded, searched and answered here. Texts embedded before in this "
-    "session take no time."
+    "Estimated from a sample that is embedded, searched and answered here. Texts whose vectors are kept take "
+    "no time."
 )
 ANSWERED_HELP = (
     "They are drawn by a seed, and asked with the app's settings of this sidebar and of the page “Ask your "
@@ -323,12 +325,13 @@ def run_by_library(models: Mapping[str, Model]) -> list[str]:
 
 
 @st.cache_resource(max_entries=64, show_spinner="Timing a sample…")
-def seconds_of(wanted: str, _inputs: SweepInputs) -> float:
+def seconds_of(wanted: str, n_vectors: int, _inputs: SweepInputs, _cache: VectorCache) -> float:
     """Estimate the time of a grid.
 
-    All sessions share the cache, whose key ``wanted`` is a hash of all that the time depends on.
+    All sessions share it by its key ``wanted``, a hash of all that the time depends on, and the number of
+    vectors that are kept.
     """
-    return sweep_seconds(_inputs)
+    return sweep_seconds(_inputs, _cache)
 
 
 def show_start(inputs: SweepInputs) -> None:
@@ -336,7 +339,8 @@ def show_start(inputs: SweepInputs) -> None:
     configurations, questions = inputs.configurations, inputs.questions
     n_answered = 0 if inputs.answering is None else len(inputs.answering.questions)
     key = sha256(repr((configurations, questions, second_names(), n_answered)).encode()).hexdigest()
-    seconds = seconds_of(key + digest(inputs.documents), inputs)
+    cache = cache_of(inputs.documents)
+    seconds = seconds_of(key + digest(inputs.documents), cache.n_vectors, inputs, cache)
     if inputs.answering is not None and inputs.answering.settings.write:
         seconds += WORDS_S * n_answered * len(configurations)
     shown = {
