@@ -28,7 +28,7 @@ def in_background(
     that draws it, and ``name`` that of the job.
     """
     if (found := computed(name, key)) is not None:
-        return found  # type: ignore[no-any-return]  # what this work gave
+        return found
     if cpu_s <= SHORT_CPU_S:
         with counting(what, "steps") as show:
             return keep(name, key, work(show))
@@ -40,7 +40,7 @@ def in_background(
         show_error(f"{job.error}.")
     elif job is not None and not job.stopped:
         drop_job(name)
-        return keep(name, key, job.result())  # type: ignore[no-any-return]
+        return keep(name, key, job.result())
 
     def start() -> None:
         start_job(name, run, request=key, page=page)
