@@ -101,9 +101,11 @@ def embedded(
     cache: VectorCache | None,
 ) -> NDArray[np.bool_]:
     """Whether each chunk has its vectors by all poolings in a cache: ``(n_chunks,)``."""
+    if cache is None:
+        return np.full(len(chunks), not poolings)
     texts = model.prompts.before("document", [chunk.indexed for chunk in chunks])
-    known = np.full(len(texts), cache is not None or not poolings)
-    for pooling in poolings if cache is not None else ():
+    known = np.full(len(texts), True)
+    for pooling in poolings:
         known &= cache.get_many(texts, embedding_spec(model, pooling, max_tokens))[1]
     return known
 
