@@ -11,8 +11,6 @@ from tests.browser.conftest import (
     go_to,
     open_section,
     open_tab,
-    own_tab,
-    serve,
     settled,
     upload,
 )
@@ -137,17 +135,3 @@ def test_files_are_refused_or_searched_alone_and_their_markup_stays_text(wide, t
     expect(answer_of(wide).get_by_text("<img src=x").first).to_be_visible()
     assert wide.locator("[role=tabpanel] img").count() == 0
     assert wide.title().endswith("Glassbox")
-
-
-def test_without_network_and_cache_the_page_says_so_in_one_sentence(browser, tmp_path):
-    offline = {
-        "GLASSBOX_CACHE": str(tmp_path / "cache"),
-        "HF_HUB_OFFLINE": "1",
-        "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": "",
-        "PIP_CONFIG_FILE": "/dev/null",
-    }
-    with serve(tmp_path / "log.txt", **offline) as url, own_tab(browser) as page:
-        page.goto(url)
-        said = re.compile("all-MiniLM-L6-v2 is not in .* connect to the internet")
-        expect(page.get_by_text(said)).to_be_visible()

@@ -4,12 +4,9 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import (
     TITLES,
-    drawn,
     go_to,
-    open_tab,
     own_tab,
     press_slider,
-    press_until,
     serve,
     settled,
     upload,
@@ -25,24 +22,13 @@ QUESTIONS = (
 )
 
 
-def button(page, name):
-    """A button of the page itself: while it is drawn, Streamlit's header has a Stop too, which ends that."""
-    return page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True)
-
-
 def sidebar(page):
     return page.get_by_test_id("stSidebar")
 
 
-def test_work_is_there_after_a_reload_until_that_is_switched_off(browser, tmp_path):
+def test_work_is_there_after_a_reload(browser, tmp_path):
     environment = {WORKSPACES: str(tmp_path / "data")}
     with serve(tmp_path / "log.txt", **environment) as home, own_tab(browser) as page:
-        visit(page, home, "decoder")
-        button(page, "Train").click()
-        press_until(button(page, "Pause"), button(page, "Resume"))
-        page.reload()
-        expect(button(page, "Resume")).to_be_visible()
-        drawn(page)
         visit(page, home, "documents")
         upload(page, (OWN, TEXT))
         press_slider(page, "Chunk size (tokens)", "Home")
@@ -58,12 +44,3 @@ def test_work_is_there_after_a_reload_until_that_is_switched_off(browser, tmp_pa
         expect(page.get_by_role("slider", name="Chunk size (tokens)")).to_have_value("16")
         go_to(page, TITLES["tuning"])
         expect(page.get_by_text("mine.jsonl, 1 usable")).to_be_visible()
-        sidebar(page).get_by_role("button", name="Save or open").click()
-        dialog = page.get_by_role("dialog")
-        dialog.get_by_text("Keep my work on this computer").click()
-        settled(page)
-        dialog.get_by_role("button", name="Close").click()
-        visit(page, home, "documents")
-        expect(sidebar(page).get_by_text("Your work is gone when this tab closes.")).to_be_visible()
-        open_tab(page, "Files")
-        expect(page.get_by_text("Add files in the sidebar")).to_be_visible()

@@ -2,12 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import fill_area, own_tab, serve, visit
 from tests.engine.models.test_encoder_folders import save_model
 
 
+@pytest.mark.nightly
 def test_it_is_opened_at_the_address_visited_first_in_its_frame(browser, tmp_path):
     save_model(tmp_path)
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['sentence_transformers'] = None\n")

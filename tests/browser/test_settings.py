@@ -1,4 +1,4 @@
-"""An experiment is stopped, resumed and taken away, its settings are used; a diagnosis measures, too."""
+"""An experiment is taken away, and its settings are used."""
 
 import csv
 import io
@@ -9,12 +9,9 @@ from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import open_tab, settled, visit
+from tests.browser.journeys import answer_few
 
 DOCUMENT = "inside_the_pipeline.md"  # the shortest
-
-
-def stop_button(page):
-    return page.get_by_test_id("stButton").get_by_role("button", name="Stop")
 
 
 def downloaded(page, name):
@@ -23,18 +20,13 @@ def downloaded(page, name):
     return download.value.path().read_text()
 
 
-def test_a_run_is_stopped_resumed_taken_away_and_its_settings_used(tab, app):
+def test_a_run_is_taken_away_and_its_settings_used(tab, app):
     page = visit(tab, app, "settings", search=DOCUMENT)
     page.get_by_text("Chunk sizes", exact=True).click()
     expect(page.get_by_test_id("stMultiSelect").get_by_text("32", exact=True)).to_be_visible()
     settled(page)
+    answer_few(page)
     page.get_by_role("button", name="Run the grid").click()
-    expect(page.get_by_text(re.compile(": [1-9] of 12 configurations"))).to_be_visible()
-    stop_button(page).click()
-    expect(page.get_by_text(re.compile(r"^\d+ of 12 configurations are measured"))).to_be_visible()
-    page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_text(re.compile("of 12 configurations are measured"))).to_have_count(0)
-    expect(stop_button(page)).to_have_count(0)
     expect(page.get_by_role("heading", name="Take it away")).to_be_visible()
     settled(page)
 
@@ -69,17 +61,3 @@ def test_a_run_is_stopped_resumed_taken_away_and_its_settings_used(tab, app):
     expect(page.get_by_text("The app now has Splitter Sentences · Chunk size 256")).to_be_visible()
     open_tab(page, "Runs")
     expect(page.get_by_text("12 of 12")).to_be_visible()
-
-
-def test_a_diagnosis_is_saved_as_a_report(tab, app):
-    page = visit(tab, app, "diagnose")
-    report = downloaded(page, "Report (HTML)")
-    assert re.findall(r"<h2>(.+?)</h2>", report) == [
-        "In short",
-        "The cure",
-        "From the file to the answer",
-        "The passage and its chunks",
-        "What ranks above it",
-        "Settings",
-    ]
-    assert_usable(page)
