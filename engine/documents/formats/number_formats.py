@@ -3,7 +3,7 @@
 import operator
 import re
 from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ FRACTION = re.compile(r"(?:([0#?]+) +)?[0#?]+ ?/ ?([0#?]+|\d+)")
 POWER = re.compile(r"([0#?.,]+)E([+-])([0#?]+)")
 SHIFT = 0xF0000  # of literal characters, so that none is taken for a digit's place
 LONGEST = 200  # characters of a format
+EXACT = Context(prec=1000)  # digits of the largest number, in percent of percent
 
 
 def shown(value: Any, layout: str) -> str:
@@ -54,7 +55,8 @@ def shown(value: Any, layout: str) -> str:
 def shown_time(value: datetime | time, layout: str) -> str:
     """Return a time of day, or a day with its time where it has one."""
     day = value if isinstance(value, datetime) else datetime.combine(date(2000, 1, 1), value)
-    day = (day + timedelta(microseconds=500_000)).replace(microsecond=0)
+    is_later = day.microsecond >= 500_000 and day < datetime(9999, 12, 31)
+    day = day.replace(microsecond=0) + timedelta(seconds=is_later)
     precision = "seconds" if "s" in layout and day.second else "minutes"
     if isinstance(value, time):
         return day.time().isoformat(precision) if "h" in layout else f"{day.minute:02}:{day.second:02}"
@@ -109,7 +111,7 @@ def digits_in(number: Decimal, places: str) -> str:
     scale = len(places) - len(places.rstrip(","))
     whole, _, decimals = places.rstrip(",").partition(".")
     decimals = re.sub(r"[^0#?]", "", decimals)
-    number = number.scaleb(-3 * scale).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+    number = number.scaleb(-3 * scale).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP, EXACT)
     before, _, after = f"{number:f}".partition(".")
     after = after[: decimals.rfind("0") + 1] + after[decimals.rfind("0") + 1 :].rstrip("0")
     least = whole.count("0")
@@ -124,7 +126,7 @@ def digits_in(number: Decimal, places: str) -> str:
 def fraction(number: Decimal, layout: re.Match[str]) -> str:
     """Return a number as a fraction, after its whole part if the format has one."""
     below = layout[2]
-    part = Fraction(number % 1 if layout[1] else number)
+    part = Fraction(number) % 1 if layout[1] else Fraction(number)
     if below.isdecimal() and below.strip("0"):
         above, below = round(part * int(below)), int(below)
     else:
