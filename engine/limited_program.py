@@ -22,7 +22,7 @@ REQUEST = struct.Struct("<QII")  # bytes of the request, seconds of computing an
 ANSWER = struct.Struct("<?Q")  # whether there is an answer, and its bytes
 WALL_S = 5  # seconds of wall time for a second of computing, on a busy machine
 WATCH_S, PART = 0.01, 2**20  # between two looks at a fork's memory, and bytes of an answer read at once
-UNUSED_MB = 200  # that a fork may ask for beside what it uses, as libraries do
+LEAST_MB, UNUSED_MB = 200, 40  # that a fork may ask for: in all, and beyond its limit, as libraries do
 
 Answer = Callable[[bytes], bytes]
 
@@ -66,7 +66,7 @@ def answer_apart(
     if child == 0:
         os.close(target.fileno())  # or the parent would wait for this process when the other is killed
         try:
-            limit_process(seconds, megabytes + UNUSED_MB)
+            limit_process(seconds, max(LEAST_MB, megabytes + UNUSED_MB))
             with os.fdopen(writer, "wb") as pipe:
                 pipe.write(answer(request))
         except BaseException:  # MemoryError above all
