@@ -9,28 +9,16 @@ from .cli.main import app
 from .cli.settings_file import SETTINGS_FILE
 from .installed import PROGRAM
 
-# The commands of each module. All modules take twice as long to load as the one that is needed.
-COMMANDS = {
-    "main": ("search", "ask", "embed", "verify"),
-    "decoders": ("models", "download"),
-    "diagnosis": ("diagnose",),
-    "drafts": ("draft-questions",),
-    "evaluation": ("sweep", "evaluate", "answers"),
-    "export": ("export", "export-reader"),
-    "index": ("index",),
-    "reader": ("train-reader",),
-    "serve": ("serve", "mcp"),
-    "web": ("app",),
-}
+OF_MAIN = ("search", "ask", "embed", "verify")
+OTHERS = ("decoders", "diagnosis", "drafts", "evaluation", "export", "index", "reader", "serve", "web")
 
 
 def load_commands(arguments: Sequence[str] = ()) -> None:
-    """Add the command that arguments name to the app; or all, for help, completion, and files of settings."""
+    """Add the commands of all modules to the app, where the arguments may be of others than `main`'s."""
     has_settings = Path(SETTINGS_FILE).exists() or any(each.startswith("--settings") for each in arguments)
-    named = [] if has_settings else arguments[:1]
-    own = [module for module, commands in COMMANDS.items() if {*named} & {*commands}]
-    for module in own or COMMANDS:
-        import_module(f".cli.{module}", __package__)
+    if has_settings or not arguments or arguments[0] not in OF_MAIN:
+        for module in OTHERS:
+            import_module(f".cli.{module}", __package__)
 
 
 def main() -> None:

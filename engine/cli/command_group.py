@@ -4,25 +4,17 @@ import errno
 import os
 import sys
 from io import TextIOWrapper
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from ..errors import GlassboxError, InputError
+from ..errors import GlassboxError
 from ..wording import error_words
 
 CLOSED_PIPE = 141  # exit code of programs that SIGPIPE ends, in a shell
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Options of earlier versions, and what to do without them.
-REMOVED_OPTIONS = {
-    "--draft": "drafts of a second model are gone, and prompt lookup needs none: leave it out",
-    "--answer-at": "give --answer-threshold",
-    "--refuse-below": "give --refuse-threshold",
-    "--expand": "a passage that a small decoder makes up lowered nDCG: leave it out",
-}
 
 
 class CommandGroup(TyperGroup):
@@ -71,14 +63,6 @@ class CommandGroup(TyperGroup):
                 line = f"the output cannot be written ({error.strerror}): make room"
             print(f"error: {error_words(line)}", file=sys.stderr)
             sys.exit(2)
-
-    def parse_args(self, context: Any, args: list[str]) -> list[str]:
-        """Parse the arguments of all commands; raise `InputError` for an option of an earlier version."""
-        for argument in takewhile(lambda each: each != "--", args):
-            option = argument.partition("=")[0]
-            if option in REMOVED_OPTIONS:
-                raise InputError(f"there is no option {option} any more: {REMOVED_OPTIONS[option]}")
-        return super().parse_args(context, args)
 
 
 def discard_output() -> None:

@@ -243,7 +243,6 @@ class AnsweringOptions:
     refuse_threshold: float = DEFAULT_ANSWER.refuse_threshold
     think: bool = default("think")
     write: bool = default("write")
-    quotes_only: Annotated[bool, typer.Option("--quotes-only", hidden=True)] = False
     kv_bits: Annotated[
         int,
         typer.Option(

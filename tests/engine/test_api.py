@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine import Index
+from engine import Encoder, Index
 from engine.cli.options import SearchedOptions
 from engine.errors import DocumentError, InputError
 from engine.retrieval.stored.index_folder import open_index
@@ -102,6 +102,11 @@ def test_the_folder_is_looked_for_before_anything_is_loaded(folder, error, reaso
 def test_what_is_wrong_with_a_question_is_said_in_a_line(index, method, arguments, reason):
     with pytest.raises(InputError, match=reason):
         getattr(index, method)(**arguments)
+
+
+def test_a_class_with_a_name_alone_says_what_to_call():
+    with pytest.raises(InputError, match=r"call Encoder\.load\('all-MiniLM-L6-v2'\)"):
+        Encoder("all-MiniLM-L6-v2", device="cpu")
 
 
 def test_a_question_may_follow_on_earlier_answers(index):

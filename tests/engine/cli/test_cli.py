@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from engine.cli.command_group import REMOVED_OPTIONS
 from engine.cli.loading import load_embedding_model
 from engine.cli.main import app
 from engine.models.reader import Reader
-from tests.command_line import LIGHTHOUSE, printed, refusal, run
+from tests.command_line import LIGHTHOUSE, printed, run
 
 FIELDS = {"document", "start", "end", "headings", "score", "percentile", "relevance", "margin", "text"}
 
@@ -229,8 +228,3 @@ def test_chunks_over_the_limit_are_warned_of(corpus):
     result = run("search", "nothing", "--corpus", corpus, "--chunk-tokens", 400, "--json")
     assert "More than the 256 tokens that the model reads" in result.stderr
     json.loads(result.stdout)
-
-
-@pytest.mark.parametrize("option", REMOVED_OPTIONS)
-def test_an_option_of_an_earlier_version_is_refused_in_one_line(option):
-    assert refusal("ask", "Who?", option, "x").startswith(f"error: there is no option {option} any more: ")

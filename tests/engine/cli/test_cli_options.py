@@ -1,6 +1,7 @@
 """Options: checked before anything is loaded, in groups, and from a file."""
 
 import json
+import os
 import re
 
 import pytest
@@ -98,6 +99,12 @@ def test_the_app_is_started_with_the_settings_and_models_of_a_file(folder, monke
 def test_a_file_of_settings_that_cannot_be_used_is_refused(folder, nothing_is_loaded, text, reason):
     (folder / "run.json").write_text(text, encoding="utf-8")
     assert re.search(reason, refusal("search", "What?", "--settings", "run.json"))
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
+def test_settings_without_an_end_are_refused(folder, path):
+    os.mkfifo(folder / "pipe")
+    assert "it is no ordinary file" in refusal("search", "What?", "--settings", path)
 
 
 def test_a_quiet_command_prints_nothing_but_warnings(folder):
