@@ -11,7 +11,7 @@ from typing import Any
 # What stands for itself, "_)" for a gap and "*-" for a fill, a currency, and colours or conditions.
 LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]')
 SECTION = re.compile(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;])+|(?<=;)(?=;|$)|^(?=;)')
-CONDITION = re.compile(r"\[([<>=]{1,2})(-?[\d.]+)\]")
+CONDITION = re.compile(r"\[([<>=]{1,2})(-?\d+(?:\.\d*)?)\]")
 COMPARE = {
     "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "=": operator.eq,
     "<>": operator.ne,
@@ -117,7 +117,7 @@ def digits_in(number: Decimal, places: str) -> str:
     least = whole.count("0")
     before = before.lstrip("0").rjust(least, "0")
     if re.search(r"[0#?],[0#?]", whole):
-        before = f"{int(before or 0):0{least + (least - 1) // 3},}" if before else ""
+        before = f"{int(before or 0):0{least + max(least - 1, 0) // 3},}" if before else ""
     elif re.search(r"[^0#?,]", whole):
         before = in_mask(before, whole)
     return f"{before}.{after}" if after else before

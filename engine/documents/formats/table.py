@@ -87,7 +87,8 @@ def tables_of(rows: Iterable[NumberedRow]) -> Iterator[list[NumberedRow]]:
     if is_another_table(block, table):
         yield table
         table = []
-    yield table + block
+    if table or block:
+        yield table + block
 
 
 def is_another_table(block: Sequence[NumberedRow], table: Sequence[NumberedRow]) -> bool:

@@ -27,6 +27,9 @@ DATES = ("article:published_time", "date", "dcterms.date", "dc.date")
 TAGS = ("keywords", "article:tag")
 MAX_ATTRIBUTES = 2000
 MAX_ELEMENTS = 1_000_000  # 4 s and 400 MB; the specification of HTML, on one page of 12 MB, has fewer
+# Characters that no page shows and lxml refuses to write, and references to characters.
+CONTROLS = dict.fromkeys((*range(9), 0x0B, *range(0x0E, 0x20), 0xFFFE, 0xFFFF))
+REFERENCE = re.compile(r"&#(?:x([0-9a-f]{1,8})|([0-9]{1,9}))(?![0-9a-f]);?", re.IGNORECASE)
 TAG = re.compile(r"""<[a-zA-Z](?>(?:=\s*(?:"[^"]*"|'[^']*')|[^>])*)""")
 VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*'|[^\s>]*)""")
 BETWEEN_ATTRIBUTES = re.compile(r"[\s/]+")
@@ -62,6 +65,9 @@ def parsed(name: str, text: str) -> Any:
     """Return the root element of a page, None for an empty one."""
     from lxml import etree
 
+    text = REFERENCE.sub(
+        lambda found: "" if code_of(found) in CONTROLS else found[0], text.translate(CONTROLS)
+    )
     check_tags(name, text)
     # As UTF-8 bytes: lxml refuses strings that declare an encoding.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
@@ -72,6 +78,11 @@ def parsed(name: str, text: str) -> Any:
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise DocumentError(f"{name} nests its elements deeper than 2048: save it as text")
     return root
+
+
+def code_of(reference: re.Match[str]) -> int:
+    """Return the code of a character that a page names by it: ``&#38;``, ``&#x26;``."""
+    return int(reference[1], 16) if reference[1] else int(reference[2])
 
 
 def check_tags(name: str, text: str) -> None:

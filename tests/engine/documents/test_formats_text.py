@@ -172,6 +172,8 @@ def test_a_notebook_gives_markdown_code_and_outputs():
         ("a.txt", b"\x89PNG\r\n\x1a\n\0", "a PNG image"),
         ("a.txt", b"PK\x03\x04\0", "a ZIP archive or Office file"),
         ("a.html", b"<script>document.write('text')</script>", "shows no text"),
+        ("a.csv", b"sep=;\n\n", "holds no text"),
+        ("a.html", b"&#2;<p>\x01</p>", "shows no text"),
         ("a.html", b"<div>" * 3000 + b"text", "nests its elements deeper than 2048"),
         ("a.html", b"<p " + b" ".join(b"a%d" % i for i in range(20_000)) + b">text", "over 2000 attributes"),
         ("a.csv", b'id,text\n1,ok\n2,"lost\n3,x\n', "from line 3 on, in row 3 .*fix the quotes"),
