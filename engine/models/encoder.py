@@ -5,17 +5,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, overload
 from warnings import warn
 
 import numpy as np
 
 from ..errors import InputError, MadeByMethod, check_choice, check_several
-from ..kernels.primitives import best_primitives
 from ..layers.norm import l2_normalize
 from ..layers.pooling import POOLINGS, TokenStates, idf
-from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
 from ..progress import progress
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
@@ -25,7 +22,6 @@ from ..weights.tensors import damaged_files
 from ..wording import counted
 from .bert import EncoderConfig, EncoderWeights
 from .embedding_head import OWN, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
-from .encoder_families import FAMILIES
 from .fingerprint import parts_digest
 from .multi_vector import MultiVectorEncoder
 from .parallel import run_packs
@@ -173,16 +169,6 @@ class Encoder(MadeByMethod, TokenReader):
         """
         parts = parts_digest(self.weights, self.tokenizer)
         return sha256(f"{self.config!r} {self.compiled} {parts}".encode()).hexdigest()
-
-    @property
-    def family(self) -> ModuleType:
-        """The module of its forward pass."""
-        return FAMILIES[self.model_type].forward
-
-    @property
-    def ops(self) -> Primitives:
-        """What its layers run on: compiled kernels once they are loaded, else NumPy's functions."""
-        return best_primitives() if self.compiled else NUMPY
 
     @property
     def is_causal(self) -> bool:

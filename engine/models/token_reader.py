@@ -1,21 +1,25 @@
 """What an encoder reads of a text: its tokens up to a limit, behind the prompt of the model."""
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import ContextLengthError, InputError
+from ..kernels.primitives import best_primitives
+from ..layers.primitives import NUMPY, Primitives
 from ..tokenizers.encoding import Encoding
 from .bert import EncoderConfig
 from .embedding_head import EmbeddingHead
+from .encoder_families import FAMILIES
 from .prompts import Prompts
 
 T = TypeVar("T")
 
 
 class TokenReader:
-    """The part of an `Encoder` that turns texts into tokens."""
+    """The part of an `Encoder` that turns texts into tokens, and knows what reads them."""
 
     name: str
     config: EncoderConfig
@@ -23,6 +27,18 @@ class TokenReader:
     max_tokens: int
     head: EmbeddingHead
     prompts: Prompts
+    model_type: str
+    compiled: bool
+
+    @property
+    def family(self) -> ModuleType:
+        """The module of its forward pass."""
+        return FAMILIES[self.model_type].forward
+
+    @property
+    def ops(self) -> Primitives:
+        """What its layers run on: compiled kernels once they are loaded, else NumPy's functions."""
+        return best_primitives() if self.compiled else NUMPY
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or this encoder's own limit for None, checked against its positions."""

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelFileError
-from ..kernels.primitives import best_primitives, prepare_compiled
-from ..layers.primitives import NUMPY, Primitives
+from ..kernels.primitives import prepare_compiled
+from ..layers.primitives import Primitives
 from ..layers.tracing import Array
 from ..tokenizers.encoding import check_vocab_size
 from ..tokenizers.text_tokenizer import TextTokenizer
@@ -36,16 +35,6 @@ class Transformer(TokenReader):
     max_tokens: int
     compiled: bool = False
     prompts: Prompts = field(default_factory=Prompts, repr=False)
-
-    @property
-    def family(self) -> ModuleType:
-        """The module of its forward pass."""
-        return FAMILIES[self.model_type].forward
-
-    @property
-    def ops(self) -> Primitives:
-        """Compiled kernels once they are loaded, else NumPy's functions."""
-        return best_primitives() if self.compiled else NUMPY
 
     def ids_of(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of texts, cut at the limit."""

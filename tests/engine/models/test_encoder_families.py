@@ -11,7 +11,7 @@ from engine import Encoder
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import prepare_compiled
 from engine.models import rope
-from engine.models.encoder import FAMILIES
+from engine.models.encoder_families import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.official_program import load_official, official_trace
 from engine.training.search.frozen_layers import run_frozen_layers
