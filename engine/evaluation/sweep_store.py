@@ -92,10 +92,11 @@ def parse(path: Path, content: bytes, stamp: str) -> tuple[list[SweepRow], dict[
         header = json.loads(lines[0])
         if header["format"] != FORMAT:
             raise ValueError
+        written = header["stamp"]
     except UNREADABLE as error:
         raise InputError(f"{path} is no file of a sweep: give another, or one that is not there") from error
     rows, parts = list[SweepRow](), dict[str, Part]()
-    if header["stamp"] != stamp:
+    if written != stamp:
         raise InputError(
             f"{path} holds a sweep of other documents, questions or models: give these again, or another file"
         )

@@ -360,9 +360,8 @@ class TestStore:
     def test_other_and_damaged_files_are_refused_and_left_as_they_are(self, path, tmp_path, stamp):
         first, second, _, *rest = path.read_bytes().split(b"\n")
         damaged = b"\n".join([first, second, b'{"cell": {}}', *rest])
-        contents = dict.fromkeys(
-            [b"question,references\n", b"{}\n", b"[1]\n", b"\n", b"text"], "is no file of"
-        )
+        others = [first.replace(b"stamp", b"time") + b"\n", b"{}\n", b"[1]\n", b"\n", b"text"]
+        contents = dict.fromkeys(others, "is no file of")
         for content, message in {**contents, damaged: "line 3 is damaged"}.items():
             path.write_bytes(content)
             with pytest.raises(InputError, match=message):
