@@ -178,18 +178,23 @@ def located(questions: Sequence[Question], documents: Sequence[Document]) -> lis
     as it is.
     """
     texts = [SearchableText(document.name, document.text) for document in documents]
+    named: dict[str, list[SearchableText]] = {}
+    for text in texts:
+        for name in names_for(text.name):
+            named.setdefault(name, []).append(text)
     return [
-        located_in(question, texts) if any(is_unlocated(one) for one in question.references) else question
+        located_in(question, named.get(question.corpus_id, []) if question.corpus_id else texts)
+        if any(is_unlocated(one) for one in question.references)
+        else question
         for question in questions
     ]
 
 
 def located_in(question: Question, texts: Sequence[SearchableText]) -> Question:
-    """Return a question with its passages at their places in the one document that holds them all."""
+    """Return a question with its passages at their places in the one of its documents that holds them all."""
     found = [
         (stem(text.name), [places(text, one) if is_unlocated(one) else (one,) for one in question.references])
         for text in texts
-        if question.corpus_id in ("", *names_for(text.name))
     ]
     # A document may be there twice, cut by the app and with given vectors: the places are the same.
     holding = {(name, tuple(each)) for name, each in found if all(each)}
