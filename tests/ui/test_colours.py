@@ -72,3 +72,12 @@ def test_categories_differ_and_sources_have_colours_of_their_own_until_these_run
     n = len(colours.SOURCE_MARKS)
     assert len({colours.source_colour(number) for number in range(1, n + 1)}) == n
     assert colours.source_colour(n + 1) == colours.source_colour(1)
+
+
+@pytest.mark.parametrize("hue", [*colours.CATEGORIES, colours.GREY])
+def test_text_is_readable_on_every_full_hue(hue):
+    assert contrast(over(colours.ink(hue), None), over(hue, None)) >= READABLE
+
+
+def test_a_faded_colour_is_the_same_hue():
+    assert colours.faded(colours.BLUE, 0.65) == "rgba(0,114,178,0.65)"

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 from engine.inspection.pooling.similarity_decomposition import (
     decompose_similarity,
     read_text,
+    sum_by_unit,
     text_units,
 )
 from tests.apps import app_of
 from ui.similarity.explained import BOTH_TEXTS, PAIRS, special_shares, unit_sums
 from ui.similarity.figures import (
+    LABEL_CHARACTERS,
     colour_of,
+    contribution_map,
     painted,
+    unit_labels,
+    won_bars,
 )
 
 QUESTION = "How do cats <b>sleep</b>?"
@@ -56,6 +61,28 @@ def test_what_adds_is_blue_and_what_takes_is_orange_the_darker_the_farther(encod
     html = painted(read, text_units(read, "words"), np.array([9.0, 0.5, -0.25, 0.0]), "share")
     assert 'title="cats: share +0.5000" style="background:#0072B28c' in html  # the scale is that of the words
     assert 'title="sleep: share -0.2500" style="background:#E69F0046' in html
+
+
+def test_the_map_shows_every_pair_centred_at_zero(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE)
+    rows, columns = text_units(found.first, "words"), text_units(found.second, "words")
+    matrix = sum_by_unit(found.matrix, rows, columns)
+    [trace] = contribution_map(matrix, rows, columns).data
+    np.testing.assert_allclose(trace.z, matrix, rtol=1e-6)
+    assert trace.zmin == -trace.zmax
+    assert trace.zmax > 0
+    assert len(set(trace.x)) == len(columns)
+    assert not any("<" in label for label in (*trace.x, *trace.y))
+
+
+def test_labels_are_short_and_differ_and_bars_show_the_winners_best_first(encoder):
+    labels = unit_labels(text_units(read_text(encoder, "nap nap " + "a" * 90), "words"))
+    assert labels[1:3] == ["1 nap", "2 nap"]
+    assert all(len(label) <= LABEL_CHARACTERS for label in labels)
+    of_text = text_units(read_text(encoder, "cats sleep"), "words")
+    [trace] = won_bars(np.array([5, 100, 279, 0]), of_text).data
+    assert list(trace.x) == [279, 100, 5, 0]
+    assert trace.y[0] == "2 sleep"
 
 
 def test_shares_of_words_and_special_tokens_add_up(encoder):

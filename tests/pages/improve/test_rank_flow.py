@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import rankings
 from pages.improve.poolings.quality import TRUST
-from pages.improve.poolings.rank_flow import rank_flow
+from pages.improve.poolings.rank_flow import flow_places, rank_flow
 from pages.improve.poolings.search import AGREEMENT, MIXED, WHY, passage_html
 from tests.apps import app_of
 
@@ -98,3 +98,19 @@ def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused()
     app.selectbox(key="pooling-asked").set_value("mean").run()
     assert not app.warning
     assert any("Both are pooled alike" in success.value for success in app.success)
+
+
+def test_the_lane_keeps_the_true_rank_for_the_hover():
+    compared = random_rankings(3, 200, 5)
+    places, lowest = flow_places(compared)
+    assert compared.ranks.max() > 50 > lowest == places.max()
+    for line, figure_line in enumerate(rank_flow(compared, chunks_of(200)).data):
+        for rank, score, about, number in zip(
+            compared.ranks[:, line],
+            compared.scores[:, line],
+            figure_line.hovertext,
+            figure_line.text,
+            strict=True,
+        ):
+            assert f"rank {rank:,}, score {score:.3f}" in about
+            assert number == (str(line + 1) if rank <= 5 else "")

@@ -18,7 +18,7 @@ from pages.inside.answer.attribution import badges
 from pages.inside.answer.compare import word_differences
 from pages.inside.answer.figures import candidate_bars, certainty_figure, sentence_map
 from pages.inside.answer.tokens import branch_html, code, token_label
-from pages.inside.cache.kv_cache import cache_figure
+from pages.inside.cache.kv_cache import cache_figure, measured_lengths
 from pages.inside.positions.positions import positions_figure
 from tests.apps import app_of, app_page, html_of, own_documents, plain, said, tables
 from ui.models import shared_reader
@@ -181,3 +181,22 @@ def test_without_the_readers_file_the_tab_says_so(monkeypatch, tmp_path):
     assert "No reader: there is no reader at" in plain(said(app))
     assert app.button(key="write-text")
     shared_reader.clear()
+
+
+def test_only_the_words_that_differ_are_marked():
+    left, right = word_differences("It costs 35 dollars a month.", "It costs 200 dollars.")
+    assert [visible(piece) for piece in re.findall(r"<del.*?</del>", left)] == ["35", " a month"]
+    assert [visible(piece) for piece in re.findall(r"<ins.*?</ins>", right)] == ["200"]
+    same, again = word_differences("The same.", "The same.")
+    assert same == again == "The same."
+
+
+def test_lengths_end_at_the_prompt_or_where_it_takes_too_long():
+    for n_prompt, lengths in (
+        (30, (16, 30)),
+        (10, (10,)),
+        (624, (16, 64, 128, 256, 512, 624)),
+        (66, (16, 66)),
+    ):
+        assert measured_lengths(n_prompt) == lengths
+    assert measured_lengths(4000) == (16, 64, 128, 256, 512, 1024)

@@ -9,8 +9,10 @@ from pages.inside.chunk.figures import (
     arcs,
     farthest_from_zero,
     head_grid,
+    largest_of_blocks,
     tensor_map,
 )
+from pages.inside.chunk.pipeline import strongest_pair
 from pages.inside.verify.comparison import LAYER_STAGES, difference_figure
 from ui.figures import weights_map
 
@@ -63,3 +65,18 @@ def test_stages_that_differ_without_end_are_drawn_as_failures():
     [drawn] = difference_figure(checks, 1, "float32").data
     assert [text for [text] in drawn.text] == [*["3e-7"] * (len(stages) - 2), "✗ inf", "0"]
     assert np.isfinite(np.array(drawn.z, float)).all()
+
+
+@given(st.integers(1, 130), st.integers(1, 60))
+def test_a_small_map_keeps_the_largest_weight_and_fits(n_tokens, n_cells):
+    [weights] = attention(n_tokens, n_heads=1)
+    small = largest_of_blocks(weights, n_cells)
+    assert len(small) <= n_cells
+    assert small.max() == weights.max()
+
+
+def test_the_strongest_pair_is_of_two_words():
+    weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], np.float32)
+    assert strongest_pair(weights, np.array([False, False, False])) == (1, 2)
+    assert strongest_pair(weights, np.array([False, False, True])) == (1, 0)
+    assert strongest_pair(weights, np.array([True, False, True])) is None

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.inspection.model.worked_example import BlockMagnitude, Options, example_matrices, reference_arrays
 from engine.layers.activation import softmax
-from pages.learn.worked.encoder import run_block
+from pages.learn.worked.encoder import run_block, smaller_weight, steepness
 from pages.learn.worked.figures import (
     DIVISORS,
     EXP_LIMIT,
@@ -13,6 +15,7 @@ from pages.learn.worked.figures import (
     first_nan,
     growth_figure,
     head_maps,
+    matrix_html,
     readable_number,
     saturation_figure,
     vocabulary_bars,
@@ -120,3 +123,18 @@ def test_maps_leave_masked_tokens_empty_and_bars_mark_the_best():
     assert len(set(bars.data[0].marker.color)) == 2
     assert bars.data[0].marker.color[1] != bars.data[0].marker.color[0]
     assert bars.data[0].y[0] == "&lt;a&gt;"
+
+
+def test_the_names_of_a_matrix_are_text():
+    html = matrix_html("<b>x</b>", np.array([[1.0, np.inf]]), ["<i>row</i>"])
+    assert "<i>" not in html
+    assert "&lt;b&gt;x" in html
+    assert "1 × 2" in html
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", html) == ["1", "∞"]
+
+
+@given(st.floats(0, 60))
+def test_the_slope_of_a_softmax_is_that_of_its_two_weights(gap):
+    weights = softmax(np.array([0.0, gap]))
+    assert smaller_weight(gap) == pytest.approx(weights[0], rel=1e-9)
+    assert steepness(gap) == pytest.approx(weights[0] * weights[1], rel=1e-9)
