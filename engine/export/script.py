@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..documents import abbreviation_tables, abbreviations, sentences
+from ..documents import abbreviations, sentences
 from ..documents.chunk_context import CONTEXT_SHARE, CONTEXTS, RULE, heads_above, says
 from ..documents.formats.markdown import closes, fence_of, heading_of
 from ..documents.splitters import SPLITTERS, Barriers, check_splitting
@@ -125,9 +125,7 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
         "sentence_model": "sentence_model" if topics and pooling != own else "model",
         "topic_percentile": TOPIC_PERCENTILE,
         "normalizes": normalizes,
-        "sentences": "\n\n\n".join(
-            [abbreviation_tables.as_source(), source_of(abbreviations), source_of(sentences)]
-        ),
+        "sentences": "\n\n\n".join(map(source_of, (abbreviations, sentences))),
         "headings": "\n\n\n".join(
             inspect.getsource(each).rstrip() for each in (fence_of, closes, heading_of)
         ),

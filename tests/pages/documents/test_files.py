@@ -56,10 +56,10 @@ def test_a_pasted_text_becomes_a_document_whose_name_turns_no_words():
 
 
 def test_a_pasted_text_beyond_the_limits_stays_in_its_box(monkeypatch):
-    few = replace(OWN_LIMITS, reading=Limits(seconds=20, megabytes=30))
+    few = replace(OWN_LIMITS, reading=Limits(seconds=20, megabytes=10))
     monkeypatch.setattr("pages.documents.files.limits", lambda: few)
     app = pasted("tides", TEXT * 700)
-    assert escape_markdown("reading tides.md takes over 20 s or 30 MB: give a smaller file") in said(app)
+    assert escape_markdown("reading tides.md takes over 20 s or 10 MB: give a smaller file") in said(app)
     monkeypatch.setattr("pages.documents.files.MAX_PASTED", 100)
     app = pasted("tides", TEXT)
     assert "this text has 2,800 characters, and 100 are read" in said(app)

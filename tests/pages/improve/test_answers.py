@@ -132,8 +132,8 @@ def test_questions_are_answered_in_every_configuration_scored_and_filtered(encod
 def test_a_run_is_stopped_and_resumed(encoder, monkeypatch):
     go_on, whole = Event(), experiments.sweep
 
-    def until_stopped(inputs, cache, report, is_stopped, done):
-        for row in whole(inputs, cache, report, is_stopped, done):
+    def until_stopped(inputs, cache, report, is_stopped, done, parts):
+        for row in whole(inputs, cache, report, is_stopped, done, parts):
             yield row
             while not (go_on.is_set() or is_stopped()):
                 sleep(0.01)
