@@ -3,9 +3,10 @@
 Chromium plays a newcomer with four documents of their own; clicks, and seconds from ``streamlit run``.
 
 The sample: open the app and pick an example. The own documents: upload them, pick an example about them, ask
-why it was not found, look for better settings, run the first grid and apply what it recommends, copy the
-link, and reload. At the end the documents and the applied settings must still be there. Every step ends when
-its result is in sight. A page that shows an error, or nothing to go on with, ends the journey.
+why it was not found, look for better settings, draft questions, run the first grid and apply what it
+recommends, copy the link, and reload. At the end the documents and the applied settings must still be there.
+Every step ends when its result is in sight. A page that shows an error, or nothing to go on with, ends the
+journey.
 """
 
 import tempfile
@@ -100,9 +101,9 @@ def try_own_documents(journey: Journey, url: str, documents: Sequence[str] = DOC
     journey.clicks += 1
     journey.see("back at the answer", main.get_by_text("Find better settings"))
     journey.click(main.get_by_role("button", name="Find better settings"))
-    run = main.get_by_role("button", name="Run the grid")
-    journey.see("grid", run)
-    journey.click(run)
+    journey.click(main.get_by_role("button", name="Draft 60 from your documents"))
+    journey.see("drafts of questions", main.get_by_role("button", name="Draft 60 more"))
+    journey.click(main.get_by_role("button", name="Run the grid"))
     advice = page.locator(".st-key-experiment-advice")
     journey.see("recommendation", advice)
     apply = advice.get_by_role("button", name="Apply")

@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import open_tab, settled, visit
+from tests.browser.conftest import open_tab, press_until, settled, visit
 from tests.browser.journeys import answer_few
 
 DOCUMENT = "inside_the_pipeline.md"  # the shortest
@@ -39,7 +39,7 @@ def test_a_run_is_taken_away_and_its_settings_used(tab, app):
     assert "plotly.js v" in report
     assert downloaded(page, "Questions").count("\n") == 34
 
-    page.get_by_role("combobox", name="Configuration").click()
+    press_until(page.get_by_role("combobox", name="Configuration"), page.get_by_role("option").first)
     page.get_by_role("option").filter(has_text="Chunk size 256").first.click()
     expect(page.get_by_text("Splitter Sentences · Chunk size 256")).to_be_visible()
     expect(page.get_by_text(re.compile(r"^Won \(\d+\)"))).to_be_visible()
