@@ -8,14 +8,17 @@ alone ends. A program that keeps what it has loaded, such as a model, answers in
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .limited_program import ANSWER, REQUEST, WALL_S
+from .limited_program import ANSWER, COUNTS, DONE, REPORT, REQUEST, WALL_S
+from .limited_program import Report as Report
 
 LOOP = Path(__file__).with_name("limited_program.py")
+MOST_S = 1200  # of wall time for a request, whose reports each start its wall time anew
 
 
 @dataclass(frozen=True)
@@ -44,23 +47,26 @@ class Program:
     idle: deque[subprocess.Popen[bytes]] = field(default_factory=deque, compare=False)
 
 
-def ask(program: Program, request: bytes, limits: Limits) -> bytes | None:
-    """Return a program's answer, None where it exceeds the limits."""
+def ask(program: Program, request: bytes, limits: Limits, on_report: Report | None = None) -> bytes | None:
+    """Return a program's answer, None where it exceeds the limits.
+
+    With ``on_report`` the wall time is that between two reports of the program, and `MOST_S` in all.
+    """
     header = REQUEST.pack(len(request), limits.seconds, limits.megabytes)
     while True:
         process = idle_process(program)
-        timer = threading.Timer((WALL_S + 1) * limits.seconds, process.kill)  # after the fork's own limit
-        timer.start()
         try:
-            has_answer, answer = exchange(process, header, request)
+            kind, answer = exchange(process, limits, on_report, header, request)
         except EOFError:
             if process.wait() == 0:  # it ended at the moment of the request, having waited long enough
                 continue
             return None
-        finally:
-            timer.cancel()
+        except BaseException:  # of the listener, who does not wait for the answer
+            process.kill()
+            release(process)
+            raise
         program.idle.append(process)
-        return answer if has_answer else None
+        return answer if kind == DONE else None
 
 
 def idle_process(program: Program) -> subprocess.Popen[bytes]:
@@ -82,15 +88,36 @@ def end_idle(program: Program) -> None:
             release(program.idle.pop())
 
 
-def exchange(process: subprocess.Popen[bytes], *parts: bytes) -> tuple[bool, bytes]:
-    """Return whether a process has an answer to a request, and the answer; raise EOFError if it ends."""
+def exchange(
+    process: subprocess.Popen[bytes], limits: Limits, on_report: Report | None, *parts: bytes
+) -> tuple[int, bytes]:
+    """Return the kind of a process's answer to a request, and the answer; raise EOFError if it ends."""
+    wall_s = (WALL_S + 1) * limits.seconds  # after the fork's own limit
+    end = time.monotonic() + (MOST_S if on_report else wall_s)
+    while True:
+        timer = threading.Timer(min(wall_s, end - time.monotonic()), process.kill)
+        timer.start()
+        try:
+            kind, content = next_answer(process, *parts)
+        finally:
+            timer.cancel()
+        if kind != REPORT:
+            return kind, content
+        parts = ()
+        done, total = COUNTS.unpack(content)
+        if on_report and 0 < done <= total:  # a file may have taken over the program
+            on_report(done, total)
+
+
+def next_answer(process: subprocess.Popen[bytes], *parts: bytes) -> tuple[int, bytes]:
+    """Write the parts of a request, and return the kind and the bytes of what the process says next."""
     assert process.stdin
     with suppress(BrokenPipeError):
         for part in parts:
             process.stdin.write(part)
         process.stdin.flush()
-    has_answer, n_bytes = ANSWER.unpack(read_all(process, ANSWER.size))
-    return has_answer, read_all(process, n_bytes)
+    kind, n_bytes = ANSWER.unpack(read_all(process, ANSWER.size))
+    return kind, read_all(process, n_bytes)
 
 
 def read_all(process: subprocess.Popen[bytes], n_bytes: int) -> bytes:

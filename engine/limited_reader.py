@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import DocumentError, GlassboxError
-from .limited_process import Limits, Program, ask
+from .limited_process import Limits, Program, Report, ask
 from .wording import MAX_NAME, shortened
 
 T = TypeVar("T")
@@ -48,11 +48,17 @@ class Unpickler(pickle.Unpickler):
 
 
 def read_limited(
-    read: Callable[..., T], name: str, content: bytes, *options: Any, limits: Limits = LIMITS
+    read: Callable[..., T],
+    name: str,
+    content: bytes,
+    *options: Any,
+    limits: Limits = LIMITS,
+    on_page: Report = lambda *_: None,
 ) -> T:
     """Return ``read(name, content, *options)``, a function of the engine, from a child process.
 
-    The result consists of dataclasses, arrays and plain values; the options are those of JSON. Raises
+    The result consists of dataclasses, arrays and plain values; the options are those of JSON. ``on_page`` is
+    called with each page that is recognised, and the number of all, outside a first try. Raises
     `DocumentError` where it takes more than the limits, and the function's own errors.
     """
     below = read.__module__.removeprefix(f"{__package__}.")
@@ -63,7 +69,7 @@ def read_limited(
             answer = ask(READER, request, limits.first)
     if answer is None:
         with ALONE if limits.first else AT_ONCE:
-            answer = ask(READER, request, limits)
+            answer = ask(READER, request, limits, on_page)
     if answer is None:
         raise DocumentError(f"reading {shortened(name, MAX_NAME)} takes over {limits}: give a smaller file")
     found = Unpickler(io.BytesIO(answer)).load()

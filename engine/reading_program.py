@@ -10,15 +10,18 @@ import docx  # noqa: F401
 import lxml.html  # noqa: F401
 import pypdfium2  # noqa: F401
 
-from .documents import loaders  # noqa: F401
+from .documents import loaders, recognition  # noqa: F401
 from .errors import DocumentError, GlassboxError
+from .limited_process import Report
 from .wording import MAX_NAME, reason_of, shortened
 
+report: Report | None = None  # set by `engine.limited_program`
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # its own begins with a gigabyte
 
 
 def answer(request: bytes) -> bytes:
     """Read the file of a request: a line of JSON with function, name and options, and the content."""
+    recognition.report = report
     end = request.index(b"\n")
     module, function, name, *options = json.loads(request[:end])
     content = request[end + 1 :]

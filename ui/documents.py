@@ -1,6 +1,7 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -210,8 +211,10 @@ def read_uploads() -> None:
     bar, n_files = st.progress(0.0), len(state["unread"])
     while state["unread"]:
         (name, content), number = state["unread"][0], n_files - len(state["unread"])
-        bar.progress(number / n_files, f"Reading {escape_markdown(name)} ({number + 1} of {n_files})")
-        loaded = parse_limited(name, content, state.get("csv_column") or None, limits().reading)
+        said = f"Reading {escape_markdown(name)} ({number + 1} of {n_files})"
+        bar.progress(number / n_files, said)
+        on_page, column = partial(show_page, bar, number, n_files, said), state.get("csv_column") or None
+        loaded = parse_limited(name, content, column, limits().reading, on_page)
         try:
             add_file(name, loaded)
             state["upload_failures"] += loaded.failures
@@ -220,6 +223,13 @@ def read_uploads() -> None:
             state["upload_failures"] += [Failure(name, str(error))]
         state["unread"] = state["unread"][1:]
     st.rerun()  # the documents are kept before anything is done with them
+
+
+def show_page(bar: DeltaGenerator, n_read: int, n_files: int, said: str, page: int, n_pages: int) -> None:
+    """Add the page whose picture is recognised to a bar."""
+    bar.progress(
+        (n_read + (page - 1) / n_pages) / n_files, f"{said}: recognising text on page {page} of {n_pages}"
+    )
 
 
 def add_file(name: str, loaded: Loaded) -> None:

@@ -29,7 +29,7 @@ from ..wording import beginning, counted
 from .loading import load_search_model, reading_json, warn_of
 from .main import SHOWN, app
 from .options import EmbeddingOptions, JsonOption, grouped
-from .printing import place, print_json
+from .printing import page_progress, place, print_json
 
 SHOWN_LOST = 5
 
@@ -121,8 +121,9 @@ def index_command(
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
     try:
-        with progress("Embedding chunks" if cluster is None else "Embedding files") as show:
-            update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say)
+        label = "Embedding chunks" if cluster is None else "Embedding files"
+        with page_progress() as on_page, progress(label) as show:
+            update = update_index(corpus, out, model, settings, cluster or cache, rebuild, show, say, on_page)
     except KeyboardInterrupt:
         say("stopped: what is embedded is kept, and the same command goes on from there")
         raise

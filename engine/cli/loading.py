@@ -41,7 +41,7 @@ from ..weights.catalog import KNOWN_MODELS
 from ..weights.fetch import is_cached, model_path
 from ..wording import counted, readable_bytes, readable_number, some_of
 from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions, SecondModelOptions
-from .printing import download_progress
+from .printing import download_progress, page_progress
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
@@ -314,7 +314,8 @@ def read_documents(corpus: Path) -> list[Document]:
 
 def readable(corpus: Path) -> Loaded:
     """Read a corpus, with the files of other formats among the failures; warn of these, and print notes."""
-    loaded = read_corpus(corpus)
+    with page_progress() as on_page:
+        loaded = read_corpus(corpus, on_page)
     documents = tuple(unique(loaded.documents or all_documents(loaded)))  # which raises the first failure
     failures = left_out(loaded)
     warn_of(documents, failures)

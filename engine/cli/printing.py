@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..documents.document import Chunk
+from ..documents.loaders import OnPage
 from ..generation.prompt import Source
 from ..progress import status_line
 from ..retrieval.evidence import Quote
@@ -25,6 +26,15 @@ def download_progress(name: str) -> Iterator[Progress]:
             show(f"Downloading {name}: {transfer.words}", transfer.share if total else None)
 
         yield report
+
+
+@contextmanager
+def page_progress() -> Iterator[OnPage]:
+    """Yield a reporter of pages: ``Recognising text in scan.pdf: page 3 of 40``."""
+    with status_line() as show:
+        yield lambda name, page, n_pages: show(
+            f"Recognising text in {name}: page {page} of {n_pages}", (page - 1) / n_pages
+        )
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from ..errors import DocumentError
 from ..installed import bundled
-from ..limited_process import Limits
+from ..limited_process import Limits, Report
 from ..limited_reader import LIMITS, read_limited
 from ..wording import counted
 from .document import Document, Failure, Loaded
@@ -35,6 +36,8 @@ CODE = (
     ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".toml",
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
+OnPage = Callable[[str, int, int], None]  # a file, a page whose picture is recognised next, and the last page
+
 MAX_BYTES = 20 * 1024 * 1024
 LARGE = 2_000_000  # bytes of a file that can take much memory though it is not packed: lines of JSON
 MOST_LISTED = 8  # suffixes of a format, in messages
@@ -266,10 +269,10 @@ def all_documents(loaded: Loaded) -> tuple[Document, ...]:
     return loaded.documents
 
 
-def read_corpus(path: Path) -> Loaded:
+def read_corpus(path: Path, on_page: OnPage = lambda *_: None) -> Loaded:
     """Read as `load_corpus` does, but for hidden files; return failures and ``skipped`` formats, too."""
     files, others = corpus_files(path)
-    loaded = [read_file(file, name) for name, file in files.items()]
+    loaded = [read_file(file, name, on_page) for name, file in files.items()]
     return Loaded(
         tuple(document for one in loaded for document in one.documents),
         tuple(failure for one in loaded for failure in one.failures),
@@ -310,28 +313,35 @@ def check_address(path: Path) -> None:
         )
 
 
-def read_file(path: Path, name: str) -> Loaded:
+def read_file(path: Path, name: str, on_page: OnPage = lambda *_: None) -> Loaded:
     """Return the documents of a file under a name; one that cannot be read is a failure."""
     try:
-        return parse_apart(name, content_of(path))
+        return parse_apart(name, content_of(path), on_page)
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
 
 
-def parse_apart(name: str, content: bytes) -> Loaded:
+def parse_apart(name: str, content: bytes, on_page: OnPage = lambda *_: None) -> Loaded:
     """Make documents as `parse_file` does, of a packed or large file in a child process."""
     found = format_of(name)
     if (found is not None and found.is_packed) or len(content) > LARGE:
-        return parse_limited(name, content)
+        return parse_limited(name, content, on_page=partial(on_page, name))
     return parse_file(name, content)
 
 
 def parse_limited(
-    name: str, content: bytes, csv_column: str | None = None, limits: Limits = LIMITS
+    name: str,
+    content: bytes,
+    csv_column: str | None = None,
+    limits: Limits = LIMITS,
+    on_page: Report = lambda *_: None,
 ) -> Loaded:
-    """Make documents as `parse_file` does, in a child process; a file that exceeds limits is a failure."""
+    """Make documents as `parse_file` does, in a child process; a file that exceeds limits is a failure.
+
+    ``on_page`` is called before a page's picture is recognised.
+    """
     try:
-        return read_limited(parse_file, name, content, csv_column, limits=limits)
+        return read_limited(parse_file, name, content, csv_column, limits=limits, on_page=on_page)
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
 

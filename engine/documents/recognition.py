@@ -5,11 +5,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..installed import install_command
-from ..limited_process import Limits, Program, ask
+from ..limited_process import Limits, Program, Report, ask
 
 # It keeps the model from one page to the next.
 RECOGNISER = Program(Path(__file__).with_name("recognising_program.py"), idle_s=20, forks=False)
-LIMITS = Limits(seconds=60, megabytes=2500)  # of one page
+LIMITS = Limits(seconds=45, megabytes=2500)  # of one page
+report: Report | None = None  # called before each page; set where a child process reads
 
 PlacedText = tuple[
     str, tuple[float, float, float, float]
@@ -28,7 +29,7 @@ def way_out() -> str:
     return f"text recognition (OCR) is an extra: {install_command('ocr')}"
 
 
-def recognised(pixels: bytes, width: int, height: int) -> list[PlacedText]:
-    """Return the texts in a picture of three bytes a pixel (blue, green, red); none beyond the limits."""
+def recognised(pixels: bytes, width: int, height: int) -> list[PlacedText] | None:
+    """Return the texts in a picture of three bytes a pixel (blue, green, red), None beyond the limits."""
     answer = ask(RECOGNISER, json.dumps([width, height]).encode() + b"\n" + pixels, LIMITS)
-    return [(text, tuple(box)) for text, box in json.loads(answer)] if answer else []
+    return [(text, tuple(box)) for text, box in json.loads(answer)] if answer else None

@@ -22,6 +22,10 @@ def answer(request):
             return str(os.getppid()).encode()
         case b"sleep", _, s:
             time.sleep(float(s))
+        case b"report", _, _:
+            for n in range(1, 5):
+                time.sleep(0.3)
+                report(n, 4)
         case b"loop", _, _:
             while True:
                 pass
@@ -57,10 +61,21 @@ def test_a_request_beyond_its_limits_has_no_answer_and_the_next_one_has(program,
     assert ask(program, b"process", LIMITS) == process
 
 
-def test_a_request_that_waits_ends_after_the_wall_time(program, monkeypatch):
+def test_a_request_ends_after_the_wall_time_which_reports_start_anew_up_to_a_bound(program, monkeypatch):
     ask(program, b"process", LIMITS)
     monkeypatch.setattr("engine.limited_process.WALL_S", 0)  # of the parent, whose limit is the later one
-    assert ask(program, b"sleep 30", LIMITS) is None
+    reports = []
+    assert ask(program, b"report", LIMITS, lambda *counts: reports.append(counts)) == b""
+    assert reports == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert ask(program, b"report", LIMITS) is None  # nobody hears the reports
+    assert not program.idle
+    monkeypatch.setattr("engine.limited_process.MOST_S", 0.5)
+    assert ask(program, b"report", LIMITS, lambda *_: None) is None
+
+
+def test_a_listener_that_raises_ends_the_process(program):
+    with pytest.raises(ZeroDivisionError):
+        ask(program, b"report", LIMITS, lambda n, _: 1 / 0)
     assert not program.idle
 
 

@@ -67,7 +67,7 @@ REFUSED = {
         lambda: b'{"cells": [%s{}]}' % (b'{"cell_type": "markdown", "source": "# x"},' * 110_000),
         "100000 headings",
     ),
-    "stacked Flate": ("a.pdf", lambda: pdf(1, b" " * 200_000_000, 2), "no text on its 1 pages"),
+    "stacked Flate": ("a.pdf", lambda: pdf(1, b" " * 200_000_000, 2), "no text on its 1 page, which is a"),
 }
 
 

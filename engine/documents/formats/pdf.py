@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...errors import DocumentError
-from ...wording import reason_of
+from ...wording import counted, reason_of
 from .. import recognition
 from ..document import Document, Section
 from .metadata import date_of, tags_of
@@ -22,7 +22,7 @@ from .plain import kind_of, unified
 from .running_lines import PAGE_NUMBER, without_number, without_running_lines
 
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
-RECOGNITION_SECONDS = 45.0  # pages that are pictures are recognised
+RECOGNITION_SECONDS = 900.0  # pages that are pictures are recognised
 MAX_CHARACTERS = 100_000_000
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
@@ -55,9 +55,10 @@ def read_pdf(name: str, content: bytes) -> Document:
     if not any(pages):
         if any(page.n_unmapped for page in read):
             raise DocumentError(f"{name} has fonts without a map to characters: {recognition.way_out()}")
+        are = "is a picture" if len(pages) == 1 else "are pictures"
         raise DocumentError(
-            f"{name} has no text on its {len(pages)} pages, which are pictures (a scan) or "
-            f"blank: {recognition.way_out()}"
+            f"{name} has no text on its {counted(len(pages), 'page')}, which {are} (a scan) or blank: "
+            f"{recognition.way_out()}"
         )
     whole, sections = "", []
     for number, text in enumerate(pages, 1):
@@ -76,18 +77,21 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     bare = [number for number in scans if not pages[number - 1].text]
     headed = [number for number in scans if pages[number - 1].text]
     pictures = [n for n, page in enumerate(pages, 1) if page.share_of_pictures > SMALL and n not in scans]
-    drawn = [n for n, page in enumerate(pages, 1) if page.n_drawn and not page.text and n not in scans]
+    failed = [number for number, page in enumerate(pages, 1) if page.recognition == "failed"]
+    drawn = [n for n, p in enumerate(pages, 1) if p.n_drawn and not p.text and n not in (*scans, *failed)]
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
     recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
     in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
-    bare, headed = ([number for number in numbers if number not in in_vain] for numbers in (bare, headed))
+    seen = (*in_vain, *failed)
+    bare, headed = ([number for number in numbers if number not in seen] for numbers in (bare, headed))
     way_out = recognition.way_out()
     n_fields = sum(page.n_fields for page in pages)
     notes = [
         bare and f"{numbered('page', bare, PICTURES)} without text: {way_out}",
         headed and f"{numbered('page', headed, PICTURES)} with a few words of text: {way_out}",
         in_vain and f"{numbered('page', in_vain, PICTURES)} in which no text was recognised (OCR)",
+        failed and f"{numbered('page', failed, PICTURES)} whose recognition (OCR) failed or took too long",
         recognised and f"{numbered('page', recognised, PICTURES)} whose text was recognised (OCR)",
         drawn and f"{numbered('page', drawn)} drawn and without text",
         unmapped
@@ -200,6 +204,8 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
             pages.append(read_page(page, file.formenv.raw if file.formenv else None))
             is_time = pages[-1].may_be_recognised and time.monotonic() < recognition_end
             if is_time and recognition.is_installed():
+                if recognition.report:
+                    recognition.report(number + 1, len(file))
                 recognise(page, pages[-1])
             page.close()
             n_characters += len(pages[-1].text)

@@ -37,7 +37,7 @@ class Page:
     n_guessed: int = 0
     n_fields: int = 0
     n_drawn: int = 0
-    recognition: str = ""  # "tried" or "done", of a picture of text
+    recognition: str = ""  # "failed", "tried" or "done", of a picture of text
     annotations: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -86,12 +86,13 @@ def recognise(page: Any, found: Page) -> None:
     scale = min(RECOGNITION_SCALE, math.sqrt(MAX_PIXELS / max(width * height, 1.0)))
     picture = page.render(scale=scale).to_numpy()[:, :, :3]
     n_rows, n_columns, _ = picture.shape
+    placed = recognition.recognised(picture.tobytes(), n_columns, n_rows)
     segments = [
         Segment(text, left / scale, height - bottom / scale, right / scale, height - top / scale)
-        for text, (left, top, right, bottom) in recognition.recognised(picture.tobytes(), n_columns, n_rows)
+        for text, (left, top, right, bottom) in placed or ()
         if text.strip() and one_line(text) not in one_line(found.text)  # which the picture shows, too
     ]
-    found.recognition = "done" if segments else "tried"
+    found.recognition = "failed" if placed is None else "done" if segments else "tried"
     if segments:
         read = unified(page_text(segments, ())).strip()
         found.text = "\n\n".join(filter(None, (found.text, read)))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...documents.document import Chunk, Failure
 from ...documents.formats.archive import is_hidden
-from ...documents.loaders import content_of, corpus_files, left_out, not_read, parse_apart, unique
+from ...documents.loaders import OnPage, content_of, corpus_files, left_out, not_read, parse_apart, unique
 from ...documents.splitters import GIVEN, Splitting
 from ...errors import DocumentError, InputError
 from ...layers.tracing import Array
@@ -78,6 +78,7 @@ def update_index(
     rebuild: bool = False,
     on_progress: Progress | None = None,
     say: Callable[[str], None] = lambda line: None,
+    on_page: OnPage = lambda *_: None,
 ) -> Update:
     """Index a corpus in a folder: add new files, replace changed ones, and remove deleted ones.
 
@@ -87,7 +88,8 @@ def update_index(
 
     The folder of the index is outside of the corpus, a file or a folder. ``embedder`` is a cache of vectors,
     in place of one in the folder, or a cluster that embeds in place of this process; ``rebuild`` embeds
-    everything anew; ``on_progress`` is called with chunks, or with files by a cluster.
+    everything anew; ``on_progress`` is called with chunks, or with files by a cluster; ``on_page`` with pages
+    whose pictures are recognised.
 
     Raises `DocumentError` where no file can be read, or an indexed one no longer by a fault of the disk, and
     where the folder is written by another program, damaged, or cannot be written, or Milvus not be reached:
@@ -110,7 +112,7 @@ def update_index(
             check_settings(old, settings, folder)
             as_indexed(old, model, folder)
         say(f"Reading {corpus}")
-        files, failures = read_files(paths, old, is_parsed=not isinstance(embedder, Cluster))
+        files, failures = read_files(paths, old, not isinstance(embedder, Cluster), on_page)
         failures = (*failures, *map(not_read, others))
         new, changed, deleted = differences(old, files)
         is_same = old is not None and not (new or changed or deleted)
@@ -246,7 +248,10 @@ def check_settings(old: StoredIndex, settings: IndexSettings, folder: Path) -> N
 
 
 def read_files(
-    paths: Mapping[str, Path], old: StoredIndex | None, is_parsed: bool = True
+    paths: Mapping[str, Path],
+    old: StoredIndex | None,
+    is_parsed: bool = True,
+    on_page: OnPage = lambda *_: None,
 ) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...]]:
     """Read files by name: those that an index has alike are taken from it, others have no chunks yet.
 
@@ -269,7 +274,7 @@ def read_files(
         if key_of(file) in known:
             file = known[key_of(file)]
         elif is_parsed:
-            loaded = parse_apart(name, content)
+            loaded = parse_apart(name, content, on_page)
             failures += left_out(loaded)
             if not loaded.documents:
                 continue

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from engine.documents import recognition
-from engine.documents.loaders import parse_file
+from engine.documents.loaders import parse_file, parse_limited
+from engine.limited_process import Program, end_idle
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf, pdf_of
 
@@ -291,6 +292,42 @@ def test_text_in_pictures_is_recognised_where_the_libraries_are_installed():
     document = parse_document("a.pdf", buffer.getvalue())
     assert document.text == "The gate closes at nine"
     assert document.notes == ("page 1 is a picture whose text was recognised (OCR)",)
+
+
+STAND_IN = """
+from pathlib import Path
+from engine import reading_program
+from engine.documents import recognition
+from engine.limited_process import Program
+
+def answer(request):
+    reading_program.report = report
+    recognition.is_installed = lambda: True
+    recognition.RECOGNISER = Program(Path(__file__).with_name("recogniser.py"), 20, forks=False)
+    return reading_program.answer(request)
+"""
+RECOGNISER = """
+import os
+
+def answer(request):
+    return b'[["Gate 9", [60, 150, 700, 210]]]' if request[-1] else os._exit(3)
+"""
+
+
+def test_each_page_is_recognised_by_itself_with_progress_and_one_that_fails_is_named(tmp_path, monkeypatch):
+    (tmp_path / "reader.py").write_text(STAND_IN)
+    (tmp_path / "recogniser.py").write_text(RECOGNISER)
+    reader = Program(tmp_path / "reader.py", idle_s=5)
+    monkeypatch.setattr("engine.limited_reader.READER", reader)
+    content, pages = drawn_pdf(PICTURE, b"0 g 0 0 600 800 re f", shown((50, 700, "Typed")), PICTURE), []
+    [document] = parse_limited("a.pdf", content, on_page=lambda *counts: pages.append(counts)).documents
+    end_idle(reader)
+    assert pages == [(1, 4), (2, 4), (4, 4)]
+    assert document.text.split() == ["Gate", "9", "Typed", "Gate", "9"]
+    assert document.notes == (
+        "page 2 is a picture whose recognition (OCR) failed or took too long",
+        "pages 1 and 4 are pictures whose text was recognised (OCR)",
+    )
 
 
 @pytest.mark.leaves_out("PDF", "fonts without a map to characters")
