@@ -56,7 +56,7 @@ class StageCheck:
     # largest absolute difference when both sides run from the text on: it includes the rounding of all
     # earlier stages
     end_to_end: float
-    # largest difference when the stage receives the official model's own input, relative to values above 1.
+    # largest difference when the stage receives the official model's own input, relative to `scale_of`.
     # Float32 numbers near 30 lie 1.9e-6 apart, and those near 190, which some feed-forward outputs reach,
     # 1.5e-5.
     alone: float
@@ -126,8 +126,7 @@ def verify_encoder(
             """Record the difference of the stage, then continue with the official model's value."""
             if stage not in theirs or array.shape != theirs[stage].shape:
                 return array
-            scale = np.maximum(1, np.abs(theirs[stage]))
-            raise_to(alone, stage, difference(array, theirs[stage]) / scale)
+            raise_to(alone, stage, difference(array, theirs[stage]) / scale_of(theirs[stage]))
             return theirs[stage]
 
         encoder.inspect(ours["ids"].tolist(), compare, "mean")
@@ -148,6 +147,15 @@ def raise_to(largest: dict[str, float], stage: str, differences: Array | float) 
     """Update the largest absolute difference of a stage; one that is not a number counts as infinite."""
     found = float(np.max(np.abs(differences)))  # NaN if any is
     largest[stage] = max(largest.get(stage, 0.0), np.inf if np.isnan(found) else found)
+
+
+def scale_of(values: Array) -> Array:
+    """Return what rounding is relative to: a value, the root mean square of its row, or 1, the largest.
+
+    A small sum of large products is rounded as the large ones of its row are.
+    """
+    row = np.sqrt(np.mean(np.square(values), axis=-1, keepdims=True))
+    return np.maximum(np.maximum(1, np.abs(values)), row)
 
 
 def difference(ours: Array, theirs: Array) -> Array:

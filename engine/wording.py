@@ -121,7 +121,8 @@ def reason_of(error: BaseException) -> str:
         return printable(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")[:200]
     if isinstance(error, OSError) and error.strerror:
         return error.strerror  # without the number and the path
-    return printable(str(error))[:200]
+    message = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return printable(message)[:200]
 
 
 def csv_cell(value: Any) -> Any:

@@ -42,7 +42,9 @@ def rope_frequencies(d_head: int, theta: float, factors: tuple[float, ...] | flo
     ``theta^(-2i / d_head) / factor`` (Su et al. 2021). The factors, one or ``d_head / 2``, slow the rotations
     of models whose context was extended after their first training.
     """
-    frequency = 1 / theta ** (np.arange(0, d_head, 2, dtype=np.float32) / d_head)
+    exponents = np.arange(0, d_head, 2, dtype=np.float32) / d_head
+    # NumPy's power of float32 is off by a unit in the last place for one in six, PyTorch's for one in 150.
+    frequency = 1 / (theta ** exponents.astype(float)).astype(np.float32)
     frequency = (frequency / np.asarray(factors, float)).astype(np.float32)
     frequency.flags.writeable = False  # cached: all callers share it
     return frequency
@@ -56,9 +58,10 @@ def llama3_factors(
     Pairs with fewer than ``low_freq`` rotations over the ``n_positions`` of the first training are slowed by
     ``factor``, those with more than ``high_freq`` not at all, others partly.
     """
-    rotations = n_positions * rope_frequencies(d_head, theta) / (2 * np.pi)
+    usual = rope_frequencies(d_head, theta)
+    rotations = n_positions * (1 / (2 * np.pi * (1 / usual)))  # rounded as by PyTorch, in this order
     unslowed = np.clip((rotations - low_freq) / (high_freq - low_freq), 0, 1)
-    return 1 / ((1 - unslowed) / factor + unslowed)
+    return usual / ((1 - unslowed) * usual / factor + unslowed * usual).astype(float)
 
 
 def rope_tables(

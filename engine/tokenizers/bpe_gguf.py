@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import ModelFileError
 from ..weights.gguf_file import GGUF
+from ..wording import reason_of
 from .added_tokens import AddedToken
 from .bpe_vocabulary import (
     BYTE_LEVEL,
@@ -52,7 +53,7 @@ def read_gguf(file: GGUF) -> BPEVocabulary:
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
-            f"{file.path} has no complete tokenizer ({error!r}): download it again"
+            f"{file.path} has no complete tokenizer ({reason_of(error)}): download it again"
         ) from error
 
 

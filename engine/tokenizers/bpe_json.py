@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_json
+from ..weights.tensors import read_json, unreadable_tokenizer
 from .added_tokens import read_added_tokens
 from .bpe_vocabulary import (
     BYTE_LEVEL,
@@ -38,7 +38,7 @@ def read_bpe(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
     try:
         return read_vocabulary(content, path)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} is not a complete tokenizer ({error!r}): download it again") from error
+        raise unreadable_tokenizer(path, error) from error
 
 
 def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:

@@ -75,7 +75,14 @@ def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
     if made_of is None:
         return changes
     ids = {entry["content"]: entry["id"] for entry in added}
-    changes |= made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
+    try:
+        changes |= made_of(content, config, {k: (t, ids[t]) for k, t in tokens.items() if t in ids})
+    except KeyError as error:
+        [key] = error.args
+        raise ModelFileError(
+            f"{folder} names {name}, whose special token {shortened(tokens[key])} ({key}_token) is not in "
+            "its vocabulary: name PreTrainedTokenizerFast in tokenizer_config.json, or download it again"
+        ) from error
     same = {**content, "model": {key: content["model"].get(key) for key in changes["model"]}}
     return {name: section for name, section in changes.items() if section != same.get(name)}
 

@@ -13,9 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import ModelFileError
-from ..weights.tensors import read_json
-from ..wording import reason_of
+from ..weights.tensors import read_json, unreadable_tokenizer
 from .added_tokens import SPLIT, AddedToken, read_added_tokens
 from .encoding import Encoding, check_text
 from .normalized import apply, unchanged
@@ -201,9 +199,7 @@ class TextTokenizer(ABC):
         except BaseException as error:  # the library raises bare Exception, and PanicException beside it
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            raise ModelFileError(
-                f"{self.path} is not a readable tokenizer ({reason_of(error)}): download it again"
-            ) from error
+            raise unreadable_tokenizer(self.path, error) from error
         library.no_truncation()
         library.no_padding()
         return library

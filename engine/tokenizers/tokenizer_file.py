@@ -7,7 +7,7 @@ from typing import Any
 import regex
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_json
+from ..weights.tensors import read_json, unreadable_tokenizer
 from .bpe import BPEStages, BPETokenizer
 from .bpe_json import read_bpe
 from .configured import changes_of
@@ -31,9 +31,7 @@ class BytePairEncoderTokenizer(TextTokenizer):
             shared = read_shared(content, vocabulary.tokens, path)
             self._bpe = BPETokenizer(vocabulary)
         except (LookupError, TypeError, ValueError, AttributeError, regex.error) as error:
-            raise ModelFileError(
-                f"{path} is not a readable tokenizer ({error!r}): download it again"
-            ) from error
+            raise unreadable_tokenizer(path, error) from error
         super().__init__(path, shared, changes)
         self.in_library &= KNOWN.issuperset(vocabulary.patterns)
 
@@ -78,7 +76,7 @@ def read_tokenizer(path: Path, lower_case: bool = False) -> TextTokenizer:
     try:
         changes = changes_of(content, path.parent)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
+        raise unreadable_tokenizer(path, error) from error
     made = changes.get("model", {}).get("type", kind)
     if made != kind:
         raise ModelFileError(

@@ -13,6 +13,7 @@ from typing import Any
 import regex
 
 from ..errors import ModelFileError
+from ..weights.tensors import unreadable_tokenizer
 from .added_tokens import AddedVocabulary, Segment, encode_words
 from .bpe_json import PREFIXES
 from .bpe_vocabulary import byte_token
@@ -199,7 +200,7 @@ def read_unigram(content: Mapping[str, Any], path: Path) -> UnigramSettings:
             split=read_split(content, path),
         )
     except (LookupError, TypeError, ValueError, AttributeError, regex.error) as error:
-        raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
+        raise unreadable_tokenizer(path, error) from error
 
 
 def read_split(content: Mapping[str, Any], path: Path) -> list[Split]:

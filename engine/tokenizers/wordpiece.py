@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
+from ..weights.tensors import unreadable_tokenizer
 from .added_tokens import AddedVocabulary, Segment, encode_words
 from .encoding import Encoding, TokenSpan, cached_words, check_text
 from .normalization import words
@@ -153,7 +154,7 @@ def read_wordpiece(content: Mapping[str, Any], path: Path) -> WordPieceSettings:
             max_characters=checked(model["max_input_chars_per_word"], int),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
+        raise unreadable_tokenizer(path, error) from error
 
 
 def section(content: Mapping[str, Any], name: str, kind: str, path: Path) -> Mapping[str, Any]:

@@ -51,6 +51,11 @@ def shortened(value: object) -> str:
     return reason_of(value)[:120] if isinstance(value, Exception) else reprlib.repr(value)[:60]
 
 
+def unreadable_tokenizer(path: Path, error: BaseException) -> ModelFileError:
+    """Return the error of a tokenizer.json that is not as it should be."""
+    return ModelFileError(f"{path} is not a readable tokenizer ({reason_of(error)}): download it again")
+
+
 @contextmanager
 def damaged_files(path: Path) -> Iterator[None]:
     """Turn errors of unexpected values in a model's files into a `ModelFileError` of one line."""

@@ -133,10 +133,11 @@ def tolerance_note(precision: str) -> str:
     if precision == "rotated":
         return (
             "Rows run from the top of a layer to its end; darker is larger, a cross marks a failure. Each "
-            "stage is given the official model's own input, and differences count relative to values above "
-            "1. 1e-5 is allowed everywhere, in float64 as well: transformers rotates by positions in float32 "
-            "and norms by root mean squares in float32, whatever the precision. Scores with a mask or a bias "
-            "are not compared, the weights made of them are."
+            "stage is given the official model's own input, and differences count relative to values and "
+            "to root mean squares of rows above 1. 1e-5 is allowed everywhere, in float64 as well: "
+            "transformers rotates by positions in float32 and norms by root mean squares in float32, "
+            "whatever the precision. Scores with a mask or a bias are not compared, the weights made of them "
+            "are."
         )
     if precision == "float64":
         return (
@@ -147,9 +148,9 @@ def tolerance_note(precision: str) -> str:
     return (
         "Rows run from the top of a layer to its end; darker is larger, a cross marks a failure. "
         "Each stage is given the official model's own input, so that the rounding of earlier stages does not "
-        "add up, and differences count relative to values above 1. Allowed are 1e-5, for layer norms 1.9e-6 "
-        "and, from the text on, for the final vector 1e-6. Neighbouring float32 numbers near 1 are "
-        "1.2e-7 apart."
+        "add up, and differences count relative to values and to root mean squares of rows above 1. "
+        "Allowed are 1e-5, for layer norms 1.9e-6 and, from the text on, for the final vector 1e-6. "
+        "Neighbouring float32 numbers near 1 are 1.2e-7 apart."
     )
 
 

@@ -194,7 +194,7 @@ def sequence(*steps):
         ({"merges": None}, "merges"),
         ({"merges": ["a b c"]}, "'a b c', which is not two tokens"),
         ({"merges": ["b a"]}, "'b a', which is not two tokens that make a third"),
-        ({"merges": [5]}, "not a complete tokenizer"),
+        ({"merges": [5]}, "not a readable tokenizer"),
         ({"type": "Unigram"}, "Unigram tokenizer"),
         ({"end_of_word_suffix": "</w>"}, "end_of_word_suffix"),
         ({"unk_token": "a", "fuse_unk": True}, "fuse_unk"),

@@ -266,6 +266,7 @@ def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after
         ),
         ({"normalizer": {"type": "Nmt"}}, "normalizer .* cannot be read"),
         ({"tokenizer_class": "T5TokenizerFast"}, "names .T5Tokenizer., whose tokenizer transformers makes"),
+        ({"tokenizer_class": "BertTokenizer"}, r"token '\[UNK\]' \(unk_token\) is not in its vocabulary"),
         ({"tokenizer_class": "CamembertTokenizer"}, "is a BPE tokenizer, and its .* makes Unigram of it"),
     ],
 )
