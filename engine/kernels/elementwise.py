@@ -50,6 +50,15 @@ def _swiglu(gate: int, gate_stride: int, up: int, up_stride: int, y: Array) -> N
             y[i, j] = rows.silu(a[j]) * b[j]
 
 
+@njit(void(int64, int64, int64, int64, MATRIX), **OPTIONS)
+def _geglu_new(gate: int, gate_stride: int, up: int, up_stride: int, y: Array) -> None:
+    n_tokens, d_ff = y.shape
+    for i in range(n_tokens):
+        a, b = floats_at(gate + i * gate_stride, d_ff), floats_at(up + i * up_stride, d_ff)
+        for j in range(d_ff):
+            y[i, j] = rows.gelu_new(a[j]) * b[j]
+
+
 @njit(void(int64, int64, int64, int64, MATRIX, MATRIX), **OPTIONS)
 def _apply_rope(x: int, head_stride: int, token_stride: int, n_heads: int, cos: Array, sin: Array) -> None:
     n_tokens, half = cos.shape
@@ -92,7 +101,7 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> Array:
     return x
 
 
-GATED = {"gelu": _geglu, "silu": _swiglu}
+GATED = {"gelu": _geglu, "silu": _swiglu, "gelu_new": _geglu_new}
 
 
 def gated(gate: Array, up: Array, activation: str) -> Array:
