@@ -14,7 +14,6 @@ from ui.asking import has_asked, queue_question
 from ui.documents import bundled_names, queue_sample_files
 from ui.jobs import Job, current_job, start_job
 from ui.models import decoder_name, load_decoder, load_reader
-from ui.questions.drafts import seconds_each, timed
 from ui.text import escape_markdown
 from ui.uploaded_vectors import uploaded_vectors
 from ui.widgets import example_choice
@@ -81,7 +80,7 @@ def show_drafted(documents: Sequence[Document]) -> None:
 def draft_examples(documents: Sequence[Document]) -> Job[None]:
     """Start to draft a few questions from documents, or from some of many."""
     some = by_name(documents[:: -(-len(documents) // MOST_FILES)])
-    reader, name, seconds = load_reader()[0], decoder_name(), seconds_each()
+    reader, name = load_reader()[0], decoder_name()
 
     def work(job: Job[None]) -> None:
         if reader is None:
@@ -90,7 +89,7 @@ def draft_examples(documents: Sequence[Document]) -> Job[None]:
         made = draft_questions(
             some, N_DRAFTED, 0, decoder, reader, is_stopped=lambda: not job.take_turn(), strict=True
         )
-        for draft in timed(made, seconds):
+        for draft in made:
             job.rows.append(draft.text)
 
     return start_job(JOB, work, request=documents)
