@@ -12,6 +12,7 @@ from engine.weights.fetch import is_here
 from engine.wording import counted
 from ui.asking import has_asked, queue_question
 from ui.documents import bundled_names, queue_sample_files
+from ui.embedding import JOB as EMBEDDING
 from ui.jobs import Job, current_job, start_job
 from ui.models import decoder_name, load_decoder, load_reader
 from ui.text import escape_markdown
@@ -59,6 +60,9 @@ def show_drafted(documents: Sequence[Document]) -> None:
     """Draw the questions that are drafted from documents, as they come."""
     job = current_job(JOB, documents)
     if job is None:
+        if (embedding := current_job(EMBEDDING)) is not None and not embedding.done:
+            st.caption("Questions about your documents are drafted once they are embedded.")
+            return
         name = decoder_name()
         if not is_here(name):
             st.caption(f"They are drafted by {escape_markdown(name)}, which is not on this machine yet.")

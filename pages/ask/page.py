@@ -220,13 +220,14 @@ def main() -> None:
             server = model_picker()
         settings = settings_sidebar(encoder, on_server=server is not None, documents=documents)
     try:
-        with samples:
-            show_examples(documents)
         with asking:
             ask_area(question, documents, settings, server)
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
         show_last_job(documents, settings, server)
         raise
+    finally:
+        with samples:
+            show_examples(documents)
     show_last_job(documents, settings, server)
 
 
