@@ -1,6 +1,7 @@
 """Questions to try: written for the samples, or drafted from the user's own documents in the background."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -32,6 +33,7 @@ FILE_EXAMPLES = (
 )
 JOB = "examples"
 N_DRAFTED, MOST_FILES = 4, 40  # questions, and files that they are drafted from
+MOST_READ = 20_000  # characters of each file, from its beginning
 REDRAW_S = 1.0
 LABEL = "Try one about your documents"
 
@@ -84,6 +86,7 @@ def show_drafted(documents: Sequence[Document]) -> None:
 def draft_examples(documents: Sequence[Document]) -> Job[None]:
     """Start to draft a few questions from documents, or from some of many."""
     some = by_name(documents[:: -(-len(documents) // MOST_FILES)])
+    some = [replace(each, text=each.text[:MOST_READ]) for each in some]
     reader, name = load_reader()[0], decoder_name()
 
     def work(job: Job[None]) -> None:
