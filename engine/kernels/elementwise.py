@@ -5,6 +5,8 @@ work in place. They start no threads and release Python's lock, so every core ca
 are fixed: importing this module compiles the functions, or reads them from numba's cache.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import float32, int64, void
 
@@ -32,31 +34,36 @@ def _layer_norm(x: Array, weight: Array, bias: Array, eps: np.float32) -> None:
         rows.layer_norm(x[i], weight, bias, eps, x[i])
 
 
-@njit(void(int64, int64, int64, int64, MATRIX), **OPTIONS)
-def _geglu(gate: int, gate_stride: int, up: int, up_stride: int, y: Array) -> None:
+@njit(fastmath=FAST, error_model="numpy")
+def gate_rows(
+    function: Callable[[np.float32], np.float32],
+    gate: int,
+    gate_stride: int,
+    up: int,
+    up_stride: int,
+    y: Array,
+) -> None:
+    """Write ``function(gate) * up`` to ``y``, row by row."""
     n_tokens, d_ff = y.shape
     for i in range(n_tokens):
         a, b = floats_at(gate + i * gate_stride, d_ff), floats_at(up + i * up_stride, d_ff)
         for j in range(d_ff):
-            y[i, j] = rows.gelu(a[j]) * b[j]
+            y[i, j] = function(a[j]) * b[j]
+
+
+@njit(void(int64, int64, int64, int64, MATRIX), **OPTIONS)
+def _geglu(gate: int, gate_stride: int, up: int, up_stride: int, y: Array) -> None:
+    gate_rows(rows.gelu, gate, gate_stride, up, up_stride, y)
 
 
 @njit(void(int64, int64, int64, int64, MATRIX), **OPTIONS)
 def _swiglu(gate: int, gate_stride: int, up: int, up_stride: int, y: Array) -> None:
-    n_tokens, d_ff = y.shape
-    for i in range(n_tokens):
-        a, b = floats_at(gate + i * gate_stride, d_ff), floats_at(up + i * up_stride, d_ff)
-        for j in range(d_ff):
-            y[i, j] = rows.silu(a[j]) * b[j]
+    gate_rows(rows.silu, gate, gate_stride, up, up_stride, y)
 
 
 @njit(void(int64, int64, int64, int64, MATRIX), **OPTIONS)
 def _geglu_new(gate: int, gate_stride: int, up: int, up_stride: int, y: Array) -> None:
-    n_tokens, d_ff = y.shape
-    for i in range(n_tokens):
-        a, b = floats_at(gate + i * gate_stride, d_ff), floats_at(up + i * up_stride, d_ff)
-        for j in range(d_ff):
-            y[i, j] = rows.gelu_new(a[j]) * b[j]
+    gate_rows(rows.gelu_new, gate, gate_stride, up, up_stride, y)
 
 
 @njit(void(int64, int64, int64, int64, MATRIX, MATRIX), **OPTIONS)
