@@ -30,7 +30,7 @@ from engine.wording import counted
 from ui.background import computed, keep
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
-from ui.documents import bundled_names
+from ui.documents import are_bundled, bundled_names
 from ui.embedding import NotEmbeddedError, Wanted, vectors_now, wanted_vectors
 from ui.models import load_encoder
 from ui.progress import counting
@@ -66,7 +66,7 @@ def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> l
     """Cut one document; the tokens of its text are computed once for all settings."""
     encoder = load_encoder()
     tokens = tokens_of(document.text)
-    cache = shared_vectors() if document.name in bundled_names() else session_vectors()
+    cache = vectors_of([document])
 
     def embed(sentences: Sequence[str]) -> Array:
         return cached_encode(sentences, encoder, "mean", None, cache)
@@ -109,6 +109,11 @@ def session_vectors() -> VectorCache:
     return st.session_state.setdefault("vectors", VectorCache())
 
 
+def vectors_of(documents: Iterable[Document]) -> VectorCache:
+    """Return the cache of the vectors of documents, which all sessions share for bundled ones."""
+    return shared_vectors() if are_bundled(documents) else session_vectors()
+
+
 def index_documents(
     documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None = None, kind: str = FLAT
 ) -> Index:
@@ -128,8 +133,7 @@ def index_documents(
     else:
         encoder = model.as_encoder
         assert encoder is not None, "the model of documents that the app embeds"
-        are_shared = bundled_names().issuperset(document.name for document in documents)
-        index = (shared_index if are_shared else session_index)(documents, encoder, cut, pooling)
+        index = (shared_index if are_bundled(documents) else session_index)(documents, encoder, cut, pooling)
     if kind == FLAT or (kind == AUTO and by_size(index.vectors)[0] == FLAT):
         return index
     key, is_short = (tuple(documents), cut, pooling, kind), CHUNK_S * len(index.chunks) <= SHORT_CPU_S

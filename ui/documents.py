@@ -1,6 +1,6 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -46,6 +46,11 @@ def bundled_documents() -> list[Document]:
 def bundled_names() -> set[str]:
     """Return the names of the documents that come with the app, which all sessions share."""
     return {document.name for document in bundled_documents()}
+
+
+def are_bundled(documents: Iterable[Document]) -> bool:
+    """Whether all documents come with the app."""
+    return bundled_names().issuperset(document.name for document in documents)
 
 
 def uploads() -> dict[str, tuple[Document, ...]]:

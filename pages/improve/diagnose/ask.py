@@ -13,7 +13,7 @@ from engine.inspection.diagnosis.location import Location, locate
 from engine.inspection.diagnosis.setting_changes import passage_question
 from engine.retrieval.vector_cache import VectorCache
 from engine.wording import beginning
-from ui.corpus import session_vectors, shared_vectors
+from ui.corpus import session_vectors, vectors_of
 from ui.current import (
     LABELLED,
     PASTED,
@@ -26,7 +26,6 @@ from ui.current import (
     set_passage,
     set_question,
 )
-from ui.documents import bundled_names
 from ui.questions.search import all_scores, sentences_with
 from ui.questions.sets import LABEL_SOME, bundled_questions
 from ui.search import Search
@@ -258,6 +257,6 @@ def ranked_labels(questions: tuple[Question, ...], search: Search) -> list[Label
 
 def vector_cache(questions: Sequence[Question], documents: Sequence[Document] = ()) -> VectorCache:
     """Return the cache of vectors: that of all sessions where questions and documents are bundled."""
-    is_bundled = {document.name for document in documents} <= bundled_names()
-    is_bundled &= {question.text for question in questions} <= {one.text for one in bundled_questions()}
-    return shared_vectors() if is_bundled else session_vectors()
+    known = {question.text for question in bundled_questions()}
+    is_known = known.issuperset(question.text for question in questions)
+    return vectors_of(documents) if is_known else session_vectors()

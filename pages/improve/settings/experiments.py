@@ -40,13 +40,12 @@ from engine.evaluation.sweep_store import (
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import Model
-from engine.retrieval.vector_cache import VectorCache
 from engine.settings import SETTINGS, SWEPT, Configuration
 from engine.storage.workspace import SavedRun
 from engine.wording import counted, some_of
-from ui.corpus import session_vectors, shared_vectors
+from ui.corpus import vectors_of
 from ui.data_folder import EXPERIMENTS, kept_folder
-from ui.documents import bundled_names, chosen_documents
+from ui.documents import chosen_documents
 from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
 from ui.models import load_decoder, load_encoder, load_reader
 from ui.questions.kept import workspace
@@ -307,12 +306,6 @@ def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], 
     return [own for own, _ in shared], [other for _, other in shared]
 
 
-def cache_of(documents: Sequence[Document]) -> VectorCache:
-    """Return the cache of the vectors of documents, which all sessions share for bundled ones."""
-    shared = {document.name for document in documents} <= bundled_names()
-    return shared_vectors() if shared else session_vectors()
-
-
 def start(experiment: Experiment, inputs: SweepInputs) -> None:
     """Start to measure an experiment, or resume it: the missing configurations, the baseline first.
 
@@ -326,7 +319,7 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
         reader = load_reader()[0]
         asked = Answering(experiment.answered, inputs.documents, reader, settings, writer)
         inputs = replace(inputs, answering=asked)
-    cache = cache_of(inputs.documents)
+    cache = vectors_of(inputs.documents)
     file, every = begin(experiment), experiment.configurations
     name = escape_markdown(experiment.name)
     parts = session_parts(experiment.key) if file is None else KeptParts(file, kept_parts(file))

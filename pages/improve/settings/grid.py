@@ -35,7 +35,6 @@ from engine.wording import counted, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
 from pages.improve.settings.experiments import (
     Experiment,
-    cache_of,
     configuration_words,
     digest,
     models_named,
@@ -44,7 +43,7 @@ from pages.improve.settings.experiments import (
     start,
 )
 from ui.chunk_settings import Cut, cut_values
-from ui.corpus import all_chunks
+from ui.corpus import all_chunks, vectors_of
 from ui.models import load_encoder, load_reader, model_name, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
@@ -339,7 +338,7 @@ def show_start(inputs: SweepInputs) -> None:
     configurations, questions = inputs.configurations, inputs.questions
     n_answered = 0 if inputs.answering is None else len(inputs.answering.questions)
     key = sha256(repr((configurations, questions, second_names(), n_answered)).encode()).hexdigest()
-    cache = cache_of(inputs.documents)
+    cache = vectors_of(inputs.documents)
     seconds = seconds_of(key + digest(inputs.documents), cache.n_vectors, inputs, cache)
     if inputs.answering is not None and inputs.answering.settings.write:
         seconds += WORDS_S * n_answered * len(configurations)

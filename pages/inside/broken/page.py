@@ -13,9 +13,9 @@ from engine.retrieval.ranking import ordinal_ranks
 from engine.wording import counted
 from pages.inside.broken.faults import FAULTS, drift_figure, ranking_html
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents, session_vectors, shared_vectors
+from ui.corpus import index_documents, vectors_of
 from ui.current import follow_question
-from ui.documents import NoDocumentError, bundled_names
+from ui.documents import NoDocumentError, are_bundled
 from ui.embedding import vectors_now, wanted_vectors
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
@@ -32,7 +32,7 @@ def break_model(encoder: Encoder) -> None:
     if is_other_family(encoder, "Breaking the model"):
         return
     documents, cut = chunks_sidebar(encoder)
-    are_samples = bundled_names().issuperset(document.name for document in documents)
+    are_samples = are_bundled(documents)
     changed = follow_question("broken-question", DEFAULT_QUESTION if are_samples else "")
     question = st.text_input("Question", key="broken-question", persist_state="session", on_change=changed)
     check_typed(question, MOST_QUESTION)
@@ -93,8 +93,7 @@ def show_ranking(
     """Draw the ranking of the documents by the intact and by the broken model."""
     cut = replace(cut, prompts="none")
     index, faulty = index_documents(documents, encoder, cut, "mean"), broken(encoder, faults)
-    are_shared = bundled_names().issuperset(document.name for document in documents)
-    cache = shared_vectors() if are_shared else session_vectors()
+    cache = vectors_of(documents)
     vectors = vectors_now(wanted_vectors(index.chunks, cut.encoder(faulty), ["mean"], cut.max_tokens, cache))
     [intact_query] = encoder.encode([question], "mean", prompt_name="")
     [broken_query] = faulty.encode([question], "mean", prompt_name="")
