@@ -11,7 +11,7 @@ from ...errors import DocumentError
 from ...wording import printable
 from ..document import Failure
 from .encodings import guess
-from .plain import kind_of, told_if_damaged
+from .plain import as_document_error, kind_of
 
 MAX_MEMBERS = 5000
 MAX_PATH = 1000  # characters
@@ -83,7 +83,7 @@ def open_archive(name: str, content: bytes) -> ZipFile:
     if not content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         kind = kind_of(content) or "something else"
         raise DocumentError(f"{name} is no {PurePosixPath(name).suffix} file but {kind}: save it again")
-    with told_if_damaged(f"{name} is damaged", "save it again"):
+    with as_document_error(f"{name} is damaged", "save it again"):
         archive = ZipFile(BytesIO(content))
     members = archive.infolist()
     check_kind(name, {info.filename.split("/")[0] for info in members})
@@ -113,7 +113,7 @@ def read_member(archive: ZipFile, info: ZipInfo, path: str = "") -> bytes:
         raise DocumentError(f"{info.filename} is encrypted: zip it without a password")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # zipfile unpacks others without a limit
         raise DocumentError(f"{info.filename} is packed by a method that is not read: zip it with Deflate")
-    with told_if_damaged(f"{info.filename} is damaged", "zip it again"), archive.open(info) as file:
+    with as_document_error(f"{info.filename} is damaged", "zip it again"), archive.open(info) as file:
         return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
 
 

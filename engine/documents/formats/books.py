@@ -10,7 +10,7 @@ from ..document import Document, Section
 from .archive import open_archive, read_member
 from .metadata import date_of, tags_of
 from .outline import one_line
-from .plain import told_if_damaged, unified
+from .plain import as_document_error, unified
 from .webpage import read_html
 
 FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts alone are encrypted
@@ -28,7 +28,7 @@ def read_epub(name: str, content: bytes) -> Document:
         def member(path: str) -> bytes:
             return read_member(archive, infos[path])
 
-        with told_if_damaged(f"{name} is no EPUB book, or damaged", "download or export it again"):
+        with as_document_error(f"{name} is no EPUB book, or damaged", "download or export it again"):
             if "META-INF/encryption.xml" in infos:
                 root = etree.fromstring(member("META-INF/encryption.xml"), parser)
                 methods = [each.get("Algorithm") for each in root.iterfind(".//{*}EncryptionMethod")]

@@ -12,7 +12,7 @@ from .metadata import date_of, tags_of
 from .number_formats import shown
 from .office import DRAWING, repacked
 from .outline import one_line
-from .plain import told_if_damaged, unified
+from .plain import as_document_error, unified
 from .scripts import scripted
 from .sheets import Row, Sheet, filled_rows, sheets_text
 
@@ -40,8 +40,8 @@ def read_xlsx(name: str, content: bytes) -> Document:
 
     plain = repacked(name, content, usual, MAX_TAGS)
     notes: list[str] = []
-    told = told_if_damaged(f"{name} is no Excel file, or damaged", "save it again as .xlsx")
-    with told, warnings.catch_warnings():
+    errors = as_document_error(f"{name} is no Excel file, or damaged", "save it again as .xlsx")
+    with errors, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and extensions
         book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
         sheets = [sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"]

@@ -13,7 +13,7 @@ from ...wording import counted, printable
 from ..document import Document
 from .metadata import date_of
 from .outline import one_line
-from .plain import decode, kind_of, marked_encoding, told_if_damaged, unified
+from .plain import as_document_error, decode, kind_of, marked_encoding, unified
 from .webpage import read_html
 
 HEADS = ("From", "To", "Cc", "Date", "Subject")
@@ -23,7 +23,7 @@ ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/en
 
 def read_mail(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]]:
     """Yield the document of an e-mail, of its plain text if any, and name and content of its files."""
-    with told_if_damaged(f"{name} is damaged", "save it again as .eml"):
+    with as_document_error(f"{name} is damaged", "save it again as .eml"):
         yield from parts_of(name, content)
 
 

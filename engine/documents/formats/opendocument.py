@@ -12,7 +12,7 @@ from .archive import open_archive, read_member
 from .metadata import date_of, tags_of
 from .office import MAX_TAGS, nearest, notes_on
 from .outline import Block, join_blocks, join_slides, one_line
-from .plain import told_if_damaged, unified
+from .plain import as_document_error, unified
 from .sheets import Row, Sheet, filled_rows, sheets_text
 from .word_numbers import formatted
 
@@ -50,7 +50,7 @@ def read_opendocument(name: str, content: bytes) -> Document:
     with open_archive(name, content) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         ending = name.rpartition(".")[2]
-        with told_if_damaged(f"{name} is no OpenDocument file, or damaged", f"save it again as .{ending}"):
+        with as_document_error(f"{name} is no OpenDocument file, or damaged", f"save it again as .{ending}"):
             manifest = read_member(archive, infos["META-INF/manifest.xml"])
             if b"encryption-data" in manifest:
                 raise DocumentError(f"{name} is encrypted: save a copy without a password")

@@ -69,8 +69,8 @@ TYPESETTING: dict[int, str | None] = {
 
 
 @contextmanager
-def told_if_damaged(what: str, way_out: str) -> Iterator[None]:
-    """Make any error a line ``what (reason): way_out``: libraries do not check the parts of a file."""
+def as_document_error(what: str, way_out: str) -> Iterator[None]:
+    """Raise `DocumentError`, ``what (reason): way_out``, for any error: libraries check no part of a file."""
     try:
         yield
     except (DocumentError, MemoryError):
@@ -138,18 +138,14 @@ def marked_encoding(content: bytes) -> str | None:
     marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
     if marked or len(content) < 2 or b"\0" not in content[:SAMPLE]:
         return marked
-    halves = [
-        content[start:SAMPLE:2] for start in (0, 1)
-    ]  # one has the same byte for most letters of a script
+    # One half has the same byte for most letters of a script.
+    halves = [content[start:SAMPLE:2] for start in (0, 1)]
     same = [Counter(half).most_common(1)[0] for half in halves]
     place = 0 if same[0][1] > same[1][1] else 1
     (high, n_high), n_null = same[place], halves[1 - place].count(0)
     is_marked = high in HIGH_BYTES and n_high > MOST_SAME * len(halves[place])
-    return (
-        ("utf-16-be", "utf-16-le")[place]
-        if is_marked and n_null < FEW_NULLS * len(content[:SAMPLE]) / 2
-        else None
-    )
+    is_marked &= n_null < FEW_NULLS * len(content[:SAMPLE]) / 2
+    return ("utf-16-be", "utf-16-le")[place] if is_marked else None
 
 
 def kind_of(content: bytes) -> str:

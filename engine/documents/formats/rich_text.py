@@ -7,7 +7,7 @@ from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
 from .outline import one_line
-from .plain import kind_of, told_if_damaged, unified
+from .plain import as_document_error, kind_of, unified
 
 NOTE = re.compile(r"\{\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -39,7 +39,7 @@ def read_rtf(name: str, content: bytes) -> Document:
     source = BOX.sub(lambda box: "" if box[0].startswith("\\*") else "\\par", source)
     source = with_struck(source.replace("\\pntext", ""))  # which are numbers of lists
     source, footnotes = without_footnotes(source)
-    with told_if_damaged(f"{name} is damaged", "save it again as .rtf"):
+    with as_document_error(f"{name} is damaged", "save it again as .rtf"):
         read: Callable[[str, str, str], str] = rtf_to_text  # which has no types
         parts = [read(each, encoding, "replace") for each in (source, *footnotes)]
     text, *below = (unified(part).strip() for part in parts)

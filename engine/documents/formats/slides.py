@@ -11,7 +11,7 @@ from .equations import EQUATION, linear
 from .metadata import date_of, tags_of
 from .office import DRAWING, notes_on, repacked
 from .outline import join_slides, one_line
-from .plain import told_if_damaged, unified
+from .plain import as_document_error, unified
 from .scripts import scripted
 from .word_numbers import formatted
 
@@ -47,7 +47,7 @@ def read_pptx(name: str, content: bytes) -> Document:
     seen: Counter[str] = Counter()
     hidden: list[int] = []
     slides = []
-    with told_if_damaged(f"{name} is no PowerPoint file, or damaged", "save it again as .pptx"):
+    with as_document_error(f"{name} is no PowerPoint file, or damaged", "save it again as .pptx"):
         presentation = pptx.Presentation(plain)
         for number, slide in enumerate(presentation.slides, 1):
             seen["comment"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())

@@ -16,7 +16,7 @@ from .equations import EQUATION, linear
 from .metadata import date_of, tags_of
 from .office import DRAWING, OFFICE, nearest, notes_on, repacked
 from .outline import Block, bounded, join_blocks, one_line
-from .plain import told_if_damaged, unified
+from .plain import as_document_error, unified
 from .running_lines import PAGE_NUMBER
 from .scripts import scripted
 from .symbols import PRIVATE, symbol
@@ -87,7 +87,7 @@ def read_docx(name: str, content: bytes) -> Document:
         return OTHER_TYPES.sub(DOCUMENT_TYPE, member) if path == "[Content_Types].xml" else member
 
     plain = repacked(name, content, usual)
-    with told_if_damaged(f"{name} is no Word file, or damaged", "save it again as .docx"):
+    with as_document_error(f"{name} is no Word file, or damaged", "save it again as .docx"):
         document = docx.Document(plain)
         body = document.element.body
         styles = styles_of(
