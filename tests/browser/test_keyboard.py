@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from engine.storage.workspace import import_workspace
 from tests.browser.conftest import TITLES, drawn, settled, title_of, visit
+from tests.browser.journeys import answer_few
 
 ADDRESS = ""
 QUESTION = "What does the CarbFix project do with carbon dioxide?"
@@ -125,6 +126,7 @@ def test_a_document_is_added_a_setting_undone_and_the_work_saved_by_keyboard_alo
 
 def test_an_experiment_is_run_and_a_cell_chosen_by_keyboard_alone(tab, app):
     visit(tab, app, "settings", search="inside_the_pipeline.md")
+    answer_few(tab)  # as it takes less time
     for label, n_taken_out in (("Chunk sizes (tokens)", 2), ("Poolings", 1)):
         tab_to(tab, tab.get_by_role("combobox", name=label))
         for _ in range(n_taken_out):

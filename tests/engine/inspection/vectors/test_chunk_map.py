@@ -42,6 +42,7 @@ def test_no_map_of_too_few_or_broken_vectors(vectors):
         umap_projection(vectors)
 
 
+@pytest.mark.nightly
 def test_umap_keeps_neighbours_that_pca_does_not_and_gives_the_same_map_for_a_seed():
     """All of it in one test, as each process compiles umap-learn for seconds."""
     vectors = blobs(12, 12)
