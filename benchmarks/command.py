@@ -35,8 +35,8 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table in Markdown."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        head, *rows = (f"| {' | '.join(cells)} |" for cells in (self.columns, *self.rows))
+        return "\n".join([head, "|" + "---|" * len(self.columns), *rows])
 
 
 def contestants(result: Result, columns: Mapping[str, str]) -> Table:

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.report [NAME ...] [--figures FOLDER]`` runs the named benchmarks with ``--json``,
 stores each result in docs/benchmarks/NAME.json, which keeps the newest of every processor, and renders the
-page from all stored results. A name may bring arguments: ``"quality my_beir_folder"``. With ``--figures``
+page from all stored results. A name may bring arguments: ``"late --beir my_folder"``. With ``--figures``
 nothing is run: the results are read from FOLDER/NAME.json, as ``--json`` printed them. Without names the page
 is only rendered.
 """
@@ -32,18 +32,13 @@ NAMES = [
     "sweep",
     "search",
     "reader",
-    "train",
     "train_reader",
-    "tune",
-    "quality",
     "drafts",
     "late",
     "diagnosis",
     "languages",
-    "threshold",
     "serve",
     "scale",
-    "journey",
     "waits",
     "memory",
 ]

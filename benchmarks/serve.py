@@ -220,7 +220,6 @@ def table(result: Result) -> Table:
         columns[f"{least} to {most} words, requests/s"] = f"{{workloads[{name}][requests_per_s]:,.0f}}"
         columns[f"{least} to {most} words, ratio"] = f"{{ratios[{name}]:.2f}}"
         columns[f"{least} to {most} words, p99 ms"] = f"{{workloads[{name}][p99_ms]:,.0f}}"
-        columns[f"{least} to {most} words, processor ms"] = f"{{workloads[{name}][cpu_ms]:.2f}}"
     return contestants(result, columns)
 
 

@@ -208,22 +208,22 @@ def run(arguments: Namespace) -> Result:
 
 
 def table(result: Result) -> Table:
-    """Tabulate what a person waits for; of a page, its first and second visit in one row."""
-    limit, found = result["limit"], result["ours"]
-    rows = []
-    for name, row in found.items():
-        again = found.get(name.replace(FIRST, SECOND)) if name.endswith(FIRST) else None
-        if name.endswith(SECOND):
-            continue
-        both = [row, again] if again else [row]
-        rows.append(
-            [
-                name.replace(FIRST, ", both visits") if again else name,
-                *(" · ".join(f"{each[key]:.1f}" for each in both) for key in ("seconds", "cpu_s")),
-                f"{max(each['peak_mb'] for each in both):.0f}",
-                f"{limit[name]:.0f}" if name in limit else "",
-            ]
-        )
+    """Tabulate what a person waits for; of the visits of pages, the slowest."""
+    limit, found = result["limit"], dict(result["ours"])
+    for number in (FIRST, SECOND):
+        pages = [name for name in found if name.endswith(number)]
+        slowest = max(pages, key=lambda name: found[name]["seconds"])
+        found[f"slowest of {len(pages)} pages: {slowest}"] = found[slowest]
+        found = {name: row for name, row in found.items() if name not in pages}
+    rows = [
+        [
+            name,
+            *(f"{row[key]:.1f}" for key in ("seconds", "cpu_s")),
+            f"{row['peak_mb']:.0f}",
+            f"{limit[name]:.0f}" if name in limit else "",
+        ]
+        for name, row in found.items()
+    ]
     return Table(["", "seconds", "CPU-seconds", "peak MB", "aim, seconds"], rows)
 
 

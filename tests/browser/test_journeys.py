@@ -5,9 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.journey import DOCUMENTS, PAGES
 from tests.browser.conftest import NARROW, WIDE, go_to, open_tab, settled
-from tests.browser.journeys import FILES, add_files, answer_few, journey, write
+from tests.browser.journeys import FILES, REPORTS, add_files, answer_few, journey, write
 
 FILE = "telescope.txt"
 BAD = "max_tokens=16&retriever=dense&pooling=cls"  # a poor vector of the first 14 tokens
@@ -66,9 +65,9 @@ def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, browser):
 def test_kept_drafts_lead_to_better_settings(n, app, browser):
     with journey(browser, f"{app}/questions?{BAD}") as person:
         page, main = person.page, person.page.get_by_test_id("stMain")
-        page.locator("input[type=file]").first.set_input_files([PAGES / name for name in DOCUMENTS])
+        page.locator("input[type=file]").first.set_input_files(REPORTS)
         person.clicks += 1
-        expect(page.locator(".st-key-settings-card")).to_contain_text(f"{len(DOCUMENTS)} documents")
+        expect(page.locator(".st-key-settings-card")).to_contain_text(f"{len(REPORTS)} documents")
         open_tab(page, "Drafts")
         person.click(main.get_by_role("button", name="Draft 60"))
         for number in range(1, n + 1):
