@@ -13,7 +13,6 @@ import numpy as np
 from tests.engine.models.test_decoder_families import (
     CAPPED,
     EIGHTS,
-    LONG_ROPE,
     SIX_LAYERS,
     TEXT,
     random_model,
@@ -31,7 +30,6 @@ KINDS = {
     "mistral": ("mistral", {"sliding_window": None, "tie_word_embeddings": True}),
     "smollm3": ("smollm3", {"num_hidden_layers": 4, "tie_word_embeddings": False}),
     "phi3": ("phi3", {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
-    "phi3 of a long text": ("phi3", LONG_ROPE | {"original_max_position_embeddings": 10}),
     "gemma3": ("gemma3_text", EIGHTS | SIX_LAYERS),
     "gemma3 with a bound of the logits": ("gemma3_text", EIGHTS | SIX_LAYERS | CAPPED),
     "gpt2": ("gpt2", {}),

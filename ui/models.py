@@ -23,7 +23,6 @@ from engine.generation.listed_decoders import read_rate
 from engine.kernels.primitives import has_op_tape
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import SIMILARITIES, Dense
-from engine.models.kv_cache import KV_BITS
 from engine.models.reader import Reader, shipped_reader
 from engine.models.second_models import SECOND_MODELS, SecondModel
 from engine.retrieval.embedding_model import Model
@@ -129,38 +128,33 @@ def decoder_name() -> str:
 
 
 def load_decoder() -> Decoder:
-    """Load the session's decoder, downloading it the first time, with the session's KV cache."""
-    return replace(decoder_named(decoder_name(), kv_bits()), kv_bits=kv_bits())
-
-
-def kv_bits() -> int:
-    """Return the bits of a number in the session's KV cache."""
-    return st.session_state.get("kv_bits", KV_BITS[0])
+    """Load the session's decoder, downloading it the first time."""
+    return decoder_named(decoder_name())
 
 
 def choose_decoder(name: str) -> None:
     """Load a decoder and make it the session's; where that fails, the previous one stays."""
     check_source(name)
-    decoder_named(name, kv_bits())
+    decoder_named(name)
     st.session_state["decoder"] = name
 
 
-def decoder_named(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
+def decoder_named(name: str) -> Decoder:
     """Load a decoder if it fits in; the server's own stays in memory, another replaces the previous one."""
-    return default_decoder(name, kv_bits) if name == DECODER else chosen_decoder(name, kv_bits)
+    return default_decoder(name) if name == DECODER else chosen_decoder(name)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")
-def chosen_decoder(name: str, _kv_bits: int) -> Decoder:
+def chosen_decoder(name: str) -> Decoder:
     """Load a decoder that a visitor chose."""
-    return shared(_decoders, name, lambda: read_decoder(name, _kv_bits))
+    return shared(_decoders, name, lambda: read_decoder(name))
 
 
-def read_decoder(name: str, _kv_bits: int) -> Decoder:
+def read_decoder(name: str) -> Decoder:
     """Read a decoder, downloading it the first time."""
     compile_decoders()
     with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
-        return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
+        return Decoder.load(name, on_progress=download_progress(name))
 
 
 @st.cache_resource(show_spinner="Compiling for this processor, once: half a minute or so…", show_time=True)

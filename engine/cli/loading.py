@@ -23,7 +23,6 @@ from ..models.decoders import forward_module
 from ..models.embedding_head import similarity_note
 from ..models.encoder import Encoder
 from ..models.fingerprint import arrays_in
-from ..models.kv_cache import KV_BITS
 from ..models.precision import AUTO, chosen_precision, is_slower
 from ..models.reader import Reader, shipped_reader
 from ..models.second_models import SECOND_MODELS, SecondModel
@@ -127,12 +126,12 @@ def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
     return encoder
 
 
-def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
-    """Load the decoder, whose KV cache has ``kv_bits`` a number."""
+def load_decoder(name: str) -> Decoder:
+    """Load the decoder, and say what it is."""
     require_accepted(name)
     say(f"Loading {name}")
     with download_progress(name) as show:
-        decoder = Decoder.load(name, on_progress=show, kv_bits=kv_bits)
+        decoder = Decoder.load(name, on_progress=show)
     family = type(decoder.config).__name__.removesuffix("Config")
     n_parameters = forward_module(decoder.config).parameter_count(decoder.config)
     say(
@@ -146,7 +145,7 @@ def load_writer(answering: AnsweringOptions, settings: AnswerSettings) -> Writer
     """Load the decoder that writes texts with these settings; None where none is asked for."""
     if not settings.write:
         return None
-    writer = Writer(load_decoder(answering.decoder, answering.kv_bits))
+    writer = Writer(load_decoder(answering.decoder))
     writer.check(settings)
     return writer
 

@@ -16,7 +16,6 @@ from ..documents.splitters import Splitting, check_splitting
 from ..errors import InputError, check_question
 from ..generation.settings import DEFAULT_ANSWER
 from ..models.embedding_head import OWN
-from ..models.kv_cache import KV_BITS
 from ..models.precision import AUTO, chosen_precision
 from ..models.second_models import SECOND_MODELS
 from ..progress import quiet
@@ -243,13 +242,6 @@ class AnsweringOptions:
     refuse_threshold: float = DEFAULT_ANSWER.refuse_threshold
     think: bool = default("think")
     write: bool = default("write")
-    kv_bits: Annotated[
-        int,
-        typer.Option(
-            help="Bits of a number in the decoder's KV cache, 16 or 8: 8 take about half of the memory.",
-            rich_help_panel=PANELS["answer"],
-        ),
-    ] = KV_BITS[0]
 
 
 def be_quiet(context: typer.Context, is_wanted: bool) -> None:

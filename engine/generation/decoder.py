@@ -17,14 +17,13 @@ from ..models.decoders import (
     DecoderConfig,
     DecoderWeights,
     decoder_forward,
-    fit_length,
     is_compiled,
     is_packed,
     new_cache,
     trace_shapes,
     unembed,
 )
-from ..models.kv_cache import KVCache, check_kv_bits
+from ..models.kv_cache import KVCache
 from ..tokenizers.bpe import BPETokenizer
 from ..tokenizers.encoding import Encoding
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace, matches
@@ -58,9 +57,9 @@ ROOM_TOKENS = 256
 class Decoder(MadeByMethod):
     """A decoder of one of the `FAMILIES`, with its tokenizer and chat template.
 
-    ``start_ids`` are the tokens that the model expects before a text that is no chat. Keys and values are
-    cached in ``kv_bits`` bits a number, 16 (NumPy's in 32) or 8. ``thinks`` is whether chats are rendered so
-    that a model with a thinking mode thinks first: ``replace(decoder, thinks=True)``.
+    ``start_ids`` are the tokens that the model expects before a text that is no chat. ``thinks`` is
+    whether chats are rendered so that a model with a thinking mode thinks first: ``replace(decoder,
+    thinks=True)``.
     """
 
     name: str
@@ -71,11 +70,7 @@ class Decoder(MadeByMethod):
     bos_id: int | None
     start_ids: tuple[int, ...]
     end_ids: frozenset[int]
-    kv_bits: int = 16
     thinks: bool = False
-
-    def __post_init__(self) -> None:
-        check_kv_bits(self.kv_bits)
 
     @classmethod
     def load(
@@ -83,7 +78,6 @@ class Decoder(MadeByMethod):
         source: str | Path = DEFAULT_DECODER,
         on_progress: Progress | None = None,
         compiled: bool = True,
-        kv_bits: int = 16,
     ) -> "Decoder":
         """Load a decoder.
 
@@ -95,14 +89,10 @@ class Decoder(MadeByMethod):
         compiled
             Hold matrices in the few bits of their file and generate with compiled kernels, where numba
             is installed and has them for this processor and model; else all weights are float32.
-        kv_bits
-            Bits of a number in the KV cache: 16, or 8 with a scale for each key and value, which halves the
-            cache and is faster behind long texts, and a little less exact. `dataclasses.replace` changes it.
         """
-        check_kv_bits(kv_bits)
         path = model_path(source, on_progress)
-        files = (read_folder if path.is_dir() else read_gguf)(path, compiled, kv_bits)
-        return cls(str(source), **vars(files), kv_bits=kv_bits)
+        files = (read_folder if path.is_dir() else read_gguf)(path, compiled)
+        return cls(str(source), **vars(files))
 
     @property
     def max_tokens(self) -> int:
@@ -145,12 +135,11 @@ class Decoder(MadeByMethod):
         n_tokens = self.check_ids(ids)
         # A trace shows keys and values in full precision.
         cache = self.new_cache(n_tokens) if trace is no_trace else KVCache(self.config, n_tokens)
-        fit_length(cache, self.config, n_tokens)
         return decoder_forward(ids, self.weights, self.config, cache, trace)
 
     def new_cache(self, capacity: int, limit: int | None = None) -> KVCache:
         """Return an empty cache with room for ``capacity`` tokens, which grows up to ``limit``."""
-        return new_cache(self.weights, self.config, capacity, limit, self.kv_bits)
+        return new_cache(self.weights, self.config, capacity, limit)
 
     def borrow(self, kept: PrefixCache, ids: Sequence[int], at_most: int) -> AbstractContextManager[KVCache]:
         """Borrow what is known of the first ``at_most`` of ``ids``: see `PrefixCache.borrow`."""
@@ -311,10 +300,9 @@ class Decoder(MadeByMethod):
         while True:
             if not kv_cache:
                 cache.rollback(0)
-            longest = min(fit_length(cache, self.config, len(ids)), n_all - 1)
             unread, guess = ids[cache.length :], list[int]()
             if lookup is not None and len(unread) == 1:
-                guess = lookup.guess(ids, longest - len(ids))
+                guess = lookup.guess(ids, n_all - 1 - len(ids))
             rows = yield unread, guess
             read = guess[: len(rows) - 1]
             for place, logits in enumerate(rows):

@@ -27,11 +27,11 @@ class DecoderFiles:
     end_ids: frozenset[int]
 
 
-def read_gguf(path: Path, compiled: bool, kv_bits: int) -> DecoderFiles:
+def read_gguf(path: Path, compiled: bool) -> DecoderFiles:
     """Read a .gguf file."""
     with damaged_files(path):
         file = GGUF(path)
-        config, weights = read_gguf_model(file, compiled, kv_bits)
+        config, weights = read_gguf_model(file, compiled)
         tokenizer = BPETokenizer.from_gguf(file)
         bos, *ends = (special_id(file.get(f"tokenizer.ggml.{k}_token_id"), k, config) for k in GGUF_SPECIAL)
         template = checked_template(file.get("tokenizer.chat_template"), path)
@@ -46,10 +46,10 @@ def read_gguf(path: Path, compiled: bool, kv_bits: int) -> DecoderFiles:
         )
 
 
-def read_folder(folder: Path, compiled: bool, kv_bits: int) -> DecoderFiles:
+def read_folder(folder: Path, compiled: bool) -> DecoderFiles:
     """Read a folder with config.json, model.safetensors and tokenizer.json."""
     with damaged_files(folder):
-        config, weights = read_folder_model(folder, compiled, kv_bits)
+        config, weights = read_folder_model(folder, compiled)
         tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         model, generation, chat = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 
-from ..models.decoders import fit_length, memory_bytes_before, new_cache
+from ..models.decoders import memory_bytes_before, new_cache
 from ..models.fingerprint import arrays_in
 from ..weights.catalog import KNOWN_MODELS, DecoderSizes, KnownModel
 from ..weights.fetch import is_cached
@@ -66,7 +66,6 @@ def read_rate(decoder: Decoder) -> float:
     ids = [number % decoder.config.vocab_size for number in range(1, PROMPT_TOKENS + 1)]
     n_tokens = PROMPT_TOKENS + TIMED_TOKENS
     cache = new_cache(decoder.weights, decoder.config, capacity=n_tokens)
-    fit_length(cache, decoder.config, n_tokens)
     decoder.prefill(ids, cache)
     seconds = []
     for _ in range(TIMED_TOKENS):

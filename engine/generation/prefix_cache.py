@@ -7,7 +7,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from ..models.decoders import DecoderConfig, DecoderWeights, fit_length
+from ..models.decoders import DecoderConfig, DecoderWeights
 from ..models.kv_cache import KVCache
 
 
@@ -15,8 +15,7 @@ class PrefixCache:
     """Keys and values of the last prompt and answer, for the next prompt that begins like them.
 
     A token's keys and values depend only on the tokens before it, so they are valid for the common beginning
-    of two texts. The cache belongs to the decoder that filled it: another decoder, or another ``kv_bits``,
-    starts with an empty one.
+    of two texts. The cache belongs to the decoder that filled it: another starts with an empty one.
     A generation takes the content out and puts its own back at its end: of two at once the second starts
     without reuse, and the cache keeps the content of the one that ends last.
     """
@@ -57,7 +56,6 @@ class PrefixCache:
         ``at_most`` tokens are reused; ``new_cache`` is the decoder's empty cache, for when nothing can be.
         """
         cache = self._take(ids, at_most, weights, new_cache.keys.dtype) or new_cache
-        fit_length(cache, config, len(ids))
         self.reused_tokens = cache.length
         try:
             yield cache

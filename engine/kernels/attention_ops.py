@@ -1,47 +1,30 @@
 """Operations of attention: of a few tokens to cached keys, and of a whole prompt (see `op_loop`)."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from ..layers.quantization import LARGEST_CODE, SMALLEST_SCALE
 from ..layers.tracing import Array
 from .gemm import LANES, WIDE, wide_product
 from .jit import njit
 from .memory import floats_at, load, split_range
 from .rows import FAST, exp, exponentials, maximum, softmax
 from .simd import HEAD
-from .simd_attention import (
-    HEADS_TOGETHER,
-    make_dots,
-    make_weighted_sum,
-    make_widen,
-    narrow,
-    round_to_codes,
-)
+from .simd_attention import HEADS_TOGETHER, make_dots, make_weighted_sum, narrow, widen
 
 QUERY_BLOCK = 64  # queries of a prompt in a task
 SUMMARY = 2  # numbers kept of a split's scores: their maximum, and the sum of their exponentials
-LARGEST, SMALLEST = np.float32(LARGEST_CODE), np.float32(SMALLEST_SCALE)
 
-# Cached keys and values are float16, or codes of 8 bits with a float32 scale for each key and value; where
-# they are float16, the address of the scales is 0. Tokens may have caches of their own: a row of a table has
-# the addresses of a token's keys, values and their scales, the capacity, and the number of tokens before it.
-ROW_SIZE = 6
+# Cached keys and values are float16. Tokens may have caches of their own: a row of a table has the addresses
+# of a token's keys and values, the capacity, and the number of tokens before it.
+ROW_SIZE = 4
 
 
 @njit
 def cache_of(rows: int, token: int, layer: int, n_kv_heads: int, d_head: int) -> tuple[int, ...]:
     """Return a token's row of the table, with the addresses of a layer."""
     row = rows + 8 * ROW_SIZE * token
-    keys, values, key_scales, value_scales = load(row), load(row + 8), load(row + 16), load(row + 24)
-    capacity, past = load(row + 32), load(row + 40)
-    n_before = layer * n_kv_heads * capacity  # keys of earlier layers
-    if key_scales == 0:
-        n_bytes = 2 * d_head * n_before
-        return keys + n_bytes, values + n_bytes, key_scales, value_scales, capacity, past
-    key_scales, value_scales = key_scales + 4 * n_before, value_scales + 4 * n_before
-    return keys + d_head * n_before, values + d_head * n_before, key_scales, value_scales, capacity, past
+    keys, values, capacity, past = load(row), load(row + 8), load(row + 16), load(row + 24)
+    n_bytes = 2 * d_head * layer * n_kv_heads * capacity  # of earlier layers
+    return keys + n_bytes, values + n_bytes, capacity, past
 
 
 @njit
@@ -50,35 +33,12 @@ def write_cache(op: Array, task: int) -> None:
     n_tasks, key, key_stride, n_tokens, value, value_stride, n_kv_heads, d_head, rows, layer = op[1:11]
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
-        own = cache_of(rows, i, layer, n_kv_heads, d_head)
-        keys, values, key_scales, value_scales, capacity, past = own
+        keys, values, capacity, past = cache_of(rows, i, layer, n_kv_heads, d_head)
         for head in range(n_kv_heads):
-            place = head * capacity + past
-            write_head(key + i * key_stride + 4 * d_head * head, d_head, keys, key_scales, place)
-            write_head(value + i * value_stride + 4 * d_head * head, d_head, values, value_scales, place)
-
-
-@njit
-def write_head(numbers: int, d_head: int, cached: int, scales: int, place: int) -> None:
-    """Write a key or value to the cache as float16, or as codes and their scale (see `quantize`)."""
-    if scales == 0:
-        for d in range(0, d_head, HEAD):
-            narrow(numbers + 4 * d, cached + 2 * (d_head * place + d))
-        return
-    scale = largest_absolute(floats_at(numbers, d_head)) / LARGEST
-    floats_at(scales + 4 * place, 1)[0] = scale
-    divisor = scale if scale >= SMALLEST else np.float32(1)
-    for d in range(0, d_head, HEAD):
-        round_to_codes(numbers + 4 * d, divisor, cached + d_head * place + d)
-
-
-@njit
-def largest_absolute(x: Array) -> np.float32:
-    """Largest absolute value, NaN where there is one: without the sign, bits compare as numbers do."""
-    bits, largest = x.view(np.int32), np.int32(0)
-    for j in range(len(x)):
-        largest = max(largest, bits[j] & np.int32(0x7FFFFFFF))
-    return np.int32(largest).view(np.float32)
+            place = 2 * d_head * (head * capacity + past)
+            for d in range(0, d_head, HEAD):
+                narrow(key + i * key_stride + 4 * (d_head * head + d), keys + place + 2 * d)
+                narrow(value + i * value_stride + 4 * (d_head * head + d), values + place + 2 * d)
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -100,8 +60,7 @@ def attend_token_to_split(op: Array, token: int, kv_head: int, split: int, n_spl
     """`attend_to_split` of one token; heads that share keys are batched."""
     query, stride, _, n_heads, n_kv_heads, d_head = op[2:8]
     rows, layer, scores, width, splits, window, factor = op[8:15]
-    own_cache = cache_of(rows, token, layer, n_kv_heads, d_head)
-    keys, values, key_scales, value_scales, capacity, past = own_cache
+    keys, values, capacity, past = cache_of(rows, token, layer, n_kv_heads, d_head)
     n_before = past + 1  # keys up to its own
     unseen = max(n_before - window, 0)
     n_seen, scale = n_before - unseen, floats_at(factor, 1)[0]
@@ -111,7 +70,7 @@ def attend_token_to_split(op: Array, token: int, kv_head: int, split: int, n_spl
     first, last = split_range(-(-n_seen // LANES), split, n_splits)
     first, last = LANES * first, min(LANES * last, n_seen)
     n_keys, group = last - first, n_heads // n_kv_heads
-    size, place = d_head + SUMMARY, kv_head * capacity + unseen + first
+    size, place = d_head + SUMMARY, 2 * d_head * (kv_head * capacity + unseen + first)
     head, end = kv_head * group, (kv_head + 1) * group
     if n_keys == 0:
         for empty in range(head, end):
@@ -124,87 +83,57 @@ def attend_token_to_split(op: Array, token: int, kv_head: int, split: int, n_spl
         own, out = scores + 4 * (head * width + first), splits + 4 * size * (head * n_splits + split)
         for i in range(n_together):
             floats_at(own + 4 * width * i, n_keys)[:] = np.float32(0)
-        if key_scales == 0:
-            own_keys = keys + 2 * d_head * place
-            add_half_scores(own_query, d_head, own_keys, own, 4 * width, n_keys, n_together)
-        else:
-            own_keys = keys + d_head * place
-            add_code_scores(own_query, d_head, own_keys, own, 4 * width, n_keys, n_together)
+        add_scores(own_query, d_head, keys + place, own, 4 * width, n_keys, n_together)
         for i in range(n_together):
             s = floats_at(own + 4 * width * i, n_keys)
             summary = floats_at(out + 4 * (size * n_splits * i + d_head), SUMMARY)
             s *= scale
-            if key_scales != 0:
-                s *= floats_at(key_scales + 4 * place, n_keys)
             summary[0] = maximum(s)
             summary[1] = exponentials(s, summary[0])
-            if value_scales != 0:
-                s *= floats_at(value_scales + 4 * place, n_keys)
-        if value_scales == 0:
-            own_values = values + 2 * d_head * place
-            weigh_halves(own, 4 * width, own_values, d_head, out, 4 * size * n_splits, n_keys, n_together)
-        else:
-            own_values = values + d_head * place
-            weigh_codes(own, 4 * width, own_values, d_head, out, 4 * size * n_splits, n_keys, n_together)
+        weigh(own, 4 * width, values + place, d_head, out, 4 * size * n_splits, n_keys, n_together)
         head += n_together
 
 
-def make_add_scores(bits: int) -> Callable[..., None]:
-    """Return a function that adds ``query . key`` of all keys to the scores, for a type of keys."""
-    n_bytes = bits // 8
-    dot, dots = make_dots(bits, 1), make_dots(bits, LANES)
-    heads_dots = make_dots(bits, LANES, HEADS_TOGETHER)
-
-    @njit
-    def add_scores(
-        query: int, d_head: int, keys: int, scores: int, scores_stride: int, n_keys: int, n_heads: int
-    ) -> None:
-        """Add the products of all keys to the scores, for one head or `HEADS_TOGETHER`."""
-        n_iterations, stride = n_keys // LANES, n_bytes * d_head
-        rest = LANES * n_iterations
-        for d in range(0, d_head, HEAD):
-            q, k = query + 4 * d, keys + n_bytes * d
-            if n_iterations > 0 and n_heads == HEADS_TOGETHER:
-                heads_dots(q, 4 * d_head, k, stride, scores, scores_stride, n_iterations)
-            elif n_iterations > 0:
-                dots(q, 0, k, stride, scores, 0, n_iterations)
-            for i in range(n_heads if rest < n_keys else 0):
-                own = scores + scores_stride * i + 4 * rest
-                dot(q + 4 * d_head * i, 0, k + stride * rest, stride, own, 0, n_keys - rest)
-
-    return add_scores
+dot, dots, heads_dots = make_dots(1), make_dots(LANES), make_dots(LANES, HEADS_TOGETHER)
+weighted_sum, heads_weighted_sum = make_weighted_sum(), make_weighted_sum(HEADS_TOGETHER)
 
 
-def make_weigh(bits: int) -> Callable[..., None]:
-    """Return a function that writes the sum of all values times their weights, for a type of values."""
-    n_bytes = bits // 8
-    weighted_sum, heads_weighted_sum = make_weighted_sum(bits), make_weighted_sum(bits, HEADS_TOGETHER)
-
-    @njit
-    def weigh(
-        weights: int,
-        weights_stride: int,
-        values: int,
-        d_head: int,
-        out: int,
-        out_stride: int,
-        n_keys: int,
-        n_heads: int,
-    ) -> None:
-        """Write the weighted sum of all values, for one head or `HEADS_TOGETHER`."""
-        for d in range(0, d_head, HEAD):
-            v, own = values + n_bytes * d, out + 4 * d
-            if n_heads == HEADS_TOGETHER:
-                heads_weighted_sum(weights, weights_stride, v, n_bytes * d_head, own, out_stride, n_keys)
-            else:
-                weighted_sum(weights, 0, v, n_bytes * d_head, own, 0, n_keys)
-
-    return weigh
+@njit
+def add_scores(
+    query: int, d_head: int, keys: int, scores: int, scores_stride: int, n_keys: int, n_heads: int
+) -> None:
+    """Add ``query . key`` of all keys to the scores, for one head or `HEADS_TOGETHER`."""
+    n_iterations, stride = n_keys // LANES, 2 * d_head
+    rest = LANES * n_iterations
+    for d in range(0, d_head, HEAD):
+        q, k = query + 4 * d, keys + 2 * d
+        if n_iterations > 0 and n_heads == HEADS_TOGETHER:
+            heads_dots(q, 4 * d_head, k, stride, scores, scores_stride, n_iterations)
+        elif n_iterations > 0:
+            dots(q, 0, k, stride, scores, 0, n_iterations)
+        for i in range(n_heads if rest < n_keys else 0):
+            own = scores + scores_stride * i + 4 * rest
+            dot(q + 4 * d_head * i, 0, k + stride * rest, stride, own, 0, n_keys - rest)
 
 
-add_half_scores, add_code_scores = make_add_scores(16), make_add_scores(8)
-weigh_halves, weigh_codes = make_weigh(16), make_weigh(8)
-widen_halves, widen_codes = make_widen(16), make_widen(8)
+@njit
+def weigh(
+    weights: int,
+    weights_stride: int,
+    values: int,
+    d_head: int,
+    out: int,
+    out_stride: int,
+    n_keys: int,
+    n_heads: int,
+) -> None:
+    """Write the sum of all values times their weights, for one head or `HEADS_TOGETHER`."""
+    for d in range(0, d_head, HEAD):
+        v, own = values + 2 * d, out + 4 * d
+        if n_heads == HEADS_TOGETHER:
+            heads_weighted_sum(weights, weights_stride, v, 2 * d_head, own, out_stride, n_keys)
+        else:
+            weighted_sum(weights, 0, v, 2 * d_head, own, 0, n_keys)
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -239,9 +168,8 @@ def widen_cache(op: Array, task: int, thread: int) -> None:
 
     Keys become panels ``(d_head, WIDE)`` of ``scale K^T``, the last padded with zeros.
     """
-    n_tasks, keys, values, key_scales, value_scales, capacity, n_kv_heads, d_head, n_keys = op[1:10]
-    key_panels, single_values = op[10:12]
-    scale = floats_at(op[12], 1)[0]
+    n_tasks, keys, values, capacity, n_kv_heads, d_head, n_keys, key_panels, single_values = op[1:10]
+    scale = floats_at(op[10], 1)[0]
     n_panels = n_tasks // n_kv_heads
     head, first = task // n_panels, task % n_panels * WIDE
     columns = floats_at(key_panels + 4 * d_head * WIDE * task, d_head * WIDE).reshape(d_head, WIDE)
@@ -250,26 +178,15 @@ def widen_cache(op: Array, task: int, thread: int) -> None:
         if j >= n_keys:
             columns[:, lane] = np.float32(0)
             continue
-        place = head * capacity + j
+        place = 2 * d_head * (head * capacity + j)
         single = single_values + 4 * d_head * (head * n_keys + j)
-        read_head(keys, key_scales, place, d_head, single)  # the value then overwrites the key
+        for d in range(0, d_head, HEAD):
+            widen(keys + place + 2 * d, single + 4 * d)  # the value then overwrites the key
         key = floats_at(single, d_head)
         for d in range(d_head):
             columns[d, lane] = key[d] * scale
-        read_head(values, value_scales, place, d_head, single)
-
-
-@njit
-def read_head(cached: int, scales: int, place: int, d_head: int, single: int) -> None:
-    """Write a cached key or value as float32."""
-    if scales == 0:
         for d in range(0, d_head, HEAD):
-            widen_halves(cached + 2 * (d_head * place + d), single + 4 * d)
-        return
-    for d in range(0, d_head, HEAD):
-        widen_codes(cached + d_head * place + d, single + 4 * d)
-    numbers = floats_at(single, d_head)
-    numbers *= floats_at(scales + 4 * place, 1)[0]
+            widen(values + place + 2 * d, single + 4 * d)
 
 
 @njit(fastmath=FAST, error_model="numpy")

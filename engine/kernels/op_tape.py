@@ -213,8 +213,7 @@ class OpTape:
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         key_panels = self.buffers.empty((n_kv_heads, n_panels, d_head, WIDE))
         single_values = self.buffers.empty((n_kv_heads, n_keys, d_head))
-        scales = (0 if own is None else own[layer] for own in (cache.key_scales, cache.value_scales))
-        cached = (cache.keys[layer], cache.values[layer], *scales, cache.keys.shape[2])
+        cached = (cache.keys[layer], cache.values[layer], cache.keys.shape[2])
         copies = (n_kv_heads, d_head, n_keys, key_panels, single_values, factor)
         self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *cached, *copies)
         scores = self.buffers.empty((n_threads, QUERY_BLOCK, n_panels * WIDE))
@@ -265,9 +264,7 @@ def release(pool: ReferenceType[BufferPool], array: int, buffer: bytearray) -> N
 
 def cache_rows(cache: CachedKeys, length: int, n_tokens: int) -> Array:
     """Rows for `replay` of tokens behind the first ``length`` in a cache: ``(n_tokens, ROW_SIZE)``."""
-    arrays = (cache.keys, cache.values, cache.key_scales, cache.value_scales)
-    addresses = [0 if array is None else address(array) for array in arrays]
-    row = np.array([*addresses, cache.keys.shape[2], length], np.int64)
+    row = np.array([address(cache.keys), address(cache.values), cache.keys.shape[2], length], np.int64)
     rows = np.tile(row, (n_tokens, 1))
     rows[:, -1] += np.arange(n_tokens)
     return rows

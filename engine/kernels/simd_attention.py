@@ -1,30 +1,24 @@
-"""SIMD code of attention to keys and values in float16, or in codes of 8 bits (see `simd`)."""
+"""SIMD code of attention to keys and values in float16 (see `simd`)."""
 
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from .gemm import LANES, LONG, WIDE_REGISTERS, loop
-from .simd import BYTES, HALVES, INTEGERS, PARTS, QUAD, SINGLE, VECTOR, Code
+from .simd import HALVES, PARTS, QUAD, SINGLE, VECTOR, Code
 
 # Heads that a key, once converted, is multiplied with: as many as there are registers for their sums.
 HEADS_TOGETHER = 3 if WIDE_REGISTERS else 1
-CODES = ir.VectorType(BYTES, LANES)
 
 
-def cached_head(code: Code, address: Any, bits: int) -> list[Any]:
-    """Load `HEAD` numbers of ``bits`` 16 (float16) or 8 (codes, without their scale) as float32."""
-    builder = code.builder
-    if bits == 16:
-        return [builder.fpext(code.load(address, 2 * part, HALVES), VECTOR) for part in PARTS]
-    codes = (builder.sext(code.load(address, part, CODES), INTEGERS) for part in PARTS)
-    return [builder.sitofp(own, VECTOR) for own in codes]
+def cached_head(code: Code, address: Any) -> list[Any]:
+    """Load `HEAD` numbers of float16 as float32."""
+    return [code.builder.fpext(code.load(address, 2 * part, HALVES), VECTOR) for part in PARTS]
 
 
-def make_dots(bits: int, n_together: int, n_rows: int = 1) -> Callable[..., None]:
+def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
     """Return a function that adds ``query . key`` to the scores of keys, for a `cached_head` of them.
 
     An iteration takes ``n_together`` keys, 1 or `LANES`, for ``n_rows`` queries and rows of scores. Its
@@ -38,7 +32,7 @@ def make_dots(bits: int, n_together: int, n_rows: int = 1) -> Callable[..., None
         rows = code.row_addresses(scores, scores_stride, n_rows)
 
         def products(key: Any) -> list[Any]:
-            numbers = cached_head(code, key, bits)
+            numbers = cached_head(code, key)
             totals = [builder.fmul(own[0], numbers[0]) for own in queries]
             for place in range(1, len(PARTS)):
                 totals = [
@@ -74,7 +68,7 @@ def make_dots(bits: int, n_together: int, n_rows: int = 1) -> Callable[..., None
     return dots
 
 
-def make_weighted_sum(bits: int, n_rows: int = 1) -> Callable[..., None]:
+def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
     """Return a function that writes the sum of values times their weights, for a `cached_head` of them.
 
     For ``n_rows`` rows of weights and totals; its arguments are ``weights, weights_stride, values, stride,
@@ -87,7 +81,7 @@ def make_weighted_sum(bits: int, n_rows: int = 1) -> Callable[..., None]:
         rows = code.row_addresses(weights, weights_stride, n_rows)
 
         def body(i: Any, sums: list[Any]) -> list[Any]:
-            numbers = cached_head(code, builder.add(values, builder.mul(i, stride)), bits)
+            numbers = cached_head(code, builder.add(values, builder.mul(i, stride)))
             places = [builder.add(row, builder.mul(i, LONG(4))) for row in rows]
             own = [code.spread(code.load(place, 0, SINGLE), VECTOR) for place in places]
             products = [(weight, number) for weight in own for number in numbers]
@@ -120,34 +114,13 @@ def narrow(typing_context: Any, numbers, halves):  # type: ignore[no-untyped-def
 
 
 @intrinsic
-def round_to_codes(typing_context: Any, numbers, divisor, codes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write `HEAD` float32, divided by a number, as the nearest whole numbers of 8 bits; NaN as 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers, divisor, codes = arguments
-        code = Code(builder)
-        nearest = code.function(f"llvm.roundeven.v{LANES}f32", VECTOR, [VECTOR])
-        to_bytes = code.function(f"llvm.fptosi.sat.v{LANES}i8.v{LANES}f32", CODES, [VECTOR])
-        divisors = code.spread(divisor, VECTOR)
-        for part, own in zip(PARTS, code.head(numbers), strict=True):
-            rounded = builder.call(nearest, [builder.fdiv(own, divisors)])
-            code.store(builder.call(to_bytes, [rounded]), codes, part)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.float32, types.intp), generate
-
-
-def make_widen(bits: int) -> Callable[..., None]:
-    """Return a function that writes a `cached_head` as float32."""
+def widen(typing_context: Any, halves, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `HEAD` float16 as float32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(builder)
-        for part, numbers in zip(PARTS, cached_head(code, arguments[0], bits), strict=True):
+        for part, numbers in zip(PARTS, cached_head(code, arguments[0]), strict=True):
             code.store(numbers, arguments[1], 4 * part)
         return context.get_dummy_value()
 
-    @intrinsic
-    def widen(typing_context: Any, cached, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 2), generate
-
-    return widen
+    return types.void(*[types.intp] * 2), generate

@@ -13,8 +13,6 @@ class CachedKeys(Protocol):
 
     keys: Array
     values: Array
-    key_scales: Array | None  # of those in 8 bits, ``(n_layers, n_kv_heads, capacity)``, as for the values
-    value_scales: Array | None
 
     def reserve(self, n_tokens: int) -> None:
         """Reserve memory for ``n_tokens`` in all."""

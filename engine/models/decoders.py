@@ -23,7 +23,7 @@ from ..weights.memory import require_memory
 from ..weights.stored import StoredTensor, held_bytes
 from ..weights.tensors import read_json, read_stored, require
 from . import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
-from .kv_cache import KVCache, check_kv_bits, kv_bytes
+from .kv_cache import KVCache
 from .stored_reader import StoredReader
 
 DecoderConfig = llama.LlamaConfig | gpt2.GPT2Config
@@ -39,31 +39,28 @@ BLOCK_TOKENS = 512
 SCORE_COPIES = 4  # of the scores that NumPy holds at once, in `attention_weights` and `softmax`
 
 
-def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[DecoderConfig, DecoderWeights]:
+def read_gguf_model(file: GGUF, compiled: bool) -> tuple[DecoderConfig, DecoderWeights]:
     """Read sizes and parameters of a decoder from a GGUF file.
 
     With ``compiled``, matrices keep the file's quantization if the compiled operations support the model.
-    Its cache will have ``kv_bits`` bits a number.
     """
     check_type(file)
     family = file_module(file["general.architecture"], file.path)
     config = family.read_gguf_config(file)
     packed = compiled and has_compiled_ops(config)
     n_bytes = file.held_bytes if packed else None
-    require_memory(memory_bytes(config, n_bytes, kv_bits), str(file.path))
+    require_memory(memory_bytes(config, n_bytes), str(file.path))
     reader = StoredReader(file.tensor, packed)
     return config, family.read_weights(reader, config, file["general.architecture"])
 
 
-def read_folder_model(
-    folder: Path, compiled: bool, kv_bits: int = 16
-) -> tuple[DecoderConfig, DecoderWeights]:
+def read_folder_model(folder: Path, compiled: bool) -> tuple[DecoderConfig, DecoderWeights]:
     """Read a decoder's folder with config.json and safetensors as `read_gguf_model` reads a file."""
     family = file_module(read_json(folder / "config.json").get("model_type"), folder)
     config = family.read_folder_config(folder)
     packed = compiled and has_compiled_ops(config)
     n_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if packed else None
-    require_memory(memory_bytes(config, n_bytes, kv_bits), str(folder))
+    require_memory(memory_bytes(config, n_bytes), str(folder))
     return config, family.read_weights(StoredReader(folder_tensors(folder), packed), config)
 
 
@@ -194,22 +191,23 @@ def is_file_name(name: str) -> bool:
     return name == Path(name).name and len(name) <= MAX_FILE_NAME
 
 
-def memory_bytes(config: DecoderConfig, packed_bytes: int | None, kv_bits: int = 16) -> int:
+def memory_bytes(config: DecoderConfig, packed_bytes: int | None) -> int:
     """Bytes of a decoder: its parameters, packed or as float32, and the attention to a long prompt."""
     packed = packed_bytes is not None
     n_tokens = min(config.max_positions, CACHE_TOKENS)
-    attention = cache_bytes(config, packed, kv_bits) + scores_bytes(config, n_tokens, packed)
+    attention = cache_bytes(config, packed) + scores_bytes(config, n_tokens, packed)
     if packed_bytes is not None:
         return packed_bytes + attention
     return FLOAT32_BYTES * forward_module(config).parameter_count(config) + attention
 
 
-def cache_bytes(config: DecoderConfig | DecoderSizes, packed: bool, kv_bits: int) -> int:
+def cache_bytes(config: DecoderConfig | DecoderSizes, packed: bool) -> int:
     """Bytes of the keys and values of a long prompt.
 
     While a full cache grows, the old keys, or the old values, are in memory beside the new ones.
     """
-    n_cached = kv_bytes(config, min(config.max_positions, CACHE_TOKENS), cache_type(packed, kv_bits))
+    n_vectors = 2 * config.n_layers * config.n_kv_heads * min(config.max_positions, CACHE_TOKENS)
+    n_cached = n_vectors * config.d_head * np.dtype(cache_type(packed)).itemsize
     return n_cached + n_cached // 2
 
 
@@ -223,10 +221,8 @@ def scores_bytes(config: DecoderConfig, n_tokens: int, packed: bool) -> int:
     return FLOAT32_BYTES * n_tokens * (2 * config.n_kv_heads * config.d_head + n_scores)
 
 
-def cache_type(packed: bool, kv_bits: int) -> type:
-    """Return the type of cached numbers: of 16 bits those of the operations, float16 or NumPy's float32."""
-    if check_kv_bits(kv_bits) == 8:
-        return np.int8
+def cache_type(packed: bool) -> type:
+    """Return the type of cached numbers, that of the compiled operations or of NumPy."""
     return np.float16 if packed else np.float32
 
 
@@ -236,36 +232,22 @@ def memory_bytes_before(sizes: DecoderSizes, file_bytes: int) -> tuple[int, int]
     Matrices that are held in the file's own type take at least as many bytes as in the file.
     """
     packed = has_op_tape()
-    n_cached = cache_bytes(sizes, packed, kv_bits=16)
+    n_cached = cache_bytes(sizes, packed)
     if packed:
         return max(file_bytes, round(sizes.n_numbers * held_bytes(sizes.kind))), n_cached
     return FLOAT32_BYTES * sizes.n_numbers, n_cached
 
 
 def new_cache(
-    weights: DecoderWeights, config: DecoderConfig, capacity: int, limit: int | None = None, kv_bits: int = 16
+    weights: DecoderWeights, config: DecoderConfig, capacity: int, limit: int | None = None
 ) -> KVCache:
     """Return an empty cache of a `cache_type`."""
-    return KVCache(config, capacity, limit, cache_type(is_packed(weights), kv_bits))
+    return KVCache(config, capacity, limit, cache_type(is_packed(weights)))
 
 
 def is_compiled(weights: DecoderWeights, cache: KVCache) -> bool:
-    """Whether compiled operations read the cache, which takes packed weights and 16 or 8 bits a number."""
+    """Whether compiled operations read the cache, which takes packed weights and float16."""
     return is_packed(weights) and cache.keys.dtype != np.float32
-
-
-def fit_length(cache: KVCache, config: DecoderConfig, n_tokens: int) -> int:
-    """Prepare a cache for a text of ``n_tokens``; return the most tokens that it then serves.
-
-    With `LongRope`, a long text changes the rotations of all its tokens: a cache that was filled with the
-    other rotations is emptied.
-    """
-    long = config.rope.long if isinstance(config, llama.LlamaConfig) else None
-    is_long = long is not None and n_tokens > long.n_positions
-    if cache.is_long != is_long:
-        cache.rollback(0)
-        cache.is_long = is_long
-    return config.max_positions if long is None or is_long else long.n_positions
 
 
 def is_packed(weights: DecoderWeights) -> bool:

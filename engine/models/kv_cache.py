@@ -5,10 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import ContextLengthError, InputError
-from ..layers.quantization import dequantize, quantize
 from ..layers.tracing import Array
-
-KV_BITS = (16, 8)  # that a number in a cache may have; 16 is the default
 
 
 class CacheSizes(Protocol):
@@ -25,8 +22,7 @@ class CacheSizes(Protocol):
 class KVCache:
     """Keys and values of the tokens read so far, in arrays that double when they are full.
 
-    Memory is allocated for ``capacity`` tokens at first, and for ``limit`` at most, by default as many. Keys
-    and values of the ``dtype`` int8 are quantized when they are written (`quantize`).
+    Memory is allocated for ``capacity`` tokens at first, and for ``limit`` at most, by default as many.
     """
 
     def __init__(
@@ -35,11 +31,7 @@ class KVCache:
         shape = (config.n_layers, config.n_kv_heads, capacity, config.d_head)
         self.keys: Array = np.empty(shape, dtype)  # of which ``length`` positions are filled
         self.values: Array = np.empty(shape, dtype)
-        is_quantized = self.keys.dtype == np.int8
-        self.key_scales: Array | None = np.empty(shape[:-1], np.float32) if is_quantized else None
-        self.value_scales: Array | None = np.empty(shape[:-1], np.float32) if is_quantized else None
         self.length = 0
-        self.is_long = False  # whether keys have the rotations of long texts (`LongRope`)
         self.limit = capacity if limit is None else limit
 
     @property
@@ -49,20 +41,19 @@ class KVCache:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the allocated keys and values, and of their scales."""
-        arrays = (self.keys, self.values, self.key_scales, self.value_scales)
-        return sum(array.nbytes for array in arrays if array is not None)
+        """Bytes of the allocated keys and values."""
+        return self.keys.nbytes + self.values.nbytes
 
     def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
         """Write a layer's new keys and values behind ``length``; return all of that layer.
 
-        ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice; int8 ones as float32.
+        ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice.
         """
-        self.reserve(self.length + key.shape[1])
-        return (
-            self._appended(self.keys, self.key_scales, layer, key),
-            self._appended(self.values, self.value_scales, layer, value),
-        )
+        end = self.length + key.shape[1]
+        self.reserve(end)
+        self.keys[layer, :, self.length : end] = key
+        self.values[layer, :, self.length : end] = value
+        return self.keys[layer, :, :end], self.values[layer, :, :end]
 
     def reserve(self, n_tokens: int) -> None:
         """Allocate memory for ``n_tokens`` in all, at least twice as much as before: copies are rare."""
@@ -75,9 +66,6 @@ class KVCache:
         capacity = min(self.limit, max(n_tokens, 2 * self.capacity))
         self.keys = self._moved(self.keys, capacity)
         self.values = self._moved(self.values, capacity)
-        if self.key_scales is not None and self.value_scales is not None:
-            self.key_scales = self._moved(self.key_scales, capacity)
-            self.value_scales = self._moved(self.value_scales, capacity)
 
     def rollback(self, length: int) -> None:
         """Drop all tokens but the first ``length``."""
@@ -87,32 +75,8 @@ class KVCache:
             )
         self.length = length
 
-    def _appended(self, cached: Array, scales: Array | None, layer: int, new: Array) -> Array:
-        """Write a layer's new keys (or values) behind ``length``, and return all of them."""
-        end = self.length + new.shape[1]
-        places = layer, slice(None), slice(self.length, end)
-        if scales is None:
-            cached[places] = new
-            return cached[layer, :, :end]
-        cached[places], scales[places] = quantize(new)
-        return dequantize(cached[layer, :, :end], scales[layer, :, :end])
-
     def _moved(self, filled: Array, capacity: int) -> Array:
-        n_layers, n_kv_heads, _, *numbers = filled.shape
-        moved = np.empty((n_layers, n_kv_heads, capacity, *numbers), filled.dtype)
+        n_layers, n_kv_heads, _, d_head = filled.shape
+        moved = np.empty((n_layers, n_kv_heads, capacity, d_head), filled.dtype)
         moved[:, :, : self.length] = filled[:, :, : self.length]
         return moved
-
-
-def kv_bytes(config: CacheSizes, n_tokens: int, dtype: type) -> int:
-    """Bytes of the keys and values of ``n_tokens`` in a cache of this type, with their scales."""
-    n_vectors = 2 * config.n_layers * config.n_kv_heads * n_tokens
-    scale_bytes = np.dtype(np.float32).itemsize if dtype is np.int8 else 0
-    return n_vectors * (config.d_head * np.dtype(dtype).itemsize + scale_bytes)
-
-
-def check_kv_bits(kv_bits: int) -> int:
-    """Return the bits of a cache's numbers; raise `InputError` for others than `KV_BITS`."""
-    if kv_bits not in KV_BITS:
-        raise InputError(f"kv_bits is {kv_bits}: give {' or '.join(map(str, KV_BITS))}")
-    return kv_bits

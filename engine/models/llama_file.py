@@ -120,6 +120,7 @@ def gguf_sizes(file: GGUF, architecture: str, raw: Mapping[str, Any], d_head: in
     """Return the fields of `LlamaConfig` that all families state alike; ``d_head`` where none is stated."""
     n_heads = config_size(raw, "attention.head_count")
     d_head = config_size(raw, "attention.key_length", default=d_head)
+    rope = read_gguf_rope(file, architecture, d_head)
     return {
         "vocab_size": len(file.texts("tokenizer.ggml.tokens")),
         "d_model": config_size(raw, "embedding_length"),
@@ -128,9 +129,9 @@ def gguf_sizes(file: GGUF, architecture: str, raw: Mapping[str, Any], d_head: in
         "n_kv_heads": config_size(raw, "attention.head_count_kv", default=n_heads),
         "d_head": d_head,
         "d_ff": config_size(raw, "feed_forward_length"),
-        "max_positions": config_size(raw, "context_length"),
+        "max_positions": min(config_size(raw, "context_length"), rope.max_positions),
         "norm_eps": config_float(raw, "attention.layer_norm_rms_epsilon", most=MAX_EPS),
-        "rope": read_gguf_rope(file, architecture, d_head),
+        "rope": rope,
         "tied": "output.weight" not in file,
     }
 
@@ -145,6 +146,7 @@ def read_folder_config(folder: Path) -> LlamaConfig:
     raw = read_json(folder / "config.json")
     n_heads, d_model = config_size(raw, "num_attention_heads"), config_size(raw, "hidden_size")
     d_head = config_size(raw, "head_dim", default=max(d_model // n_heads, 1))
+    rope = read_folder_rope(raw, d_head, folder)
     return checked(
         LlamaConfig(
             vocab_size=config_size(raw, "vocab_size"),
@@ -154,9 +156,9 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             n_kv_heads=config_size(raw, "num_key_value_heads", default=n_heads),
             d_head=d_head,
             d_ff=config_size(raw, "intermediate_size"),
-            max_positions=config_size(raw, "max_position_embeddings"),
+            max_positions=min(config_size(raw, "max_position_embeddings"), rope.max_positions),
             norm_eps=config_float(raw, "rms_norm_eps", most=MAX_EPS),
-            rope=read_folder_rope(raw, d_head, folder),
+            rope=rope,
             tied=raw.get("tie_word_embeddings", False),
             biased=folder_biases(raw),
             head_norms=raw["model_type"] in NORM_HEADS,

@@ -24,14 +24,6 @@ GGUF_OPTIONS = (
 
 
 @dataclass(frozen=True)
-class LongRope:
-    """LongRoPE (Ding et al. 2024): ``factors`` for texts of more than ``n_positions`` tokens."""
-
-    n_positions: int
-    factors: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class Rope:
     """Rotations of queries and keys."""
 
@@ -39,18 +31,17 @@ class Rope:
     # divisor of the frequency of each pair of dimensions; a head's dimensions beyond are not rotated
     factors: tuple[float, ...]
     scale: float = 1.0  # of cosines and sines
-    long: LongRope | None = None  # other factors for long texts
+    max_positions: int = 2**31  # that these rotations serve: LongRoPE (Ding et al. 2024) has others beyond
 
 
 def new_rotations(rope: Rope, n_new: int, cache: KVCache, dtype: np.dtype) -> tuple[Array, Array]:
     """Cosine and sine for the tokens that follow those in ``cache``: ``(n_new, d_rotary / 2)`` each."""
-    return rotations(rope, np.arange(cache.length, cache.length + n_new), dtype, cache.is_long)
+    return rotations(rope, np.arange(cache.length, cache.length + n_new), dtype)
 
 
-def rotations(rope: Rope, positions: Array, dtype: np.dtype, is_long: bool = False) -> tuple[Array, Array]:
+def rotations(rope: Rope, positions: Array, dtype: np.dtype) -> tuple[Array, Array]:
     """Cosine and sine of positions ``(n_tokens,)``: ``(n_tokens, d_rotary / 2)`` each."""
-    factors = rope.long.factors if rope.long is not None and is_long else rope.factors
-    tables = rope_tables(positions, 2 * len(factors), rope.theta, FLOAT32, factors)
+    tables = rope_tables(positions, 2 * len(rope.factors), rope.theta, FLOAT32, rope.factors)
     cos, sin = ((table * np.float32(rope.scale)).astype(dtype, copy=False) for table in tables)
     return cos, sin
 
@@ -84,12 +75,12 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
         return Rope(theta, factors, scale)
     if is_phi3 and kind in ("longrope", "su", "yarn"):  # as early files call it
         n_positions = config_size(raw, "original_max_position_embeddings", default=4096)
-        short, long = (pair_factors(rope, f"{text}_factor", n_pairs) for text in ("short", "long"))
+        factors = pair_factors(rope, "short_factor", n_pairs)
         longer = config_float(
             rope, "factor", default=config_size(raw, "max_position_embeddings") / n_positions
         )
         scale = config_float(rope, "attention_factor", default=long_scale(longer, n_positions))
-        return Rope(theta, short, scale, LongRope(n_positions, long))
+        return Rope(theta, factors, scale, n_positions)
     raise ModelFileError(
         f"{folder} scales its rotary positions ({kind}), which is not read: linear, llama3 and yarn are"
     )
@@ -146,7 +137,7 @@ def pair_factors(rope: Mapping[str, Any], key: str, n_pairs: int) -> tuple[float
 
 
 def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
-    """Read the rotations from a GGUF file, scaled by a number, a tensor, or two tensors (LongRoPE)."""
+    """Read the rotations from a GGUF file, scaled by a number or a tensor."""
     raw = {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
     theta = config_float(raw, "rope.freq_base", 1e4)
     d_rotary = config_size(raw, "rope.dimension_count", default=d_head)
@@ -165,9 +156,8 @@ def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
     kind = file.get(f"{architecture}.rope.scaling.type", "none")
     if architecture == "phi3" and "rope_factors_long.weight" in file:
         n_positions = config_size(raw, "rope.scaling.original_context_length")
-        long = LongRope(n_positions, tuple(tensor("rope_factors_long.weight").tolist()))
         scale = config_float(raw, "rope.scaling.attn_factor", default=1.0)
-        return Rope(theta, tuple(tensor("rope_factors_short.weight").tolist()), scale, long)
+        return Rope(theta, tuple(tensor("rope_factors_short.weight").tolist()), scale, n_positions)
     if kind not in ("none", "linear"):
         raise ModelFileError(
             f"{file.path} scales its rotary positions ({kind}), which is not read: linear and llama3 are"

@@ -4,7 +4,6 @@ import streamlit as st
 
 from engine.errors import GlassboxError
 from engine.generation.server import Server
-from engine.models.kv_cache import KV_BITS
 from pages.ask.decoder_choice import decoder_picker
 from ui.server_settings import check_source, is_public, offers_servers, operators_servers
 from ui.text import escape_markdown
@@ -28,16 +27,6 @@ def model_picker() -> Server | None:
         if writer == ON_SERVER:
             return server_picker()
     decoder_picker()
-    st.radio(
-        "KV cache",
-        KV_BITS,
-        format_func=lambda bits: f"{bits} bits",
-        horizontal=True,
-        key="kv_bits",
-        persist_state="session",
-        help="Bits of a number in the keys and values of earlier tokens. 8 take about half of the memory and "
-        "are faster behind long texts; the page “KV cache” measures what they cost.",
-    )
     return None
 
 

@@ -60,13 +60,11 @@ def attribution_of(written: Written) -> Attribution | None:
         return None
     if written.thought_ids:
         prompt = without_thinking(prompt, decoder)
-    return read_again(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids)
+    return read_again(decoder.name, prompt, prompt.ids, ids)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def read_again(
-    model: str, kv_bits: int, _prompt: Prompt, prompt_ids: tuple[int, ...], ids: tuple[int, ...]
-) -> Attribution:
+def read_again(model: str, _prompt: Prompt, prompt_ids: tuple[int, ...], ids: tuple[int, ...]) -> Attribution:
     """Read an answer again, under a progress bar; cached for the session."""
     decoder = load_decoder()
     with st.spinner("Reading the answer again, recording attention…"):

@@ -84,7 +84,7 @@ def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
     scope="session",
 )
 def steps_of(
-    model: str, kv_bits: int, prompt_ids: tuple[int, ...], ids: tuple[int, ...], sampling: Sampling
+    model: str, prompt_ids: tuple[int, ...], ids: tuple[int, ...], sampling: Sampling
 ) -> tuple[GeneratedToken, ...]:
     """Return every token of an answer with its candidates and entropy."""
     return replay(load_decoder(), prompt_ids, ids, N_CANDIDATES, sampling, session_prefix_cache())
@@ -124,7 +124,7 @@ def views_of_text(written: Written, settings: Settings, question: str) -> dict[s
         f"{counted(len(written.prompt.sources), 'passage')} in a prompt of {len(written.prompt.ids):,} tokens"
         + (f", behind a thought of {len(written.thought_ids):,}." if written.thought_ids else ".")
     )
-    steps = partial(steps_of, decoder.name, decoder.kv_bits, written.read_ids, written.ids)
+    steps = partial(steps_of, decoder.name, written.read_ids, written.ids)
     return {
         "Tokens": lambda: show_tokens(written, steps(settings.answer.sampling), settings),
         "What it rests on": lambda: show_attribution(written),

@@ -1,16 +1,10 @@
-"""The KV cache: the time it saves on this machine, its size, and what 8 bits cost."""
+"""The KV cache: the time it saves on this machine, and its size."""
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from engine.generation.answer import WritingTimes, Written
-from engine.generation.cache_cost import (
-    CacheCost,
-    CachePrecision,
-    cache_bytes,
-    measure_cache,
-    measure_precision,
-)
+from engine.generation.cache_cost import CacheCost, cache_bytes, measure_cache
 from engine.generation.decoder import Decoder
 from engine.wording import counted
 from ui.asking import session_prefix_cache
@@ -19,25 +13,16 @@ from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.models import load_decoder
 from ui.progress import counting
-from ui.tables import show_table
 from ui.text import readable_seconds
 
-N_COMPARED = 256  # tokens whose distributions are compared
 LENGTHS = (16, 64, 128, 256, 512, 1024)  # longer ones take too long without the cache
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def measured(model: str, kv_bits: int, ids: tuple[int, ...], lengths: tuple[int, ...]) -> CacheCost:
+def measured(model: str, ids: tuple[int, ...], lengths: tuple[int, ...]) -> CacheCost:
     """Measure a token with and without the cache, under a progress bar; cached for the session."""
     with counting("Measuring one more token with and without the cache", "lengths") as show:
         return measure_cache(load_decoder(), ids, lengths, on_progress=show)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def measured_precision(model: str, ids: tuple[int, ...]) -> tuple[CachePrecision, ...]:
-    """Measure the cache in 16 and in 8 bits, under a progress bar; cached for the session."""
-    with counting("Reading the prompt with a cache of 16 and of 8 bits", "tokens") as show:
-        return measure_precision(load_decoder(), ids, N_COMPARED, on_progress=show)
 
 
 def show_cache(written: Written, times: WritingTimes) -> None:
@@ -45,7 +30,7 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     decoder = load_decoder()
     ids = (*written.read_ids, *written.ids)
     lengths = measured_lengths(len(written.prompt.ids))
-    cost = measured(decoder.name, decoder.kv_bits, ids, lengths)
+    cost = measured(decoder.name, ids, lengths)
     st.markdown(f"**{finding(cost)}**")
     show_figure(
         cache_figure(cost),
@@ -55,7 +40,6 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     st.caption(answer_words(cost, len(written.ids)))
     if st.button("Measure again", key="measure-cache", icon=":material/refresh:", type="tertiary"):
         measured.clear()
-        measured_precision.clear()
         st.rerun()
     st.markdown("**Why it grows**")
     st.write(
@@ -65,7 +49,6 @@ def show_cache(written: Written, times: WritingTimes) -> None:
         "layers' matrices, so the line is almost flat. Both generate the same tokens."
     )
     show_size(written, times)
-    show_precision(ids[: lengths[-1]])
 
 
 def measured_lengths(n_prompt: int) -> tuple[int, ...]:
@@ -133,49 +116,8 @@ def show_size(written: Written, times: WritingTimes) -> None:
 def vector_bytes(decoder: Decoder) -> tuple[str, str, str]:
     """Return the bytes of one key or value as a formula, in numbers and in words."""
     d_head, n_bytes = decoder.config.d_head, decoder.new_cache(0).keys.itemsize
-    if decoder.kv_bits == 8:
-        words = "a byte for each dimension of a head and 4 for the scale of each key and value"
-        return r"(d_{head} + 4)", f"({d_head} + 4)", words
     words = f"the dimensions of a head, {n_bytes} for a float{8 * n_bytes}"
     return rf"d_{{head}} \cdot {n_bytes}", rf"{d_head} \cdot {n_bytes}", words
-
-
-def show_precision(ids: tuple[int, ...]) -> None:
-    """Draw what a cache of 8 bits saves on a text, and how far it moves the next tokens."""
-    decoder = load_decoder()
-    st.markdown("**In 8 bits**")
-    full, small = found = measured_precision(decoder.name, ids)
-    st.write(
-        f"With 8 bits a number the cache of this prompt takes {small.n_bytes / full.n_bytes:.0%} of the "
-        f"memory, and one more token {small.token_s / full.token_s:.0%} of the time. Behind "
-        f"{small.same_greedy:.1%} of the tokens compared the most probable next one is the same."
-    )
-    help_of = {
-        "Bits": "Of a number. 16 is full precision, which is 32 where NumPy computes.",
-        "One more token": "Median of several, behind all tokens of the prompt, in turns.",
-        "Divergence, nats": "Kullback-Leibler divergence of next tokens from those of 16 bits: the mean over "
-        f"the last {N_COMPARED} tokens of the prompt, or as many as it has.",
-        "Same greedy token": "Share of those tokens behind which the most probable one is the same.",
-    }
-    rows = [
-        {
-            "Bits": f"{own.kv_bits}{' (in use)' if own.kv_bits == decoder.kv_bits else ''}",
-            "Keys and values": f"{own.n_bytes / 1e6:,.1f} MB",
-            "One more token": readable_seconds(own.token_s),
-            "Divergence, nats": f"{own.divergence:.2g}",
-            "Same greedy token": f"{own.same_greedy:.1%}",
-        }
-        for own in found
-    ]
-    show_table(
-        rows,
-        alt="Memory, time and effect on the next tokens of a KV cache of 16 and of 8 bits",
-        columns={name: st.column_config.Column(help=text) for name, text in help_of.items()},
-    )
-    st.caption(
-        "In 8 bits, each key and each value of a head is whole numbers from −127 to 127 and one scale, its "
-        "largest absolute value divided by 127. “Model” on the page “Ask your documents” chooses."
-    )
 
 
 def cache_figure(cost: CacheCost) -> go.Figure:

@@ -1,5 +1,4 @@
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,9 +20,7 @@ def _loaded_once(monkeypatch, request, encoder, decoder):
         return encoder if is_default else load_encoder(source, dtype, **settings)
 
     def default_or_decoder(source=DEFAULT_DECODER, **settings):
-        if source != DEFAULT_DECODER:
-            return load_decoder(source, **settings)
-        return replace(decoder, kv_bits=settings.get("kv_bits", decoder.kv_bits))
+        return decoder if source == DEFAULT_DECODER else load_decoder(source, **settings)
 
     def default_or_official(model):
         if model is not encoder:

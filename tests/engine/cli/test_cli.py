@@ -73,7 +73,6 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     assert answer["sources"][0]["document"] == "lighthouse.md"
     assert answer["sources"][0]["relevance"] >= 90
     assert answer["timings"]["answer_tokens"] <= 24
-    assert printed(*asked, "--max-new-tokens", 12, "--kv-bits", 8)["text"]
 
 
 def test_where_the_language_model_cannot_write_the_answer_stands(corpus):
@@ -208,7 +207,6 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--corpus", "a" * 300], "cannot be used (File name too long): check its path"),
         (["ask", "x", "--write", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of off, headings, title"),
-        (["ask", "x", "--write", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "README.md", "--out", "vectors.csv"], "does not end in .npz"),
         (["embed", "README.md", "--out", "nowhere/vectors.npz"], "the folder nowhere does not exist"),

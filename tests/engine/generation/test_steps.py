@@ -1,5 +1,4 @@
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 
@@ -11,9 +10,9 @@ from tests.engine.generation.test_prompt_lookup import DRAWN, REFRAIN, contents
 PROMPTS = [f"{start} {REFRAIN[: 20 * n]}" for n, start in enumerate(("One", "Two", "Six", "Ten", "All"), 1)]
 
 
-@pytest.fixture(scope="module", params=[16, 8])
-def decoder(request, decoder):
-    return first_layers(replace(decoder, kv_bits=request.param))
+@pytest.fixture(scope="module")
+def decoder(decoder):
+    return first_layers(decoder)
 
 
 @pytest.fixture

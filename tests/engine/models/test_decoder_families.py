@@ -53,7 +53,8 @@ LONG_ROPE = {
         "short_factor": [1.0, 1.1, 1.5],
         "long_factor": [2.0, 5.0, 9.0],
     },
-    "original_max_position_embeddings": 35,
+    "max_position_embeddings": 128,
+    "original_max_position_embeddings": 64,
 }
 EIGHTS = {"head_dim": 8, "query_pre_attn_scalar": 8}
 SIX_LAYERS = {"num_hidden_layers": 6, "sliding_window": 4}
@@ -232,8 +233,6 @@ def test_a_folder_and_a_gguf_file_equal_transformers(tmp_path, tokenizer, offici
         ("qwen2", {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
         ("qwen3", {"head_dim": 8, **LOCAL_FIRST}),
         ("smollm3", {"no_rope_layers": [0, 1]}),
-        ("phi3", LONG_ROPE | {"original_max_position_embeddings": 10}),
-        ("phi3", LONG_ROPE | {"original_max_position_embeddings": 64}),
         ("smollm3", {"no_rope_layer_interval": 2, "use_sliding_window": True, "sliding_window": 4}),
         ("qwen2", {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
         ("gemma3_text", {"head_dim": 8, "query_pre_attn_scalar": 21, **LOCAL_FIRST}),
@@ -343,13 +342,6 @@ def test_a_wrong_list_of_files_is_refused(tmp_path, tokenizer, index, reason):
 def test_the_default_model_has_as_many_parameters_as_its_name_says(decoder):
     assert llama_parameters(decoder.config) == 134_515_008  # of the model card: 135M
     assert memory_bytes(decoder.config, None) > 4 * 134_515_008 + 30 * 3 * 64 * CACHE_TOKENS * 2 * 4
-
-
-def test_a_cache_of_8_bits_counts_as_about_half(decoder):
-    half, whole = (memory_bytes(decoder.config, 0, kv_bits) for kv_bits in (8, 16))
-    n_keys = 30 * 3 * CACHE_TOKENS
-    # Half as much again for a cache that grows: 2 bytes a number, or one and 4 for each key's scale.
-    assert whole - half == 1.5 * 2 * n_keys * (64 * 2 - (64 + 4))
 
 
 WHOLE_BLOCKS = {"hidden_size": 256, "intermediate_size": 512, "tie_word_embeddings": True}
