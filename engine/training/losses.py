@@ -39,23 +39,14 @@ def info_nce(
     ``relevant`` is bool ``(n_queries, n_keys)``, one or more a row; the other keys are a query's negatives.
     ``scale`` is 1 / temperature. Returns the loss in nats, and its gradients by queries and keys.
     """
-    unit_queries, unit_keys = l2_normalize(queries), l2_normalize(keys)
-    loss, d_scores = softmax_loss(scale * (unit_queries @ unit_keys.T), relevant)  # (n_queries, n_keys)
-    d_cosines = scale * d_scores
-    d_queries = l2_normalize_backward(d_cosines @ unit_keys, queries)
-    d_keys = l2_normalize_backward(d_cosines.T @ unit_queries, keys)
-    return loss, d_queries, d_keys
-
-
-def softmax_loss(scores: Array, relevant: Array) -> tuple[float, Array]:
-    """``-mean_q mean_p log softmax(scores_q)_p`` and its gradient by the scores, ``(n_queries, n_keys)``."""
     n_relevant = relevant.sum(axis=1, keepdims=True)  # (n_queries, 1)
     if not n_relevant.all():
         raise InputError("a question has no relevant chunk: leave out the questions that nothing answers")
-    log_probs = log_softmax(scores)
-    targets = relevant / n_relevant.astype(scores.dtype)
-    loss = -float(np.vdot(targets, log_probs)) / len(scores)
-    d_scores = np.exp(log_probs)
-    d_scores -= targets
-    d_scores /= scores.dtype.type(len(scores))
-    return loss, d_scores
+    unit_queries, unit_keys = l2_normalize(queries), l2_normalize(keys)
+    log_probs = log_softmax(scale * (unit_queries @ unit_keys.T))  # (n_queries, n_keys)
+    targets = relevant / n_relevant.astype(log_probs.dtype)
+    loss = -float(np.vdot(targets, log_probs)) / len(queries)
+    d_cosines = scale * ((np.exp(log_probs) - targets) / log_probs.dtype.type(len(queries)))
+    d_queries = l2_normalize_backward(d_cosines @ unit_keys, queries)
+    d_keys = l2_normalize_backward(d_cosines.T @ unit_queries, keys)
+    return loss, d_queries, d_keys

@@ -96,7 +96,7 @@ def test_what_is_written_for_bert_says_so(family):
     assert f"is written for BERT only, and {escape_markdown(f'*{family}*')} is" in opened("inside/broken")
 
 
-def test_only_an_adapter_can_be_tuned(family):
+def test_other_families_cannot_be_tuned(family):
     app = app_page("improve/tuning", searched=["chatlogs.md"]).run()
     assert "cannot be trained: the backward passes are written only for BERT" in said(app)
     assert not app.error

@@ -9,7 +9,7 @@ from ...evaluation.metrics import METRICS, Retrieved, at_depth
 from ...evaluation.significance import Comparison, compare
 from ...layers.tracing import Array
 from ...weights.fetch import Progress
-from .folds import Fold, LabelledTexts
+from .folds import Fold
 
 DEPTH = 10  # of the rankings that the metrics see
 JUDGED_BY = ("ndcg@k", "recall@k", "mrr")  # the first decides, fixed beforehand
@@ -26,20 +26,6 @@ class FoldResult:
     chunk_vectors: Array = field(repr=False)  # of all chunks
     losses: Losses  # on the questions trained on
     validation_losses: Losses  # on those held out for early stopping
-    choice: str  # hyper-parameters chosen without the test questions, in words
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Wang and Isola's measures (2020) of test questions and their chunks; lower is better for both."""
-
-    alignment: float
-    uniformity: float
-
-    @classmethod
-    def of(cls, question_vectors: Array, chunk_vectors: Array, relevant: Array) -> "Spread":
-        """Measure the alignment of questions with their chunks, and the uniformity of the questions."""
-        return cls(alignment(question_vectors, chunk_vectors, relevant), uniformity(question_vectors))
 
 
 @dataclass(frozen=True)
@@ -48,9 +34,7 @@ class CrossValidated:
 
     before: Array = field(repr=False)
     after: Array = field(repr=False)
-    spreads: tuple[tuple[Spread, Spread], ...]  # of each fold, before and after
     losses: tuple[tuple[Losses, Losses], ...]  # of each fold: training and validation
-    choices: tuple[str, ...]  # of each fold
 
 
 # Trains on a fold, and reports parts done and parts in all.
@@ -60,7 +44,6 @@ FoldTrainer = Callable[[Fold, Progress], FoldResult]
 def cross_validate(
     question_vectors: Array,
     chunk_vectors: Array,
-    labelled: LabelledTexts,
     folds: Sequence[Fold],
     fit: FoldTrainer,
     on_progress: Progress | None = None,
@@ -71,7 +54,7 @@ def cross_validate(
     """
     before = question_vectors @ chunk_vectors.T  # (n_questions, n_chunks)
     after = np.empty_like(before)
-    spreads, losses, choices = [], [], []
+    losses = []
     for number, fold in enumerate(folds):
 
         def report(done: int, total: int, n_before: int = number) -> None:
@@ -80,42 +63,9 @@ def cross_validate(
 
         fitted = fit(fold, report)
         after[fold.test] = fitted.question_vectors @ fitted.chunk_vectors.T
-        relevant = labelled.relevant[fold.test]
-        spreads.append(
-            (
-                Spread.of(question_vectors[fold.test], chunk_vectors, relevant),
-                Spread.of(fitted.question_vectors, fitted.chunk_vectors, relevant),
-            )
-        )
         losses.append((fitted.losses, fitted.validation_losses))
-        choices.append(fitted.choice)
         report(1, 1)
-    return CrossValidated(before, after, tuple(spreads), tuple(losses), tuple(choices))
-
-
-def alignment(question_vectors: Array, chunk_vectors: Array, relevant: Array) -> float:
-    """Mean of ``|q - c|^2`` over all pairs of a question and a relevant chunk, 0 to 4; NaN without a pair.
-
-    ``align_loss`` of the paper with exponent 2. Vectors are ``(n_questions, d_model)`` and
-    ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool ``(n_questions, n_chunks)``.
-    """
-    questions, chunks = np.nonzero(relevant)
-    if not len(questions):
-        return float("nan")
-    apart = question_vectors[questions] - chunk_vectors[chunks]  # (n_pairs, d_model)
-    return float(np.square(apart).sum(axis=1).mean())
-
-
-def uniformity(vectors: Array) -> float:
-    """Log of the mean of ``exp(-2 |x - y|^2)`` over all pairs: 0 if all vectors are equal, -4 at best.
-
-    ``uniform_loss`` with t = 2, of ``(n, d_model)``, rows of length 1; NaN for fewer than two.
-    """
-    first, second = np.triu_indices(len(vectors), 1)
-    if not len(first):
-        return float("nan")
-    squares = 2 - 2 * (vectors @ vectors.T)[first, second]  # |x - y|^2
-    return float(np.log(np.exp(-2 * squares).mean()))
+    return CrossValidated(before, after, tuple(losses))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .contrastive import (
     loss_and_gradients,
 )
 from .cross_validation import FoldResult, FoldTrainer, Losses
-from .folds import Fold, inner_folds
+from .folds import Fold, hold_out
 from .frozen_layers import vectors_from_frozen
 
 INNER_SHARE = 5  # one in five training questions is held out for early stopping
@@ -77,9 +77,7 @@ def fine_tune(
     It has the lowest loss on one in five of the questions, held out; epoch 0, before training, counts too.
     """
     rng = np.random.default_rng(settings.seed)
-    fitted, held_out = (
-        fold.train[part] for part in inner_folds(len(fold.train), INNER_SHARE, settings.seed)[0]
-    )
+    fitted, held_out = hold_out(fold.train, INNER_SHARE, settings.seed)
 
     def drawn(rows: Array) -> ContrastiveBatch:
         return draw_batch(rows, texts, fold.seen, settings.n_hard, rng)
@@ -128,7 +126,6 @@ def fine_tuning_trainer(encoder: Encoder, texts: TrainingTexts, settings: FineTu
             vectors_from_frozen(texts.chunks, encoder, weights, settings.n_last),
             tuned.losses,
             tuned.validation_losses,
-            f"{tuned.n_epochs} epochs",
         )
 
     return fit

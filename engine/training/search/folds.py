@@ -96,13 +96,13 @@ def check_folds(n_folds: int, n_groups: int, what: str) -> None:
         )
 
 
-def inner_folds(n_questions: int, n_folds: int, seed: int) -> list[tuple[Array, Array]]:
-    """Split the training questions again: ``(fitted, held out)`` places for each inner fold."""
-    if n_questions < 2:
+def hold_out(questions: Array, share: int, seed: int) -> tuple[Array, Array]:
+    """Hold one in ``share`` of the training questions out: those trained on, and those held out."""
+    if len(questions) < 2:
         raise InputError(
-            f"{n_questions} question is left to train on, and one more has to be held out: bring more "
+            f"{len(questions)} question is left to train on, and one more has to be held out: bring more "
             "labelled questions"
         )
-    order = np.random.default_rng(seed).permutation(n_questions)
-    parts = np.array_split(order, min(n_folds, n_questions))
-    return [(np.setdiff1d(order, part), np.sort(part)) for part in parts]
+    order = np.random.default_rng(seed).permutation(len(questions))
+    held_out = np.array_split(order, min(share, len(questions)))[0]
+    return questions[np.setdiff1d(order, held_out)], questions[np.sort(held_out)]

@@ -1,4 +1,4 @@
-"""Tuned models as folders that sentence-transformers loads, with an adapter for questions in them."""
+"""Tuned models as folders that sentence-transformers loads."""
 
 import io
 import json
@@ -16,9 +16,8 @@ from ...models.bert import BERT_NAMES
 from ...models.encoder import Encoder
 from ...weights.fetch import model_path
 from ...weights.tensors import read_safetensors
-from .adapter import Adapter
 
-ADAPTER, CARD = "question_adapter", "README.md"
+CARD = "README.md"
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
 
 
@@ -65,29 +64,12 @@ def layer_tensors(encoder: Encoder) -> dict[str, Array]:
     return tensors
 
 
-def save_adapter(adapter: Adapter, folder: Path, encoder_name: str) -> None:
-    """Write an adapter as question_adapter.safetensors, and its use as question_adapter.json."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors = {"weight": np.ascontiguousarray(adapter.weight), "bias": np.ascontiguousarray(adapter.bias)}
-    save_file(tensors, folder / f"{ADAPTER}.safetensors")
-    write_json(
-        folder / f"{ADAPTER}.json",
-        {
-            "encoder": encoder_name,
-            "d_model": len(adapter.bias),
-            "use": "normalize(weight @ question_vector + bias); chunks are embedded without it",
-        },
-    )
-
-
-def tuned_zip(encoder: Encoder, adapter: Adapter | None = None, card: str = "") -> bytes:
-    """Return a model's folder as a .zip file, with the adapter if there is one, and its card as `CARD`."""
+def tuned_zip(encoder: Encoder, card: str = "") -> bytes:
+    """Return a model's folder as a .zip file, and its card as `CARD`."""
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(content, "w") as archive:
         folder = Path(scratch)
         save_encoder(encoder, folder)
-        if adapter is not None:
-            save_adapter(adapter, folder, encoder.name)
         if card:
             (folder / CARD).write_text(card, encoding="utf-8")
         for path in sorted(folder.rglob("*")):  # the empty folder too; weights hardly compress

@@ -10,7 +10,6 @@ from ...layers.tracing import Array
 from ...models.encoder import Encoder
 from ...retrieval.bm25 import Bm25
 from ...weights.fetch import Progress
-from .adapter import N_EPOCHS, Adapter, adapter_trainer, fit_adapter
 from .contrastive import TrainingTexts
 from .cross_validation import (
     CrossValidated,
@@ -43,9 +42,8 @@ class TuningData:
 class Tuned:
     """A tuned model and its cross-validation."""
 
-    encoder: Encoder = field(repr=False)  # trained on all questions, or the original one with an adapter
-    adapter: Adapter | None = field(repr=False)
-    choice: str  # hyper-parameters chosen for that training, in words
+    encoder: Encoder = field(repr=False)  # trained on all questions
+    n_epochs: int  # of that training, chosen by held-out questions
     by_question: CrossValidated = field(repr=False)
     question_metrics: tuple[MetricChange, ...]  # before and after, cross-validated by question
     # and by document; empty where no such folds can be made
@@ -54,16 +52,9 @@ class Tuned:
 
 
 def tune(
-    task: TuningData,
-    settings: FineTuning | None,
-    n_folds: int,
-    n_epochs: int = N_EPOCHS,
-    on_progress: StageProgress | None = None,
+    task: TuningData, settings: FineTuning, n_folds: int, on_progress: StageProgress | None = None
 ) -> Tuned:
-    """Cross-validate by question and by document, then train in the same way on all questions.
-
-    ``settings`` fine-tune the last layers; None trains an adapter for at most ``n_epochs``.
-    """
+    """Cross-validate by question and by document, then train in the same way on all questions."""
 
     def report(what: str) -> Progress:
         return lambda done, total: on_progress(what, done, total) if on_progress is not None else None
@@ -74,38 +65,33 @@ def tune(
         document_folds = folds_by_document(labelled, n_folds)
     except InputError:  # too few documents, or nothing left to train on
         document_folds = []
-    vectors = task.question_vectors, task.chunk_vectors
-    adapter, encoder = None, task.encoder
-    if settings is None:
-        fit = adapter_trainer(*vectors, labelled, n_epochs)
-    else:
-        asked = run_frozen_layers(encoder, labelled.questions, settings.n_last)
-        chunks = run_frozen_layers(
-            encoder, labelled.chunks, settings.n_last, task.max_tokens, report("Running the frozen layers")
-        )
-        rankings = [vectors[0] @ vectors[1].T, Bm25(labelled.chunks).scores(labelled.questions)]
-        negatives = hard_negatives(rankings, labelled.relevant, HARD_DEPTH)
-        texts = TrainingTexts(asked, chunks, labelled.relevant, negatives)
-        fit = fine_tuning_trainer(encoder, texts, settings)
-    by_question = cross_validate(*vectors, labelled, folds, fit, report("Testing on new questions"))
+    vectors, encoder = (task.question_vectors, task.chunk_vectors), task.encoder
+    asked = run_frozen_layers(encoder, labelled.questions, settings.n_last)
+    chunks = run_frozen_layers(
+        encoder, labelled.chunks, settings.n_last, task.max_tokens, report("Running the frozen layers")
+    )
+    rankings = [vectors[0] @ vectors[1].T, Bm25(labelled.chunks).scores(labelled.questions)]
+    negatives = hard_negatives(rankings, labelled.relevant, HARD_DEPTH)
+    texts = TrainingTexts(asked, chunks, labelled.relevant, negatives)
+    fit = fine_tuning_trainer(encoder, texts, settings)
+    by_question = cross_validate(*vectors, folds, fit, report("Testing on new questions"))
     question_metrics = metric_changes(by_question.before, by_question.after, labelled.relevant)
     document_metrics: list[MetricChange] = []
     if document_folds:
         what = report("Testing on new documents")
-        by_document = cross_validate(*vectors, labelled, document_folds, fit, what)
+        by_document = cross_validate(*vectors, document_folds, fit, what)
         document_metrics = metric_changes(by_document.before, by_document.after, labelled.relevant)
-    last = report("Training on all questions")
-    if settings is None:
-        fitted = fit_adapter(*vectors, labelled.relevant, n_epochs, on_progress=last)
-        adapter, choice = fitted.adapter, fitted.choice
-    else:
-        everything = Fold(*(np.arange(n) for n in (len(vectors[0]), 0, len(vectors[1]))))
-        tuned = fine_tune(encoder, texts, everything, settings, last)
-        encoder, choice = tuned_encoder(encoder, tuned.params), f"{tuned.n_epochs} epochs"
+    everything = Fold(*(np.arange(n) for n in (len(vectors[0]), 0, len(vectors[1]))))
+    tuned = fine_tune(encoder, texts, everything, settings, report("Training on all questions"))
     found_by_document = document_metrics[0].comparison if document_metrics else None
     keep = should_keep(question_metrics[0].comparison, found_by_document)
     return Tuned(
-        encoder, adapter, choice, by_question, tuple(question_metrics), tuple(document_metrics), keep
+        tuned_encoder(encoder, tuned.params),
+        tuned.n_epochs,
+        by_question,
+        tuple(question_metrics),
+        tuple(document_metrics),
+        keep,
     )
 
 

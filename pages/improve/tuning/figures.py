@@ -1,4 +1,4 @@
-"""Figures of a tuning: losses by epoch, alignment and uniformity, and the gain of each metric."""
+"""Figures of a tuning: losses by epoch, and the gain of each metric."""
 
 from collections.abc import Sequence
 
@@ -26,40 +26,6 @@ def loss_figure(run: CrossValidated) -> go.Figure:
             add_line(figure, epochs, losses, name, colour, hover, **look, **shown)
     figure.update_xaxes(title="epoch", rangemode="tozero")
     figure.update_yaxes(title="loss (nats)")
-    figure.update_layout(legend=LEGEND)
-    return styled(figure, height=330)
-
-
-def spread_figure(run: CrossValidated) -> go.Figure:
-    """Alignment against uniformity of each fold's test questions, before and after."""
-    # (n_folds, before and after, alignment and uniformity)
-    points = np.array([[[one.alignment, one.uniformity] for one in pair] for pair in run.spreads])
-    figure = go.Figure()
-    for before, after in points:
-        figure.add_scatter(
-            x=[before[0], after[0]],
-            y=[before[1], after[1]],
-            mode="lines",
-            line={"color": GREY, "width": 1},
-            showlegend=False,
-            hoverinfo="skip",
-        )
-    for number, (name, colour, symbol) in enumerate(
-        (("before", BLUE, "circle"), ("after", ORANGE, "diamond"))
-    ):
-        figure.add_scatter(
-            x=points[:, number, 0],
-            y=points[:, number, 1],
-            name=name,
-            mode="markers",
-            marker={"color": colour, "symbol": symbol, "size": 11},
-            customdata=np.arange(1, len(points) + 1),
-            hovertemplate="fold %{customdata}, "
-            + name
-            + "<br>alignment %{x:.3f}<br>uniformity %{y:.3f}<extra></extra>",
-        )
-    figure.update_xaxes(title="alignment (left is closer)")
-    figure.update_yaxes(title="uniformity (lower is more even)")
     figure.update_layout(legend=LEGEND)
     return styled(figure, height=330)
 

@@ -26,7 +26,8 @@ def main() -> None:
         show_reader_tuning(documents, encoder, cut)
         return
     st.write(
-        "Each question is pulled towards the chunks that answer it and pushed away from the rest "
+        "The last layers of the encoder are trained, which takes minutes; documents then have to be embedded "
+        "again. Each question is pulled towards the chunks that answer it and pushed away from the rest "
         "([InfoNCE](https://arxiv.org/abs/1807.03748)). The result is tested on questions, and on documents, "
         "that were left out of training. Texts are compared by mean vectors, whatever pooling and retriever "
         "the app uses."

@@ -17,7 +17,8 @@ from engine.training.search.cross_validation import DEPTH, JUDGED_BY, MAIN, is_b
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
-from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
+from engine.wording import counted
+from pages.improve.tuning.figures import gain_figure, loss_figure
 from ui.data_folder import model_file
 from ui.export import show_figure
 from ui.tables import show_table
@@ -66,34 +67,20 @@ def show_results(found: Outcome) -> None:
     show_metrics(tuned)
     change = tuned.question_metrics[0]
     show_questions(found.labelled.questions, change.before, change.after, MAIN)
-    left, right = st.columns(2)
-    with left:
-        st.markdown(
-            "**Where the questions lie**",
-            help="Alignment: mean squared distance of questions and chunks that answer them. Uniformity: how "
-            "evenly the questions spread over the sphere. Less is better for both (Wang and Isola 2020). A "
-            "line joins a fold's test questions before and after.",
-        )
-        show_figure(
-            spread_figure(tuned.by_question),
-            "tuning-spread",
-            "Alignment and uniformity of each fold's test questions before and after tuning.",
-        )
-    with right:
-        st.markdown(
-            "**The loss by epoch**",
-            help="A line a fold. Training stops where the questions held out within it, which are not those "
-            "of the test, do best.",
-        )
-        show_figure(
-            loss_figure(tuned.by_question),
-            "tuning-loss",
-            "Loss by epoch of each fold, on the questions trained on and on those held out.",
-        )
+    st.markdown(
+        "**The loss by epoch**",
+        help="A line a fold. Training stops where the questions held out within it, which are not those "
+        "of the test, do best.",
+    )
+    show_figure(
+        loss_figure(tuned.by_question),
+        "tuning-loss",
+        "Loss by epoch of each fold, on the questions trained on and on those held out.",
+    )
     st.caption(
-        f"The model below is trained on all {len(found.labelled.questions):,} questions ({tuned.choice}). "
-        "On these questions it would look too good; the figures above are of models tested on questions that "
-        "they had not seen."
+        f"The model below is trained on all {len(found.labelled.questions):,} questions "
+        f"({counted(tuned.n_epochs, 'epoch')}). On these questions it would look too good; the figures above "
+        "are of models tested on questions that they had not seen."
     )
     if found.not_kept:
         words = f"The tuned model {found.not_kept}: download it below."
@@ -193,7 +180,7 @@ def interval(found: Comparison) -> str:
 
 def model_zip(tuned: Tuned) -> bytes:
     """Return the tuned model as a .zip file, with its outcome as its card."""
-    return tuned_zip(tuned.encoder, tuned.adapter, f"{outcome(tuned)} {document_outcome(tuned)}")
+    return tuned_zip(tuned.encoder, f"{outcome(tuned)} {document_outcome(tuned)}")
 
 
 def show_kept() -> None:
@@ -218,7 +205,6 @@ def show_download(read: Callable[[], bytes], is_better: bool = False) -> None:
         "Download the tuned model (.zip)",
         read,
         "tuned-model.zip",
-        "A folder that sentence-transformers loads, with the adapter for question vectors beside it if that "
-        "is what was trained; about 90 MB.",
+        "A folder that sentence-transformers loads; about 90 MB.",
         type="primary" if is_better else "secondary",
     )

@@ -12,7 +12,6 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.errors import GlassboxError
 from engine.evaluation.questions import Question, relevance
-from engine.training.search.adapter import N_EPOCHS
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import StageProgress, TuningData, tune
@@ -24,11 +23,10 @@ from ui.data_folder import model_file, write_model
 from ui.jobs import Job, current_job, follow_progress, start_job
 from ui.models import model_name
 from ui.text import escape_markdown
-from ui.widgets import choice, slider
+from ui.widgets import slider
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
 T = TypeVar("T")
-ADAPTER, LAYERS = "Adapter", "Last layers"
 MAX_LAYERS = 3  # training more does not fit in memory
 
 
@@ -38,19 +36,13 @@ class Stopped(GlassboxError):
 
 @dataclass(frozen=True)
 class Request:
-    """What to tune, and how; ``depth`` is 0 for the adapter, else the number of last layers."""
+    """What to tune, and how."""
 
-    depth: int
+    settings: FineTuning
     n_folds: int
-    n_epochs: int
     documents: tuple[str, ...]
     questions: tuple[Question, ...] = field(repr=False)
     cut: Cut
-
-    @property
-    def settings(self) -> FineTuning | None:
-        """How the last layers are fine-tuned, None for the adapter."""
-        return FineTuning(n_last=self.depth, n_epochs=self.n_epochs) if self.depth else None
 
 
 def stage_progress(job: Job[Any]) -> StageProgress:
@@ -82,7 +74,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
         report("Embedding the questions", 0, 1)
         asked = index.encoder(encoder).encode_query(labelled.questions, pooling="mean")
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
-        tuned = tune(task, request.settings, request.n_folds, request.n_epochs, report)
+        tuned = tune(task, request.settings, request.n_folds, report)
         not_kept = write_model(file, lambda: model_zip(tuned))
         return Outcome(labelled, tuned, not_kept)
 
@@ -93,6 +85,14 @@ def show_tuning(
     documents: Sequence[Document], questions: Sequence[Question], encoder: Encoder, cut: Cut
 ) -> None:
     """Draw the settings, the progress of a training on labelled questions, and its results."""
+    if encoder.model_type != "bert":
+        st.info(
+            f"The layers of {escape_markdown(model_name(encoder.name))} cannot be trained: the backward "
+            f"passes are written only for BERT, and it is of the family "
+            f"{escape_markdown(encoder.model_type)}.",
+            icon=":material/lock:",
+        )
+        return
     asked = tuple(question for question in questions if question.references)
     if len(asked) < MIN_QUESTIONS or not documents:
         st.info(
@@ -144,39 +144,17 @@ def tuning_settings(
     documents: Sequence[Document], questions: tuple[Question, ...], encoder: Encoder, cut: Cut
 ) -> Request:
     """Draw the settings of a tuning."""
-    is_bert = encoder.model_type == "bert"
-    depth = choice(
-        "What is trained",
-        [ADAPTER, LAYERS] if is_bert else [ADAPTER],
-        "tuning-depth",
-        f"- **{ADAPTER}**: one matrix that question vectors are multiplied by. Takes seconds; the "
-        f"index is not changed.\n- **{LAYERS}**: the end of the encoder itself, by hand-written backward "
-        "passes. Takes minutes, and documents have to be embedded again.",
-    )
-    if not is_bert:
-        st.caption(
-            f"The layers of {escape_markdown(model_name(encoder.name))} cannot be trained: the backward "
-            f"passes are written only for BERT, and it is of the family "
-            f"{escape_markdown(encoder.model_type)}."
-        )
     left, middle, right = st.columns(3)
     reason = (
         "The number of parts that the questions are divided into; each is tested with a model trained on the "
         "others."
     )
     n_folds = slider("Folds", range(2, 11), 5, "tuning-folds", reason, place=left)
-    label = "Epochs, at most"
-    if depth == ADAPTER:
-        reason = "Rounds over all questions. Training stops where questions held out of it do best."
-        epochs = range(5, 101, 5)
-        n_epochs = slider(label, epochs, N_EPOCHS, "tuning-adapter-epochs", reason, place=middle)
-        n_last = 0
-    else:
-        reason = "Rounds over all questions. Training stops when questions held out of it get no better."
-        default = FineTuning().n_epochs
-        n_epochs = slider(label, range(1, 21), default, "tuning-layer-epochs", reason, place=middle)
-        layers = range(1, min(MAX_LAYERS, encoder.config.n_layers) + 1)
-        reason = "How many of the encoder's last layers change; the outputs of the others are computed once."
-        n_last = slider("Layers", layers, 1, "tuning-layers", reason, place=right)
+    reason = "Rounds over all questions. Training stops when questions held out of it get no better."
+    default = FineTuning().n_epochs
+    n_epochs = slider("Epochs, at most", range(1, 21), default, "tuning-epochs", reason, place=middle)
+    layers = range(1, min(MAX_LAYERS, encoder.config.n_layers) + 1)
+    reason = "How many of the encoder's last layers change; the outputs of the others are computed once."
+    n_last = slider("Layers", layers, 1, "tuning-layers", reason, place=right)
     names = tuple(document.name for document in documents)
-    return Request(n_last, n_folds, n_epochs, names, questions, cut)
+    return Request(FineTuning(n_last=n_last, n_epochs=n_epochs), n_folds, names, questions, cut)

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from engine import Encoder
 from engine.errors import InputError
 from engine.training.backward.encoder import layer_parameters
-from engine.training.search.adapter import Adapter
 from engine.training.search.contrastive import (
     ContrastiveBatch,
     TrainingTexts,
@@ -121,34 +119,29 @@ def test_a_tuned_model_is_saved_as_sentence_transformers_loads_it(encoder, tmp_p
         for name, array in layer_parameters(encoder.weights, 2).items()
     }
     better = tuned_encoder(encoder, noisy)
-    adapter = Adapter(np.eye(384, dtype=np.float32), np.zeros(384, np.float32))
-    zipfile.ZipFile(io.BytesIO(tuned_zip(better, adapter))).extractall(tmp_path)
+    zipfile.ZipFile(io.BytesIO(tuned_zip(better))).extractall(tmp_path)
     expected = better.encode(CHUNKS)
     assert np.abs(expected - encoder.encode(CHUNKS)).max() > 1e-3
     official = sentence_transformers.SentenceTransformer(str(tmp_path), device="cpu")
     assert official.max_seq_length == encoder.max_tokens
     np.testing.assert_allclose(official.encode(list(CHUNKS)), expected, atol=2e-6)
     np.testing.assert_allclose(Encoder.load(tmp_path).encode(CHUNKS), expected, atol=1e-6)
-    saved = load_file(tmp_path / "question_adapter.safetensors")
-    assert np.array_equal(saved["weight"], adapter.weight)
 
 
-@pytest.mark.parametrize("depth", [None, FineTuning(n_epochs=1)])
-def test_tuning_ends_with_a_model_and_a_verdict(encoder, depth):
+def test_tuning_ends_with_a_model_and_a_verdict(encoder):
     labelled = LabelledTexts(QUESTIONS, CHUNKS, ("a", "a", "b", "b", "c", "c"), RELEVANT)
     task = TuningData(labelled, encoder, encoder.encode(QUESTIONS), encoder.encode(CHUNKS))
     seen = []
-    found = tune(task, depth, 3, 5, lambda *progress: seen.append(progress))
+    found = tune(task, FineTuning(n_epochs=1), 3, lambda *progress: seen.append(progress))
     assert {what for what, _, _ in seen} >= {"Testing on new questions", "Testing on new documents"}
     assert all(done <= total for _, done, total in seen)
-    assert (found.adapter is None) == (depth is not None)
     np.testing.assert_allclose(found.by_question.before, task.question_vectors @ task.chunk_vectors.T)
     assert [one.metric for one in found.document_metrics] == ["nDCG@10", "Recall@10", "MRR@10"]
     one_document = replace(task, labelled=replace(labelled, documents=("a",) * 6))
-    assert tune(one_document, None, 2, 5).document_metrics == ()
+    assert tune(one_document, FineTuning(n_epochs=1), 2).document_metrics == ()
 
     def stop(*progress):
         raise InputError("enough")
 
     with pytest.raises(InputError, match="enough"):
-        tune(task, None, 2, 5, stop)
+        tune(task, FineTuning(n_epochs=1), 2, stop)

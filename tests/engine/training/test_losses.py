@@ -80,3 +80,8 @@ def test_info_nce_equals_sentence_transformers(torch, official):
     assert d_queries.dtype == d_keys.dtype == np.float32
     np.testing.assert_allclose(d_queries, tensors[0].grad, atol=1e-5)
     np.testing.assert_allclose(d_keys, np.concatenate([t.grad for t in tensors[1:]]), atol=1e-5)
+
+
+def test_a_question_without_an_answer_is_refused():
+    with pytest.raises(InputError, match="no relevant chunk"):
+        info_nce(np.ones((1, 3)), np.ones((3, 3)), np.zeros((1, 3), bool))
