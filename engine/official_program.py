@@ -1,10 +1,12 @@
 """The official model, run by PyTorch: a program of `engine.library_process`, for `engine.verify`.
 
-It is sentence-transformers on transformers' models. Hooks on modules record their outputs, and a function
-mode the arrays of attention: the inputs and outputs of its products and of the softmax between.
+It is sentence-transformers on transformers' models, and transformers alone for decoders. Hooks on modules
+record their outputs, and a function mode the arrays of attention: the inputs and outputs of its products and
+of the softmax between.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +21,12 @@ if TYPE_CHECKING:
 
 BATCHED_HEADS = 4  # dimensions of ``(1, n_heads, n_tokens, d_head)``
 HEAD_NORMS = ("query_norm", "key_norm")
+GATE_UP = "ffn.gate, ffn.hidden"  # one matrix of two stages
 # The modules whose outputs are stages, by their paths: the first that a model has.
-LAYERS = ("encoder.layer", "transformer.layer", "layers")
+LAYERS = ("encoder.layer", "transformer.layer", "layers", "h")
 OUTPUTS = {
-    "embeddings.output": ("embeddings.LayerNorm", "embeddings.norm", "embed_tokens"),
-    "norm": ("final_norm", "norm"),
+    "embeddings.output": ("embeddings.LayerNorm", "embeddings.norm", "embed_tokens", "drop"),
+    "norm": ("final_norm", "norm", "ln_f"),
     "pooled.pooler": ("pooler",),
 }
 LAYER_OUTPUTS = {
@@ -31,16 +34,18 @@ LAYER_OUTPUTS = {
     "attention.key_norm": ("self_attn.k_norm",),
     "attention.output": (
         *("attention.output.dense", "attention.out_lin", "attention.attn.o", "attn.Wo", "self_attn.o_proj"),
+        "attn.c_proj",
     ),
     "attention.norm": (
         *("attention.output.LayerNorm", "sa_layer_norm", "attention.LayerNorm", "attn_norm"),
-        *("input_layernorm", "post_attention_layernorm"),
+        *("input_layernorm", "ln_1", "post_attention_layernorm"),
     ),
     "attention.post_norm": ("post_attention_layernorm",),
-    "ffn.norm": ("mlp_norm", "pre_feedforward_layernorm", "post_attention_layernorm"),
+    "ffn.norm": ("mlp_norm", "pre_feedforward_layernorm", "post_attention_layernorm", "ln_2"),
     "ffn.gate": ("mlp.gate_proj",),
-    "ffn.hidden": ("intermediate.dense", "ffn.lin1", "mlp.up_proj"),
-    "ffn.output": ("output.dense", "ffn.lin2", "mlp.down_proj", "mlp.Wo"),
+    GATE_UP: ("mlp.gate_up_proj", "mlp.Wi"),
+    "ffn.hidden": ("intermediate.dense", "ffn.lin1", "mlp.up_proj", "mlp.c_fc"),
+    "ffn.output": ("output.dense", "ffn.lin2", "mlp.down_proj", "mlp.Wo", "mlp.c_proj"),
     "ffn.post_norm": ("post_feedforward_layernorm",),
     "output": ("output.LayerNorm", "output_layer_norm", "post_mlp_layernorm", ""),
 }
@@ -53,11 +58,26 @@ def answer(request: bytes) -> bytes:
 
 def stages_of(request: Values) -> tuple[Values, Arrays]:
     """Run the text of a request, if it has one, through the model that it names, loaded once."""
+    n_kv_heads = request["n_kv_heads"]
+    if "max_tokens" not in request:
+        decoder = load_decoder(request["folder"], request["gguf"])
+        return {}, decoder_trace(*decoder, request["text"], n_kv_heads) if "text" in request else {}
     model = load_official(request["folder"], request["max_tokens"], request["d_model"], request["dtype"])
     if "text" not in request:
         return {}, {}
-    text, pair, limit = request["text"], request["pair"], request["limit"]
-    return {}, official_trace(model, text, request["n_kv_heads"], pair, limit)
+    return {}, official_trace(model, request["text"], n_kv_heads, request["pair"], request["limit"])
+
+
+@lru_cache(maxsize=1)
+def load_decoder(folder: str, gguf: str | None) -> tuple[Any, Any]:
+    """Load a folder, or a GGUF file in it, with transformers in float32: model and tokenizer."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    file = {"gguf_file": gguf} if gguf else {}
+    settings = {"attn_implementation": "eager", "dtype": torch.float32, **file}
+    model = AutoModelForCausalLM.from_pretrained(folder, **settings).eval()
+    return model, AutoTokenizer.from_pretrained(folder, **file)
 
 
 @lru_cache(maxsize=1)
@@ -88,11 +108,30 @@ def official_trace(
 
     ``max_tokens`` defaults to the limit that the model was loaded with.
     """
+    limit = max_tokens or model.max_seq_length
+    features = model.tokenizer(text, pair, truncation=True, max_length=limit, return_tensors="pt")
+    stages = {"ids": features["input_ids"][0].numpy()}
+    with recorded(model[0].auto_model, n_kv_heads, stages):
+        found = model[1](model[0](dict(features)))
+    stages["pooled.mean"] = found["sentence_embedding"][0].numpy()
+    return stages | {"normalized": model[2](found)["sentence_embedding"][0].numpy()}
+
+
+def decoder_trace(model: Any, tokenizer: Any, text: str, n_kv_heads: int) -> dict[str, Array]:
+    """Run one text through the official decoder; return its stages under the engine's names."""
+    features = tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+    stages = {"ids": features["input_ids"][0].numpy()}
+    with recorded(model.base_model, n_kv_heads, stages):
+        logits = model(**features).logits
+    return stages | {"logits": logits[0].numpy()}
+
+
+@contextmanager
+def recorded(transformer: Any, n_kv_heads: int, stages: dict[str, Array]) -> Iterator[None]:
+    """Record the stages of the pass that is run in the block."""
     import torch
 
-    transformer: Any = model[0].auto_model
     tokens_first = transformer.config.model_type != "gemma3_text"  # where heads are normed
-    stages: dict[str, Array] = {}
     products: list[
         Sequence[Array]
     ] = []  # of attention: (left, right, product); of softmax: (scores, weights)
@@ -100,14 +139,17 @@ def official_trace(
     def keep(stage: str) -> Callable[..., None]:
         def hook(module: Any, inputs: Any, output: Any) -> None:
             array = (output[0] if isinstance(output, tuple) else output)[0].numpy()  # the batch has one text
+            if stage.endswith(GATE_UP):
+                prefix = stage.removesuffix(GATE_UP)
+                stages.update(
+                    zip((prefix + n for n in GATE_UP.split(", ")), np.split(array, 2, -1), strict=True)
+                )
+                return
             stages[stage] = array.swapaxes(0, 1) if stage.endswith(HEAD_NORMS) and tokens_first else array
             if stage.endswith("ffn.output"):
                 stages[stage.replace("output", "activation")] = inputs[0][0].numpy()
 
         return hook
-
-    def keep_mean(module: Any, inputs: Any, output: Any) -> None:
-        stages["pooled.mean"] = output["sentence_embedding"][0].numpy()
 
     class AttentionReader(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         """Records the products of attention, and the softmax between."""
@@ -121,9 +163,9 @@ def official_trace(
             return result
 
     layers = next(found for path in LAYERS if (found := submodule(transformer, path)) is not None)
-    handles = [model[1].register_forward_hook(keep_mean)]
     parts = [("", transformer, OUTPUTS)]
     parts += [(f"layers.{number}.", layer, LAYER_OUTPUTS) for number, layer in enumerate(layers)]
+    handles = []
     for prefix, module, outputs in parts:
         for stage, paths in outputs.items():
             found = next((each for path in paths if (each := submodule(module, path)) is not None), None)
@@ -131,17 +173,14 @@ def official_trace(
                 handles.append(found.register_forward_hook(keep(prefix + stage)))
     try:
         with torch.inference_mode(), AttentionReader():
-            limit = max_tokens or model.max_seq_length
-            features = model.tokenizer(text, pair, truncation=True, max_length=limit, return_tensors="pt")
-            stages["ids"] = features["input_ids"][0].numpy()
-            stages["normalized"] = model(dict(features))["sentence_embedding"][0].numpy()
+            yield
     finally:
         for handle in handles:
             handle.remove()
-    for number in range(len(layers)):
+    # GPT-2 with reorder_and_upcast_attn computes by other functions.
+    for number in range(len(layers) if len(products) == 3 * len(layers) else 0):
         found = attention_stages(products[3 * number : 3 * number + 3], n_kv_heads)
-        stages |= {f"layers.{number}.attention.{name}": array for name, array in found.items()}
-    return stages
+        stages.update({f"layers.{number}.attention.{name}": array for name, array in found.items()})
 
 
 def submodule(module: Any, path: str) -> Any:

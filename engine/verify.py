@@ -1,4 +1,4 @@
-"""Compare every stage of a hand-written encoder with the official model.
+"""Compare every stage of a hand-written encoder or decoder with the official model.
 
 The official model runs in a child process, `engine.official_program`, so that PyTorch takes memory during a
 comparison only.
@@ -16,10 +16,13 @@ from typing import Protocol
 import numpy as np
 
 from .errors import InputError
+from .generation.decoder import Decoder
 from .installed import install_command
 from .kernels.primitives import prepare_compiled
-from .layers.tracing import Array
-from .library_process import LIBRARY_BYTES, Arrays, LibraryProcess, require_library
+from .layers.linear import linear
+from .layers.tracing import Array, Tracer
+from .library_process import LIBRARY_BYTES, Arrays, LibraryProcess, Values, require_library
+from .models.decoders import capped, forward_module
 from .models.encoder import Encoder, check_float32
 from .models.encoder_families import JINA
 from .models.sentence_transformer_folder import read_modules
@@ -44,8 +47,11 @@ COSINE_TOLERANCE = 1e-6
 EXACT = ("bert", "distilbert", "mpnet", "roberta", "xlm-roberta", "camembert")
 REMOTE = (JINA, "new")  # families whose official code comes with the files
 LAYER_NORM = re.compile(r"embeddings\.output|layers\.\d+\.(attention\.norm|output)")
-# The vector of `Encoder.encode`, by compiled kernels where available; all other stages are traced.
-ENCODED = "encode"
+# By compiled kernels where available; all other stages are traced: the vector of `Encoder.encode`, and the
+# logits of `Decoder.logits`. Those kernels cache keys and values in 16 bits, and round what packed matrices
+# multiply.
+ENCODED, DECODED = "encode", "decode"
+DECODED_TOLERANCE = 2e-2
 
 
 @dataclass(frozen=True)
@@ -83,40 +89,47 @@ class OfficialTrace(Protocol):
         """Read at most ``max_tokens``, None for the model's own limit."""
 
 
-def verify_encoder(
-    encoder: Encoder,
+def verify_model(
+    model: Encoder | Decoder,
     texts: Sequence[str] = DEFAULT_TEXTS,
     official: OfficialTrace | None = None,
 ) -> list[StageCheck]:
     """Compare every stage on some texts with the official model in the same precision.
 
-    ``official`` is what the `official_model` of this encoder yields, None to run it for this comparison;
+    ``official`` is what the `official_model` of this model yields, None to run it for this comparison;
     errors are those of `official_model`. Checks come in the order of the forward pass. Tolerances in float32:
     1e-5, for layer norms 1.9e-6, for the final vector, traced (``normalized``) and from ``encode``, 1e-6; in
     float64: 1e-8. ``pooled.pooler.cosine`` is one minus the cosine of the two poolers' outputs and may be
-    1e-6. Families other than those of `EXACT` may differ by 1e-5 everywhere and in both precisions.
+    1e-6. Families other than those of `EXACT`, and decoders, may differ by 1e-5 everywhere and in both
+    precisions, the logits of compiled kernels (``decode``) by 2e-2.
     """
-    check_float32(encoder, "the comparison of every stage")
+    if isinstance(model, Encoder):
+        check_float32(model, "the comparison of every stage")
     if official is None:
-        with official_model(encoder) as started:
-            return verify_encoder(encoder, texts, started)
-    if encoder.compiled:
+        with official_model(model) as started:
+            return verify_model(model, texts, started)
+    if isinstance(model, Encoder) and model.compiled:
         prepare_compiled().join()  # compare the kernels that embed documents
-    is_exact = encoder.model_type in EXACT
-    precision = str(encoder.dtype) if is_exact else "rotated"
+    precision = precision_of(model)
     end_to_end: dict[str, float] = {}
     alone: dict[str, float] = {}
     n_numbers: Counter[str] = Counter()
     for text in texts:
         theirs = official(text)
-        ours = encoder.trace(text, "mean")
+        ours = model.trace(text, "mean") if isinstance(model, Encoder) else model.trace(text)
         for stage, array in ours.items():
             if stage in theirs:
                 raise_to(end_to_end, stage, difference(array, theirs[stage]))
                 n_numbers[stage] += array.size
-        encoded = encoder.encode([text], "mean", prompt_name="")[0]
-        raise_to(end_to_end, ENCODED, encoded - theirs["normalized"])
-        n_numbers[ENCODED] += encoded.size
+        if isinstance(model, Encoder):
+            name, found = ENCODED, model.encode([text], "mean", prompt_name="")[0]
+            expected = theirs["normalized"]
+        else:
+            name, found, expected = DECODED, model.logits(ours["ids"].tolist()), theirs["logits"]
+        raise_to(end_to_end, name, difference(found, expected))
+        n_numbers[name] += found.size
+        if name == DECODED:
+            raise_to(alone, name, difference(found, expected) / scale_of(expected))
         if "pooled.pooler" in theirs:
             a, b = (each["pooled.pooler"].astype(np.float64) for each in (ours, theirs))
             cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)  # in float64, which adds no rounding
@@ -129,7 +142,7 @@ def verify_encoder(
             raise_to(alone, stage, difference(array, theirs[stage]) / scale_of(theirs[stage]))
             return theirs[stage]
 
-        encoder.inspect(ours["ids"].tolist(), compare, "mean")
+        run(model, ours["ids"].tolist(), compare)
     return [
         StageCheck(
             stage=stage,
@@ -141,6 +154,21 @@ def verify_encoder(
         )
         for stage, value in end_to_end.items()
     ]
+
+
+def precision_of(model: Encoder | Decoder) -> str:
+    """Return float32 or float64, or ``rotated`` for what compares less exactly than `EXACT` families."""
+    is_exact = isinstance(model, Encoder) and model.model_type in EXACT
+    return str(model.weights.token_table.dtype) if is_exact else "rotated"
+
+
+def run(model: Encoder | Decoder, ids: Sequence[int], trace: Tracer) -> None:
+    """Run a text under a tracer, by NumPy alone."""
+    if isinstance(model, Encoder):
+        model.inspect(ids, trace, "mean")
+    else:
+        hidden = model.inspect(ids, trace)
+        trace("logits", capped(linear(hidden, model.weights.unembedding), model.config))
 
 
 def raise_to(largest: dict[str, float], stage: str, differences: Array | float) -> None:
@@ -170,6 +198,8 @@ def is_vector(stage: str) -> bool:
 
 def tolerance(stage: str, precision: str) -> float:
     """Return the largest difference allowed for a stage in a precision, or of a family that rotates."""
+    if stage == DECODED:
+        return DECODED_TOLERANCE
     if precision == "rotated":
         return STAGE_TOLERANCE["float32"]
     if stage.endswith(".cosine"):
@@ -180,40 +210,55 @@ def tolerance(stage: str, precision: str) -> float:
     return min(NORM_TOLERANCE, STAGE_TOLERANCE[precision]) if is_norm else STAGE_TOLERANCE[precision]
 
 
-def has_official(encoder: Encoder) -> bool:
-    """Whether transformers itself has the family of an encoder."""
-    return encoder.model_type not in REMOTE
+def has_official(model: Encoder | Decoder) -> bool:
+    """Whether transformers itself has the family of a model."""
+    return isinstance(model, Decoder) or model.model_type not in REMOTE
 
 
 @contextmanager
-def official_model(encoder: Encoder) -> Iterator[OfficialTrace]:
-    """Run the encoder's files with sentence-transformers in a child process, which ends with the block.
+def official_model(model: Encoder | Decoder) -> Iterator[OfficialTrace]:
+    """Run a model's files with sentence-transformers, or transformers, in a child process.
 
-    The function returns the official stages of a text, or of a pair, under the names of `Encoder.trace`, and
-    raises `ModelUnavailableError` where the library fails. The errors of the start are those of
-    `require_library`, and `InputError` for a family that `has_official` does not know.
+    It ends with the block. The function returns the official stages of a text, or of a pair, under the names
+    of `Encoder.trace` and `Decoder.trace`, and raises `ModelUnavailableError` where the library fails. The
+    errors of the start are those of `require_library`, and `InputError` for a family that `has_official` does
+    not know.
     """
-    if not has_official(encoder):
+    if not has_official(model):
         raise InputError(
-            f"{Path(encoder.name).name} is of a family whose official code comes with its files, and is "
+            f"{Path(model.name).name} is of a family whose official code comes with its files, and is "
             "never run: nothing is there to compare with"
         )
-    folder, dtype = model_path(encoder.name), str(encoder.dtype)
-    modules, config = read_modules(folder), encoder.config
-    folder = folder / modules[0][1] if modules else folder
-    sizes = {"max_tokens": encoder.max_tokens, "d_model": config.d_model, "n_kv_heads": config.n_kv_heads}
-    model = {"folder": str(folder), "dtype": dtype, **sizes}
+    path = model_path(model.name)
+    settings, n_bytes = (
+        encoder_request(model, path) if isinstance(model, Encoder) else decoder_request(model, path)
+    )
+    settings["n_kv_heads"] = model.config.n_kv_heads
 
     def official_trace(text: str, pair: str | None = None, max_tokens: int | None = None) -> Arrays:
-        return process.ask(**model, text=text, pair=pair, limit=max_tokens)[1]
+        return process.ask(**settings, text=text, pair=pair, limit=max_tokens)[1]
 
     with ONE:
-        weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-        n_bytes = LIBRARY_BYTES + weights * (2 if dtype == "float64" else 1)  # at most twice the file
-        require_library(WHAT, install_command("official"), n_bytes)
+        require_library(WHAT, install_command("official"), LIBRARY_BYTES + n_bytes)
         process = LibraryProcess.of(PROGRAM, WHAT, SECONDS, IDLE_S)
         try:
-            process.ask(**model)  # loads it
+            process.ask(**settings)  # loads it
             yield official_trace
         finally:
             process.end()
+
+
+def encoder_request(encoder: Encoder, folder: Path) -> tuple[Values, int]:
+    """Return what tells the program to load an encoder's files, and the bytes of its weights at most."""
+    modules, dtype = read_modules(folder), str(encoder.dtype)
+    folder = folder / modules[0][1] if modules else folder
+    weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    request = {"max_tokens": encoder.max_tokens, "d_model": encoder.config.d_model, "dtype": dtype}
+    return {"folder": str(folder), **request}, weights * (2 if dtype == "float64" else 1)
+
+
+def decoder_request(decoder: Decoder, path: Path) -> tuple[Values, int]:
+    """Return what tells the program to load a decoder's files, and the bytes of its weights."""
+    folder, file = (path, None) if path.is_dir() else (path.parent, path.name)
+    n_bytes = 4 * forward_module(decoder.config).parameter_count(decoder.config)
+    return {"folder": str(folder), "gguf": file}, n_bytes

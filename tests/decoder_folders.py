@@ -1,7 +1,7 @@
 """Folders of small random decoders, which compiled operations support."""
 
 from tests.pytorch import torch, transformers
-from tests.tokenizer_files import small_byte_level
+from tests.tokenizer_files import save_as_filed, small_byte_level
 
 ENDS = {"eos_token_id": 0, "bos_token_id": 0, "pad_token_id": None}
 LLAMA_SIZES = {
@@ -29,7 +29,7 @@ def random_decoder(config, seed=0):
 def make_model(folder, family, dtype="float32", seed=0, **sizes):
     """Save a small random model with heads of 64 dimensions, and a tokenizer of single bytes."""
     tokenizer = small_byte_level(n_tokens=257)  # panels are left half empty
-    tokenizer.save(str(folder / "tokenizer.json"))
+    save_as_filed(tokenizer, folder)
     defaults = GPT2_SIZES if family == "gpt2" else LLAMA_SIZES
     config = transformers.AutoConfig.for_model(family, vocab_size=257, **{**defaults, **ENDS, **sizes})
     random_decoder(config, seed).to(getattr(torch, dtype)).save_pretrained(folder)

@@ -138,6 +138,12 @@ def save(tokenizer, path, **changes):
     return path
 
 
+def save_as_filed(tokenizer, folder):
+    """Write a tokenizer.json, of a class that transformers does not make anew."""
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+
+
 def gguf_metadata(tokenizer, kind, pre="default"):
     """Return what a GGUF file says of a tokenizer; scores are minus the ranks of the merges."""
     content = json.loads(tokenizer.to_str())

@@ -20,7 +20,7 @@ from ..progress import say
 from ..retrieval.relevance import closer_than
 from ..retrieval.vector_files import save_npz
 from ..settings import Configuration
-from ..verify import DEFAULT_TEXTS, verify_encoder
+from ..verify import DEFAULT_TEXTS, verify_model
 from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import beginning
 from .command_group import CommandGroup
@@ -129,7 +129,7 @@ def verify(
     precision = np.float32 if dtype == "float32" else np.float64
     encoder = load_encoder(model, precision)
     say(f"Comparing every stage with the official {model} in {dtype}")
-    checks = verify_encoder(encoder, text or DEFAULT_TEXTS)
+    checks = verify_model(encoder, text or DEFAULT_TEXTS)
     passed = all(check.passed for check in checks)
     if as_json:
         stages = [{**asdict(check), "passed": check.passed} for check in checks]

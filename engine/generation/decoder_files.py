@@ -57,9 +57,6 @@ def read_folder(folder: Path, compiled: bool) -> DecoderFiles:
             for file in ("config.json", "generation_config.json", "tokenizer_config.json")
         )
         bos = special_id(model.get("bos_token_id"), "bos", config)
-        start_ids = tokenizer.start_ids  # unless tokenizer_config.json states otherwise
-        if isinstance(wanted := chat.get("add_bos_token"), bool):
-            start_ids = (bos,) if wanted and bos is not None else ()
         end = generation.get("eos_token_id", model.get("eos_token_id"))
         ends = [special_id(one, "eos", config) for one in (end if isinstance(end, list) else [end])]
         return DecoderFiles(
@@ -68,7 +65,7 @@ def read_folder(folder: Path, compiled: bool) -> DecoderFiles:
             tokenizer=tokenizer,
             chat_template=folder_template(folder, chat.get("chat_template")),
             bos_id=bos,
-            start_ids=start_ids,
+            start_ids=tokenizer.start_ids,
             end_ids=frozenset(one for one in ends if one is not None),
         )
 

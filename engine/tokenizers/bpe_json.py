@@ -15,6 +15,7 @@ from .bpe_vocabulary import (
     sentencepiece,
     word_patterns,
 )
+from .configured import changed, read_changes
 from .normalized import Change, prepend_missing, prepend_missing_at_start, replace
 from .normalizers import parts_of, read_normalizer
 from .patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK
@@ -29,8 +30,9 @@ PREFIXES: dict[str, list[Change]] = {
 
 
 def read_bpe_json(path: Path) -> BPEVocabulary:
-    """Read a tokenizer.json file."""
-    return read_bpe(read_json(path), path)
+    """Read a tokenizer.json file, with the settings of other files in its folder."""
+    content = read_json(path)
+    return read_bpe(changed(content, read_changes(content, path)), path)
 
 
 def read_bpe(content: Mapping[str, Any], path: Path) -> BPEVocabulary:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_optional, shortened
+from ..weights.tensors import read_optional, shortened, unreadable_tokenizer
 from .added_tokens import FLAGS, SPLIT
 from .normalizers import parts_of
 from .patterns import BLANK, QWEN2
@@ -47,7 +47,42 @@ END_OF_TEXT = "<|endoftext|>"
 PLAIN_BPE: Section = dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False)
 PLAIN_BPE |= {"type": "BPE", "unk_token": None}
 BYTES_BPE = {**PLAIN_BPE, "fuse_unk": True, "byte_fallback": True}
+# Steps from the pieces of SentencePiece back to text.
+PIECES_BACK: list[Section] = [
+    {"type": "Replace", "pattern": {"String": BLANK}, "content": " "},
+    *({"type": kind} for kind in ("ByteFallback", "Fuse")),
+]
 NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+
+
+def kind_of(content: Mapping[str, Any], path: Path) -> str:
+    """Return the type of the model in the content of a tokenizer.json."""
+    model = content.get("model")
+    if not isinstance(model, dict):
+        raise ModelFileError(f"{path} is not a readable tokenizer, it has no model: download it again")
+    return model.get("type") or ("BPE" if "merges" in model else "WordPiece")  # early files name no type
+
+
+def read_changes(content: Mapping[str, Any], path: Path) -> Section:
+    """Return the `changes_of` the content of a tokenizer.json, or raise where they are not read."""
+    kind = kind_of(content, path)
+    try:
+        changes = changes_of(content, path.parent)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise unreadable_tokenizer(path, error) from error
+    made = changes.get("model", {}).get("type", kind)
+    if made != kind:
+        raise ModelFileError(
+            f"{path} is a {kind} tokenizer, and its tokenizer_class makes {made} of it: name "
+            "PreTrainedTokenizerFast in tokenizer_config.json, or give another model"
+        )
+    return changes
+
+
+def changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> Section:
+    """Return a tokenizer.json with other sections in place of its own, of ``model`` only some keys."""
+    model = {**content["model"], **changes["model"]} if "model" in changes else content.get("model")
+    return {**content, **changes, "model": model}
 
 
 def changes_of(content: Mapping[str, Any], folder: Path) -> Section:
@@ -220,12 +255,14 @@ def camembert(content: Mapping[str, Any], config: Section, tokens: Section) -> S
 def llama(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
     """Return the sections of Llama's tokenizer before version 3."""
     scheme = "always" if config.get("legacy") else "first"
+    strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}]
     if config.get("add_prefix_space") is False:
-        scheme = "never"
+        scheme, strip = "never", []
     return {
         "normalizer": None,
         "pre_tokenizer": metaspace(scheme, is_split=False),
         "model": BYTES_BPE,
+        "decoder": {"type": "Sequence", "decoders": PIECES_BACK + strip},
     }
 
 
@@ -236,6 +273,7 @@ def gemma(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
         "normalizer": {"type": "Replace", **blank, "content": BLANK},
         "pre_tokenizer": {"type": "Split", **blank, "behavior": "MergedWithPrevious", "invert": False},
         "model": {**BYTES_BPE, "unk_token": tokens["unk"][0]},
+        "decoder": {"type": "Sequence", "decoders": PIECES_BACK},
     }
 
 

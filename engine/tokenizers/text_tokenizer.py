@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..weights.tensors import read_json, unreadable_tokenizer
 from .added_tokens import SPLIT, AddedToken, read_added_tokens
+from .configured import changed
 from .encoding import Encoding, check_text
 from .normalized import apply, unchanged
 from .normalizers import patterns_are_known, read_normalizer
@@ -57,9 +58,7 @@ class SharedSettings:
 
 def read_content(path: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Read a tokenizer.json with other sections in place of its own, of ``model`` only some keys."""
-    content = read_json(path)
-    model = {**content["model"], **changes["model"]} if "model" in changes else content.get("model")
-    return {**content, **changes, "model": model}
+    return changed(read_json(path), changes)
 
 
 def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Path) -> SharedSettings:

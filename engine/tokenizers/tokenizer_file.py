@@ -10,7 +10,7 @@ from ..errors import ModelFileError
 from ..weights.tensors import read_json, unreadable_tokenizer
 from .bpe import BPEStages, BPETokenizer
 from .bpe_json import read_bpe
-from .configured import changes_of
+from .configured import kind_of, read_changes
 from .encoding import Encoding
 from .patterns import KNOWN
 from .text_tokenizer import NO_CHANGES, TextTokenizer, read_content, read_shared
@@ -67,22 +67,10 @@ def read_tokenizer(path: Path, lower_case: bool = False) -> TextTokenizer:
     ``lower_case`` lower-cases texts before anything else: ``do_lower_case`` of sentence-transformers.
     """
     content = read_json(path)
-    model = content.get("model")
-    if not isinstance(model, dict):
-        raise ModelFileError(f"{path} is not a readable tokenizer, it has no model: download it again")
-    kind = model.get("type") or ("BPE" if "merges" in model else "WordPiece")  # early files name no type
+    kind = kind_of(content, path)
     if kind not in TOKENIZERS:
         raise ModelFileError(f"{path} is a {kind} tokenizer: only {', '.join(TOKENIZERS)} are read")
-    try:
-        changes = changes_of(content, path.parent)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise unreadable_tokenizer(path, error) from error
-    made = changes.get("model", {}).get("type", kind)
-    if made != kind:
-        raise ModelFileError(
-            f"{path} is a {kind} tokenizer, and its tokenizer_class makes {made} of it: name "
-            "PreTrainedTokenizerFast in tokenizer_config.json, or give another model"
-        )
+    changes = read_changes(content, path)
     if lower_case:
         own = {**content, **changes}["normalizer"]
         steps = [{"type": "Lowercase"}, *([own] if own else [])]

@@ -27,7 +27,7 @@ ARROWS = {
     "kernels": f"layers weights {SHARED}",
     "tokenizers": f"weights {SHARED}",
     "models": f"kernels layers tokenizers weights {SHARED}",
-    "verify": f"kernels layers library_process models weights {SHARED}",
+    "verify": f"generation kernels layers library_process models weights {SHARED}",
     "documents": f"limited_process limited_reader tokenizers {SHARED}",
     "retrieval": f"documents layers limited_process limited_reader models tokenizers weights {SHARED}",
     "retrieval/stored": f"documents kernels layers models weights {SHARED}",

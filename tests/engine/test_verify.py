@@ -12,7 +12,7 @@ from engine.kernels import primitives
 from engine.layers.activation import Activation, gelu_backward
 from engine.layers.primitives import NUMPY
 from engine.official_program import official_trace
-from engine.verify import DEFAULT_TEXTS, official_model, verify_encoder
+from engine.verify import DEFAULT_TEXTS, official_model, verify_model
 from engine.weights.fetch import model_path
 from tests.command_line import run_python
 
@@ -29,11 +29,11 @@ def stages(official):
 
 @pytest.fixture(scope="module")
 def checks(encoder, stages):
-    return {check.stage: check for check in verify_encoder(encoder, official=stages)}
+    return {check.stage: check for check in verify_model(encoder, official=stages)}
 
 
 def failing_stages(encoder, stages):
-    checks = verify_encoder(encoder, DEFAULT_TEXTS[:1], stages)
+    checks = verify_model(encoder, DEFAULT_TEXTS[:1], stages)
     return [check.stage for check in checks if not check.passed]
 
 
@@ -67,7 +67,7 @@ def test_a_stage_that_is_not_a_number_fails(encoder, stages):
         found = stages(*arguments)
         return {**found, "layers.2.ffn.output": np.full_like(found["layers.2.ffn.output"], np.nan)}
 
-    checks = {check.stage: check for check in verify_encoder(encoder, DEFAULT_TEXTS[:1], broken)}
+    checks = {check.stage: check for check in verify_model(encoder, DEFAULT_TEXTS[:1], broken)}
     assert checks["layers.2.ffn.output"].decisive == np.inf
     assert not checks["layers.2.ffn.output"].passed
 
@@ -93,9 +93,9 @@ import json, os, sys
 from pathlib import Path
 import numpy as np
 from engine import Encoder
-from engine.verify import DEFAULT_TEXTS, verify_encoder
+from engine.verify import DEFAULT_TEXTS, verify_model
 
-checks = verify_encoder(Encoder.load(dtype=np.float64), DEFAULT_TEXTS[:2])
+checks = verify_model(Encoder.load(dtype=np.float64), DEFAULT_TEXTS[:2])
 mapped = Path("/proc/self/maps").read_text()
 children = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
 found = {"checks": len(checks), "children": "".join(children), "mapped": "libtorch" in mapped}
@@ -114,13 +114,13 @@ def test_in_float64_stages_agree_with_pytorch_in_a_child_process_which_leaves_wi
 def test_a_missing_library_is_told(encoder, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ModelUnavailableError, match=r"not installed: pip install -r requirements\.txt"):
-        verify_encoder(encoder, ["one"])
+        verify_model(encoder, ["one"])
 
 
 def test_too_little_memory_is_told_before_anything_is_started(encoder, monkeypatch):
     monkeypatch.setattr("engine.weights.memory.available_memory", lambda: 500_000_000)
     with pytest.raises(MemoryLimitError, match="the official model, run by PyTorch, needs"):
-        verify_encoder(encoder, ["one"])
+        verify_model(encoder, ["one"])
 
 
 @pytest.mark.usefixtures("library_in_this_process")
@@ -129,7 +129,7 @@ def test_what_the_library_cannot_read_is_told_in_one_line(encoder, tmp_path):
     shutil.copytree(model_path(encoder.name), folder)
     (folder / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(ModelUnavailableError) as error:
-        verify_encoder(replace(encoder, name=str(folder)), ["one"])
+        verify_model(replace(encoder, name=str(folder)), ["one"])
     assert str(error.value).startswith("the official model: ")
     assert "\n" not in str(error.value)
 
@@ -138,4 +138,4 @@ def test_a_comparison_beyond_its_time_is_told_and_leaves_no_process(encoder, mon
     monkeypatch.setattr(verify, "SECONDS", 1)  # less than the library takes to load
     monkeypatch.setattr("engine.limited_process.WALL_S", 0)
     with pytest.raises(ModelUnavailableError, match=r"the official model takes over 1 s or \d+ MB"):
-        verify_encoder(encoder, ["one"])
+        verify_model(encoder, ["one"])

@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.layers.tracing import Array
-from engine.verify import StageCheck, official_model, verify_encoder
+from engine.verify import StageCheck, official_model, verify_model
 from ui.colours import BLACK, DIFFERENCE_SCALE
 from ui.figures import styled
 from ui.models import load_encoder
@@ -49,7 +49,7 @@ def verify(text: str, precision: str) -> list[StageCheck]:
                 encoder = Encoder.load(encoder.name, dtype=np.float64)
             official = stack.enter_context(official_model(encoder))
         with st.spinner("Running both models…", show_time=True):
-            return verify_encoder(encoder, [text], official)
+            return verify_model(encoder, [text], official)
 
 
 def rows_of(checks: Sequence[StageCheck], n_layers: int) -> dict[str, list[StageCheck | None]]:

@@ -15,7 +15,7 @@ from engine.models.encoder_families import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.official_program import load_official, official_trace
 from engine.training.search.frozen_layers import run_frozen_layers
-from engine.verify import verify_encoder
+from engine.verify import verify_model
 from tests.pytorch import Library, modules, torch, transformers
 from tests.sentence_transformer_folders import (
     BERT,
@@ -409,7 +409,7 @@ def test_every_stage_is_compared_with_the_official_model(folders, name, dtype):
     def trace(text):
         return official_trace(official, text, encoder.config.n_kv_heads)
 
-    checks = verify_encoder(encoder, LONG[1:3], trace)
+    checks = verify_model(encoder, LONG[1:3], trace)
     assert [check for check in checks if not check.passed] == []
     left_out = {*NOT_COMPARED, *FUSED.get(name, ()), *(["attention.scores"] if name in MASKED else [])}
     missing = {*encoder.trace_shapes(3)} - {check.stage for check in checks}

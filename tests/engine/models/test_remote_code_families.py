@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import prepare_compiled
-from engine.verify import verify_encoder
+from engine.verify import verify_model
 from tests.pytorch import torch
 from tests.sentence_transformer_folders import BERT, TEXTS, WORDPIECES, save_tokenizer, wordpiece
 
@@ -157,7 +157,7 @@ def save_jina(folder, n_heads=2, newer=False, gate="geglu", prefix=""):
 def test_jina_embeddings_2_equal_their_equations(tmp_path, n_heads, newer, gate, prefix):
     tensors = save_jina(tmp_path, n_heads, newer, gate, prefix)
     with pytest.raises(InputError, match="official code comes with its files, and is never run"):
-        verify_encoder(Encoder.load(tmp_path))
+        verify_model(Encoder.load(tmp_path))
     act = torch.nn.functional.gelu if gate == "geglu" else torch.relu
     check(tmp_path, lambda ids: jina(ids, tensors, n_heads, newer, act))
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from engine.errors import InputError, ModelFileError
-from engine.tokenizers.tokenizer_file import read_tokenizer
+from engine.tokenizers.bpe import BPETokenizer
+from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer, read_tokenizer
 from engine.tokenizers.wordpiece import WordPieceStages
 from tests.pytorch import transformers
 from tests.sentence_transformer_folders import (
@@ -210,7 +211,7 @@ BESIDE = {"content": "zq", "normalized": True, **dict.fromkeys(("lstrip", "rstri
         (lambda: sentencepiece("gemma"), "mistral", {"tokenizer_class": "LlamaTokenizer"}),
         (lambda: sentencepiece("prepend"), "llama", {"tokenizer_class": "LlamaTokenizer"}),
         (qwen3_tokenizer, "llama", {"tokenizer_class": "LlamaTokenizerFast"}),
-        (lambda: sentencepiece("split"), "qwen2", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        (lambda: byte_level("smollm"), "qwen2", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         (unigram_tokenizer, "camembert", {"add_prefix_space": False, "split_special_tokens": True}),
         (lambda: byte_level("smollm"), "llama", {"tokenizer_class": "GPT2Tokenizer", "bos_token": "<|end|>"}),
     ],
@@ -224,8 +225,14 @@ def test_settings_of_other_files_are_those_of_transformers(tmp_path, make, model
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
     ours, theirs = read_tokenizer(path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    library = Tokenizer.from_str(theirs.backend_tokenizer.to_str())
+    library.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
+    library.encode_special_tokens = theirs.split_special_tokens
     for text in ["The Cat", "Ábc zq naïve 日本 abc", "the <|new|> é  <tool>", *WORDS.split(";")]:
         assert ours.encode(text).ids == theirs(text)["input_ids"] == ours.ids_batch([text])[0]
+        if isinstance(ours, BytePairEncoderTokenizer):  # a language model reads the same files
+            found, expected = BPETokenizer.from_json(path).encode(text), library.encode(text)
+            assert (found.ids, found.offsets) == (expected.ids, expected.offsets)
 
 
 @pytest.mark.parametrize(
