@@ -27,6 +27,7 @@ from .models.encoder import Encoder, check_float32
 from .models.encoder_families import JINA
 from .models.sentence_transformer_folder import read_modules
 from .weights.fetch import model_path
+from .weights.gguf_parts import PART_NAME
 
 PROGRAM = Path(__file__).with_name("official_program.py")
 SECONDS = 120  # of computing, for one text
@@ -91,13 +92,14 @@ class OfficialTrace(Protocol):
 
 def verify_model(
     model: Encoder | Decoder,
-    texts: Sequence[str] = DEFAULT_TEXTS,
+    texts: Sequence[str] | None = None,
     official: OfficialTrace | None = None,
 ) -> list[StageCheck]:
     """Compare every stage on some texts with the official model in the same precision.
 
-    ``official`` is what the `official_model` of this model yields, None to run it for this comparison;
-    errors are those of `official_model`. Checks come in the order of the forward pass. Tolerances in float32:
+    ``texts`` are by default `DEFAULT_TEXTS`, for decoders, whose traces are large, the two short ones.
+    ``official`` is what the `official_model` of this model yields, None to run it for this comparison; errors
+    are those of `official_model`. Checks come in the order of the forward pass. Tolerances in float32:
     1e-5, for layer norms 1.9e-6, for the final vector, traced (``normalized``) and from ``encode``, 1e-6; in
     float64: 1e-8. ``pooled.pooler.cosine`` is one minus the cosine of the two poolers' outputs and may be
     1e-6. Families other than those of `EXACT`, and decoders, may differ by 1e-5 everywhere and in both
@@ -105,6 +107,7 @@ def verify_model(
     """
     if isinstance(model, Encoder):
         check_float32(model, "the comparison of every stage")
+    texts = texts or (DEFAULT_TEXTS if isinstance(model, Encoder) else DEFAULT_TEXTS[:2])
     if official is None:
         with official_model(model) as started:
             return verify_model(model, texts, started)
@@ -260,5 +263,7 @@ def encoder_request(encoder: Encoder, folder: Path) -> tuple[Values, int]:
 def decoder_request(decoder: Decoder, path: Path) -> tuple[Values, int]:
     """Return what tells the program to load a decoder's files, and the bytes of its weights."""
     folder, file = (path, None) if path.is_dir() else (path.parent, path.name)
+    if file and PART_NAME.fullmatch(file):
+        raise InputError(f"{WHAT} reads no model in several GGUF files: merge them by gguf-split --merge")
     n_bytes = 4 * forward_module(decoder.config).parameter_count(decoder.config)
     return {"folder": str(folder), "gguf": file}, n_bytes

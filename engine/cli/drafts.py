@@ -16,7 +16,7 @@ from ..weights.catalog import DEFAULT_DECODER
 from ..wording import counted
 from .loading import load_decoder, read_documents
 from .main import app
-from .options import MEASURE, JsonOption, check_folder_of, grouped, write_errors
+from .options import DECODER, MEASURE, JsonOption, check_folder_of, grouped, write_errors
 from .printing import print_json
 
 
@@ -30,9 +30,7 @@ def draft_questions_command(
     ],
     n: Annotated[int, typer.Option("--n", help="Drafts in all; one of six has no answer.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sentences drawn.")] = 0,
-    decoder: Annotated[
-        str, typer.Option(help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id.")
-    ] = DEFAULT_DECODER,
+    decoder: Annotated[str, typer.Option(help=DECODER)] = DEFAULT_DECODER,
     as_json: JsonOption = False,
 ) -> None:
     """Draft questions from documents, each with the sentence that answers it, for a person to read.

@@ -20,13 +20,14 @@ from ..progress import say
 from ..retrieval.relevance import closer_than
 from ..retrieval.vector_files import save_npz
 from ..settings import Configuration
-from ..verify import DEFAULT_TEXTS, verify_model
+from ..verify import verify_model
 from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import beginning
 from .command_group import CommandGroup
 from .loading import (
     check_second_models,
     index_documents,
+    load_decoder,
     load_encoder,
     load_reader,
     load_search_model,
@@ -37,6 +38,7 @@ from .loading import (
     say_languages,
 )
 from .options import (
+    DECODER,
     MODELS,
     AnsweringOptions,
     EmbeddingOptions,
@@ -121,15 +123,19 @@ def verify(
     text: Annotated[
         list[str] | None, typer.Option(help="A text to compare on; may be given several times.")
     ] = None,
+    decoder: Annotated[str | None, typer.Option(help=f"To compare in place of an encoder. {DECODER}")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare every stage of an encoder with the official model; exit 1 where one differs too much."""
+    """Compare every stage of a model with the official one; exit 1 where one differs too much."""
     if dtype not in ("float32", "float64"):
         raise typer.BadParameter("give float32 or float64", param_hint="--dtype")
+    if decoder is not None and dtype == "float64":
+        raise typer.BadParameter("decoders compute in float32 alone", param_hint="--dtype")
     precision = np.float32 if dtype == "float32" else np.float64
-    encoder = load_encoder(model, precision)
+    loaded = load_encoder(model, precision) if decoder is None else load_decoder(decoder)
+    model = decoder or model
     say(f"Comparing every stage with the official {model} in {dtype}")
-    checks = verify_model(encoder, text or DEFAULT_TEXTS)
+    checks = verify_model(loaded, text)
     passed = all(check.passed for check in checks)
     if as_json:
         stages = [{**asdict(check), "passed": check.passed} for check in checks]

@@ -37,6 +37,7 @@ SampleOption = Annotated[
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a model folder or a Hugging Face id.")
 ]
+DECODER = "Decoder: a known name, a .gguf file, a folder or a Hugging Face id."
 DocumentOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -226,13 +227,7 @@ class RetrievalOptions:
 class AnsweringOptions:
     """How questions are answered."""
 
-    decoder: Annotated[
-        str,
-        typer.Option(
-            help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id.",
-            rich_help_panel=PANELS["answer"],
-        ),
-    ] = DEFAULT_DECODER
+    decoder: Annotated[str, typer.Option(help=DECODER, rich_help_panel=PANELS["answer"])] = DEFAULT_DECODER
     k: int = default("k")
     min_relevance: float = default("min_relevance")
     max_prompt_tokens: int = default("max_prompt_tokens")

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine import verify
-from engine.errors import MemoryLimitError, ModelUnavailableError
+from engine import Decoder, verify
+from engine.errors import InputError, MemoryLimitError, ModelUnavailableError
 from engine.kernels import primitives
 from engine.layers.activation import Activation, gelu_backward
 from engine.layers.primitives import NUMPY
@@ -15,6 +15,7 @@ from engine.official_program import official_trace
 from engine.verify import DEFAULT_TEXTS, official_model, verify_model
 from engine.weights.fetch import model_path
 from tests.command_line import run_python
+from tests.decoder_folders import make_model
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,18 @@ def test_the_program_computes_the_same_stages_for_one_text_after_the_other(encod
             assert found.keys() == expected.keys()
             for stage, array in expected.items():
                 np.testing.assert_allclose(found[stage], array, atol=1e-4)
+
+
+@pytest.mark.usefixtures("library_in_this_process")
+def test_a_decoder_equals_the_official_model_which_the_program_runs(tmp_path):
+    decoder = Decoder.load(make_model(tmp_path, "gpt2"))
+    checks = {check.stage: check for check in verify_model(decoder)}
+    assert [check for check in checks.values() if not check.passed] == []
+    assert 0 < checks["decode"].decisive < 2e-2
+    in_parts = tmp_path / "model-00001-of-00002.gguf"
+    in_parts.touch()
+    with pytest.raises(InputError, match="merge them by gguf-split"):
+        verify_model(replace(decoder, name=str(in_parts)))
 
 
 COMPARE = """

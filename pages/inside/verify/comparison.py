@@ -7,12 +7,11 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine import Encoder
+from engine import Decoder, Encoder
 from engine.layers.tracing import Array
 from engine.verify import StageCheck, official_model, verify_model
 from ui.colours import BLACK, DIFFERENCE_SCALE
 from ui.figures import styled
-from ui.models import load_encoder
 
 # The stages of a layer in the order of the forward pass, with their labels.
 LAYER_STAGES = {
@@ -36,20 +35,20 @@ LAYER_STAGES = {
     "output": "layer output",
 }
 ROW_HEIGHT, EMPTY_HEIGHT = 34, 112  # pixels
+MAX_WRITTEN = 12  # layers, whose differences fit into their cells
 # Smaller differences are drawn as this large, larger ones as 1.
 FLOOR = {"float32": 1e-8, "float64": 1e-17}
 
 
-def verify(text: str, precision: str) -> list[StageCheck]:
+def verify(model: Encoder | Decoder, text: str, precision: str) -> list[StageCheck]:
     """Compare every stage on a text, under spinners that name the slow steps and count their seconds."""
-    encoder = load_encoder()
     with ExitStack() as stack:
         with st.spinner("Loading the official model in a process of its own…", show_time=True):
             if precision == "float64":  # not kept, as it takes twice the memory
-                encoder = Encoder.load(encoder.name, dtype=np.float64)
-            official = stack.enter_context(official_model(encoder))
+                model = Encoder.load(model.name, dtype=np.float64)
+            official = stack.enter_context(official_model(model))
         with st.spinner("Running both models…", show_time=True):
-            return verify_model(encoder, [text], official)
+            return verify_model(model, [text], official)
 
 
 def rows_of(checks: Sequence[StageCheck], n_layers: int) -> dict[str, list[StageCheck | None]]:
@@ -78,7 +77,7 @@ def difference_figure(checks: Sequence[StageCheck], n_layers: int, precision: st
             x=[f"{i}" for i in range(n_layers)],
             y=[LAYER_STAGES[stage] for stage in found],
             text=[[text for text, _, _ in row] for row in rows],
-            texttemplate="%{text}",
+            texttemplate="%{text}" if n_layers <= MAX_WRITTEN else "",
             textfont={"size": 11, "color": BLACK},
             customdata=[[words for _, *words in row] for row in rows],
             hovertemplate="layer %{x}, %{y}<br>difference %{customdata[0]}<br>"

@@ -5,12 +5,11 @@ from time import perf_counter
 
 import streamlit as st
 
-from engine import Encoder
-from engine.verify import EXACT, StageCheck, has_official
+from engine.verify import StageCheck, has_official, precision_of
 from engine.wording import readable_time
 from pages.inside.verify.comparison import check_rows, difference_figure, verify
 from ui.export import show_figure
-from ui.models import load_encoder, model_name
+from ui.models import decoder_name, load_decoder, load_encoder, model_name
 from ui.tables import show_table
 from ui.text import escape_markdown
 from ui.widgets import check_typed, choice
@@ -25,19 +24,27 @@ ROUNDING = " That may be rounding: compare in float64, where rounding all but va
 class Verified:
     """The result of a comparison."""
 
+    model: str
+    n_layers: int
     n_tokens: int
     precision: str
+    is_rotated: bool  # of a family that is compared less exactly
     checks: list[StageCheck]
     seconds: float
 
 
-def verify_model(encoder: Encoder) -> None:
+def draw() -> None:
     """Draw the form of the comparison, and its last result."""
     st.write(
-        "The same text goes through this project's NumPy and through sentence-transformers on PyTorch, with "
-        "the same weights. Every array on the way is compared, not only the final vector."
+        "The same text goes through this project's NumPy and through sentence-transformers on PyTorch "
+        "(transformers for language models), with the same weights. Every array on the way is compared, not "
+        "only the final vector."
     )
-    if not has_official(encoder):
+    encoder = load_encoder()
+    names = {"encoder": f"Encoder · {model_name(encoder.name)}", "decoder": f"Decoder · {decoder_name()}"}
+    kind = choice("Model", [*names], "verify-model", format_func=lambda kind: escape_markdown(names[kind]))
+    is_encoder = kind == "encoder"
+    if is_encoder and not has_official(encoder):
         st.info(
             f"{escape_markdown(model_name(encoder.name))} is of a family whose official code comes with its "
             "files, and is never run: there is nothing to compare with. Tests compare the family with its "
@@ -51,13 +58,13 @@ def verify_model(encoder: Encoder) -> None:
             DEFAULT_TEXT,
             key="verify-text",
             persist_state="session",
-            help=f"Any text: odd characters, other languages, long or short. The first {encoder.max_tokens} "
-            "tokens of it are read by both models.",
+            help="Any text: odd characters, other languages. The first "
+            f"{encoder.max_tokens} tokens of it are read by both encoders; decoders read it whole.",
         )
         precision = choice(
             "Precision",
-            ["float32", "float64"],
-            "verify-precision",
+            ["float32", "float64"] if is_encoder else ["float32"],
+            "verify-precision" if is_encoder else "verify-decoder-precision",
             "The models run in float32. float64 has twice the digits: differences that shrink with it are "
             "rounding, those that stay would be mistakes.",
         )
@@ -73,19 +80,27 @@ def verify_model(encoder: Encoder) -> None:
         st.warning("Type a text first.")
     elif asked:
         check_typed(text, MAX_CHARACTERS)
-        start = perf_counter()
-        checks = verify(text, precision)
-        n_tokens = len(encoder.truncate(encoder.tokenizer.encode(text).ids))
-        st.session_state["verified"] = Verified(n_tokens, precision, checks, perf_counter() - start)
+        start, model = perf_counter(), encoder if is_encoder else load_decoder()
+        checks = verify(model, text, precision)
+        ids = next(check for check in checks if check.stage == "ids")
+        st.session_state["verified"] = Verified(
+            model_name(model.name),
+            model.config.n_layers,
+            ids.n_numbers,
+            precision,
+            precision_of(model) == "rotated",
+            checks,
+            perf_counter() - start,
+        )
     if "verified" in st.session_state:
-        show_verified(st.session_state["verified"], encoder)
+        show_verified(st.session_state["verified"])
     else:
         st.info("Nothing is loaded yet: press the button to run both models.", icon=":material/fact_check:")
 
 
-def show_verified(verified: Verified, encoder: Encoder) -> None:
+def show_verified(verified: Verified) -> None:
     """Draw the result of a comparison: a sentence, a heat map, and the numbers."""
-    checks, n_layers = verified.checks, encoder.config.n_layers
+    checks, n_layers = verified.checks, verified.n_layers
     failed = [check for check in checks if not check.passed]
     if failed:
         st.error(
@@ -99,7 +114,7 @@ def show_verified(verified: Verified, encoder: Encoder) -> None:
             icon=":material/check_circle:",
         )
     nearest = max(checks, key=lambda check: check.decisive / check.tolerance)
-    final = next(check for check in checks if check.stage == "normalized")
+    final = next(check for check in checks if check.stage in ("normalized", "logits"))
     left, middle, right = st.columns(3)
     left.metric(
         "Stages within tolerance",
@@ -107,23 +122,26 @@ def show_verified(verified: Verified, encoder: Encoder) -> None:
         help="A stage is a named array of the forward pass, such as the attention scores of layer 3.",
     )
     middle.metric(
-        "Final vector differs by",
-        f"{final.decisive:.1e}",
-        help=f"Largest difference among its numbers, from the text on; {final.tolerance:.0e} is allowed.",
+        "Logits differ by" if final.stage == "logits" else "Final vector differs by",
+        f"{final.end_to_end:.1e}",
+        help="Largest difference among its numbers, from the text on.",
     )
     right.metric(
         "Nearest to its tolerance",
         f"{nearest.decisive / nearest.tolerance:.0%}",
         help=f"The stage {nearest.stage} uses most of what it is allowed.",
     )
-    st.caption(f"{verified.n_tokens} tokens · {verified.precision} · took {verified.seconds:.1f} s")
+    st.caption(
+        f"{escape_markdown(verified.model)} · {verified.n_tokens} tokens · {verified.precision} · "
+        f"took {verified.seconds:.1f} s"
+    )
     st.markdown("**Largest difference of each stage, layer by layer**")
     show_figure(
         difference_figure(checks, n_layers, verified.precision),
         "difference-by-stage",
         f"Heat map of {len(checks)} differences, the largest {nearest.decisive:.1e} at {nearest.stage}.",
     )
-    st.caption(tolerance_note(verified.precision if encoder.model_type in EXACT else "rotated"))
+    st.caption(tolerance_note("rotated" if verified.is_rotated else verified.precision))
     with st.expander("All stages as numbers", icon=":material/table:"):
         show_table(check_rows(checks), "The largest difference of every stage, and its tolerance")
 
@@ -137,7 +155,7 @@ def tolerance_note(precision: str) -> str:
             "to root mean squares of rows above 1. 1e-5 is allowed everywhere, in float64 as well: "
             "transformers rotates by positions in float32 and norms by root mean squares in float32, "
             "whatever the precision. Scores with a mask or a bias are not compared, the weights made of them "
-            "are."
+            "are. Compiled decoders cache keys in 16 bits: `decode`, their logits, may differ by 2e-2."
         )
     if precision == "float64":
         return (
@@ -154,4 +172,4 @@ def tolerance_note(precision: str) -> str:
     )
 
 
-verify_model(load_encoder())
+draw()

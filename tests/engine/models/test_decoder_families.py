@@ -11,6 +11,8 @@ from engine.errors import ContextLengthError, InputError, MemoryLimitError, Mode
 from engine.generation.prefix_cache import PrefixCache
 from engine.models.decoders import CACHE_TOKENS, final_norm, forward_module, memory_bytes
 from engine.models.llama import parameter_count as llama_parameters
+from engine.official_program import decoder_trace, load_decoder
+from engine.verify import verify_model
 from engine.weights.gguf_file import GGUF
 from engine.weights.quantized import QUANTIZED
 from engine.weights.stored import StoredTensor
@@ -218,6 +220,13 @@ def test_a_folder_and_a_gguf_file_equal_transformers(tmp_path, tokenizer, offici
     assert forward_module(config).parameter_count(config) == model.num_parameters()
     n_keys = config.n_layers * config.n_kv_heads * config.d_head * 64  # all 64 positions
     assert memory_bytes(config, None) > 4 * (model.num_parameters() + 2 * n_keys)
+
+    official = load_decoder.__wrapped__(str(tmp_path), None)
+    texts = [TEXT, "a"]  # of one token nothing is masked, so that scores are compared
+    checks = verify_model(decoder, texts, lambda text: decoder_trace(*official, text, config.n_kv_heads))
+    assert [check for check in checks if not check.passed] == []
+    missing = {*decoder.trace_shapes(1)} - {check.stage for check in checks}
+    assert missing <= {"embeddings.token", "embeddings.position"}
 
     kept, ids = PrefixCache(), decoder.tokenizer.encode(TEXT).ids
     at_once = [step.token_id for step in decoder.generate(ids, max_new_tokens=20, kv_cache=False)]

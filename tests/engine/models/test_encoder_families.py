@@ -395,7 +395,6 @@ def test_what_knows_bert_alone_refuses_other_families(folders):
 
 # Stages that the official modules do not give: tables before they are added up, and arrays inside others.
 NOT_COMPARED = ("embeddings.token", "embeddings.position", "embeddings.type", "embeddings.sum")
-FUSED = {"modernbert": ("ffn.gate", "ffn.hidden")}
 MASKED = ("mpnet", "modernbert", "qwen3", "mistral", "llama", "gemma3_text")
 
 
@@ -411,7 +410,7 @@ def test_every_stage_is_compared_with_the_official_model(folders, name, dtype):
 
     checks = verify_model(encoder, LONG[1:3], trace)
     assert [check for check in checks if not check.passed] == []
-    left_out = {*NOT_COMPARED, *FUSED.get(name, ()), *(["attention.scores"] if name in MASKED else [])}
+    left_out = {*NOT_COMPARED, *(["attention.scores"] if name in MASKED else [])}
     missing = {*encoder.trace_shapes(3)} - {check.stage for check in checks}
     assert {re.sub(r"layers\.\d+\.", "", stage) for stage in missing if "pooled" not in stage} <= left_out
     exact = next(check for check in checks if check.stage == "ids")
