@@ -34,21 +34,8 @@ class PoolingQuality:
     """Search quality for questions with known answers."""
 
     strategies: tuple[str, ...]
-    # 1 over the rank of the first relevant chunk, ``(n_strategies, n_strategies, n_questions)``: the index
-    # pooled by the first, the questions by the second
-    reciprocal_ranks: Array
-    # 1 where a relevant chunk is among the first ``k``, both pooled alike: ``(n_strategies, n_questions)``
-    hits: Array
-
-    @property
-    def mixed(self) -> Array:
-        """Mean reciprocal rank by index and question pooling: ``(n_strategies, n_strategies)``."""
-        return self.reciprocal_ranks.mean(axis=2)
-
-    @property
-    def matched(self) -> Array:
-        """Reciprocal ranks with both pooled alike: ``(n_strategies, n_questions)``."""
-        return np.einsum("iiq->iq", self.reciprocal_ranks)
+    reciprocal_ranks: Array  # of the first relevant chunk, ``(n_strategies, n_questions)``
+    hits: Array  # 1 where a relevant chunk is among the first ``k``, ``(n_strategies, n_questions)``
 
 
 def rankings(scores: Mapping[str, Array], k: int) -> PoolingRankings:
@@ -75,41 +62,19 @@ def only_found_by(compared: PoolingRankings) -> dict[str, Array]:
     }
 
 
-def top_k_overlap(compared: PoolingRankings) -> Array:
-    """Share of the first ``k`` that two strategies have in common: ``(n_strategies, n_strategies)``."""
-    found = compared.found.astype(float)
-    return found @ found.T / compared.k
-
-
-def kendall_tau(compared: PoolingRankings) -> Array:
-    """Kendall's tau between strategies, over all chunks compared: ``(n_strategies, n_strategies)``.
-
-    The share of concordant pairs of chunks minus that of discordant ones (Kendall 1938): 1 for equal
-    rankings, -1 for reversed ones. A single chunk gives 1.
-    """
-    n_rows = len(compared.rows)
-    if n_rows == 1:
-        return np.ones((len(compared.strategies),) * 2)
-    signs = np.sign(compared.ranks[:, :, None] - compared.ranks[:, None, :])  # (n_strategies, n_rows, n_rows)
-    flat = signs.reshape(len(signs), -1).astype(float)
-    return flat @ flat.T / (n_rows * (n_rows - 1))
-
-
 def pooling_quality(
     question_vectors: Mapping[str, Array], chunk_vectors: Mapping[str, Array], relevant: Array, k: int
 ) -> PoolingQuality:
-    """Search with every pooling of the questions in the index of every pooling of the chunks.
+    """Search with every pooling of questions ``(n_questions, d_model)`` and chunks ``(n_chunks, d_model)``.
 
-    Vectors of all strategies have the same shape, so a mixed search raises no error; only its results are
-    worse. They are ``(n_questions, d_model)`` for each strategy, and ``(n_chunks, d_model)`` for at least
-    these; ``relevant`` chunks are bool ``(n_questions, n_chunks)``, and the first ``k`` count as a hit.
+    ``relevant`` chunks are bool ``(n_questions, n_chunks)``, and the first ``k`` count as a hit.
     """
     if not len(relevant):
         raise InputError("there is no labelled question to judge by: give one or more")
     strategies = tuple(question_vectors)
-    found = [
-        [reciprocal_rank(question_vectors[asked] @ chunk_vectors[stored].T, relevant) for asked in strategies]
-        for stored in strategies
-    ]
-    hits = [hit_rate(question_vectors[one] @ chunk_vectors[one].T, relevant, k) for one in strategies]
-    return PoolingQuality(strategies, np.array(found), np.array(hits))
+    scores = [question_vectors[one] @ chunk_vectors[one].T for one in strategies]
+    ranks, hits = (
+        [reciprocal_rank(own, relevant) for own in scores],
+        [hit_rate(own, relevant, k) for own in scores],
+    )
+    return PoolingQuality(strategies, np.array(ranks), np.array(hits))

@@ -1,4 +1,4 @@
-"""Figures that compare rankings: how passages change places, and how far two poolings agree."""
+"""How passages change places from pooling to pooling."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import PoolingRankings
 from engine.layers.tracing import Array
 from ui.colours import CATEGORIES, GREY, ink
-from ui.figures import chunk_hover, heat_map, numbered_cells, styled
+from ui.figures import chunk_hover, styled
 
 # Labels that fit over a column where five share 390 pixels.
 SHORT = {
@@ -126,39 +126,3 @@ def strategy_axis(figure: go.Figure, strategies: Sequence[str], **settings: obje
         fixedrange=True,
         **settings,
     )
-
-
-def matrix_figure(
-    values: Array,
-    strategies: Sequence[str],
-    hovers: str,
-    lowest: float = 0.0,
-    rows: str = "",
-    columns: str = "",
-) -> go.Figure:
-    """Heat map of a number for every two strategies, ``(n_strategies, n_strategies)``, in hundredths.
-
-    ``hovers`` is Plotly's template of a cell; ``rows`` and ``columns`` are the titles of the axes.
-    """
-    figure = heat_map(
-        values,
-        None,
-        None,
-        hovers,
-        ".2f",
-        zmin=lowest,
-        zmax=1,
-        showscale=False,
-        text=[[f"{100 * value:.0f}" for value in row] for row in values],
-        xgap=1,
-        ygap=1,
-        **numbered_cells("%{text}"),
-    )
-    strategy_axis(figure, strategies, title=columns)
-    figure.update_yaxes(
-        tickvals=list(range(len(strategies))),
-        ticktext=[in_line(strategy) for strategy in strategies],
-        title=rows,
-        fixedrange=True,
-    )
-    return styled(figure, height=110 + 34 * max(len(strategies), 2))

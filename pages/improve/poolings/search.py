@@ -8,10 +8,8 @@ import streamlit as st
 from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import (
     PoolingRankings,
-    kendall_tau,
     only_found_by,
     rankings,
-    top_k_overlap,
 )
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
@@ -23,10 +21,9 @@ from pages.improve.poolings.quality import (
     TRUST,
     distinct,
     labelled_quality,
-    show_mixed,
     show_quality,
 )
-from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
+from pages.improve.poolings.rank_flow import rank_flow
 from pages.improve.poolings.sentences import strategy_pills
 from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
@@ -44,9 +41,8 @@ EXAMPLES = (
     "What are the significant environmental sustainability goals of Stockholm?",
     "How many entries does the WordPiece vocabulary have?",
 )
-RANKINGS, AGREEMENT, WHY = "How the ranking changes", "How far they agree", "Why a passage is found"
-MIXED = "Mixed poolings"
-PARTS = (RANKINGS, AGREEMENT, TRUST, MIXED, WHY)
+RANKINGS, WHY = "How the ranking changes", "Why a passage is found"
+PARTS = (RANKINGS, TRUST, WHY)
 DEFAULT = ("mean", "cls", "max", "idf", "last4")
 
 
@@ -74,17 +70,10 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
         show_flow(compared, pooled.chunks)
         show_only(compared, pooled.chunks)
         return None
-    if part == AGREEMENT:
-        show_agreement(compared)
-        return None
     if part == WHY:
         return question, pooled.chunks[explained_row(compared, pooled.chunks)].text
     questions, relevant = labelled_questions(pooled.documents, pooled.chunks)
-    quality = labelled_quality(pooled, questions, relevant)
-    if part == TRUST:
-        show_quality(quality)
-    else:
-        show_mixed(question, pooled, quality)
+    show_quality(labelled_quality(pooled, questions, relevant))
     return None
 
 
@@ -116,10 +105,10 @@ def label(strategy: str) -> str:
 def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
     """Draw the choices; return the strategies in their usual order, k, and whether MaxSim is compared.
 
-    The strategies are in sight in the parts that compare them, behind a button in the others.
+    The strategies are in sight in the part that compares them, behind a button in the others.
     """
     strategies, button = st.container(), more_options()
-    with strategies if part in (RANKINGS, AGREEMENT) else button:
+    with strategies if part == RANKINGS else button:
         note = f"“{label(RANKS_AS_MEAN)}” is left out: its direction is that of the mean, so it ranks alike."
         picked = strategy_pills(distinct(pooled), DEFAULT, "pooling-strategies", f"\n\n{note}")
     with button:
@@ -188,30 +177,6 @@ def passage_html(compared: PoolingRankings, number: int, chunk: Chunk) -> str:
     place = f"{chunk.document}, characters {chunk.start:,}–{chunk.end:,}"
     title = f"<b>Passage {number + 1}</b> <small>{escape(place)}</small>"
     return chunk_quote(chunk, 600, title, f"<small>Ranks: {escape(ranks)}</small>")
-
-
-def show_agreement(compared: PoolingRankings) -> None:
-    """Draw how many of the first k passages strategies share, and how similar their orders are."""
-    st.header(AGREEMENT)
-    if len(compared.strategies) < 2:
-        st.caption("Pick a second strategy to compare with.")
-        return
-    shared, tau = top_k_overlap(compared), kendall_tau(compared)
-    left, right = st.columns(2)
-    with left:
-        st.markdown(f"**The same passages**: percent of the first {compared.k} in common")
-        hovers = "%{y} and %{x}<br>%{z:.0%} in common"
-        figure = matrix_figure(shared, compared.strategies, hovers)
-        show_figure(figure, "rank-overlap", "Share of the first k that strategies share")
-    with right:
-        st.markdown("**The same order**: Kendall's τ, in hundredths")
-        hovers = "%{y} and %{x}<br>τ = %{z:.2f}"
-        figure = matrix_figure(tau, compared.strategies, hovers, lowest=-1)
-        show_figure(figure, "rank-tau", "Kendall's tau of strategies' rankings")
-    st.caption(
-        "τ is over the passages among the first k of some strategy: 100 where two strategies order them "
-        "alike, 0 where half of the pairs are swapped, -100 where the order is reversed."
-    )
 
 
 def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:

@@ -7,7 +7,7 @@ from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import rankings
 from pages.improve.poolings.quality import TRUST
 from pages.improve.poolings.rank_flow import flow_places, rank_flow
-from pages.improve.poolings.search import AGREEMENT, MIXED, WHY, passage_html
+from pages.improve.poolings.search import WHY, passage_html
 from tests.apps import app_of
 
 NAMES = ("mean", "cls", "max", "idf", "last4", "first_last", "maxsim")
@@ -73,7 +73,7 @@ def panel():
     st.session_state["returned"] = show_search(pooled)
 
 
-def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused():
+def test_own_documents_are_ranked_but_not_judged():
     app = app_of(panel).run()
     assert app.session_state["returned"] is None
     assert any("Type a question" in info.value for info in app.info)
@@ -81,23 +81,12 @@ def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused()
     app.button[0].click().run()
     app.toggle(key="pooling-maxsim").set_value(True).run()
     assert app.header[0].value == "How the ranking changes"
-    app.session_state["pooling-question-part"] = AGREEMENT
-    app.run()
-    assert len(app.get("plotly_chart")) == 2
     app.session_state["pooling-question-part"] = WHY
     app.run()
     assert app.session_state["returned"] == ("What do kittens do?", "A kitten sleeps.")
     app.session_state["pooling-question-part"] = TRUST
     app.run()
     assert any("no ranking can be called better" in info.value for info in app.info)
-    app.session_state["pooling-question-part"] = MIXED
-    app.run()
-    [refused] = [warning.value for warning in app.warning if "The engine refuses" in warning.value]
-    assert "pooling mean" in refused
-    assert "pooling pooler" in refused
-    app.selectbox(key="pooling-asked").set_value("mean").run()
-    assert not app.warning
-    assert any("Both are pooled alike" in success.value for success in app.success)
 
 
 def test_the_lane_keeps_the_true_rank_for_the_hover():

@@ -3,16 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import kendalltau
 
 from engine.errors import InputError
 from engine.evaluation.metrics import hit_rate, reciprocal_rank
 from engine.inspection.pooling.pooling_search import (
-    kendall_tau,
     only_found_by,
     pooling_quality,
     rankings,
-    top_k_overlap,
 )
 
 NAMES = ("mean", "cls", "max", "idf")
@@ -61,19 +58,6 @@ def test_only_found_by_is_in_its_own_first_k_and_in_no_others(given_scores, k):
         assert rows.tolist() == [row for row in order_of(given_scores[strategy]) if row in expected]
 
 
-@given(scores(), st.integers(1, 15))
-def test_agreement_is_that_of_sets_and_of_scipy(given_scores, k):
-    compared = rankings(given_scores, k)
-    shares, taus = top_k_overlap(compared), kendall_tau(compared)
-    values = list(given_scores.values())
-    for i, j in np.ndindex(shares.shape):
-        common = top(values[i], k) & top(values[j], k)
-        assert shares[i, j] == pytest.approx(len(common) / min(k, len(values[i])))
-        if len(compared.rows) > 1:
-            expected = kendalltau(compared.ranks[i], compared.ranks[j]).statistic
-            assert taus[i, j] == pytest.approx(expected, abs=1e-12)
-
-
 def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(InputError, match="k is 0"):
         rankings({"mean": np.ones(3)}, 0)
@@ -85,24 +69,14 @@ def test_what_cannot_be_ranked_is_refused():
         pooling_quality({"mean": np.empty((0, 4))}, {"mean": np.ones((2, 4))}, np.empty((0, 2), bool), 5)
 
 
-def test_judging_mixes_every_index_with_every_question_and_matches_on_the_diagonal():
+def test_judging_gives_the_metrics_of_each_strategy():
     generator = np.random.default_rng(0)
     chunk_vectors = {name: unit(generator, 20, 8) for name in NAMES}
     question_vectors = {name: unit(generator, 9, 8) for name in reversed(NAMES)}
     relevant = generator.random((9, 20)) < 0.1
     judged = pooling_quality(question_vectors, chunk_vectors, relevant, 5)
     assert judged.strategies == tuple(reversed(NAMES))
-    for i, stored in enumerate(judged.strategies):
-        for j, asked in enumerate(judged.strategies):
-            ranks = [
-                min(
-                    (order_of(chunk_vectors[stored] @ vector).index(row) + 1 for row in right), default=np.inf
-                )
-                for vector, right in zip(question_vectors[asked], map(np.flatnonzero, relevant), strict=True)
-            ]
-            np.testing.assert_allclose(judged.reciprocal_ranks[i, j], 1 / np.array(ranks))
-            assert judged.mixed[i, j] == pytest.approx(np.mean(1 / np.array(ranks)))
-        matched = question_vectors[stored] @ chunk_vectors[stored].T
-        np.testing.assert_array_equal(judged.matched[i], reciprocal_rank(matched, relevant))
-        np.testing.assert_array_equal(judged.hits[i], hit_rate(matched, relevant, 5))
-    np.testing.assert_array_equal(judged.mixed.diagonal(), judged.matched.mean(axis=1))
+    for name, ranks, hits in zip(judged.strategies, judged.reciprocal_ranks, judged.hits, strict=True):
+        found = question_vectors[name] @ chunk_vectors[name].T
+        np.testing.assert_array_equal(ranks, reciprocal_rank(found, relevant))
+        np.testing.assert_array_equal(hits, hit_rate(found, relevant, 5))
