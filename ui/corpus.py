@@ -30,7 +30,7 @@ from engine.wording import counted
 from ui.background import computed, keep
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
-from ui.documents import are_bundled, bundled_names
+from ui.documents import FINGERPRINTS, are_bundled, bundled_names
 from ui.embedding import NotEmbeddedError, Wanted, vectors_now, wanted_vectors
 from ui.models import load_encoder
 from ui.progress import counting
@@ -40,6 +40,8 @@ from ui.widgets import SHORT_CPU_S
 
 INDEX = "index"  # the name of the job that builds one
 CHUNK_S = 3e-4  # CPU-seconds to put a chunk into an index and to measure it
+MOST_CUTS = 4  # settings of cutting whose chunks a session keeps
+SHOWN_EVERY = 20  # documents, of a bar
 BY_WORDS = 32  # chunks that are embedded for a question while vectors are missing
 
 
@@ -48,13 +50,29 @@ def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]
     documents = list(documents)
     if (uploaded := uploaded_vectors(documents)) is not None:
         return [uploaded.chunks[document.name] for document in documents]
-    bundled = bundled_names()
+    bundled, own, encoder = bundled_names(), session_chunks(cut), load_encoder()
+    if missing := [each for each in documents if each.name not in bundled and each.fingerprint not in own]:
+        with counting("Cutting", "documents") as show:
+            for number, document in enumerate(missing, 1):
+                own[document.fingerprint] = chunks_of(document, cut.splitting, cut.parent_tokens, encoder)
+                if number % SHOWN_EVERY == 0:
+                    show(number, len(missing))
     return [
-        (shared_chunks if document.name in bundled else session_chunks)(
-            document, cut.splitting, cut.parent_tokens
-        )
+        shared_chunks(document, cut.splitting, cut.parent_tokens, encoder)
+        if document.name in bundled
+        else own[document.fingerprint]
         for document in documents
     ]
+
+
+def session_chunks(cut: Cut) -> dict[str, list[Chunk]]:
+    """Return the chunks of the user's own documents, by their fingerprints, of the last few settings."""
+    kept = st.session_state.setdefault("chunks", {})
+    key = cut.splitting, cut.parent_tokens
+    kept[key] = kept.pop(key, {})
+    while len(kept) > MOST_CUTS:
+        del kept[next(iter(kept))]
+    return kept[key]
 
 
 def all_chunks(documents: Iterable[Document], cut: Cut) -> list[Chunk]:
@@ -62,26 +80,24 @@ def all_chunks(documents: Iterable[Document], cut: Cut) -> list[Chunk]:
     return [chunk for chunks in split_documents(documents, cut) for chunk in chunks]
 
 
-def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> list[Chunk]:
+def chunks_of(document: Document, splitting: Splitting, parent_tokens: int, _encoder: Encoder) -> list[Chunk]:
     """Cut one document; the tokens of its text are computed once for all settings."""
-    encoder = load_encoder()
-    tokens = tokens_of(document.text)
-    cache = vectors_of([document])
 
     def embed(sentences: Sequence[str]) -> Array:
-        return cached_encode(sentences, encoder, "mean", None, cache)
+        return cached_encode(sentences, _encoder, "mean", None, vectors_of([document]))
 
-    return split(document, encoder.tokenizer, splitting, embed, tokens, parent_tokens)
-
-
-shared_chunks = st.cache_resource(max_entries=256, show_spinner=False)(chunks_of)
-session_chunks = st.cache_resource(max_entries=4096, show_spinner=False, scope="session")(chunks_of)
+    return split(document, _encoder.tokenizer, splitting, embed, tokens_of(document, _encoder), parent_tokens)
 
 
-@st.cache_resource(max_entries=2048, show_spinner=False, scope="session")
-def tokens_of(text: str) -> TokenSpans:
-    """Compute the token spans of a text, once."""
-    return token_spans(text, load_encoder().tokenizer)
+shared_chunks = st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=FINGERPRINTS)(chunks_of)
+
+
+def tokens_of(document: Document, encoder: Encoder) -> TokenSpans:
+    """Return the token spans of a document's text, computed once."""
+    kept = st.session_state.setdefault("tokens", {})
+    if document.fingerprint not in kept:
+        kept[document.fingerprint] = token_spans(document.text, encoder.tokenizer)
+    return kept[document.fingerprint]
 
 
 @st.cache_resource(show_spinner=False)
@@ -149,10 +165,9 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
     encoder, bundled = cut.encoder(_model), bundled_names()
     shared = [document for document in documents if document.name in bundled]
     own = [document for document in documents if document.name not in bundled]
-    with st.spinner("Cutting the documents…"):
-        pieces = [all_chunks(part, cut) for part in (shared, own)]
-        if pooling == "idf":  # the weights of words depend on all documents
-            encoder = encoder.with_idf([chunk.indexed for chunks in pieces for chunk in chunks])
+    pieces = [all_chunks(part, cut) for part in (shared, own)]
+    if pooling == "idf":  # the weights of words depend on all documents
+        encoder = encoder.with_idf([chunk.indexed for chunks in pieces for chunk in chunks])
     spec = embedding_spec(encoder, pooling, cut.max_tokens)
     idf = encoder.idf if spec.pooling == "idf" else None
     parts, late = [], None
@@ -175,11 +190,15 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
     return index
 
 
-shared_index = st.cache_resource(max_entries=3, show_spinner=False)(index_of)
-session_index = st.cache_resource(max_entries=3, show_spinner=False, scope="session")(index_of)
+shared_index = st.cache_resource(max_entries=3, show_spinner=False, hash_funcs=FINGERPRINTS)(index_of)
+session_index = st.cache_resource(
+    max_entries=3, show_spinner=False, scope="session", hash_funcs=FINGERPRINTS
+)(index_of)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Indexing the words…", scope="session")
+@st.cache_resource(
+    max_entries=3, show_spinner="Indexing the words…", scope="session", hash_funcs=FINGERPRINTS
+)
 def words_of(documents: Sequence[Document], cut: Cut, _index: Index) -> Postings:
     """Return BM25's index of the chunks of documents."""
     return _index.words.postings
@@ -224,7 +243,12 @@ def warm(index: Index, retriever: str, model: Model) -> None:
             _ = index.words  # built on the first access, and kept by the index
 
 
-@st.cache_resource(max_entries=3, show_spinner="Asking these documents unrelated questions…", scope="session")
+@st.cache_resource(
+    max_entries=3,
+    show_spinner="Asking these documents unrelated questions…",
+    scope="session",
+    hash_funcs=FINGERPRINTS,
+)
 def null_scores_of_documents(
     documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
 ) -> NullScores:

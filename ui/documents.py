@@ -1,18 +1,28 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.documents.document import Document, Failure, Loaded
-from engine.documents.loaders import BUNDLED_CORPUS, FORMATS, format_of, load_corpus, parse_limited
+from engine.documents.loaders import (
+    BUNDLED_CORPUS,
+    FORMATS,
+    format_of,
+    load_corpus,
+    parse_limited,
+    parse_together,
+)
 from engine.errors import DocumentError
-from engine.evaluation.questions import stem
+from engine.evaluation.answers import AnswerQuestion
+from engine.evaluation.given_chunks import GivenDocument
+from engine.evaluation.questions import Question, stem
 from engine.installed import bundled
-from engine.wording import counted, without_directions
+from engine.wording import TimeLeft, counted, without_directions
 from ui.embedding import AT_ONCE
 from ui.server_settings import limits
 from ui.text import escape_markdown, listed, show_error
@@ -20,6 +30,13 @@ from ui.uploaded_vectors import searched_together, uploaded_vectors, vector_file
 
 MOST_CHIPS = 30  # files that stand as chips; more are chosen in a table
 FIRST_HELP = "The first four come with the app; data/README.md says where they are from."
+MOST_SENT = 1000  # files at once: of some 1,400 on, Chromium refuses requests
+MOST_AT_ONCE, BYTES_AT_ONCE = 200, 2_000_000  # small files that are read together
+# Hash functions of Streamlit's caches, whose own takes milliseconds for each.
+FINGERPRINTS: dict[str | type[Any], Callable[[Any], Any]] = {
+    **dict.fromkeys((Document, GivenDocument), attrgetter("fingerprint")),
+    **dict.fromkeys((Question, AnswerQuestion), repr),
+}
 SAMPLE_FILES = bundled("samples")  # a table, numbered steps, a PDF with a scanned page
 
 
@@ -37,7 +54,7 @@ def format_names() -> str:
     return ", ".join(each.label for each in FORMATS.values())
 
 
-@st.cache_data(show_spinner=False)
+@st.cache_resource(show_spinner=False)
 def bundled_documents() -> list[Document]:
     """Return the documents that come with the app."""
     return load_corpus(BUNDLED_CORPUS)
@@ -166,7 +183,8 @@ def upload_box() -> None:
         max_upload_size=limits().document_mb,
         on_change=queue_uploads,
         args=(key,),
-        help=f"{format_names()}, up to {limits().document_mb} MB a file.",
+        help=f"{format_names()}, up to {limits().document_mb} MB a file. More than {MOST_SENT:,} files go into "
+        "one .zip file.",
     )
     if state.get("unread"):
         read_uploads()
@@ -188,7 +206,15 @@ def upload_box() -> None:
 def queue_uploads(key: str) -> None:
     """Queue uploaded files for the next run of the page, and empty the uploader."""
     state = st.session_state
-    queue_files([(without_directions(file.name), file.getvalue()) for file in state[key]])
+    files = state[key]
+    if len(files) > MOST_SENT:
+        st.toast(
+            f"{len(files):,} files arrived. A browser drops some of more than {MOST_SENT:,}: compare the number, "
+            "and give more of them as one .zip file.",
+            icon=":material/upload:",
+            duration="infinite",
+        )
+    queue_files([(without_directions(file.name), file.getvalue()) for file in files])
     state["uploader"] += 1  # a fresh, empty uploader
 
 
@@ -213,21 +239,43 @@ def queue_files(files: Sequence[tuple[str, bytes]]) -> None:
 def read_uploads() -> None:
     """Read queued files under a progress bar; an interrupted run goes on with the rest in the next."""
     state = st.session_state
-    bar, n_files = st.progress(0.0), len(state["unread"])
-    while state["unread"]:
-        (name, content), number = state["unread"][0], n_files - len(state["unread"])
-        said = f"Reading {escape_markdown(name)} ({number + 1} of {n_files})"
-        bar.progress(number / n_files, said)
-        on_page, column = partial(show_page, bar, number, n_files, said), state.get("csv_column") or None
-        loaded = parse_limited(name, content, column, limits().reading, on_page)
-        try:
-            add_file(name, loaded)
-            state["upload_failures"] += loaded.failures
-            state["upload_skipped"] += loaded.skipped
-        except DocumentError as error:
-            state["upload_failures"] += [Failure(name, str(error))]
-        state["unread"] = state["unread"][1:]
+    bar, left, n_files = st.progress(0.0), TimeLeft(), len(state["unread"])
+    kept = "Ends the reading; the files that were read stay."
+    st.button("Stop", key="stop-reading", icon=":material/stop_circle:", on_click=stop_reading, help=kept)
+    while unread := state["unread"]:
+        number, files = n_files - len(unread), read_at_once(unread)
+        share, (name, content) = number / n_files, files[0]
+        said = f"Reading {escape_markdown(name)} ({number + 1:,} of {n_files:,})"
+        bar.progress(share, said + left(share))
+        column = state.get("csv_column") or None
+        if len(files) > 1:
+            loaded = parse_together(files, column, limits().reading)
+        else:
+            on_page = partial(show_page, bar, number, n_files, said)
+            loaded = [parse_limited(name, content, column, limits().reading, on_page)]
+        by_name = dict(zip((name for name, _ in files), loaded, strict=True))
+        state["upload_failures"] += add_files(by_name)
+        state["upload_skipped"] += [name for each in loaded for name in each.skipped]
+        state["unread"] = unread[len(files) :]
     st.rerun()  # the documents are kept before anything is done with them
+
+
+def read_at_once(files: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:
+    """Return the first of some files, and those after it that one child process reads with it."""
+    n_bytes = 0
+    for number, (name, content) in enumerate(files[:MOST_AT_ONCE]):
+        n_bytes += len(content)
+        found = format_of(name)
+        if n_bytes > BYTES_AT_ONCE or found is None or found.is_packed:
+            return files[: max(number, 1)]
+    return files[:MOST_AT_ONCE]
+
+
+def stop_reading() -> None:
+    """Read no more of the queued files."""
+    state = st.session_state
+    st.toast(f"Stopped: {counted(len(state['unread']), 'file')} not read.", icon=":material/stop_circle:")
+    state["unread"] = []
 
 
 def show_page(bar: DeltaGenerator, n_read: int, n_files: int, said: str, page: int, n_pages: int) -> None:
@@ -237,31 +285,53 @@ def show_page(bar: DeltaGenerator, n_read: int, n_files: int, said: str, page: i
     )
 
 
-def add_file(name: str, loaded: Loaded) -> None:
-    """Add a file's documents to the session and to the search, replacing a file of the same name.
+def add_files(files: Mapping[str, Loaded]) -> list[Failure]:
+    """Add files' documents to the session and to the search, replacing files of the same names.
 
-    With the first file the bundled documents are no longer searched.
+    With the first file the bundled documents are no longer searched. Returns what was not added.
     """
-    check_own(name)
-    check_length(uploads() | {name: loaded.documents})
-    if loaded.documents:
-        state, searched = st.session_state, searched_files()
-        others = [] if set(searched) == bundled_names() else [each for each in searched if each != name]
-        state["searched"] = [*others, name]
-        state["new_files"] = (*state.get("new_files", ()), name)
-        uploads()[name] = loaded.documents
+    state, own, samples, failures = st.session_state, uploads(), bundled_names(), list[Failure]()
+    added, n_characters = dict[str, tuple[Document, ...]](), count_characters(own.values())
+    for name, loaded in files.items():
+        before = added.get(name, own.get(name, ()))
+        n_after = n_characters + count_characters([loaded.documents]) - count_characters([before])
+        try:
+            check_own(name, samples)
+            check_count(n_after)
+        except DocumentError as error:
+            failures.append(Failure(name, str(error)))
+            continue
+        failures += loaded.failures
+        if loaded.documents:
+            added[name], n_characters = loaded.documents, n_after
+    if added:
+        searched = searched_files()
+        others = [] if set(searched) == samples else [name for name in searched if name not in added]
+        state["searched"] = [*others, *added]
+        state["new_files"] = (*state.get("new_files", ()), *added)
+        own.update(added)
         state[AT_ONCE] = "ask"  # whoever adds documents wants to search them
+    return failures
 
 
-def check_own(name: str) -> None:
+def check_own(name: str, samples: Set[str] | None = None) -> None:
     """Raise `DocumentError` for the name of a bundled document: caches that sessions share rely on it."""
-    if name in bundled_names():
+    if name in (samples or bundled_names()):
         raise DocumentError(f"{name} has the name of a bundled document: rename it")
 
 
 def check_length(files: Mapping[str, Sequence[Document]]) -> None:
     """Raise `DocumentError` for files whose documents have more characters than a visitor may add."""
-    n_characters = sum(len(document.text) for documents in files.values() for document in documents)
+    check_count(count_characters(files.values()))
+
+
+def count_characters(files: Iterable[Sequence[Document]]) -> int:
+    """Return the number of characters of the documents of files."""
+    return sum(len(document.text) for documents in files for document in documents)
+
+
+def check_count(n_characters: int) -> None:
+    """Raise `DocumentError` for more characters than a visitor may add."""
     if n_characters > (most := limits().characters):
         raise DocumentError(
             f"your documents would have {n_characters:,} characters, at most {most:,} are kept here: remove "

@@ -30,6 +30,21 @@ REDRAW_S = 0.1
 WORKS_S = 2.0  # between two drawings of the work of other pages
 PROGRESS_S = 1.0  # between two drawings of a job's progress
 GONE_S = 5.0  # a job outlives shorter losses of its session's connection
+ENOUGH = 0.1  # share of some work that tells how long all of it takes
+MACHINE = "machine"  # the kind of work by which others are foreseen that were not done here
+# Of all sessions: by kind of work, the seconds that it took here over those of the machine that the estimates
+# were measured on.
+_taken: dict[str, float] = {}
+
+
+def foreseen(kind: str, seconds: float) -> float:
+    """Return the seconds that a kind of work takes on this machine, by what such work took before."""
+    return seconds * _taken.get(kind, _taken.get(MACHINE, 1.0))
+
+
+def learn(kind: str, seconds: float, taken: float) -> None:
+    """Note how long work took that takes some seconds on the machine of the estimates."""
+    _taken[kind] = taken / seconds
 
 
 class StoppedError(Exception):
@@ -45,7 +60,8 @@ class Job(Generic[T]):
     connected, and ``gone_s`` longer, `GONE_S` for None. A download, which needs no processor, ``computes``
     nothing and takes no turn of others; ``urgent`` work, the answer to a question, goes before all other.
     ``request`` is what the work is for, ``page`` the folder of the page that draws it, to which other pages
-    show a link, and ``rows`` are results of an earlier job that this one continues.
+    show a link, and ``rows`` are results of an earlier job that this one continues. ``cost`` is a kind of
+    work and its seconds as `foreseen` takes them, for later estimates.
     """
 
     def __init__(
@@ -58,7 +74,9 @@ class Job(Generic[T]):
         request: Any = None,
         page: str = "",
         rows: Iterable[Any] = (),
+        cost: tuple[str, float] | None = None,
     ) -> None:
+        self._cost = cost
         self.request, self.page = request, page
         self.rows = list(rows)  # the results so far, to which the work appends
         self.share, self.words = 0.0, "Starting…"  # how much of the work is done, as `report` said
@@ -150,7 +168,12 @@ class Job(Generic[T]):
     def _run(self, work: Callable[["Job[T]"], T]) -> None:
         try:
             self.take_turn()
+            begun = monotonic()
             self._result = work(self)
+            share = 1.0 if not self.stopped else self.share
+            if self._cost is not None and share > ENOUGH:
+                kind, seconds = self._cost
+                learn(kind, seconds * share, monotonic() - begun)
         except GlassboxError as error:
             self._error = error
         except Exception as error:

@@ -30,12 +30,14 @@ from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached, model_path
 from engine.weights.transfer import Transfer
 from engine.wording import counted
+from ui.jobs import MACHINE, learn
 from ui.server_settings import DECODER, ENCODER, SECOND, check_source
 from ui.text import escape_markdown, joined
 
 T = TypeVar("T")
 
 REDRAW_S = 0.5  # between two states of a download's bar
+WORK_PER_S = 15_000 * 6 * 384**2  # tokens by layers by squares of the width, of two cores
 RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
 _decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
@@ -177,10 +179,18 @@ def token_seconds_here(model: Model, chunks: Sequence[Chunk]) -> float:
     return timed_on(model.name, model.precision, chunks, model)
 
 
+def embedding_seconds(encoder: Encoder, n_tokens: int) -> float:
+    """Return the seconds of reading tokens on the machine that estimates were measured on."""
+    return n_tokens * encoder.config.n_layers * encoder.config.d_model**2 / WORK_PER_S
+
+
 @st.cache_data(max_entries=8, show_spinner="Timing the encoder…")
 def timed_on(name: str, precision: str, _chunks: Sequence[Chunk], _model: Model) -> float:
-    """Time a model in a precision; cached by both."""
-    return token_seconds(_model, _chunks)
+    """Time a model in a precision; cached by both. Other work is foreseen by it, too."""
+    seconds = token_seconds(_model, _chunks)
+    if (encoder := _model.as_encoder) is not None and precision == "float32":
+        learn(MACHINE, embedding_seconds(encoder, 1), seconds)
+    return seconds
 
 
 def download_progress(name: str) -> Progress | None:

@@ -2,6 +2,8 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import NamedTuple
 
 MOST_OF_NAME = 5000  # characters; those that are read here have at most some 1000
@@ -49,6 +51,11 @@ class Document:
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     language: str = ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all that it holds, as a key of caches."""
+        return sha256(repr(self).encode()).hexdigest()
 
     def section_at(self, position: int) -> Section:
         """Return the section of a character; before the first section there are no headings."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from time import perf_counter
 
 from ..models.decoders import memory_bytes_before, new_cache
+from ..models.encoder import Encoder
 from ..models.fingerprint import arrays_in
 from ..weights.catalog import KNOWN_MODELS, DecoderSizes, KnownModel
 from ..weights.fetch import is_cached
@@ -75,6 +76,6 @@ def read_rate(decoder: Decoder) -> float:
     return weight_bytes(decoder) / min(seconds)
 
 
-def weight_bytes(decoder: Decoder) -> int:
-    """Bytes of a decoder's weights in memory; matrices that several layers share count once."""
-    return sum({id(array): array.nbytes for array in arrays_in(decoder.weights)}.values())
+def weight_bytes(model: Decoder | Encoder) -> int:
+    """Bytes of a model's weights in memory; matrices that several layers share count once."""
+    return sum({id(array): array.nbytes for array in arrays_in(model.weights)}.values())

@@ -40,7 +40,8 @@ LABEL = "Try one about your documents"
 
 def show_examples(documents: Sequence[Document]) -> None:
     """Draw questions to try: about the user's own documents, or the bundled ones if there are no others."""
-    own = [document for document in documents if document.name not in bundled_names() and document.text]
+    samples = bundled_names()
+    own = [document for document in documents if document.name not in samples and document.text]
     if own:
         show_drafted(own)
         return

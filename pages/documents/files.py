@@ -9,7 +9,7 @@ from streamlit.column_config import NumberColumn, TextColumn
 from engine.documents.document import Chunk, Document, Failure
 from engine.documents.language import LANGUAGES, document_languages
 from engine.documents.loaders import parse_limited
-from engine.errors import DocumentError, InputError
+from engine.errors import InputError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.retrieval.language_fit import language_note
@@ -17,8 +17,9 @@ from engine.wording import counted, without_directions
 from pages.documents.index_folder import show_index_folder
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
-from ui.documents import add_file, searched_files, show_failures, uploads
+from ui.documents import add_files, searched_files, show_failures, uploads
 from ui.languages import show_language_note
+from ui.models import load_encoder
 from ui.report import Report
 from ui.server_settings import limits
 from ui.tables import show_table
@@ -109,6 +110,7 @@ def show_documents(
     languages: Mapping[str, str],
 ) -> None:
     """Draw a table with a row for each document; ``languages`` are keys of `LANGUAGES`, by its name."""
+    encoder = load_encoder()
     rows = [
         {
             "Document": document.name,
@@ -123,7 +125,7 @@ def show_documents(
             )
             or None,
             "Characters": len(document.text),
-            "Tokens": tokens_of(document.text).n_tokens,
+            "Tokens": tokens_of(document, encoder).n_tokens,
             "Chunks": len(own),
             "Longest chunk": max((chunk.n_tokens for chunk in own), default=0),
         }
@@ -184,10 +186,8 @@ def add_pasted() -> None:
     failures: list[Failure] = []
     try:
         content = check_typed(state["paste-text"], MAX_PASTED).encode("utf-8", "replace")
-        loaded = parse_limited(file, content, None, limits().reading)
-        failures += loaded.failures
-        add_file(file, loaded)
-    except (InputError, DocumentError) as error:
+        failures += add_files({file: parse_limited(file, content, None, limits().reading)})
+    except InputError as error:
         failures.append(Failure(file, str(error)))
     state["paste-failures"] = failures
     if not failures:

@@ -28,7 +28,7 @@ from ui.corpus import CHUNK_S, INDEX, index_documents, query_of
 from ui.models import load_encoder
 from ui.setting_values import settings_in_use
 from ui.tables import show_table
-from ui.widgets import MOST_QUESTION, SHORT_CPU_S, check_typed, choice, fragment
+from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
 
 MAX_LOST = 20  # passages listed
 SHOWN_CHARACTERS = 160
@@ -67,7 +67,7 @@ def show_index(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         "kinds",
         "Compare all kinds",
         (tuple(documents), cut, pooling),
-        SHORT_CPU_S + len(INDEX_KINDS) * CHUNK_S * len(index.chunks),
+        len(INDEX_KINDS) * CHUNK_S * len(index.chunks),
         "documents",
         lambda report: compare_kinds(index.vectors, report),
     )

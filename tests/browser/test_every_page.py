@@ -69,7 +69,7 @@ SHOWN = {
     "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
     "reranker": "No cross-encoder is loaded",
     "matches": {"Words: learned sparse": "No learned sparse model", "Tokens: late interaction": "on average"},
-    "verify": "Nothing is loaded yet",
+    "verify": "PyTorch and the official model run",
     "broken": "The model is intact",
     "late": "The chunks that move most",
     "positions": "All four, in vectors of 512 dimensions",

@@ -10,7 +10,7 @@ import pytest
 
 from engine.documents.document import Failure, Loaded
 from engine.documents.formats.json_lines import record
-from engine.documents.loaders import parse_file, parse_limited
+from engine.documents.loaders import parse_file, parse_limited, parse_together
 from engine.errors import DocumentError, GlassboxError
 from engine.evaluation.beir import load_beir, parse_beir_zip
 from engine.evaluation.questions import load_questions, parse_questions
@@ -132,3 +132,15 @@ def test_an_answer_names_nothing_but_values():
         with pytest.raises(pickle.UnpicklingError):
             Unpickler(BytesIO(content)).load()
     assert READER.forks
+
+
+def test_small_files_are_read_together_and_each_by_itself_where_all_exceed_the_limits():
+    files = [
+        ("a.txt", b"One."),
+        ("b.xyz", b"?"),
+        ("large.html", b"<li>" * 400_000 + b"x"),
+        ("c.txt", b"Two."),
+    ]
+    found = parse_together(files, limits=Limits(20, 50))
+    assert [[each.text for each in loaded.documents] for loaded in found] == [["One."], [], [], ["Two."]]
+    assert [len(loaded.failures) for loaded in found] == [0, 1, 1, 0]

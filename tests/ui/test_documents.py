@@ -36,3 +36,14 @@ def test_many_files_are_chosen_in_a_table_and_found_by_their_names():
     app.button(key="choose-files").click().run()
     app.button(key="files-choice-0").click().run()  # what is ticked: no change
     assert app.session_state["searched"] == bills
+
+
+def test_many_files_are_read_together_up_to_the_limit_of_a_visitor(monkeypatch):
+    monkeypatch.setenv("GLASSBOX_PUBLIC", "1")
+    app = app_of(picker).run()
+    files = [(f"{n}.txt", b"word " * 199_000 if n == 2 else b"A note.", "") for n in range(300)]
+    files.insert(200, ("large.txt", b"word " * 210_000, ""))
+    app.file_uploader(key="uploader-0").set_value(files).run()
+    assert list(app.session_state["uploads"]) == [f"{n}.txt" for n in range(300)]
+    assert app.session_state["searched"] == list(app.session_state["uploads"])
+    assert "1 file not read" in [each.label for each in app.expander]

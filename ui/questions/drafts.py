@@ -3,9 +3,8 @@
 Unread drafts are the set `DRAFTS`; one that is kept moves to the questions labelled here, and stays marked.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 
 import streamlit as st
 
@@ -14,7 +13,7 @@ from engine.evaluation.drafts import draft_questions
 from engine.evaluation.questions import DRAFTED, KEPT, Question
 from engine.evaluation.sweep import by_name
 from engine.wording import counted, readable_time
-from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
+from ui.jobs import Job, current_job, drop_job, follow_progress, foreseen, start_job
 from ui.models import load_decoder, load_reader
 from ui.questions.kept import DRAFTS, LABELLED, keep_questions, kept_questions
 from ui.text import show_error
@@ -22,7 +21,7 @@ from ui.text import show_error
 JOB = "drafts"
 N_DRAFTS = 60
 ENOUGH = 40  # questions kept by a person, from which on a gain of a few hundredths of MRR is seen
-SECONDS_EACH = 2.0  # before any draft was made on this machine
+SECONDS_EACH = 2.0  # of a draft, where estimates were measured
 HELP = (
     "Sentences are drawn from all documents, the language model writes questions about each, and the reader "
     "has to find its answer there. One of six asks what the documents do not say. Drafts can be read, and "
@@ -65,20 +64,6 @@ def status_words(questions: Sequence[Question]) -> str:
         for status, words in ((DRAFTED, "that nobody has read"), (KEPT, "that you kept"))
     }
     return " and ".join(f"{counted(n, 'draft')} {words}" for words, n in counts.items() if n)
-
-
-@st.cache_resource(show_spinner=False)
-def seconds_each() -> list[float]:
-    """Return the seconds of a draft as last measured on this machine, the only one of a list to be set."""
-    return [SECONDS_EACH]
-
-
-def timed(made: Iterable[Question], seconds: list[float]) -> Iterator[Question]:
-    """Yield drafts as they are made, and measure `seconds_each`."""
-    begin = monotonic()
-    for number, draft in enumerate(made, start=1):
-        seconds[0] = (monotonic() - begin) / number
-        yield draft
 
 
 def collect_drafts() -> Job[None] | None:
@@ -130,7 +115,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
                 f"You have no questions yet: draft {N_DRAFTS} from your documents.",
                 icon=":material/edit_note:",
             )
-    seconds = (drawing.n - len(drawing.done)) * seconds_each()[0]
+    seconds = foreseen(JOB, (drawing.n - len(drawing.done)) * SECONDS_EACH)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             label,
@@ -152,7 +137,7 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     if reader is None:
         state["drafts-error"] = f"Drafts need the reader, which is not there: {reason}"
         return
-    decoder, seconds = load_decoder(), seconds_each()
+    decoder, n_left = load_decoder(), drawing.n - len(drawing.done)
 
     def work(job: Job[None]) -> None:
         def report(done: int, total: int) -> None:
@@ -168,10 +153,11 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
             report,
             lambda: not job.take_turn(),
         )
-        for draft in timed(made, seconds):
+        for draft in made:
             job.rows.append(draft)
 
-    start_job(JOB, work, request=drawing, page="improve/questions", rows=drawing.done)
+    cost = JOB, n_left * SECONDS_EACH
+    start_job(JOB, work, request=drawing, page="improve/questions", rows=drawing.done, cost=cost)
 
 
 def decide(draft: Question, kept: Question | None) -> None:

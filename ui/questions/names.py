@@ -7,6 +7,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.evaluation.document_names import AboutDocument, Proposal, matched_names, proposals, unknown_names
 from engine.wording import counted, shortened
+from ui.documents import FINGERPRINTS
 from ui.text import escape_markdown, joined
 
 MAX_NAMES_SHOWN = 20  # drawn at once
@@ -63,7 +64,12 @@ def show_names(
         )
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", scope="session")
+@st.cache_data(
+    max_entries=8,
+    show_spinner="Looking for the documents that are meant…",
+    scope="session",
+    hash_funcs=FINGERPRINTS,
+)
 def proposals_of(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
     """Return a proposal for each unknown name; cached."""
     return proposals(questions, documents)

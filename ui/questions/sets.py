@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from engine.documents.document import Chunk, Document, Loaded
-from engine.errors import GlassboxError
+from engine.errors import DocumentError, GlassboxError
 from engine.evaluation.answer_labels import as_labels
 from engine.evaluation.answers import AnswerQuestion, check_answers, has_short_answers, parse_answer_questions
 from engine.evaluation.beir import parse_beir_zip
@@ -29,7 +29,7 @@ from engine.evaluation.questions import (
 from engine.evaluation.sample import about_documents, some_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
-from ui.documents import add_file, session_documents
+from ui.documents import FINGERPRINTS, add_files, session_documents
 from ui.questions.drafts import collect_drafts, show_drafting, status_words
 from ui.questions.kept import (
     BUNDLED,
@@ -215,19 +215,31 @@ def answers_in(name: str) -> list[AnswerQuestion]:
     return renamed(questions, matched_names(questions, names_of(documents)))
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking the answers up in the documents…", scope="session")
+@st.cache_data(
+    max_entries=8,
+    show_spinner="Looking the answers up in the documents…",
+    scope="session",
+    hash_funcs=FINGERPRINTS,
+)
 def labels_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[Question]:
     """Return questions with short answers as labelled ones; cached."""
     return as_labels(questions, documents)
 
 
-@st.cache_data(max_entries=4, show_spinner="Looking the answers up in the documents…", scope="session")
+@st.cache_data(
+    max_entries=4,
+    show_spinner="Looking the answers up in the documents…",
+    scope="session",
+    hash_funcs=FINGERPRINTS,
+)
 def problems_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[str]:
     """Return what is wrong with questions about documents; cached."""
     return list(check_answers(questions, documents))
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking for misplaced passages…", scope="session")
+@st.cache_data(
+    max_entries=8, show_spinner="Looking for misplaced passages…", scope="session", hash_funcs=FINGERPRINTS
+)
 def mended_questions(
     questions: Sequence[Question], documents: Sequence[Document]
 ) -> tuple[list[Question], int]:
@@ -236,7 +248,12 @@ def mended_questions(
     return found, n_mended
 
 
-@st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", scope="session")
+@st.cache_data(
+    max_entries=8,
+    show_spinner="Searching the documents for the passages…",
+    scope="session",
+    hash_funcs=FINGERPRINTS,
+)
 def located_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
     """Return the questions with passages at their places; cached."""
     return located(questions, documents)
@@ -277,7 +294,12 @@ def labelled_questions(
     return tuple(questions[number] for number in answered), relevant[answered]
 
 
-@st.cache_data(max_entries=8, show_spinner="Comparing the questions with the documents…", scope="session")
+@st.cache_data(
+    max_entries=8,
+    show_spinner="Comparing the questions with the documents…",
+    scope="session",
+    hash_funcs=FINGERPRINTS,
+)
 def examined(
     questions: Sequence[Question], documents: Sequence[Document], others: Sequence[Document]
 ) -> Examined:
@@ -441,7 +463,8 @@ def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
     if is_collection:
         collection = read_upload(parse_beir_zip, name, content)
         questions = list(collection.questions)
-        add_file(name, Loaded((collection.document,)))
+        for failure in add_files({name: Loaded((collection.document,))}):
+            raise DocumentError(failure.reason)
     elif has_short_answers(content):
         answers = read_upload(parse_answer_questions, name, content)
         keep_answer_set(name, kept_sample(name, answers, MAX_ANSWERS))

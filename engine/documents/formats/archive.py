@@ -13,7 +13,7 @@ from ..document import Failure
 from .encodings import guess
 from .plain import as_document_error, kind_of
 
-MAX_MEMBERS = 5000
+MAX_MEMBERS = 20_000
 MAX_PATH = 1000  # characters
 MAX_UNPACKED = 100 * 1024 * 1024
 # Text seldom shrinks below a fiftieth. Small archives may exceed the ratio up to a limit in bytes.
@@ -89,7 +89,9 @@ def open_archive(name: str, content: bytes) -> ZipFile:
     check_kind(name, {info.filename.split("/")[0] for info in members})
     unpacked = sum(info.file_size for info in members)
     if len(members) > MAX_MEMBERS:
-        raise DocumentError(f"{name} holds {len(members)} files, more than the {MAX_MEMBERS} read: split it")
+        raise DocumentError(
+            f"{name} holds {len(members):,} files, more than the {MAX_MEMBERS:,} read: split it"
+        )
     if unpacked > MAX_UNPACKED or unpacked > max(ANY_RATIO, MAX_RATIO * len(content)):
         raise DocumentError(
             f"{name} would unpack to {unpacked / 1024**2:.0f} MB, more than {MAX_UNPACKED // 1024**2} MB or "

@@ -26,6 +26,7 @@ from ui.current import (
     set_passage,
     set_question,
 )
+from ui.documents import FINGERPRINTS
 from ui.questions.search import all_scores, sentences_with
 from ui.questions.sets import LABEL_SOME, bundled_questions
 from ui.search import Search
@@ -160,7 +161,9 @@ def ask_pasted(question: str, documents: list[Document]) -> Asked | None:
     return Asked(question, passage, place if place and place.how != "approximate" else None)
 
 
-@st.cache_data(max_entries=32, show_spinner="Looking for the passage…", scope="session")
+@st.cache_data(
+    max_entries=32, show_spinner="Looking for the passage…", scope="session", hash_funcs=FINGERPRINTS
+)
 def place_of(passage: str, documents: list[Document]) -> Location | None:
     """Find a passage in documents; the result is cached."""
     return locate(passage, documents)

@@ -21,10 +21,10 @@ from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents
 from ui.current import document_choice, follow_question
-from ui.embedding import CPU_SECOND, embedding_work
 from ui.export import show_figure
 from ui.figures import chunk_hover, styled
 from ui.look_inside import chunk_table
+from ui.models import embedding_seconds
 from ui.text import escape_markdown, show_text
 from ui.widgets import MOST_QUESTION, check_typed, choice
 
@@ -49,14 +49,14 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     cut = replace(cut, prompts="none")
     index = index_documents([document], encoder, cut, "mean")
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
-    cpu_s = embedding_work(encoder, n_tokens) / CPU_SECOND
+    seconds = embedding_seconds(encoder, n_tokens)
 
     def read(on_progress: Progress) -> Array:
         return late_vectors(document, index.chunks, encoder, context, on_progress)
 
     try:
         key = (document, cut, context)
-        late = in_background("late", "Read it in context", key, cpu_s, "inside/late", read)
+        late = in_background("late", "Read it in context", key, seconds, "inside/late", read)
     except InputError as error:
         result.warning(escape_markdown(str(error)), icon=":material/content_cut:")
         return

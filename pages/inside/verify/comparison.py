@@ -1,15 +1,14 @@
 """The hand-written encoder compared with the official one, text by text, as a table and a figure."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 import numpy as np
 import plotly.graph_objects as go
-import streamlit as st
 
 from engine import Decoder, Encoder
 from engine.layers.tracing import Array
 from engine.verify import StageCheck, official_model, verify_model
+from engine.weights.fetch import Progress
 from ui.colours import BLACK, DIFFERENCE_SCALE
 from ui.figures import styled
 
@@ -40,15 +39,14 @@ MAX_WRITTEN = 12  # layers, whose differences fit into their cells
 FLOOR = {"float32": 1e-8, "float64": 1e-17}
 
 
-def verify(model: Encoder | Decoder, text: str, precision: str) -> list[StageCheck]:
-    """Compare every stage on a text, under spinners that name the slow steps and count their seconds."""
-    with ExitStack() as stack:
-        with st.spinner("Loading the official model in a process of its own…", show_time=True):
-            if precision == "float64":  # not kept, as it takes twice the memory
-                model = Encoder.load(model.name, dtype=np.float64)
-            official = stack.enter_context(official_model(model))
-        with st.spinner("Running both models…", show_time=True):
-            return verify_model(model, [text], official)
+def verify(model: Encoder | Decoder, text: str, precision: str, on_progress: Progress) -> list[StageCheck]:
+    """Compare every stage on a text in two steps: the official model is loaded, then both models run."""
+    on_progress(0, 2)
+    if precision == "float64":  # not kept, as it takes twice the memory
+        model = Encoder.load(model.name, dtype=np.float64)
+    with official_model(model) as official:
+        on_progress(1, 2)
+        return verify_model(model, [text], official)
 
 
 def rows_of(checks: Sequence[StageCheck], n_layers: int) -> dict[str, list[StageCheck | None]]:

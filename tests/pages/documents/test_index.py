@@ -172,9 +172,6 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     app = app_page("documents", **own_documents(Document("a.txt", text)), **state).run()
     [reason] = [box.value for box in app.info]
     assert reason.startswith("Exact search: IVF (as asked for) finds only")
-    clicked(app, "begin-kinds")
-    app.session_state["jobs"]["kinds"].result()
-    app.run()
     [measured] = [table for table in tables(app) if "Recall@10" in table]
     assert list(measured["Kind"]) == [kind.label for kind in INDEX_KINDS.values()]
     app.session_state["lost-kind"] = "ivf"
