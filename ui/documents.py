@@ -183,8 +183,8 @@ def upload_box() -> None:
         max_upload_size=limits().document_mb,
         on_change=queue_uploads,
         args=(key,),
-        help=f"{format_names()}, up to {limits().document_mb} MB a file. More than {MOST_SENT:,} files go into "
-        "one .zip file.",
+        help=f"{format_names()}, up to {limits().document_mb} MB a file. Give more than "
+        f"{MOST_SENT:,} as one .zip file.",
     )
     if state.get("unread"):
         read_uploads()
@@ -209,8 +209,8 @@ def queue_uploads(key: str) -> None:
     files = state[key]
     if len(files) > MOST_SENT:
         st.toast(
-            f"{len(files):,} files arrived. A browser drops some of more than {MOST_SENT:,}: compare the number, "
-            "and give more of them as one .zip file.",
+            f"{len(files):,} files arrived. A browser drops some of more than {MOST_SENT:,}: compare the "
+            "number, and give more of them as one .zip file.",
             icon=":material/upload:",
             duration="infinite",
         )
