@@ -5,7 +5,9 @@ from pathlib import Path
 from starlette.middleware import Middleware
 from streamlit.starlette import App
 
+from engine.memory import bound_freed_memory
 from ui.own_server import OwnAddresses, imported, importing
+from ui.server_settings import is_public
 
 if __name__ == "__main__":
     imported()
@@ -13,4 +15,5 @@ if __name__ == "__main__":
 
     main()
 else:
+    bound_freed_memory(is_small=is_public())
     app = App(Path(__file__), lifespan=importing, middleware=[Middleware(OwnAddresses)])

@@ -28,7 +28,7 @@ READY, PAGES, COMPARED, SESSIONS = (
     f"with {N_SESSIONS} sessions that asked",
 )
 # MB; the reader's layers have 42 of them.
-LIMITS = {READY: 450, PAGES: 740, COMPARED: 740, SESSIONS: 740}
+LIMITS = {READY: 400, PAGES: 700, COMPARED: 700, SESSIONS: 700}
 QUESTION = "What happens to text beyond the token limit?"
 
 

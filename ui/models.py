@@ -94,6 +94,7 @@ def shared_encoder() -> Encoder:
     """Load the encoder, downloading it the first time."""
     with st.spinner(f"Loading the encoder {escape_markdown(ENCODER)}…"):
         encoder = Encoder.load(ENCODER, on_progress=download_progress(ENCODER))
+    gc.collect()
     gc.freeze()  # collections of garbage need not visit the libraries each time
     return encoder
 

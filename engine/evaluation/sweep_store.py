@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from ..errors import UNREADABLE, InputError
+from ..layers.tracing import Array
 from ..models.second_models import SECOND_MODELS
 from ..retrieval.embedding_spec import prompted_digest
 from ..settings import SWEPT
@@ -159,13 +160,36 @@ def read_row(content: Mapping[str, Any]) -> SweepRow:
     configuration = content["configuration"] if "configuration" in content else content["cell"]
     row = ROW.validate_python({**content, "configuration": configuration})
     names = [name for name in METRICS if name in row.metrics]
+    values = np.array([row.values[name] for name in names], np.float64)  # (n_metrics, n_questions)
     searched = replace(
         row,
         metrics={name: row.metrics[name] for name in names},
         intervals={name: row.intervals[name] for name in names},
-        values=QuestionValues.of(names, np.array([row.values[name] for name in names], np.float64).T),
+        values=QuestionValues.of(names, values.T),
     )
+    check_row(searched, values)
     return searched.with_answers(row.answers)
+
+
+def check_row(row: SweepRow, values: Array) -> None:
+    """Raise `ValueError` for figures that no measurement has; values are ``(n_metrics, n_questions)``."""
+    cut, answers = row.configuration, row.answers
+    counts = [row.n_chunks, row.index_bytes, cut.overlap, cut.chunk_tokens - 1, cut.k - 1]
+    seconds = [row.seconds, row.search_seconds or 0, *(each.seconds for each in answers)]
+    seconds += [each.until_quotes_s for each in answers]
+    shares = [*values.ravel(), *(end for each in row.intervals.values() for end in each)]
+    shares += [share for each in answers for share in (each.confidence, each.f1)]
+    is_possible = (
+        min(counts) >= 0
+        and "mrr" in row.metrics
+        and all(0 <= each < np.inf for each in seconds)
+        and all(0 <= each <= 1 for each in shares)
+        and all(low <= high for low, high in row.intervals.values())
+        and np.shape(values) == (len(row.metrics), row.n_questions)
+        and np.allclose(values.mean(axis=1), list(row.metrics.values()), rtol=0, atol=1e-6)
+    )
+    if not is_possible:
+        raise ValueError("figures that no measurement has")
 
 
 def to_json(rows: Sequence[SweepRow]) -> dict[str, Any]:

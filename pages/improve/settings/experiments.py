@@ -75,6 +75,7 @@ class Experiment:
     answered: tuple[AnswerQuestion, ...] = field(default=(), repr=False)
     answer_settings: AnswerSettings = DEFAULT_ANSWER
     n_removed: int = 0  # configurations of settings that this version does not have: they are left out
+    n_damaged: int = 0  # rows that were left out
 
     @property
     def is_whole(self) -> bool:
@@ -97,6 +98,8 @@ class Experiment:
         lacks = ""
         if self.n_removed:
             lacks = f", without {counted(self.n_removed, 'configuration')} of removed settings"
+        if self.n_damaged:
+            lacks += f", without {counted(self.n_damaged, 'damaged row')}"
         return f"{self.name}, {self.time.replace('T', ' ')}{lacks}"
 
 
@@ -171,9 +174,23 @@ def session_experiments() -> dict[str, Experiment]:
 @st.cache_resource(max_entries=32, show_spinner=False, scope="session")
 def opened(time: str, name: str, n_rows: int, _content: Mapping[str, Any]) -> Experiment:
     """Read an experiment from a run's content; cached by its key and number of rows."""
-    begun = to_experiment(time, name, _content)
-    rows = tuple(read_row(fields) for fields in _content["rows"])
-    return replace(begun, rows=tuple(row for row in rows if row.configuration in begun.configurations))
+    rows = list[SweepRow]()
+    for fields in _content["rows"]:
+        with suppress(*UNREADABLE):
+            rows.append(read_row(fields))
+    return with_rows(to_experiment(time, name, _content), rows, len(_content["rows"]) - len(rows))
+
+
+def with_rows(begun: Experiment, measured: Sequence[SweepRow], n_damaged: int) -> Experiment:
+    """Return an experiment with its rows, none without the baseline, which the others are compared with.
+
+    Where a configuration was measured twice, the later row counts.
+    """
+    own = [row for row in measured if row.n_questions == len(begun.questions)]
+    rows = {row.configuration: row for row in own}
+    known = begun.configurations if rows.keys() & set(begun.configurations[:1]) else ()
+    n_damaged += len(measured) - len(own)
+    return replace(begun, rows=tuple(rows[one] for one in known if one in rows), n_damaged=n_damaged)
 
 
 def keep(experiment: Experiment) -> None:
@@ -226,7 +243,7 @@ def known_experiments(but: str | None = None) -> dict[str, Experiment]:
 
     ``but`` is the key of the running one, which is left out.
     """
-    on_disk = {one.key: one for one in kept_experiments(but) if one.rows}
+    on_disk = {one.key: one for one in kept_experiments(but) if one.rows or one.n_damaged}
     newest = sorted((on_disk | session_experiments()).values(), key=lambda one: one.time, reverse=True)
     return {one.key: one for one in newest if one.key != but}
 
@@ -246,28 +263,27 @@ def kept_experiments(but: str | None = None) -> list[Experiment]:
 
 @st.cache_resource(max_entries=32, show_spinner="Opening earlier experiments…")
 def read(path: Path, changed: int) -> Experiment:
-    """Read a file; where a configuration was measured twice, the later row counts."""
-    head, measured, _ = lines_of(path)
+    """Read a file."""
+    head, rows, _, n_damaged = lines_of(path)
     about = json.loads(head)
-    begun = to_experiment(about["time"], about["name"], about)
-    rows = {row.configuration: row for row in measured}
-    if begun.configurations[0] not in rows:
-        return begun  # without the baseline there is nothing to compare with
-    return replace(begun, rows=tuple(rows[one] for one in begun.configurations if one in rows))
+    return with_rows(to_experiment(about["time"], about["name"], about), rows, n_damaged)
 
 
-def lines_of(path: Path) -> tuple[bytes, list[SweepRow], dict[str, Part]]:
-    """Read a file: its first line, rows, and parts of rows; an error of `UNREADABLE` where it is damaged."""
-    content, rows, parts = path.read_bytes(), list[SweepRow](), dict[str, Part]()
+def lines_of(path: Path) -> tuple[bytes, list[SweepRow], dict[str, Part], int]:
+    """Read a file: its first line, rows, and parts of rows, and how many lines are damaged."""
+    content, rows, parts, n_damaged = path.read_bytes(), list[SweepRow](), dict[str, Part](), 0
     head, *lines = content[: content.rfind(b"\n")].split(b"\n")
     for line in lines:
-        read_line(line, rows, parts)
-    return head, rows, parts
+        try:
+            read_line(line, rows, parts)
+        except UNREADABLE:
+            n_damaged += 1
+    return head, rows, parts, n_damaged
 
 
 def kept_parts(path: Path) -> dict[str, Part]:
     """Return the parts of rows in a file, none where it cannot be read."""
-    with suppress(OSError, *UNREADABLE):
+    with suppress(OSError):
         return lines_of(path)[2]
     return {}
 

@@ -85,6 +85,8 @@ def show_results(current: Configuration) -> None:
         st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.configurations) / DRAWN_PER_S))(current)
     elif chosen.rows:
         show_experiment(chosen, is_growing=False, current=current)
+    else:
+        st.info("The first row, which others are compared with, is missing or damaged: run the grid again.")
 
 
 def show_growing(current: Configuration) -> None:

@@ -34,7 +34,8 @@ METRIC = "mrr"
 def show_runs() -> None:
     """Draw the list of runs, a comparison of two settings, and the deletion of a run."""
     now = running_experiment()
-    experiments = known_experiments(but=None if now is None else now.key)
+    known = known_experiments(but=None if now is None else now.key)
+    experiments = {key: one for key, one in known.items() if one.rows}
     if not experiments:
         st.info("No run has ended yet. Run the grid on the tab “Grid”; its results are kept here.")
         return

@@ -1,9 +1,11 @@
+import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.errors import InputError
-from engine.evaluation.sweep_store import append
+from engine.evaluation.sweep_store import append, line_of
 from pages.improve.settings.experiments import begin, known_experiments, remove
 from tests.experiments import experiment
 from ui.server_settings import OFF, WORKSPACES
@@ -49,6 +51,26 @@ def test_what_is_no_experiment_is_left_out(folder, content):
     one = begun(experiment(), 2)
     (folder / "other.jsonl").write_bytes(content)
     assert known_experiments() == {one.key: one}
+
+
+IMPOSSIBLE = (
+    {"n_chunks": -1, "n_questions": 59, "seconds": np.inf, "index_bytes": np.nan, "search_seconds": -0.1},
+    {"values": {"mrr": [2.0] * 60}, "metrics": {"mrr": np.nan}, "intervals": {"mrr": [0.6, 0.4]}},
+    {"values": {"mrr": [0.0] * 60}, "configuration": {"k": 0}},
+)
+
+
+@pytest.mark.parametrize(("key", "value"), [pair for some in IMPOSSIBLE for pair in some.items()])
+def test_a_row_that_nothing_measures_is_left_out_and_told(folder, key, value):
+    one = begun(experiment(), 3)
+    [path] = folder.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    row = json.loads(lines[2])
+    row[key] = row[key] | value if isinstance(value, dict) else value
+    path.write_bytes(b"".join([*lines[:2], line_of(row), lines[3]]))
+    [found] = known_experiments().values()
+    assert found.rows == (one.rows[0], one.rows[2])
+    assert found.title.endswith(", without 1 damaged row")
 
 
 def test_the_newest_comes_first_and_a_deleted_one_is_gone(folder):
