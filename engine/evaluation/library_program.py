@@ -53,9 +53,8 @@ def loaded(source: str) -> tuple["SentenceTransformer", Values]:
         raise
     except Exception as error:  # of any kind: the library and its dependencies raise many
         where = "on this machine (HF_HUB_OFFLINE is set)" if offline else "here or on the Hugging Face Hub"
-        raise ModelUnavailableError(
-            f"sentence-transformers finds no such model {where}: {first_line(error)[:200]}"
-        ) from error
+        found = "does not read it" if os.path.isdir(source) else f"finds no such model {where}"
+        raise ModelUnavailableError(f"sentence-transformers {found}: {first_line(error)[:200]}") from error
     try:
         model.max_seq_length = model.max_seq_length
     except AttributeError as error:  # static embeddings

@@ -163,7 +163,7 @@ class Decoder(MadeByMethod):
         chat = render_chat(self.chat_template or BY_EXAMPLES, messages, bos, end, self.thinks)
         if not chat.has_last and messages[-1]["content"].strip():
             raise ModelFileError(
-                f"the chat template of {self.name} leaves out the last message: give the prompt as one text"
+                "the model's chat template leaves out the last message: give the prompt as one text"
             )
         return chat, self.tokenizer.encode(chat.text, literal=chat.contents)
 
@@ -380,7 +380,7 @@ class Decoder(MadeByMethod):
         outside = [number for number in ids if not 0 <= number < self.config.vocab_size]
         if outside:
             raise InputError(
-                f"token id {outside[0]} is not one of {self.name}: 0 to {self.config.vocab_size - 1}"
+                f"token id {outside[0]} is not one of the model's: 0 to {self.config.vocab_size - 1}"
             )
         if len(ids) == 0:
             raise InputError("the prompt is empty: give at least one token")
@@ -390,7 +390,7 @@ class Decoder(MadeByMethod):
         """Return ``n_tokens``, or raise where the model has fewer positions."""
         if n_tokens > self.max_tokens:
             raise ContextLengthError(
-                f"{n_tokens} tokens exceed the {self.max_tokens} positions of {self.name} by "
+                f"{n_tokens} tokens exceed the {self.max_tokens} positions of the model by "
                 f"{n_tokens - self.max_tokens}: shorten the prompt or give fewer passages"
             )
         return n_tokens

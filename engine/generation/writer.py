@@ -47,7 +47,7 @@ class Writer:
         if n_prompt + n_new > self.decoder.max_tokens:
             raise ContextLengthError(
                 f"{n_prompt} prompt tokens and {n_new} new ones exceed the {self.decoder.max_tokens} "
-                f"positions of {self.decoder.name}: lower one of them"
+                f"positions of the model: lower one of them"
                 + (", or let the model not think first" if settings.think else "")
             )
 

@@ -509,7 +509,7 @@ class Encoder(MadeByMethod, TokenReader):
                 continue
             check_choice("pooling", strategy, (*POOLINGS, OWN))
             if POOLINGS[strategy].needs == "pooler" and self.weights.pooler is None:
-                raise InputError(f"{self.name} has no pooler weights: use mean or cls")
+                raise InputError("the model has no pooler weights: use mean or cls")
             if POOLINGS[strategy].needs == "idf" and self.idf is None:
                 raise InputError(
                     f"pooling {strategy!r} weighs tokens by a corpus: make an encoder with with_idf(texts)"
@@ -606,5 +606,5 @@ def check_bert(encoder: Encoder, work: str) -> None:
     """Raise `InputError` unless an encoder has BERT's own architecture, which ``work`` needs."""
     if encoder.model_type != "bert":
         raise InputError(
-            f"{encoder.name} is a {encoder.model_type} model, and {work} knows BERT alone: choose one of BERT"
+            f"the encoder is a {encoder.model_type} model, and {work} knows BERT alone: choose one of BERT"
         )

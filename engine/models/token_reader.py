@@ -46,7 +46,7 @@ class TokenReader:
         shortest = self.tokenizer.n_special + 1
         if not (isinstance(limit, int | np.integer) and shortest <= limit <= self.config.max_positions):
             raise InputError(
-                f"max_tokens is {limit!r}: {self.name} takes {shortest} to {self.config.max_positions}"
+                f"max_tokens is {limit!r}: the model takes {shortest} to {self.config.max_positions}"
             )
         return limit
 
@@ -56,9 +56,7 @@ class TokenReader:
         Raises `InputError` where there are none: the text is empty, and the model adds no special tokens.
         """
         if not tokens:
-            raise InputError(
-                f"a text has no tokens, and {self.name} adds none: leave out texts that are empty"
-            )
+            raise InputError("a text has no tokens, and the model adds none: leave out texts that are empty")
         limit, n_after = self.token_limit(max_tokens), self.tokenizer.n_after
         if len(tokens) <= limit:
             return list(tokens)

@@ -178,11 +178,15 @@ def check(folder, official, atol=1e-9):
     np.testing.assert_allclose(together, np.concatenate([exact.encode([text]) for text in LONG]), atol=1e-12)
 
 
-def gte(ids, tensors, n_heads, factor):
+def gte(ids, tensors, n_heads, factor, mixed=None):
     x = norm(tensors["embeddings.word_embeddings.weight"][ids], tensors, "embeddings.LayerNorm")
     d_head = D_MODEL // n_heads
     power = torch.arange(0, d_head, 2, dtype=torch.float64) / d_head
-    frequency = (GTE["rope_theta"] * factor) ** -power / factor ** (2 / d_head)
+    if mixed is None:
+        frequency = (GTE["rope_theta"] * factor) ** -power / factor ** (2 / d_head)
+    else:
+        slower = math.log(factor) / (d_head / 2) ** mixed * torch.arange(1, d_head // 2 + 1).double() ** mixed
+        frequency = GTE["rope_theta"] ** -power / slower.exp()
     angle = torch.arange(len(ids), dtype=torch.float64)[:, None] * frequency
     cos, sin = (torch.cat([part, part], -1).repeat(1, n_heads) for part in (angle.cos(), angle.sin()))
 
@@ -201,9 +205,9 @@ def gte(ids, tensors, n_heads, factor):
     return x
 
 
-@pytest.mark.parametrize("factor", [1.0, 8.0])
-def test_gte_of_its_makers_equals_its_equations(tmp_path, factor):
-    scaling = {"rope_scaling": {"type": "ntk", "factor": factor}} if factor > 1 else {}
+@pytest.mark.parametrize(("factor", "mixed"), [(1.0, None), (8.0, None), (4.0, 0.625)])
+def test_gte_of_its_makers_equals_its_equations(tmp_path, factor, mixed):
+    scaling = {"rope_scaling": {"type": "ntk", "factor": factor, "mixed_b": mixed}} if factor > 1 else {}
     square, vector = ((D_MODEL, D_MODEL), True), ((D_MODEL,), True)
     layers = layer_shapes(
         attention__qkv_proj=((3 * D_MODEL, D_MODEL), True),
@@ -215,7 +219,7 @@ def test_gte_of_its_makers_equals_its_equations(tmp_path, factor):
     )
     tensors = write(tmp_path, {**GTE, "num_attention_heads": 2, **scaling}, EMBEDDINGS | layers, "new.")
     # The angles are float32, of frequencies that are.
-    check(tmp_path, lambda ids: gte(ids, tensors, 2, factor), atol=1e-5)
+    check(tmp_path, lambda ids: gte(ids, tensors, 2, factor, mixed), atol=1e-5)
 
 
 @pytest.mark.parametrize(
