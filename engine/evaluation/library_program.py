@@ -2,6 +2,7 @@
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def loaded(source: str) -> tuple["SentenceTransformer", Values]:
         raise
     except Exception as error:  # of any kind: the library and its dependencies raise many
         where = "on this machine (HF_HUB_OFFLINE is set)" if offline else "here or on the Hugging Face Hub"
-        found = "does not read it" if os.path.isdir(source) else f"finds no such model {where}"
+        found = "does not read it" if Path(source).is_dir() else f"finds no such model {where}"
         raise ModelUnavailableError(f"sentence-transformers {found}: {first_line(error)[:200]}") from error
     try:
         model.max_seq_length = model.max_seq_length

@@ -429,7 +429,7 @@ class TestLibraryModel:
                 LibraryModel.load(name, encoder.tokenizer)
         (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
         with pytest.raises(
-            ModelUnavailableError, match=r"'no-such-family' model.*sentence-transformers finds no such model"
+            ModelUnavailableError, match=r"'no-such-family' model.*sentence-transformers does not read it"
         ):
             load_model(str(tmp_path))
 
