@@ -2,8 +2,8 @@
 
 import os
 from functools import lru_cache
-from pathlib import Path
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
