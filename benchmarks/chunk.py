@@ -5,40 +5,29 @@ Glassbox, LangChain and Chonkie cut the same texts by the tokens of all-MiniLM-L
 Glassbox cuts by "fixed" with exact spans; LangChain's split_text_on_tokens and Chonkie's TokenChunker return
 decoded text. The contestants take turns on the same two cores, each in a process of its own. The text repeats
 the bundled corpus with one word in ten made of the halves of two others. Figures are medians over the rounds;
-peaks are of the whole process so far. ``redraw_ms`` is the time that another size takes once a text is
-tokenized, for each method: for a document of 200 pages, and for the 10 MB. The limit is the time that the
-`tokenizers` library alone needs for the same lines on all cores. The peers come with ``pip install -r
-benchmarks/requirements.txt``.
+peaks are of the whole process so far. The limit is the time that the `tokenizers` library alone needs for the
+same lines on all cores. The peers come with ``pip install -r benchmarks/requirements.txt``.
 """
 
 import random
 import re
 import statistics
 import tempfile
-import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.chunkers import CHUNK_TOKENS, CONTESTANTS, OVERLAP
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
-from engine.documents.document import Document, Section
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.documents.splitters import SPLITTERS, Splitting, split
-from engine.documents.token_spans import token_spans
-from engine.layers.tracing import Array
-from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 
 LIMIT = "tokenizers alone"
 CHARACTERS, PAGE = 10_000_000, 3000
-N_DOCUMENTS, DOCUMENT_PAGES, LONG_PAGES = 1000, 10, 200
+N_DOCUMENTS, DOCUMENT_PAGES = 1000, 10
 NEW_WORDS = 0.1
-REDRAWN_TOKENS = 64
 
 
 def varied_text(n_characters: int) -> str:
@@ -82,28 +71,7 @@ def take_turns(lineup: Lineup, rounds: int, scratch: Path) -> dict[str, Any]:
     return {name: answers[name] for name in lineup}
 
 
-def redraw(text: str) -> dict[str, float]:
-    """Milliseconds that another chunk size takes, for each method; sentence vectors are random."""
-    tokenizer = WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
-    tokens = token_spans(text, tokenizer)
-    sections = tuple(Section(place, (f"Page {place}",)) for place in range(0, len(text), PAGE))
-    document = Document("d", text, sections=sections)
-
-    def embed(texts: Any) -> Array:
-        return np.random.default_rng(0).standard_normal((len(texts), 8)).astype(np.float32)
-
-    found = {}
-    for method in SPLITTERS:
-        seconds = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            split(document, tokenizer, Splitting(method, REDRAWN_TOKENS, OVERLAP), embed, tokens)
-            seconds.append(time.perf_counter() - begin)
-        found[method] = 1000 * statistics.median(seconds)
-    return found
-
-
-def figures_of(answers: dict[str, Any], redrawn: dict[str, Any], ended: dict[str, Any]) -> Result:
+def figures_of(answers: dict[str, Any], ended: dict[str, Any]) -> Result:
     """Return the figures of what was measured, and how contestants ended."""
 
     def seconds(name: str, kind: str) -> list[float]:
@@ -126,7 +94,7 @@ def figures_of(answers: dict[str, Any], redrawn: dict[str, Any], ended: dict[str
             f"{CHARACTERS / 1e6:.0f} MB in one text; {N_DOCUMENTS} documents of {DOCUMENT_PAGES} pages; "
             f"chunks of {CHUNK_TOKENS} tokens, overlap {OVERLAP}, on {CORES} cores"
         ),
-        "ours": figures(OURS) | {"redraw_ms": redrawn},
+        "ours": figures(OURS),
         "peers": {
             name: figures(name) | {"ratio": ratio(name, "text"), "documents_ratio": ratio(name, "documents")}
             for name in answers
@@ -166,8 +134,7 @@ def run(arguments: Namespace) -> Result:
         (scratch / "documents").write_text(text, encoding="utf-8")
         lineup = Lineup(list(CONTESTANTS), needed=(OURS, LIMIT))
         answers = take_turns(lineup, arguments.rounds, scratch)
-    redrawn = {f"{LONG_PAGES} pages": redraw(text[: LONG_PAGES * PAGE]), "10 MB": redraw(text[:CHARACTERS])}
-    return figures_of(answers, redrawn, lineup.ended_rows)
+    return figures_of(answers, lineup.ended_rows)
 
 
 EXPLANATION = """\

@@ -40,20 +40,10 @@ class Table:
 
 
 def contestants(result: Result, columns: Mapping[str, str]) -> Table:
-    """Tabulate Glassbox and its peers, a row each.
+    """Tabulate Glassbox and its peers, a row each; raise `KeyError` where a figure is missing.
 
-    Parameters
-    ----------
-    result
-        The figures.
-    columns
-        A format for each header, such as ``{"peak MB": "{peak_mb:.0f}"}``, filled with the figures of a
-        row; formats of ratios stay empty in the row of Glassbox. The row of a peer that ended says how.
-
-    Raises
-    ------
-    KeyError
-        A figure is missing.
+    ``columns`` has a format for each header, such as ``{"peak MB": "{peak_mb:.0f}"}``, filled from a row;
+    formats of ratios stay empty in the row of Glassbox. The row of a peer that ended says how.
     """
 
     def cells(name: str, row: Mapping[str, Any]) -> list[str]:
@@ -67,31 +57,14 @@ def contestants(result: Result, columns: Mapping[str, str]) -> Table:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark that ``python -m benchmarks.NAME`` runs.
+    """A benchmark that ``python -m benchmarks.NAME`` runs."""
 
-    Attributes
-    ----------
-    doc
-        The docstring of its module: a title up to the first colon, a paragraph that says what is measured,
-        then how.
-    run
-        Takes the options, returns the figures.
-    table
-        Takes the figures, returns the table of the claim; raises `KeyError` where a figure is missing.
-    rounds
-        Default of ``--rounds``; None where there is no such option.
-    add_options
-        Adds further options to the parser.
-    explanation
-        Why the figures are as they are, in Markdown.
-    """
-
-    doc: str | None
-    run: Callable[[argparse.Namespace], Result]
-    table: Callable[[Result], Table]
-    rounds: int | None = None
-    add_options: Callable[[argparse.ArgumentParser], object] | None = None
-    explanation: str = ""
+    doc: str | None  # of its module: a title up to the first colon, a paragraph on what is measured, then how
+    run: Callable[[argparse.Namespace], Result]  # takes the options, returns the figures
+    table: Callable[[Result], Table]  # of the claim; raises `KeyError` where a figure is missing
+    rounds: int | None = None  # default of ``--rounds``; None where there is no such option
+    add_options: Callable[[argparse.ArgumentParser], object] | None = None  # adds further options
+    explanation: str = ""  # why the figures are as they are, in Markdown
 
     @property
     def title(self) -> str:

@@ -41,21 +41,11 @@ class Ended(SystemExit):
 
 @dataclass
 class Lineup:
-    """The contestants of a benchmark: those that end count no longer, and the others go on.
+    """The contestants of a benchmark: those that end count no longer, and the others go on."""
 
-    Attributes
-    ----------
-    names
-        All of them, in their order.
-    needed
-        Those that all others are compared with: the benchmark ends where one of them does.
-    ended
-        How the others ended, by their names.
-    """
-
-    names: Sequence[str]
-    needed: Collection[str]
-    ended: dict[str, str] = field(default_factory=dict)
+    names: Sequence[str]  # all of them, in their order
+    needed: Collection[str]  # all others are compared with these: the benchmark ends where one of them does
+    ended: dict[str, str] = field(default_factory=dict)  # how the others ended
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of those that have not ended."""

@@ -95,13 +95,7 @@ def stored(name: str, docs: Path) -> list[Result]:
 
 
 def section(name: str, results: Sequence[Result]) -> str:
-    """Render the newest stored result of a benchmark in Markdown: one table.
-
-    Raises
-    ------
-    ReportError
-        A figure is missing.
-    """
+    """Render the newest stored result of a benchmark in Markdown, as one table; raise `ReportError`."""
     benchmark: Benchmark = import_module(f"benchmarks.{name}").BENCHMARK
     newest = max(results, key=lambda result: result["date"])
     try:

@@ -45,12 +45,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 def make_workload(folder: Path, n_chunks: int) -> tuple[int, float]:
     """Write vectors, the parts of texts, questions and what exact search finds for them.
 
-    Returns
-    -------
-    n_questions
-        Their number.
-    tenth
-        Mean cosine of a question with its tenth passage.
+    Returns the number of questions, and their mean cosine with the tenth passage.
     """
     index = open_workspace(BUNDLED_INDEX).index
     assert index is not None

@@ -35,7 +35,7 @@ def limit_process(seconds: int, megabytes: int) -> None:
     """Limit the seconds from now on, and the memory of this process, where the system can."""
     with suppress(OSError):  # if the system lacks memory, this process is to be ended, and not the app
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    with suppress(ImportError):  # Windows has no such limits: there the parent's time limit holds alone
+    with suppress(ImportError):  # Windows has no such limits: there only the parent's time limit holds
         import resource
 
         signal.alarm(WALL_S * seconds)

@@ -1,6 +1,6 @@
 """The official model, run by PyTorch: a program of `engine.library_process`, for `engine.verify`.
 
-It is sentence-transformers on transformers' models, and transformers alone for decoders. Hooks on modules
+It is sentence-transformers on transformers' models, and only transformers for decoders. Hooks on modules
 record their outputs, and a function mode the arrays of attention: the inputs and outputs of its products and
 of the softmax between.
 """

@@ -39,7 +39,7 @@ def imported() -> None:
 
 
 class OwnAddresses:
-    """Middleware that answers under the allowed hosts alone, and no page of another origin."""
+    """Middleware that answers only under the allowed hosts, and no page of another origin."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

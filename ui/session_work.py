@@ -110,7 +110,7 @@ def open_kept_work() -> None:
 
 
 def keep_only_changes() -> None:
-    """Keep what changes from now on alone: what a link has set is not kept."""
+    """Keep only what changes from now on: what a link has set is not kept."""
     if st.session_state.get("kept-work") is not None:
         st.session_state["kept-work"] = session_work()
 

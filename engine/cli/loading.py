@@ -90,7 +90,7 @@ def say_encoder(encoder: Encoder) -> None:
 
 
 def server_key(address: str) -> str:
-    """Return the key for servers in the environment, "" for none; OpenAI's goes to OpenAI alone."""
+    """Return the key for servers in the environment, "" for none; OpenAI's goes only to OpenAI."""
     of_openai = os.environ.get(OPENAI_KEY, "") if address.startswith(OPENAI_ADDRESSES) else ""
     return os.environ.get(SERVER_KEY, "") or of_openai
 

@@ -130,7 +130,7 @@ def verify(
     if dtype not in ("float32", "float64"):
         raise typer.BadParameter("give float32 or float64", param_hint="--dtype")
     if decoder is not None and dtype == "float64":
-        raise typer.BadParameter("decoders compute in float32 alone", param_hint="--dtype")
+        raise typer.BadParameter("decoders compute only in float32", param_hint="--dtype")
     precision = np.float32 if dtype == "float32" else np.float64
     loaded = load_encoder(model, precision) if decoder is None else load_decoder(decoder)
     model = decoder or model

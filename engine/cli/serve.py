@@ -115,7 +115,7 @@ def serve_command(
     beside: SecondModelOptions,
     corpus: Annotated[
         Path | None,
-        typer.Argument(help="A file or a folder to search and ask.", show_default="none: embeddings alone"),
+        typer.Argument(help="A file or a folder to search and ask.", show_default="none: only embeddings"),
     ] = None,
     index: IndexOption = None,
     parent_tokens: int = default("parent_tokens"),

@@ -1,7 +1,7 @@
 """Abbreviations with a full stop, and words that begin sentences, in the languages that have such.
 
 One table serves all languages: a text need not say which is its own, and may mix several. An entry in lower
-case stands for either case ("fig", "Fig"), one with a capital for that alone ("Gen. Hart", "a gen. rule").
+case stands for either case ("fig", "Fig"), one with a capital only for that ("Gen. Hart", "a gen. rule").
 Left out is what also ends sentences as a word of some language ("ill", "ten", "mind").
 """
 

@@ -39,7 +39,7 @@ class ChunkContext:
 
 
 CONTEXTS = {
-    "off": ChunkContext("off", "The chunk alone."),
+    "off": ChunkContext("off", "Only the chunk."),
     "headings": ChunkContext(
         "headings", "The headings above it; for rows of a table the names of columns.", headings_above
     ),

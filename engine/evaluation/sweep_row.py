@@ -155,7 +155,7 @@ def retrieved(ranked: Sequence[Ranked], k: int, spans: Sequence[SpanMetrics] = (
 
 
 def retrieves_every_chunk(row: SweepRow) -> bool:
-    """Whether all chunks are retrieved, so that the recall is 1; by words alone, one in common is needed."""
+    """Whether all chunks are retrieved, so that the recall is 1; by words only, one in common is needed."""
     retriever = RETRIEVERS[row.configuration.retriever]
     return row.configuration.k >= row.n_chunks and (retriever.uses_vectors or retriever.reads_all)
 

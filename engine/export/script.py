@@ -211,7 +211,7 @@ def left_out(configuration: Configuration, model: Model) -> tuple[str, ...]:
     found: Sequence[tuple[bool, str]] = (
         (
             RETRIEVERS[configuration.retriever].pairs > 0,
-            f"{RETRIEVERS[configuration.retriever].label}: the script has the hybrid search alone, without "
+            f"{RETRIEVERS[configuration.retriever].label}: the script has only the hybrid search, without "
             "the model that reorders its best passages",
         ),
         (

@@ -49,7 +49,7 @@ class Row:
             self.unread = self.choices.send(logits)
         except StopIteration:
             self.unread = None
-        except Exception as error:  # of any kind: it ends this text alone
+        except Exception as error:  # of any kind: it ends only this text
             self.fail(error)
 
     def fail(self, error: Exception) -> None:

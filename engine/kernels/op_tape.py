@@ -189,7 +189,7 @@ class OpTape:
         window: int | None = None,
         scale: float | None = None,
     ) -> Array:
-        """Add the new tokens to the cache, and attend to the tokens in it; traces the ``context`` alone."""
+        """Add the new tokens to the cache, and attend to the tokens in it; traces only the ``context``."""
         n_heads, n_tokens, d_head = query.shape
         n_kv_heads, n_keys = len(key), self.length + n_tokens
         factor = np.array([1 / np.sqrt(d_head) if scale is None else scale], np.float32)

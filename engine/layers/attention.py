@@ -94,8 +94,8 @@ def windowed_attention(
     """`attention` of each token to those at most ``before`` before and ``after`` behind it, and to itself.
 
     Query ``(n_heads, n_tokens, d_head)``, key and value ``(n_kv_heads, n_tokens, d_head)``, to the shape of
-    the query. A trace sees all scores; without one, blocks of queries are computed with the keys around them
-    alone. With ``after = 0`` and all tokens before, attention is causal.
+    the query. A trace sees all scores; without one, blocks of queries are computed with only the keys
+    around them. With ``after = 0`` and all tokens before, attention is causal.
     """
     n_tokens, places = query.shape[1], np.arange(query.shape[1])
     if trace is not no_trace:

@@ -79,7 +79,7 @@ def read_sizes(folder: Path) -> Gemma3Config:
     if raw["model_type"] != "gemma3_text":
         raise ModelFileError(
             f"{folder} is a model of images and texts, which is not read: "
-            f"use a Gemma 3 of text alone (gemma3_text), or a GGUF file"
+            f"use a Gemma 3 of text only (gemma3_text), or a GGUF file"
         )
     n_layers, n_heads = config_size(raw, "num_hidden_layers"), config_size(raw, "num_attention_heads")
     d_head = config_size(raw, "head_dim", default=256)
@@ -119,7 +119,7 @@ def optional_float(raw: Mapping[str, Any], key: str) -> float | None:
 
 
 def folder_rope(raw: Mapping[str, Any], kind: str, d_head: int, folder: Path) -> Rope:
-    """Read the rotations of a kind of layers: older files scale those of the global layers alone."""
+    """Read the rotations of a kind of layers: older files scale only those of the global layers."""
     old = {"rope_theta": GLOBAL_THETA, "rope_local_base_freq": LOCAL_THETA, **raw}
     if kind == GLOBAL:
         return read_kind_rope(old, kind, "rope_theta", d_head, folder)

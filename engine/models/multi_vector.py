@@ -183,7 +183,7 @@ def late_scores(question: Array, passages: Sequence[Array]) -> Array:
 
 
 def first_keys(n: int) -> Primitives:
-    """Return NumPy's functions with an attention in which every token sees the first ``n`` tokens alone."""
+    """Return NumPy's functions with an attention in which every token sees only the first ``n`` tokens."""
 
     def attend(
         query: Array, key: Array, value: Array, mask: Array | None = None, trace: Tracer = no_trace

@@ -90,7 +90,7 @@ class Settings:
             mask = {} if place is None else read_json(folder / place / "config.json")
             expansion = transformer.get("query_expansion")
             if mask.get("keep_only_token_ids"):
-                raise ModelFileError(f"{folder} keeps the vectors of images alone: only text is read")
+                raise ModelFileError(f"{folder} keeps vectors only of images: text is read")
             if place is None and expansion and expansion.get("attend"):
                 raise ModelFileError(
                     f"{folder} fills up questions by tokens that no MultiVectorMask lets count: add one, or "

@@ -19,7 +19,7 @@ class PromptUse:
 
 PROMPT_USES = {
     "own": PromptUse("the model's own", "As the model was trained, such as “query: ” before questions."),
-    "none": PromptUse("none", "Texts alone, to see what the model's prompts are worth."),
+    "none": PromptUse("none", "Only the texts, to see what the model's prompts are worth."),
 }
 QUERY_NAMES = ("query",)
 DOCUMENT_NAMES = ("document", "passage", "corpus")

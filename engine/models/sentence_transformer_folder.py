@@ -218,7 +218,7 @@ def read_head(
 
 
 def read_step(kind: str, folder: Path, dtype: np.dtype) -> list[Step]:
-    """Read a module behind the pooling; there is none of Dropout, which changes training alone."""
+    """Read a module behind the pooling; there is none of Dropout, which changes only training."""
     if kind == "Dense":
         return [read_dense(folder, dtype)]
     if kind == "LayerNorm":

@@ -49,7 +49,7 @@ class Transformer(TokenReader):
 
 
 def prepared(compiled: bool, dtype: npt.DTypeLike) -> bool:
-    """Whether a model runs compiled, if that is wanted: in float32 alone; start to load what it runs on."""
+    """Whether a model runs compiled, if that is wanted: only in float32; start to load what it runs on."""
     if is_compiled := compiled and np.dtype(dtype) == np.float32:
         prepare_compiled()
     return is_compiled

@@ -21,7 +21,7 @@ OTHER_LANGUAGE = re.compile(
 
 
 def is_for_english(model: Model) -> bool:
-    """Whether a model was trained on English alone, as far as its vocabulary and its name tell."""
+    """Whether a model was trained only on English, as far as its vocabulary and its name tell."""
     encoder = model.as_encoder
     is_small = encoder is not None and encoder.config.vocab_size < LARGE_VOCABULARY
     return is_small and OTHER_LANGUAGE.search(model.name.lower()) is None

@@ -41,7 +41,7 @@ DENSE_WEIGHT = 0.7
 # Of the weighted score, 0 to 1, beside the reader's, which is a difference of logits.
 FIRST_STAGE_WEIGHT = 50.0
 ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
-# Of an approximate index: candidates by each score, at least, by vectors alone and for each passage, and how
+# Of an approximate index: candidates by each score, at least, by vectors only and for each passage, and how
 # much more thorough their search is than one for ten passages. With 200 in place of 1,000 candidates,
 # reciprocal rank fusion has a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
 CANDIDATES, FEW_CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 100, 8, 4

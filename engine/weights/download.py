@@ -85,7 +85,7 @@ def remote_file(hub_id: str, name: str, revision: str) -> RemoteFile:
 
 
 def part_path(place: Path, etag: str) -> Path:
-    """Return the path of a file's part, with letters and digits alone of the ETag, which a server chooses."""
+    """Return the path of a file's part, with only letters and digits of the ETag, which a server chooses."""
     return place.with_name(f"{place.name}.{re.sub('[^0-9A-Za-z]', '', etag)[:ETAG_DIGITS]}.part")
 
 

@@ -66,6 +66,6 @@ def read_pickled(path: Path) -> dict[str, Array]:
         return {str(key): np.asarray(array) for key, array in found.items()}
     except Exception as error:  # of any kind: pickles and archives that are damaged raise many
         raise ModelFileError(
-            f"{path} is no file of PyTorch with tensors alone ({error}): download it again, or save it as "
+            f"{path} is no file of PyTorch with only tensors ({error}): download it again, or save it as "
             "safetensors"
         ) from error

@@ -33,12 +33,12 @@ MAX_JSON_VALUES = 4_000_000  # a vocabulary of 300,000 tokens with its merges ha
 MAX_SIZE, MAX_FLOAT, MAX_EPS = 2**24, 1e15, 1.0  # of the numbers in a model's config
 MAX_MESSAGE = 300
 ADAPTER = "adapter_model.safetensors"
-ONNX = "has its weights as ONNX alone, which is not read: give a model with model.safetensors"
+ONNX = "has its weights only as ONNX, which is not read: give a model with model.safetensors"
 # What folders without a model's safetensors hold, by patterns of their files, and what to give.
 INSTEAD = {
     "adapter_config.json": "is an adapter (LoRA), which changes another model: merge it into that one by "
     "peft's merge_and_unload, and give the result",
-    "pytorch_model*.bin": "has its weights in pytorch_model.bin alone, a pickle, which may run any code when "
+    "pytorch_model*.bin": "has its weights only in pytorch_model.bin, a pickle, which may run any code when "
     "it is opened: give a model with model.safetensors",
     "*.onnx": ONNX,
     "onnx/*.onnx": ONNX,

@@ -13,7 +13,7 @@ from .outline import one_line
 from .plain import as_document_error, unified
 from .webpage import read_html
 
-FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts alone are encrypted
+FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # only fonts are encrypted
 MAX_CHAPTERS = 5000
 
 

@@ -87,7 +87,7 @@ def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
 
 
 def forms_of(message: EmailMessage) -> list[EmailMessage]:
-    """Return the text of an e-mail, plain and in HTML; the first alone where these are no alternatives."""
+    """Return the text of an e-mail, plain and in HTML; only the first where these are no alternatives."""
     found = []
     for kind in ("plain", "html"):
         with suppress(ValueError, AttributeError, TypeError, KeyError):

@@ -13,7 +13,7 @@ OFFICE = "http://schemas.openxmlformats.org"
 DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
 COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document")  # in notes
 MAX_TAGS = 3_000_000  # a book of 1000 pages has a million; the libraries take seconds for them
-# Files of the strict standard differ in these names alone.
+# Files of the strict standard differ only in these names.
 SAME = (
     (b"http://purl.oclc.org/ooxml/wordprocessingml/main", f"{OFFICE}/wordprocessingml/2006/main".encode()),
     (b"http://purl.oclc.org/ooxml/drawingml/main", f"{OFFICE}/drawingml/2006/main".encode()),

@@ -107,7 +107,7 @@ def names_of(sheet: Sheet) -> tuple[int, int, list[str]]:
 def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[str]) -> list[str]:
     """Return the names of columns in two rows, ``Price, Net``; none where the row below holds values.
 
-    It holds names where it has texts alone, above numbers, and fills the gaps of the first row, or is empty
+    It holds names where it has only texts, above numbers, and fills the gaps of the first row, or is empty
     at its first name, or tells equal names apart.
     """
     if not is_of_texts(below):

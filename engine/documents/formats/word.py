@@ -153,7 +153,7 @@ def style_of(element: Any, base: Style) -> Style:
     if kind == "heading" and number in list("123456789") and not attribute(element, "pPr/outlineLvl"):
         level = int(number)
     place = place_of(element.find(PROPERTIES))
-    if place and base.place and not place.number_id:  # the level alone
+    if place and base.place and not place.number_id:  # only the level
         place = Place(base.place.number_id, place.level)
     return Style(
         name, level, place or base.place, is_on(element.find(RUN_PROPERTIES), "vanish", base.is_hidden)

@@ -15,7 +15,7 @@ BULLET = "•"
 
 
 class Place(NamedTuple):
-    """A list (``w:numId``) and the level in it, which may be given by the style alone (None)."""
+    """A list (``w:numId``) and the level in it, which may be given only by the style (None)."""
 
     number_id: str
     level: int | None

@@ -75,7 +75,7 @@ class Chain:
     overlaps: tuple[ChunkOverlap, ...] = ()
     unread: tuple[tuple[int, int], ...] = ()
     ranking: Ranking | None = None
-    by_half: dict[str, Ranking] = field(default_factory=dict)  # ranks by vectors and by words alone
+    by_half: dict[str, Ranking] = field(default_factory=dict)  # ranks by vectors only and by words only
     own_span: AnswerSpan | None = None  # the reader's best in the passage
 
     @property
@@ -174,7 +174,7 @@ def found_link(ranking: Ranking, rankings: dict[str, Ranking], searched: Searche
         "chunks": n_chunks,
         "cosine": round(float(rankings["dense"].scores[ranking.row]), 4),
     }
-    halves = f" By vectors alone: {words(rankings['dense'])}; by words alone: {words(rankings['bm25'])}."
+    halves = f" By vectors only: {words(rankings['dense'])}; by words only: {words(rankings['bm25'])}."
     if ranking.rank is not None:
         figures["score"] = round(float(ranking.scores[ranking.row]), 4)
     said = f"{RETRIEVERS[name].label} {words(ranking)} of {n_chunks:,}."

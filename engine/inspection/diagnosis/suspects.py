@@ -397,7 +397,7 @@ def outranked(case: Case, better: Sequence[str], may_cut: bool) -> Suspect:
     n_above = len(ranking.above) if ranking else 0
     names = dict.fromkeys([*better, *(name for name in usable if not RETRIEVERS[name].reads_all)])
     halves = " and ".join(RETRIEVERS[name].label for name in better if name in case.chain.by_half)
-    by = f"; by {halves} alone it would be read" if halves else ""
+    by = f"; by {halves} only it would be read" if halves else ""
     contexts, above = asked_in_headings(case)
     by += f"; only “{above}” above it holds words of the question" if above else ""
     smaller = [{"chunk_tokens": n} for n in (96, 48) if n < values["chunk_tokens"]] * may_cut

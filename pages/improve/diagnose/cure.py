@@ -42,7 +42,7 @@ MORE = "diagnose-more"  # for what all cures are tried, also those that take lon
 AT_ONCE_S = 4.0  # after which no further cure is begun, unless that is asked for
 N_CUTS = 3  # ways to cut that are tried, roughly
 ANSWER_CHARACTERS = 400
-ONE_QUESTION = "It changes this question alone."
+ONE_QUESTION = "It changes only this question."
 NO_RANKS = "It changes which answers are shown, of all questions, and no ranks."
 NO_OTHERS = (
     "There are no other labelled questions about these documents, so the effect of this change on other "

@@ -153,7 +153,7 @@ def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
 
 def show_only(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     """List the passages that only one strategy finds."""
-    st.header("Found by one strategy alone")
+    st.header("Found by only one strategy")
     if len(compared.strategies) < 2:
         st.caption("Pick a second strategy to compare with.")
         return
@@ -165,7 +165,7 @@ def show_only(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
                 for row in rows.tolist():
                     show_text(passage_html(compared, numbers.index(row), chunks[row]))
     if none := [escape_markdown(label(strategy)) for strategy, rows in found.items() if not len(rows)]:
-        st.caption(f"Found nothing alone: {' · '.join(none)}")
+        st.caption(f"Found nothing that others did not: {' · '.join(none)}")
 
 
 def passage_html(compared: PoolingRankings, number: int, chunk: Chunk) -> str:

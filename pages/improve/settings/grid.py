@@ -83,7 +83,7 @@ TIME_HELP = (
 ANSWERED_HELP = (
     "They are drawn by a seed, and asked with the app's settings of this sidebar and of the page “Ask your "
     "documents”. An answer is right if what is shown holds the known one, word for word; where only the "
-    "passage is known, if the words found are of it. 0 measures the search alone."
+    "passage is known, if the words found are of it. 0 measures only the search."
 )
 WRITE_HELP = (
     "The built-in model writes its text to each question, too, and it counts for the score, about a second a "
@@ -161,7 +161,7 @@ def sampled(documents: Sequence[Document], questions: Sequence[Question], cut: C
     words = f"Measured on a sample: {sample.words}."
     if len(sample.documents) < len(documents):
         whole, part = ranks_by_words(tuple(documents), sample, cut)
-        words += f" By words alone, mean reciprocal rank {part:.2f} there and {whole:.2f} among all."
+        words += f" By words only, mean reciprocal rank {part:.2f} there and {whole:.2f} among all."
     st.caption(words)
     return sample
 

@@ -72,7 +72,7 @@ def show_reading(answer: Answer) -> None:
     own = next((characters(span, answer) for span in spans if span.place == place), None)
     words = own or best_words(question, text, windows_of(question, text, reader))
     if words is None:
-        st.info("No words of this passage can be an answer: it is blank, or holds questions alone.")
+        st.info("No words of this passage can be an answer: it is blank, or holds only questions.")
         return
     chapter = chapters((SCORES, PARTS, ATTENTION), "reading-chapter")
     if chapter == SCORES:

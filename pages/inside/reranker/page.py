@@ -105,7 +105,7 @@ def show_reader() -> None:
             return
     words = best_words(question, passage, windows_of(question, passage, reader))
     if words is None:
-        st.info("No words of this passage can be an answer: it is blank, or holds questions alone.")
+        st.info("No words of this passage can be an answer: it is blank, or holds only questions.")
         return
     show_scores(question, passage, words, reader)
 

@@ -208,7 +208,7 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["ask", "x", "--write", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of off, headings, title"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
-        (["verify", "--decoder", "x", "--dtype", "float64"], "decoders compute in float32 alone"),
+        (["verify", "--decoder", "x", "--dtype", "float64"], "decoders compute only in float32"),
         (["embed", "README.md", "--out", "vectors.csv"], "does not end in .npz"),
         (["embed", "README.md", "--out", "nowhere/vectors.npz"], "the folder nowhere does not exist"),
     ],

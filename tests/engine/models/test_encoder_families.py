@@ -389,7 +389,7 @@ def test_other_sizes_and_options_equal_sentence_transformers(tmp_path, name, cha
 
 def test_what_knows_bert_alone_refuses_other_families(folders):
     encoder = Encoder.load(folders("roberta"))
-    with pytest.raises(InputError, match="is a roberta model, and fine-tuning knows BERT alone"):
+    with pytest.raises(InputError, match="is a roberta model, and fine-tuning knows only BERT"):
         run_frozen_layers(encoder, ["a"], 1)
 
 

@@ -295,11 +295,11 @@ POOLING, DENSE = "1_Pooling/config.json", "2_Dense/config.json"
         (edited(LIBRARY, default_prompt_name="x"), "default_prompt_name is 'x'"),
         (edited(BERT, transformer_task="fill-mask"), "sets transformer_task to 'fill-mask'"),
         (edited(BERT, modality_config={"text": {}, "image": {}}), "reads text, image"),
-        (only("onnx/model.onnx"), "has its weights as ONNX alone, which is not read: give a model with"),
+        (only("onnx/model.onnx"), "has its weights only as ONNX, which is not read: give a model with"),
         (only("adapter_config.json", "adapter_model.safetensors"), r"is an adapter \(LoRA\), .*merge"),
         (only("m-Q4_K_M.gguf"), "holds a GGUF file: give the path of that file"),
         (only("notes.txt"), "has no config.json: give a complete model folder"),
-        (only_pickled, "pytorch_model.bin alone, a pickle, which may run any code"),
+        (only_pickled, "only in pytorch_model.bin, a pickle, which may run any code"),
     ],
 )
 def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, reason):

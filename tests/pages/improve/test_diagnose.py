@@ -104,7 +104,7 @@ def test_a_cure_is_tried_applied_and_undone(encoder):
     app = found_by_words("What is the coolnat?", "coolant")
     assert "The question has a typing error" in said(app)
     assert "Ask “What is the coolant?”: the right answer is then given." in plain(said(app))
-    assert "It changes this question alone." in plain(said(app))
+    assert "It changes only this question." in plain(said(app))
     app = by_label(app.button, "Apply it and ask again").click().run()
     assert app.session_state["current-question"] == "What is the coolant?"
     assert by_label(app.text_area, "The passage").value == "The coolant of the unit is glycol."
