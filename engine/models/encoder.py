@@ -606,5 +606,5 @@ def check_bert(encoder: Encoder, work: str) -> None:
     """Raise `InputError` unless an encoder has BERT's own architecture, which ``work`` needs."""
     if encoder.model_type != "bert":
         raise InputError(
-            f"the encoder is a {encoder.model_type} model, and {work} knows BERT alone: choose one of BERT"
+            f"the encoder is a {encoder.model_type} model, and {work} knows only BERT: choose one of BERT"
         )

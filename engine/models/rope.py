@@ -67,7 +67,7 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
         factor, low, high = (config_float(rope, f"{key}factor") for key in ("", "low_freq_", "high_freq_"))
         n_positions = config_size(rope, "original_max_position_embeddings", rope["max_position_embeddings"])
         return Rope(theta, tuple(llama3_factors(d_head, theta, factor, low, high, n_positions).tolist()))
-    if kind == "ntk":  # of GTE alone (Su 2023): a larger base and all slower, or mixed: the last slowest
+    if kind == "ntk":  # only of GTE (Su 2023): a larger base and all slower, or mixed: the last slowest
         factor = config_float(rope, "factor")
         if rope.get("mixed_b") is None:
             return Rope(theta * factor, (factor ** (2 / d_head),) * n_pairs)
