@@ -19,7 +19,7 @@ from engine import Decoder, Encoder
 from engine.documents.document import Chunk
 from engine.errors import ModelFileError, ModelUnavailableError
 from engine.evaluation.sweep_cost import token_seconds
-from engine.generation.listed_decoders import read_rate
+from engine.generation.listed_decoders import read_rate, weight_bytes
 from engine.kernels.primitives import has_op_tape
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import SIMILARITIES, Dense
@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 REDRAW_S = 0.5  # between two states of a download's bar
 WORK_PER_S = 15_000 * 6 * 384**2  # tokens by layers by squares of the width, of two cores
+READ_PER_S = 1_400 * 97e6  # tokens by bytes of weights, of two cores with SmolLM2
 RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
 _decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
@@ -183,6 +184,11 @@ def token_seconds_here(model: Model, chunks: Sequence[Chunk]) -> float:
 def embedding_seconds(encoder: Encoder, n_tokens: int) -> float:
     """Return the seconds of reading tokens on the machine that estimates were measured on."""
     return n_tokens * encoder.config.n_layers * encoder.config.d_model**2 / WORK_PER_S
+
+
+def reading_seconds(decoder: Decoder, n_tokens: int) -> float:
+    """Return the seconds in which a decoder reads tokens on the machine that estimates were measured on."""
+    return n_tokens * weight_bytes(decoder) / READ_PER_S
 
 
 @st.cache_data(max_entries=8, show_spinner="Timing the encoder…")

@@ -188,10 +188,19 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             "number_form",
             f"The passage writes {listed}.",
             (Cure(question=worded), Cure({"retriever": "bm25"}, worded)),
-            certain=2 * covered < 1,
+            certain=2 * covered < 1 or not taken_holds(case, forms),
         )
     if covered == 0 and share_covered(question, case.around, own) < FEW_WORDS:
         yield other_words(case, certain=True)
+
+
+def taken_holds(case: Case, forms: Mapping[str, str]) -> bool:
+    """Whether what was taken in place of the passage has one of the numbers asked for, in any form."""
+    taken = case.taken
+    if taken is None:
+        return True
+    text = unit_at(taken.start, taken.end, taken.document, case)
+    return any(asked in text for asked in forms) or bool(other_forms(" ".join(forms), text))
 
 
 def other_words(case: Case, certain: bool) -> Suspect:

@@ -23,18 +23,20 @@ from engine.generation.passages import without_thinking
 from engine.generation.prompt import Prompt
 from engine.generation.sentences import Sentence, sentences_of
 from engine.layers.tracing import Array
+from engine.weights.fetch import Progress
 from engine.wording import beginning
 from pages.inside.answer.compare import NO_PASSAGES
 from pages.inside.answer.figures import sentence_map
 from ui.asking import session_prefix_cache
+from ui.background import in_background
 from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
-from ui.models import load_decoder
-from ui.progress import counting
+from ui.models import load_decoder, reading_seconds
 from ui.text import escape_html, passage_label, show_text
 from ui.widgets import choice, slider
 
 FEW_PAIRS = 12
+READINGS = 4  # of a whole prompt, about: one without a late passage takes the beginning from the one before
 ALL, ONE_LAYER, ONE_HEAD = "All layers and heads", "One layer", "One head"
 BADGE = "padding:0 6px;border-radius:4px;font-weight:600;font-size:0.85em;white-space:nowrap"
 UNSUPPORTED = f"{BADGE};border:2px solid {VERMILION}"
@@ -60,18 +62,16 @@ def attribution_of(written: Written) -> Attribution | None:
         return None
     if written.thought_ids:
         prompt = without_thinking(prompt, decoder)
-    return read_again(decoder.name, prompt, prompt.ids, ids)
 
+    def read(on_progress: Progress) -> Attribution:
+        left_out = leave_one_out(decoder, prompt, ids, on_progress)
+        attention = attention_to_passages(decoder, prompt, ids, cache)
+        return Attribution(prompt, ids, sentences_of(ids, decoder.tokenizer), attention, left_out)
 
-@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def read_again(model: str, _prompt: Prompt, prompt_ids: tuple[int, ...], ids: tuple[int, ...]) -> Attribution:
-    """Read an answer again, under a progress bar; cached for the session."""
-    decoder = load_decoder()
-    with st.spinner("Reading the answer again, recording attention…"):
-        attention = attention_to_passages(decoder, _prompt, ids, session_prefix_cache())
-    with counting("Reading the answer again without passages", "readings") as show:
-        left_out = leave_one_out(decoder, _prompt, ids, on_progress=show)
-    return Attribution(_prompt, ids, sentences_of(ids, decoder.tokenizer), attention, left_out)
+    cache = session_prefix_cache()
+    seconds = reading_seconds(decoder, READINGS * len(prompt.ids) + len(ids))
+    key = (decoder.name, prompt.ids, ids)
+    return in_background("attribution", "Read it without passages", key, seconds, "inside/answer", read)
 
 
 def show_attribution(written: Written) -> None:

@@ -8,21 +8,14 @@ from engine.generation.cache_cost import CacheCost, cache_bytes, measure_cache
 from engine.generation.decoder import Decoder
 from engine.wording import counted
 from ui.asking import session_prefix_cache
+from ui.background import forget, in_background
 from ui.colours import BLUE, ORANGE
 from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, add_line, styled
-from ui.models import load_decoder
-from ui.progress import counting
+from ui.models import load_decoder, reading_seconds
 from ui.text import readable_seconds
 
 LENGTHS = (16, 64, 128, 256, 512, 1024)  # longer ones take too long without the cache
-
-
-@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def measured(model: str, ids: tuple[int, ...], lengths: tuple[int, ...]) -> CacheCost:
-    """Measure a token with and without the cache, under a progress bar; cached for the session."""
-    with counting("Measuring one more token with and without the cache", "lengths") as show:
-        return measure_cache(load_decoder(), ids, lengths, on_progress=show)
 
 
 def show_cache(written: Written, times: WritingTimes) -> None:
@@ -30,17 +23,16 @@ def show_cache(written: Written, times: WritingTimes) -> None:
     decoder = load_decoder()
     ids = (*written.read_ids, *written.ids)
     lengths = measured_lengths(len(written.prompt.ids))
-    cost = measured(decoder.name, ids, lengths)
-    st.markdown(f"**{finding(cost)}**")
-    show_figure(
-        cache_figure(cost),
-        name="kv-cache",
-        alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
+    cost = in_background(
+        "cache",
+        "Measure one more token with and without the cache",
+        (decoder.name, ids),
+        reading_seconds(decoder, sum(lengths)),
+        "inside/cache",
+        lambda on_progress: measure_cache(decoder, ids, lengths, on_progress),
     )
-    st.caption(answer_words(cost, len(written.ids)))
-    if st.button("Measure again", key="measure-cache", icon=":material/refresh:", type="tertiary"):
-        measured.clear()
-        st.rerun()
+    if cost is not None:
+        show_cost(cost, len(written.ids))
     st.markdown("**Why it grows**")
     st.write(
         "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
@@ -49,6 +41,20 @@ def show_cache(written: Written, times: WritingTimes) -> None:
         "layers' matrices, so the line is almost flat. Both generate the same tokens."
     )
     show_size(written, times)
+
+
+def show_cost(cost: CacheCost, n_tokens: int) -> None:
+    """Draw the cost of a token with and without the cache, and a button that measures it anew."""
+    st.markdown(f"**{finding(cost)}**")
+    show_figure(
+        cache_figure(cost),
+        name="kv-cache",
+        alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
+    )
+    st.caption(answer_words(cost, n_tokens))
+    if st.button("Measure again", key="measure-cache", icon=":material/refresh:", type="tertiary"):
+        forget("cache")
+        st.rerun()
 
 
 def measured_lengths(n_prompt: int) -> tuple[int, ...]:
