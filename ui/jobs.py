@@ -80,6 +80,7 @@ class Job(Generic[T]):
         self.request, self.page = request, page
         self.rows = list(rows)  # the results so far, to which the work appends
         self.share, self.words = 0.0, "Starting…"  # how much of the work is done, as `report` said
+        self._first_share = 1.0  # that is done before this job
         self.is_seen = False  # whether its page was drawn after its end
         self._time_left = TimeLeft()
         self._computes, self._urgent = computes, urgent
@@ -130,7 +131,12 @@ class Job(Generic[T]):
     def report(self, done: float, total: float, words: str) -> None:
         """Record how much of the work is done; ``words`` say it, and the time left is added to them."""
         self.share = min(done / max(1, total), 1.0)
+        self._first_share = min(self._first_share, self.share)
         self.words = words + self._time_left(self.share)
+
+    def _done_here(self) -> float:
+        """Return the share that is done of what was left when the work began."""
+        return (self.share - self._first_share) / max(1 - self._first_share, 1e-9)
 
     def write(self, text: str) -> None:
         """Append to the text and wake the threads in `wait`."""
@@ -170,7 +176,7 @@ class Job(Generic[T]):
             self.take_turn()
             begun = monotonic()
             self._result = work(self)
-            share = 1.0 if not self.stopped else self.share
+            share = self._done_here() if self.stopped else 1.0
             if self._cost is not None and share > ENOUGH:
                 kind, seconds = self._cost
                 learn(kind, seconds * share, monotonic() - begun)

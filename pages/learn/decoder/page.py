@@ -11,7 +11,7 @@ from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
 from engine.training.language.small_decoder_checkpoint import checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingSettings
-from engine.wording import counted
+from engine.wording import counted, readable_time
 from pages.learn.decoder.live import show_progress
 from pages.learn.decoder.reader import show_reader_training
 from pages.learn.decoder.session import (
@@ -23,11 +23,13 @@ from pages.learn.decoder.session import (
     delete,
     restore,
     resume,
+    training_seconds,
 )
 from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.data_folder import model_file
 from ui.documents import document_picker
+from ui.jobs import foreseen
 from ui.server_settings import limits
 from ui.text import escape_markdown, show_error
 from ui.widgets import download
@@ -38,7 +40,7 @@ REDRAW_S = 2.0  # between two drawings of a training
 def show_decoder_training(documents: Sequence[Document]) -> None:
     """Draw the settings, the buttons, the training's progress, and generation with the model."""
     st.write(
-        "A small GPT learns to write like your documents, on this machine, in about a minute; all gradients "
+        "A small GPT learns to write like your documents, on this machine; all gradients "
         "are computed by hand-written code."
     )
     if not documents:
@@ -203,10 +205,13 @@ def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:
     vocab_size = characters + choice.keep_unknown if choice.kind == "characters" else choice.vocab_size
     config = SmallDecoderConfig(max(vocab_size, 1), **choice.sizes)
     n_parameters = sum(map(prod, parameter_shapes(config).values()))
+    seconds = training_seconds(n_parameters, choice.settings.n_steps * choice.batch_size * config.context)
+    price = f"about {readable_time(foreseen('training', seconds))}; it can be paused"
     st.caption(
         f"Corpus: {len(text):,} characters, {characters:,} different ones, in "
         f"{counted(len(documents), 'document')}, chosen in the sidebar. Model: {n_parameters:,} parameters, "
-        f"trained in {choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens."
+        f"trained in {choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens, "
+        f"{price}."
     )
 
 

@@ -46,6 +46,7 @@ from ui.tokens import visible_blanks
 
 KEY = "lab-decoder-run"
 KEPT_NAME, KEEP_S = "small-decoder", 5.0  # the kept checkpoint, and seconds between two
+FLOPS = 3e10  # of a training, on the machine that estimates were measured on
 HELD_OUT_WINDOWS = 16
 SNAPSHOTS = 20  # in a whole training
 LOOKED_AT = 32  # tokens of the fixed text whose attention is drawn
@@ -227,7 +228,15 @@ def resume(session: TrainingSession, settings: TrainingSettings) -> None:
         finally:
             session.keep(file)
 
-    session.job = start_job("training", work, page="learn/decoder")
+    n_parameters = sum(array.size for array in session.state.params.values())
+    n_tokens = (settings.n_steps - step) * session.step_tokens
+    cost = "training", training_seconds(n_parameters, n_tokens)
+    session.job = start_job("training", work, page="learn/decoder", cost=cost)
+
+
+def training_seconds(n_parameters: int, n_tokens: int) -> float:
+    """Return the seconds of a training on the machine that estimates were measured on."""
+    return 6 * n_parameters * n_tokens / FLOPS
 
 
 def delete(session: TrainingSession) -> None:
