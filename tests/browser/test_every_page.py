@@ -54,7 +54,7 @@ SHOWN = {
     "diagnose": "From the file to the answer",
     "poolings": {
         "Sentences": "What to look for.",
-        "A pair explained": "Each strategy has its own level",
+        "A pair explained": "Words with words",
         "Your question": "Each line is a passage",
         "Tokens": "make up",
     },

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from engine import Encoder
-from pages.improve.poolings.pair import choose_pair, show_bars
+from pages.improve.poolings.pair import choose_pair
 from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
 from pages.improve.poolings.search import show_search
 from pages.improve.poolings.sentences import show_sentences
@@ -15,17 +15,11 @@ from ui.settings import chunks_sidebar
 from ui.similarity.explained import CHAPTERS, show_explained
 from ui.widgets import chapters, show_tabs
 
-EVERY_POOLING = "Under every pooling"
-
 
 def show_two_texts(encoder: Encoder, max_tokens: int) -> None:
-    """Draw a pair of texts under every strategy, and their similarity explained."""
-    if (pair := choose_pair(encoder, max_tokens)) is None:
-        return
-    chapter = chapters((EVERY_POOLING, *CHAPTERS), "pair-chapter")
-    if chapter == EVERY_POOLING:
-        show_bars(*pair, encoder, max_tokens)
-    else:
+    """Draw a pair of texts, and their similarity explained."""
+    if pair := choose_pair(encoder, max_tokens):
+        chapter = chapters(CHAPTERS, "pair-chapter")
         show_explained(encoder, max_tokens, *pair, "pair", chapter)
 
 

@@ -1,20 +1,10 @@
-"""The similarity of two texts under every pooling."""
+"""The choice of two texts whose similarity is explained."""
 
-import numpy as np
 import streamlit as st
 
 from engine import Encoder
-from engine.layers.pooling import pooling_label
-from engine.retrieval.maxsim import maxsim_scores
 from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_notes
-from pages.improve.poolings.sentences import cosines_of, show_weightless
-from pages.improve.poolings.similarity_figures import pair_bars
-from ui.export import show_figure
-from ui.text import escape_markdown
 from ui.widgets import check_typed, example_choice
-
-FORWARD, BACK = "MaxSim, 1 looked up in 2", "MaxSim, 2 looked up in 1"
-UNRELATED = tuple(example.sentences[0] for example in EXAMPLES.values())
 
 
 def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
@@ -61,47 +51,3 @@ def show_examples() -> None:
         "Fills both boxes. “Alike” and “unlike” describe the meaning, not the result of a model.",
         as_list=True,
     )
-
-
-def show_bars(first: str, second: str, encoder: Encoder, max_tokens: int) -> None:
-    """Draw the cosine of two texts under each strategy, and the mean of unrelated sentences."""
-    if first == second:
-        st.info("The two texts are the same, so their cosine is 1 under every strategy.")
-    show_weightless([first, second], encoder, max_tokens, "text")
-    cosines, unrelated = similarities_of_pair((first, second), encoder, max_tokens)
-    above = {label: cosine - unrelated[label] for label, cosine in cosines.items()}
-    best, least = max(above, key=above.__getitem__), min(above, key=above.__getitem__)
-    st.markdown(
-        f"Each strategy has its own level, so compare with the diamond, the mean over pairs of "
-        f"{len(UNRELATED)} sentences on different subjects. These two lie farthest above it under "
-        f"**{escape_markdown(best)}** ({above[best]:+.2f}), least under **{escape_markdown(least)}** "
-        f"({above[least]:+.2f})."
-    )
-    show_figure(
-        pair_bars(cosines, unrelated, (FORWARD, BACK)),
-        "pooling-pair",
-        "Cosine of the two texts under each strategy. "
-        + "; ".join(f"{label}: {cosine:.3f}" for label, cosine in cosines.items()),
-    )
-    st.caption(
-        "MaxSim pools nothing: every token of one text takes its best match among those of the other, and "
-        "the cosines are averaged. Which text is looked up in which makes a difference."
-    )
-
-
-def similarities_of_pair(
-    texts: tuple[str, str], encoder: Encoder, max_tokens: int
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the cosine of two texts, and the mean of unrelated sentences, by the strategies' labels."""
-    own, others = (cosines_of(each, encoder, max_tokens) for each in (texts, UNRELATED))
-    cosines = {pooling_label(strategy): float(own[strategy][0, 1]) for strategy in encoder.poolings}
-    unrelated = {pooling_label(strategy): off_diagonal(others[strategy]) for strategy in encoder.poolings}
-    matches = maxsim_scores(texts, texts, encoder, max_tokens)
-    cosines |= {FORWARD: float(matches[0, 1]), BACK: float(matches[1, 0])}
-    level = off_diagonal(maxsim_scores(UNRELATED, UNRELATED, encoder, max_tokens))
-    return cosines, unrelated | {FORWARD: level, BACK: level}
-
-
-def off_diagonal(scores: np.ndarray) -> float:
-    """Mean of a square matrix without its diagonal."""
-    return float(scores[~np.eye(len(scores), dtype=bool)].mean())

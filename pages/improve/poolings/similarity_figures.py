@@ -1,13 +1,13 @@
 """Figures of cosines under several poolings, and of the shares of tokens in a pooled vector."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 
 import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
-from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL, WHITE
-from ui.figures import LEGEND_ABOVE, heat_map, numbered_bars, numbered_cells, styled
+from ui.colours import DIVERGING, SEQUENTIAL
+from ui.figures import heat_map, numbered_cells, styled
 from ui.tokens import token_axis, token_labels
 
 LABEL_CHARACTERS = 18  # in a line of an axis' label, so that the figure fits on a phone
@@ -37,40 +37,6 @@ def cosine_matrix(cosines: Array, lowest: float) -> go.Figure:
     figure.update_xaxes(type="category", side="bottom")
     figure.update_yaxes(type="category")
     return styled(figure, height=90 + max(150, 30 * len(cosines))).update_layout(margin_t=34)
-
-
-def pair_bars(
-    cosines: Mapping[str, float], unrelated: Mapping[str, float], marked: Collection[str]
-) -> go.Figure:
-    """Bars of a pair's cosine by strategy, highest at the top, with a mark at that of unrelated sentences.
-
-    Strategies in ``marked`` have another colour.
-    """
-    order = sorted(cosines, key=lambda name: cosines[name])
-    labels = [in_lines(name) for name in order]
-    figure = numbered_bars(
-        [cosines[name] for name in order],
-        labels,
-        [f"{cosines[name]:.3f}" for name in order],
-        [ORANGE if name in marked else BLUE for name in order],
-        "%{text}",
-        name="these two",
-        showlegend=False,
-    )
-    figure.add_scatter(
-        x=[unrelated[name] for name in order],
-        y=labels,
-        mode="markers",
-        marker={"symbol": "diamond", "size": 10, "color": WHITE, "line": {"width": 2, "color": GREY}},
-        name="unrelated sentences",
-        hovertemplate="unrelated sentences: %{x:.3f}<extra></extra>",
-        showlegend=True,
-    )
-    lowest = min(0.0, *cosines.values(), *unrelated.values())
-    figure.update_xaxes(title="cosine", range=[lowest * 1.25, 1.18], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    figure.update_yaxes(tickfont_size=11)
-    figure.update_layout(legend=LEGEND_ABOVE)
-    return styled(figure, height=110 + 38 * len(order))
 
 
 def token_heat_map(values: Array, strategies: Sequence[str], tokens: Sequence[str], name: str) -> go.Figure:

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from pages.improve.poolings.examples import EXAMPLES
-from pages.improve.poolings.pair import BACK, FORWARD
 from pages.improve.poolings.sentences import headline, most_alike
 from pages.improve.poolings.similarity_figures import cosine_matrix, in_lines, token_heat_map
 from tests.apps import app_of, said
@@ -71,35 +70,6 @@ def test_a_finding_says_what_was_measured():
 )
 def test_bad_input_gives_a_clear_line(own, words):
     assert words in said(app_of(sentences_app, args=(own,)).run()).replace("\\", "")
-
-
-def pair_app(first, second):
-    import streamlit as st
-
-    from pages.improve.poolings.pair import choose_pair, show_bars, similarities_of_pair
-    from ui.models import load_encoder
-
-    st.session_state["pooling-pair-0"], st.session_state["pooling-pair-1"] = first, second
-    st.session_state["found"] = found = choose_pair(load_encoder(), 256)
-    if found:
-        show_bars(*found, load_encoder(), 256)
-    st.session_state["cosines"] = similarities_of_pair((first, second), load_encoder(), 256)
-
-
-def test_a_pair_is_compared_by_maxsim_both_ways_and_a_blank_text_is_asked_for():
-    def pair(first, second):
-        return app_of(pair_app, args=(first, second)).run().session_state
-
-    texts = ("The cat sat.", "A long text about cats, mats and rugs.")
-    assert pair("one", " ")["found"] is None
-    two = pair(*texts)
-    assert two["found"] == texts
-    cosines, unrelated = two["cosines"]
-    assert cosines[FORWARD] != pytest.approx(cosines[BACK], abs=1e-4)
-    same, _ = pair("The cat sat.", "The cat sat.")["cosines"]
-    assert list(same.values()) == pytest.approx([1] * len(same), abs=1e-5)
-    assert set(cosines) == set(unrelated) == set(same)
-    assert all(unrelated[name] < 1 for name in unrelated)
 
 
 def test_figures_share_their_scale_and_escape_tokens():
