@@ -29,7 +29,7 @@ Texts = Annotated[list[StrictStr], Field(fail_fast=True)]
 FORMS = {
     "input": "give a text, a list of texts, a list of token ids, or a list of such lists",
     "documents": "give a list of texts, or of objects with the field text",
-    "messages": "give a list of objects with a role and a content, a text or a list of its parts",
+    "messages": "give a list of 1 to 1,000 objects with a role and a content, a text or a list of its parts",
     "stop": "give a text or a list of texts",
 }
 

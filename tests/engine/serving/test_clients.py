@@ -165,7 +165,7 @@ def test_a_chat_goes_on_about_its_topic_and_says_where_nothing_is_relevant(serve
     ("body", "status", "message"),
     [
         ({"model": "gpt-9"}, 404, "there is no model 'gpt-9': this server has"),
-        ({"messages": []}, 400, "messages: give a list of objects with a role and a content"),
+        ({"messages": []}, 400, "messages: give a list of 1 to 1,000 objects with a role and a content"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "messages: give a list"),
         ({"messages": [{"role": "assistant", "content": "a"}]}, 400, "end with the user's"),
         ({"messages": [{"role": "user", "content": " "}]}, 400, "the question is empty"),
