@@ -29,6 +29,7 @@ from .sweep_row import MEASURES, QuestionValues, SweepRow
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
+MOST = 1e15  # bytes and seconds that nothing measures
 ROW, PART = TypeAdapter(SweepRow), TypeAdapter[Part](Part)
 FIGURES = (
     "n_chunks",
@@ -174,15 +175,14 @@ def read_row(content: Mapping[str, Any]) -> SweepRow:
 def check_row(row: SweepRow, values: Array) -> None:
     """Raise `ValueError` for figures that no measurement has; values are ``(n_metrics, n_questions)``."""
     cut, answers = row.configuration, row.answers
-    counts = [row.n_chunks, row.index_bytes, cut.overlap, cut.chunk_tokens - 1, cut.k - 1]
-    seconds = [row.seconds, row.search_seconds or 0, *(each.seconds for each in answers)]
-    seconds += [each.until_quotes_s for each in answers]
+    sizes = [row.n_chunks, row.index_bytes, row.seconds, row.search_seconds or 0]
+    sizes += [cut.overlap, cut.chunk_tokens - 1, cut.k - 1, (cut.max_tokens or 1) - 1]
+    sizes += [each for answer in answers for each in (answer.seconds, answer.until_quotes_s)]
     shares = [*values.ravel(), *(end for each in row.intervals.values() for end in each)]
     shares += [share for each in answers for share in (each.confidence, each.f1)]
     is_possible = (
-        min(counts) >= 0
-        and "mrr" in row.metrics
-        and all(0 <= each < np.inf for each in seconds)
+        "mrr" in row.metrics
+        and all(0 <= each < MOST for each in sizes)
         and all(0 <= each <= 1 for each in shares)
         and all(low <= high for low, high in row.intervals.values())
         and np.shape(values) == (len(row.metrics), row.n_questions)

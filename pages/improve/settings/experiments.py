@@ -186,10 +186,13 @@ def with_rows(begun: Experiment, measured: Sequence[SweepRow], n_damaged: int) -
 
     Where a configuration was measured twice, the later row counts.
     """
-    own = [row for row in measured if row.n_questions == len(begun.questions)]
-    rows = {row.configuration: row for row in own}
-    known = begun.configurations if rows.keys() & set(begun.configurations[:1]) else ()
-    n_damaged += len(measured) - len(own)
+    known = begun.configurations
+    for row in measured:
+        is_own = row.configuration in known or not is_known(row.configuration)
+        n_damaged += row.n_questions != len(begun.questions) or not is_own
+    rows = {row.configuration: row for row in measured if row.n_questions == len(begun.questions)}
+    if not rows.keys() & set(known[:1]):
+        known = ()
     return replace(begun, rows=tuple(rows[one] for one in known if one in rows), n_damaged=n_damaged)
 
 

@@ -54,7 +54,7 @@ def test_what_is_no_experiment_is_left_out(folder, content):
 
 
 IMPOSSIBLE = (
-    {"n_chunks": -1, "n_questions": 59, "seconds": np.inf, "index_bytes": np.nan, "search_seconds": -0.1},
+    {"n_chunks": -1, "n_questions": 59, "seconds": np.inf, "index_bytes": np.nan, "search_seconds": 1e18},
     {"values": {"mrr": [2.0] * 60}, "metrics": {"mrr": np.nan}, "intervals": {"mrr": [0.6, 0.4]}},
     {"values": {"mrr": [0.0] * 60}, "configuration": {"k": 0}},
 )
