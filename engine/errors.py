@@ -28,6 +28,10 @@ class DocumentError(GlassboxError):
     """A document cannot be read: unreadable, binary, empty or too large."""
 
 
+class RecognitionNeededError(GlassboxError):
+    """A page of a document is a picture of text, whose recognition has a turn of its own."""
+
+
 class ModelFileError(GlassboxError):
     """A model's files are damaged, incomplete or of an architecture the engine does not read."""
 

@@ -14,7 +14,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .errors import DocumentError, GlassboxError
+from .errors import DocumentError, GlassboxError, RecognitionNeededError
 from .limited_process import Limits, Program, Report, ask
 from .wording import MAX_NAME, shortened
 
@@ -22,7 +22,9 @@ T = TypeVar("T")
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
 AT_ONCE = threading.BoundedSemaphore(2)  # files, whose memory adds up
-FIRST, ALONE = threading.Lock(), threading.Lock()  # the same, where there is a first try
+# The same, where there is a first try. Recognition takes minutes: it has its turn beside them.
+FIRST, ALONE, RECOGNISING = threading.Lock(), threading.Lock(), threading.Lock()
+NOW, LATER, NEVER = "now", "later", "never"  # a page is recognised; raised; left out
 LIMITS = Limits(seconds=60, megabytes=1500)  # of reading a file on the command line
 NUMPY = {
     ("numpy", "dtype"),
@@ -59,20 +61,36 @@ def read_limited(
 
     The result consists of dataclasses, arrays and plain values; the options are those of JSON. ``on_page`` is
     called with each page that is recognised, and the number of all, outside a first try. Raises
-    `DocumentError` where it takes more than the limits, and the function's own errors.
+    `DocumentError` where it takes more than the limits, and the function's own errors. With a first try, one
+    file at a time has its pictures recognised, and another tells that this is busy.
     """
     below = read.__module__.removeprefix(f"{__package__}.")
-    request = json.dumps([below, read.__name__, name, *options]).encode() + b"\n" + content
-    answer = None
+
+    def found_by(limits: Limits, turn: str, on_page: Report | None = None) -> Any:
+        """Return the result or the error, None beyond the limits."""
+        request = json.dumps([turn, below, read.__name__, name, *options]).encode() + b"\n" + content
+        answer = ask(READER, request, limits, on_page)
+        return answer and Unpickler(io.BytesIO(answer)).load()
+
     if limits.first:
         with FIRST:
-            answer = ask(READER, request, limits.first)
-    if answer is None:
-        with ALONE if limits.first else AT_ONCE:
-            answer = ask(READER, request, limits, on_page)
-    if answer is None:
+            found = found_by(limits.first, LATER)
+        if found is None:
+            with ALONE:
+                found = found_by(limits, LATER)
+        if isinstance(found, RecognitionNeededError) and RECOGNISING.acquire(blocking=False):
+            try:
+                found = found_by(limits, NOW, on_page)
+            finally:
+                RECOGNISING.release()
+        elif isinstance(found, RecognitionNeededError):
+            with ALONE:
+                found = found_by(limits, NEVER)
+    else:
+        with AT_ONCE:
+            found = found_by(limits, NOW, on_page)
+    if found is None:
         raise DocumentError(f"reading {shortened(name, MAX_NAME)} takes over {limits}: give a smaller file")
-    found = Unpickler(io.BytesIO(answer)).load()
     if isinstance(found, GlassboxError):
         raise found
     result: T = found

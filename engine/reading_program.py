@@ -23,7 +23,7 @@ def answer(request: bytes) -> bytes:
     """Read the file of a request: a line of JSON with function, name and options, and the content."""
     recognition.report = report
     end = request.index(b"\n")
-    module, function, name, *options = json.loads(request[:end])
+    recognition.turn, module, function, name, *options = json.loads(request[:end])
     content = request[end + 1 :]
     read = getattr(import_module(f".{module}", __package__), function)
     found: Exception

@@ -37,19 +37,14 @@ class Language:
     common: tuple[str, ...]  # its commonest words, of which those of questions suffice where bm25s has a list
 
 
-def read_languages() -> dict[str, Language]:
-    """Read the table of languages, by their names in lower case."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        return {
-            row["name"]: Language(
-                row["label"], row["script"], row["stems"] == "yes", row["accents"], (*row["common"].split(),)
-            )
-            for row in csv.DictReader(file)
-        }
-
-
-# Of several languages of a script that fit alike, the first counts.
-LANGUAGES = read_languages()
+# By their names in lower case. Of several languages of a script that fit alike, the first counts.
+with TABLE.open(encoding="utf-8", newline="") as file:
+    LANGUAGES = {
+        row["name"]: Language(
+            row["label"], row["script"], row["stems"] == "yes", row["accents"], (*row["common"].split(),)
+        )
+        for row in csv.DictReader(file)
+    }
 
 
 @cache

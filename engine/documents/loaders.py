@@ -78,16 +78,10 @@ def read_zip(name: str, content: bytes, csv_column: str | None) -> Iterator[Pars
             yield member
             continue
         path = f"{name}/{member[0]}"
-        if is_archive(path):
+        if format_of(path) is FORMATS["zip"]:
             yield Failure(path, f"{path} is an archive within an archive: unpack it, and add it by itself")
         else:
             yield from member_parts(path, member[1], csv_column)
-
-
-def is_archive(name: str) -> bool:
-    """Whether a file is a .zip archive by its name."""
-    found = format_of(name)
-    return found is not None and found.read is read_zip
 
 
 def read_eml(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedPart]:
@@ -130,9 +124,7 @@ FORMATS: dict[str, Format] = {
     "subtitles": Format("subtitles", (".srt", ".vtt"), one(read_subtitles)),
     "csv": Format("CSV", (".csv", ".tsv", ".tab"), read_csv),
     "jsonl": Format(
-        "JSONL",
-        (".jsonl", ".ndjson"),
-        lambda name, content, csv_column: read_jsonl(name, content),
+        "JSONL", (".jsonl", ".ndjson"), lambda name, content, csv_column: read_jsonl(name, content)
     ),
     "json": Format("JSON", (".json", ".geojson"), one(read_json)),
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
@@ -286,7 +278,9 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
 
     The errors are those of `read_corpus`; a single file is returned whatever its format.
     """
-    check_corpus(path)
+    check_address(path)
+    if not path.exists():
+        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
     if path.is_file():
         return {path.name: path}, []
     below = sorted(file for file in path.rglob("*") if file.is_file())
@@ -296,13 +290,6 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
     if not files:
         raise DocumentError(f"{path} holds no file that is read: give a folder with {kinds()}")
     return files, [name for name in names if name not in files]
-
-
-def check_corpus(path: Path) -> None:
-    """Raise `DocumentError` where there is no file or folder of this path, which may be an address."""
-    check_address(path)
-    if not path.exists():
-        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
 
 
 def check_address(path: Path) -> None:

@@ -4,13 +4,17 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+from ..errors import RecognitionNeededError
 from ..installed import install_command
 from ..limited_process import Limits, Program, Report, ask
+from ..limited_reader import LATER, NEVER, NOW
 
 # It keeps the model from one page to the next.
 RECOGNISER = Program(Path(__file__).with_name("recognising_program.py"), idle_s=20, forks=False)
 LIMITS = Limits(seconds=45, megabytes=2500)  # of one page
-report: Report | None = None  # called before each page; set where a child process reads
+# Set where a child process reads: what is called before each page, and whether it is recognised.
+report: Report | None = None
+turn = NOW
 
 PlacedText = tuple[
     str, tuple[float, float, float, float]
@@ -24,9 +28,22 @@ def is_installed() -> bool:
 
 def way_out() -> str:
     """Return what to do about text that is only seen."""
+    if is_installed() and turn == NEVER:
+        return "text recognition (OCR) is busy with another file: add this one again in some minutes"
     if is_installed():
         return "text recognition (OCR) took too long or found none: split the file"
     return f"text recognition (OCR) is an extra: {install_command('ocr')}"
+
+
+def begin(number: int, n_pages: int) -> bool:
+    """Return whether a page is to be recognised now, which is told; raise where that has its own turn."""
+    if turn == NEVER or not is_installed():
+        return False
+    if turn == LATER:
+        raise RecognitionNeededError("a page is a picture of text: recognise it")
+    if report:
+        report(number, n_pages)
+    return True
 
 
 def recognised(pixels: bytes, width: int, height: int) -> list[PlacedText] | None:

@@ -153,7 +153,8 @@ def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
         for place, (before, after) in enumerate(pairwise(block))
         if may_continue(before[1], after[1], is_first=place == 0)
     ]
-    alike = sum(shape_of_start(a) == shape_of_start(b) for a, b in pairwise(lines))
+    beginnings = [re.sub(r"\d", "0", line.split(maxsplit=1)[0]) for line in lines]  # records begin alike
+    alike = sum(a == b for a, b in pairwise(beginnings))
     if not NARROWEST <= width <= WIDEST or 2 * alike >= len(lines):
         return []
     full = [
@@ -186,8 +187,3 @@ def may_continue(line: str, after: str, is_first: bool) -> bool:
     return next_indent in (indent, indent + (item.end() if item else 0)) or (
         is_first and next_indent < indent
     )
-
-
-def shape_of_start(line: str) -> str:
-    """Return the first word of a line with every digit as 0: records of a kind begin alike."""
-    return re.sub(r"\d", "0", line.split(maxsplit=1)[0])

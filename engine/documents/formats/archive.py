@@ -30,19 +30,9 @@ MAIN_FOLDERS = {
 ENCRYPTED, UTF8 = 0x1, 0x800  # bits of a member's flags
 # Encodings of names that Windows writes without saying so.
 NAMES = (
-    "cp437",
-    "cp850",
-    "cp852",
-    "cp1252",
-    "cp866",
-    "cp1251",
-    "cp932",
-    "gb18030",
-    "big5",
-    "cp949",
-    "cp737",
+    "cp437", "cp850", "cp852", "cp1252", "cp866", "cp1251", "cp932", "gb18030", "big5", "cp949", "cp737",
     "cp862",
-)
+)  # fmt: skip
 MAX_NAMES = 10_000  # characters
 
 
@@ -51,7 +41,10 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
     with open_archive(name, content) as archive:
         encoding = names_encoding(archive.infolist())
         for info in archive.infolist():
-            path = decoded_path(info, encoding).replace("\\", "/")
+            path = info.filename
+            if not info.flag_bits & UTF8:
+                path = info.orig_filename.encode("cp437", "replace").decode(encoding, "replace")
+            path = path.replace("\\", "/")
             if path.endswith("/") or is_hidden(path):
                 continue
             try:
@@ -67,13 +60,6 @@ def names_encoding(members: Sequence[ZipInfo]) -> str:
     with suppress(UnicodeDecodeError):
         return "cp437" if raw.isascii() else raw.decode("utf-8") and "utf-8"
     return guess(raw, NAMES)
-
-
-def decoded_path(info: ZipInfo, encoding: str) -> str:
-    """Return a member's path, in an encoding if the archive does not state UTF-8."""
-    if info.flag_bits & UTF8:
-        return info.filename
-    return info.orig_filename.encode("cp437", "replace").decode(encoding, "replace")
 
 
 def open_archive(name: str, content: bytes) -> ZipFile:

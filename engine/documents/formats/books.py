@@ -38,8 +38,14 @@ def read_epub(name: str, content: bytes) -> Document:
             path = container.find(".//{*}rootfile").get("full-path")
             package = etree.fromstring(member(path), parser)
             chapters = chapters_of(package, posixpath.dirname(path))
-            found = [chapter(name, each, member(each)) for each in chapters if each in infos]
-    return book(name, package, [each for each in found if each], found.count(None))
+            found = []
+            n_without = 0
+            for path in filter(infos.__contains__, chapters):
+                try:
+                    found.append(read_html(f"{name}/{path}", member(path)))
+                except DocumentError:  # it shows no text
+                    n_without += 1
+    return book(name, package, found, n_without)
 
 
 def chapters_of(package: Any, folder: str) -> list[str]:
@@ -51,14 +57,6 @@ def chapters_of(package: Any, folder: str) -> list[str]:
     ]
     paths = (posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in read)
     return list(dict.fromkeys(paths))[:MAX_CHAPTERS]
-
-
-def chapter(name: str, path: str, content: bytes) -> Document | None:
-    """Return a chapter, None for one that shows no text."""
-    try:
-        return read_html(f"{name}/{path}", content)
-    except DocumentError:
-        return None
 
 
 def book(name: str, package: Any, chapters: list[Document], n_without: int) -> Document:

@@ -45,12 +45,10 @@ def guess(content: bytes, encodings: Sequence[str]) -> str:
     lines = [line for line in content[: 100 * SAMPLE].split(b"\n") if not line.isascii()]
     sample = b"\n".join(lines)[:SAMPLE]
     texts = {encoding: sample.decode(encoding, "replace") for encoding in encodings}
-    return min(texts, key=lambda each: PRIOR.get(each, 0.5) + least_cost(each, texts[each]))
-
-
-def least_cost(encoding: str, text: str) -> float:
-    """Return the negative logarithm of a text's probability in the likeliest language of its encoding."""
-    return min(cost(text, *model) for model in models(encoding))
+    return min(
+        texts,
+        key=lambda each: PRIOR.get(each, 0.5) + min(cost(texts[each], *model) for model in models(each)),
+    )
 
 
 @cache

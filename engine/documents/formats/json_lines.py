@@ -45,7 +45,7 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
         try:
             records.append((line_name, record(line_name, line)))
         except DocumentError as error:
-            if not records and len(lines) > 1 and (whole := whole_records(text)):
+            if not records and (whole := whole_records(text)):
                 records = [(f"{name}#{i}", each) for i, each in enumerate(whole, 1)]
                 break
             records.append((line_name, Failure(line_name, str(error))))

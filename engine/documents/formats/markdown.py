@@ -4,20 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
 from .metadata import date_of, front_matter, tags_of
-from .outline import (
-    MAX_HEADINGS,
-    Heading,
-    bounded,
-    one_line,
-    sections_under,
-    title_of,
-)
+from .outline import MAX_HEADINGS, Heading, bounded, one_line, sections_under, title_of
 from .plain import decode, unified
-from .webpage import read_html
+from .webpage import html_text
 
 DATA_URI = re.compile(r"\bdata:[a-z]{1,20}/[\w.+-]{1,80}[;,][^\s()<>\"']{40,}+")
 HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]{0,500})?>(.{1,1000}?)</h\1\s*>", re.IGNORECASE)
@@ -68,7 +60,7 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
     be indented to any depth. ``offset`` is the start of the text in the document.
     """
     text, n_pictures = DATA_URI.subn("", text)
-    text = TABLE.sub(lambda found: table_text(found["table"]) if found["table"] else found[0], text)
+    text = TABLE.sub(lambda found: (found["table"] and html_text(found["table"])) or found[0], text)
     left_out = Counter({"embedded picture": n_pictures})
     lines: list[str] = []
     headings: list[Heading] = []
@@ -108,14 +100,6 @@ def shown(text: str, offset: int = 0) -> tuple[str, list[Heading], Counter[str]]
             break  # the file is refused
         paragraph = [*paragraph[:MOST_LINES], (start, body)] if is_plain else []
     return "\n".join(lines), headings, left_out
-
-
-def table_text(table: str) -> str:
-    """Return the rows of a table in HTML, ``a | b``; its source where it cannot be read."""
-    try:
-        return read_html("table", table.encode()).text + "\n"
-    except DocumentError:
-        return table
 
 
 def without_comments(text: str, left_out: Counter[str]) -> Iterator[str]:

@@ -50,18 +50,12 @@ def date_of(value: object) -> str:
     with suppress(ValueError):
         return datetime.fromisoformat(text).date().isoformat()
     with suppress(ValueError):
-        return (
-            date(*map(int, found.groups())).isoformat() if (found := DAY.match(text)) else written_date(text)
-        )
-    return ""
-
-
-def written_date(text: str) -> str:
-    """Return a date with the English name of a month; `ValueError` for anything else."""
-    for form in ("%B %d, %Y", "%d %B %Y", "%b %d, %Y", "%d %b %Y"):
+        if found := DAY.match(text):
+            return date(*map(int, found.groups())).isoformat()
+    for form in ("%B %d, %Y", "%d %B %Y", "%b %d, %Y", "%d %b %Y"):  # with the English name of a month
         with suppress(ValueError):
             return datetime.strptime(text, form).date().isoformat()
-    raise ValueError(text)
+    return ""
 
 
 def tags_of(value: object) -> tuple[str, ...]:

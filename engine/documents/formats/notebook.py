@@ -11,7 +11,7 @@ from .json_lines import parse_json
 from .markdown import notes_of, shown
 from .outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
 from .plain import decode, unified
-from .webpage import read_html
+from .webpage import html_text
 
 GAP = "\n\n"  # between cells
 HTML, TABLE = "text/html", "<table"
@@ -37,14 +37,13 @@ def read_notebook(name: str, content: bytes) -> Document:
     for kind, text in (part for cell in cells for part in cell_parts(cell, left_out)):
         if kind == "markdown":
             text, found, n = shown(text, start)
-            headings += bounded(name, found, MAX_HEADINGS, "headings")
+            headings = list(bounded(name, [*headings, *found], MAX_HEADINGS, "headings"))
             left_out += n
         if text.strip():
             texts.append(text)
             start += len(text) + len(GAP)
     if not texts:
         raise DocumentError(f"{name} is empty: there is no text to search")
-    headings = list(bounded(name, headings, MAX_HEADINGS, "headings"))
     text = GAP.join(texts)
     return Document(name, text, title_of(headings), sections_under(headings), notes=notes_of(left_out))
 
@@ -64,19 +63,11 @@ def cell_parts(cell: Any, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
         texts = (joined(output.get("text")), *(joined(data.get(each)) for each in TEXT_TYPES), error)
         text = next(filter(None, texts), "")
         if HTML in data and (TABLE in joined(data[HTML]) or not text):
-            text = table_text(joined(data[HTML])) or text
+            text = html_text(joined(data[HTML])) or text
         if any(kind.startswith("image/") for kind in data):
             left_out["output picture"] += 1
             text = "" if PICTURE.fullmatch(text.strip()) else text
         yield "output", ANSI.sub("", text).rstrip()
-
-
-def table_text(page: str) -> str:
-    """Return the text of an output in HTML, such as a table of pandas, a row a line."""
-    try:
-        return read_html("output", page.encode("utf-8", "replace")).text
-    except DocumentError:
-        return ""
 
 
 def joined(source: Any) -> str:

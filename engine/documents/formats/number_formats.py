@@ -79,15 +79,9 @@ def general(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else f"{value:.15g}"
 
 
-@lru_cache
-def sections_of(layout: str) -> list[str]:
-    """Return the parts of a format: for positive numbers, negative ones, zero and text."""
-    return SECTION.findall(layout) or [""]
-
-
 def section_of(layout: str, value: float) -> tuple[str, bool]:
     """Return the part of a format for a value, and whether it leaves the sign to be written."""
-    sections = sections_of(layout)
+    sections = SECTION.findall(layout) or [""]  # for positive numbers, negative ones, zero and text
     for section in sections:
         if (found := CONDITION.search(section)) and COMPARE.get(found[1], operator.eq)(
             value, float(found[2])

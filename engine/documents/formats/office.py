@@ -1,5 +1,6 @@
 """What files of Office have in common: archives of XML, and what of them is not read."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -11,14 +12,13 @@ from .archive import open_archive, read_member
 
 OFFICE = "http://schemas.openxmlformats.org"
 DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
-COUNTED = ("picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document")  # in notes
+COUNTED = (  # in notes
+    "picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document", "hidden row",
+    "hidden column",
+)  # fmt: skip
 MAX_TAGS = 3_000_000  # a book of 1000 pages has a million; the libraries take seconds for them
 # Files of the strict standard differ only in these names.
-SAME = (
-    (b"http://purl.oclc.org/ooxml/wordprocessingml/main", f"{OFFICE}/wordprocessingml/2006/main".encode()),
-    (b"http://purl.oclc.org/ooxml/drawingml/main", f"{OFFICE}/drawingml/2006/main".encode()),
-    (b"http://purl.oclc.org/ooxml/officeDocument/", f"{OFFICE}/officeDocument/2006/".encode()),
-)
+STRICT, USUAL = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/"), rf"{OFFICE}/\1/2006/".encode()
 
 
 def notes_on(seen: Counter[str]) -> tuple[str, ...]:
@@ -45,9 +45,7 @@ def repacked(
                 except DocumentError as error:
                     raise DocumentError(f"{name}/{error}") from error
                 if info.filename.endswith((".xml", ".rels")):
-                    for strict, usual in SAME:
-                        member = member.replace(strict, usual)
-                    member = change(info.filename, member)
+                    member = change(info.filename, STRICT.sub(USUAL, member))
                     n_tags += member.count(b"<")
                 copy.writestr(info.filename, member)
                 if n_tags > most_tags:

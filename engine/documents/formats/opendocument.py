@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ...errors import DocumentError
@@ -26,6 +27,7 @@ MATH = "{http://www.w3.org/1998/Math/MathML}"
 BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", f"{DRAW}frame", f"{DRAW}custom-shape")
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
+UNSEEN_ROWS = ("collapse", "filter")  # and columns
 VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")  # of cells without a text
 MAX_REPEATED = 1000  # cells or rows; more are empty ones up to the edge of the sheet
 MAX_ROWS = 1_000_000
@@ -126,6 +128,13 @@ def is_shown(table: Any, reading: Reading) -> bool:
 def sheet_of(table: Any, reading: Reading) -> Sheet:
     """Return the rows of a sheet, with the texts of its cells as they are shown."""
     merged: list[tuple[int, int, int, int]] = []
+    columns = (
+        [column.get(f"{TABLE}visibility") in UNSEEN_ROWS]
+        * min(int(column.get(f"{TABLE}number-columns-repeated", "1")), MAX_REPEATED)
+        for column in nearest(table, f"{TABLE}table-column")
+    )
+    hidden = {number for number, is_unseen in enumerate(chain.from_iterable(columns)) if is_unseen}
+    left_out: set[int] = set()
 
     def rows() -> Iterator[Row]:
         number = 1
@@ -142,13 +151,16 @@ def sheet_of(table: Any, reading: Reading) -> Sheet:
                 if across * down > 1:
                     merged.append((number, number + down - 1, len(cells), len(cells) + across - 1))
                 cells += [text] * min(repeated, MAX_REPEATED)
-            if row.get(f"{TABLE}visibility") in ("collapse", "filter"):
+            if row.get(f"{TABLE}visibility") in UNSEEN_ROWS:
                 reading.seen["hidden row"] += min(times, MAX_ROWS)
             elif any(cells):
+                left_out.update(n for n in hidden if n < len(cells) and cells[n])
+                cells = ["" if n in hidden else cell for n, cell in enumerate(cells)]
                 yield from ((number + each, cells) for each in range(min(times, MAX_REPEATED)))
             number += min(times, MAX_ROWS)
 
     all_rows = list(rows())  # which finds the merged cells
+    reading.seen["hidden column"] += len(left_out)
     found, wide = filled_rows(all_rows, merged)
     return Sheet(one_line(table.get(f"{TABLE}name", "")), found, wide)
 
@@ -169,8 +181,13 @@ def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section
 
 def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:
     """Yield headings, paragraphs, items of lists and rows of tables below an element."""
-    for each in nearest(element, *BLOCKS, *UNSEEN):
+    for each in nearest(element, *BLOCKS, *UNSEEN, f"{TEXT}section"):
         match each.tag:
+            case tag if tag == f"{TEXT}section":
+                if each.get(f"{TEXT}display", "true") == "true":
+                    yield from blocks_of(each, reading)
+                else:
+                    reading.seen["hidden"] += 1
             case tag if tag in UNSEEN:
                 reading.seen["comment"] += tag == f"{OFFICE}annotation"
                 reading.seen["hidden"] += tag in UNSEEN[2:]
@@ -183,7 +200,8 @@ def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:
             case tag if tag == BLOCKS[2]:
                 yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1)
             case tag if tag == BLOCKS[3]:
-                yield from table_blocks(each, reading)
+                for number, (_, cells) in enumerate(sheet_of(each, reading).rows):
+                    yield Block(" | ".join(map(one_line, cells)), 0, "\n" if number else "\n\n")
                 yield from waiting_blocks(reading)
             case _:
                 yield from frame_blocks(each, reading)
@@ -232,14 +250,6 @@ def list_mark(style: Any, depth: int, number: int) -> str:
             before, after = around
             return f"{before}{written}{after}" if written else ""
     return "•"
-
-
-def table_blocks(table: Any, reading: Reading) -> Iterator[Block]:
-    """Yield the rows of a table, a line of cells each; merged cells stand in all their places."""
-    gap = "\n\n"
-    for _, cells in sheet_of(table, reading).rows:
-        yield Block(" | ".join(map(one_line, cells)), 0, gap)
-        gap = "\n"
 
 
 def paragraph_text(paragraph: Any, reading: Reading) -> str:

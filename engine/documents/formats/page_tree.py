@@ -41,8 +41,12 @@ SAID_BY_STYLE = {
     "s": re.compile(r"text-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE),
 }
 HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
-SELECTOR = re.compile(r"[.#][\w-]+")
-MAX_SHEET, MAX_STYLE = 200_000, 1000  # characters read of style sheets and of an element's style
+NAME = re.compile(r"[.#]?[\w-]+")
+PART = r"[.#]?[\w-]+(?:[.#][\w-]+)*"
+SELECTOR = re.compile(rf"{PART}(?:\s+{PART})*")
+Selectors = dict[str, list[list[frozenset[str]]]]
+# Characters read of style sheets and of an element's style, and selectors.
+MAX_SHEET, MAX_STYLE, MAX_SELECTORS = 200_000, 1000, 300
 FORMULAS = ("katex", "MathJax", "MathJax_Display", "mwe-math-element")  # classes around <math> and its copies
 COPIES = ("katex-html", "MathJax_Preview", "MathJax_CHTML", "MathJax_SVG")
 LINE_NUMBERS = ("ln", "lineno", "linenos", "line-number", "line-numbers", "linenumber", "hljs-ln-numbers")
@@ -133,7 +137,9 @@ def remove_hidden(root: Any) -> int:
     names, parts, is_shown = styled_selectors(root, HIDING), [], False
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
-        if is_hidden(element, names):
+        is_closed = element.tag == "dialog" and element.get("open") is None
+        is_hidden = is_closed or element.get("hidden") is not None or is_styled(element, HIDING, names)
+        if is_hidden and element.tag not in ("html", "body"):
             parts.append(element)
             walk.skip_subtree()
         elif element.tag in ("head", "script", "style"):
@@ -149,27 +155,34 @@ def remove_hidden(root: Any) -> int:
     return n_parts
 
 
-def is_hidden(element: Any, selectors: set[str]) -> bool:
-    """Whether an element is hidden by an attribute, or by a class or id that style sheets hide."""
-    if not element.attrib:
-        return element.tag == "dialog"
-    if element.tag in ("html", "body") or element.get("hidden") is not None:
-        return element.tag not in ("html", "body")
-    return is_styled(element, HIDING, selectors)
-
-
-def is_styled(element: Any, style: re.Pattern[str], selectors: set[str]) -> bool:
-    """Whether an element has a style by its own attribute, or by a class or id."""
+def is_styled(element: Any, style: re.Pattern[str], selectors: Selectors) -> bool:
+    """Whether an element has a style by its own attribute, or by style sheets."""
     if style.search(element.get("style", "")[:MAX_STYLE]):
         return True
-    own = {f".{name}" for name in element.get("class", "").split()} if selectors else set()
-    return not selectors.isdisjoint(own | {f"#{element.get('id')}"})
+    if not selectors:
+        return False
+    own = selector_names(element)
+    return any(
+        last <= own and all(any(part <= selector_names(each) for each in around) for part in outer)
+        for name in own
+        for last, *outer in selectors.get(name, ())
+        for around in [element.iterancestors()]
+    )
 
 
-def styled_selectors(root: Any, style: re.Pattern[str]) -> set[str]:
-    """Return the classes (``.x``) and ids (``#y``) to which style sheets give a style on every screen."""
+def selector_names(element: Any) -> set[str]:
+    """Return what selectors call an element: its tag, its classes (``.x``) and its id (``#y``)."""
+    classes = (f".{name}" for name in element.get("class", "").split())
+    return {element.tag, f"#{element.get('id')}", *classes}
+
+
+def styled_selectors(root: Any, style: re.Pattern[str]) -> Selectors:
+    """Return the selectors to which style sheets give a style on every screen, by a name of their last part.
+
+    They have tags, classes and ids, and the parts around them, from the inside: ``#menu p.x``.
+    """
     sheet = " ".join(each.text or "" for each in root.iter("style"))[:MAX_SHEET]
-    found: set[str] = set()
+    found: dict[str, None] = {}
     depth, before, selectors = 0, "", ""
     for piece in re.split(r"([{}])", sheet):
         if piece == "{":
@@ -177,10 +190,14 @@ def styled_selectors(root: Any, style: re.Pattern[str]) -> set[str]:
             selectors = before if depth == 1 else ""  # within @media, say, nothing
         elif piece == "}":
             if depth == 1 and style.search(before):
-                found.update(each.strip() for each in selectors.rpartition("*/")[2].split(","))
+                found |= dict.fromkeys(map(str.strip, selectors.rpartition("*/")[2].split(",")))
             depth = max(depth - 1, 0)
         before = piece
-    return {selector for selector in found if SELECTOR.fullmatch(selector)}
+    by_name: Selectors = {}
+    for selector in islice(filter(SELECTOR.fullmatch, found), MAX_SELECTORS):
+        parts = [frozenset(NAME.findall(part)) for part in reversed(selector.split())]
+        by_name.setdefault(min(parts[0]), []).append(parts)
+    return by_name
 
 
 def remove_line_numbers(root: Any) -> None:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ...errors import DocumentError
+from ...errors import DocumentError, GlassboxError
 from ...wording import counted, reason_of
 from .. import recognition
 from ..document import Document, Section
@@ -155,20 +155,13 @@ def finished(text: str) -> str:
     return "\n".join(shown)
 
 
-def metadata_of(about: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """Return the title, the day of the last change and the keywords in a PDF's metadata."""
-    found = DATE.match(about.get("ModDate") or about.get("CreationDate") or "")
-    day = date_of("-".join(part or "01" for part in found.groups())) if found else ""
-    return one_line(unified(about.get("Title", ""))), day, tags_of(unified(about.get("Keywords", "")))
-
-
 def without_hyphenation(pages: Sequence[str]) -> list[str]:
     """Join the words that two lines share with a hyphen ("contain-" and "ing"), on the first line.
 
     The hyphen goes where the whole word occurs elsewhere, or, before a lower-case letter, where the first
     part occurs nowhere else and is no usual prefix or acronym: "well-known", "Navier-Stokes" keep theirs.
     """
-    words = Counter(word.casefold() for page in pages for word in WORD.findall(page))
+    words = Counter(word for page in pages for word in WORD.findall(page.casefold()))
     first_parts = Counter(match[1].casefold() for page in pages for match in HYPHENATED.finditer(page))
 
     def joined(match: re.Match[str]) -> str:
@@ -194,7 +187,9 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
     try:
         file = pypdfium2.PdfDocument(content)
         file.init_forms()
-        about = metadata_of(file.get_metadata_dict())
+        about = file.get_metadata_dict()
+        changed = DATE.match(about.get("ModDate") or about.get("CreationDate") or "")
+        day = date_of("-".join(part or "01" for part in changed.groups())) if changed else ""
         for number in range(len(file)):
             if time.process_time() > deadline:
                 raise DocumentError(
@@ -203,26 +198,20 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
             page = file[number]
             pages.append(read_page(page, file.formenv.raw if file.formenv else None))
             is_time = pages[-1].may_be_recognised and time.monotonic() < recognition_end
-            if is_time and recognition.is_installed():
-                if recognition.report:
-                    recognition.report(number + 1, len(file))
+            if is_time and recognition.begin(number + 1, len(file)):
                 recognise(page, pages[-1])
             page.close()
             n_characters += len(pages[-1].text)
             if n_characters > MAX_CHARACTERS:
                 raise DocumentError(f"{name} has over {MAX_CHARACTERS} characters of text: split it")
-    except DocumentError:
+    except GlassboxError:
         raise
-    except pypdfium2.PdfiumError as error:
-        if error.err_code in (PASSWORD, SECURITY):
-            raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
-        raise damaged(name, pages, error) from error
     except Exception as error:  # of any kind: the values in a damaged file
-        raise damaged(name, pages, error) from error
-    return *about, pages
-
-
-def damaged(name: str, pages: Sequence[Page], error: Exception) -> DocumentError:
-    """Return the error of a damaged file."""
-    where = f"after page {len(pages)}" if pages else "from its start"
-    return DocumentError(f"{name} is damaged {where} ({reason_of(error)}): export it as PDF again")
+        if getattr(error, "err_code", 0) in (PASSWORD, SECURITY):
+            raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
+        where = f"after page {len(pages)}" if pages else "from its start"
+        raise DocumentError(
+            f"{name} is damaged {where} ({reason_of(error)}): export it as PDF again"
+        ) from error
+    title, tags = (unified(about.get(key, "")) for key in ("Title", "Keywords"))
+    return one_line(title), day, tags_of(tags), pages

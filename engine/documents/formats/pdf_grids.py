@@ -102,19 +102,18 @@ def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
     """Return the segments of a page, those within a ruled table as one with its rows."""
     rest = list(segments)
     for grid in grids_of(rules):
-        inner = [each for each in rest if is_inside(each, grid)]
+        inner = [
+            each
+            for each in rest
+            if grid.places[0] < (each.left + each.right) / 2 < grid.places[-1]
+            and grid.heights[-1] < each.middle < grid.heights[0]
+        ]
         rows = list(rows_of(inner, grid))
         if len(rows) > 1 and max(sum(map(bool, row)) for row in rows) > 1:
             rest = [each for each in rest if each not in inner]
             text = "\n".join(CELL_GAP.join(row).rstrip(CELL_GAP) for row in rows)
             rest.append(Segment(text, grid.places[0], grid.heights[-1], grid.places[-1], grid.heights[0]))
     return rest
-
-
-def is_inside(segment: Segment, grid: Grid) -> bool:
-    """Whether the middle of a segment is within a table."""
-    middle = (segment.left + segment.right) / 2
-    return grid.places[0] < middle < grid.places[-1] and grid.heights[-1] < segment.middle < grid.heights[0]
 
 
 def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:

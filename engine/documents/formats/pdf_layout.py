@@ -110,7 +110,8 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
             lines.append([segment])
     for line in lines:
         letters = "".join(segment.text for segment in line)
-        is_from_right = sum("\u0590" <= sign <= "\u08ff" for sign in letters) > len(letters) / 2
+        n_from_right = 0 if letters.isascii() else sum("\u0590" <= sign <= "\u08ff" for sign in letters)
+        is_from_right = n_from_right > len(letters) / 2
         line.sort(key=lambda each: -each.right if is_from_right else each.left)
         if len(line) == 2 and MARKER.fullmatch(line[0].text):
             line[:] = [whole for whole in [joined(*line)] if whole]

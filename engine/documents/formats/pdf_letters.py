@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from .pdf_grids import Rule
 from .pdf_layout import LEAST_BREAK, Segment
 
@@ -20,15 +22,18 @@ UNMAPPED = 0.3  # of the letters of a segment have no character
 HYPHENS = dict.fromkeys((0x02, 0xAD), "-")  # as PDFium writes hyphens at the ends of lines
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
-FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
+RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
+FROM_RIGHT = re.compile(f"[{RIGHT}]")
 ONLY_FROM_RIGHT = re.compile(rf"(?:{FROM_RIGHT.pattern}|[^\w\s])+")
 ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
 ALEF, LAM = "\u0622\u0623\u0625\u0627", "\u0644"
-APART = re.compile(f"[{''.join(ACCENTS)}]|{FROM_RIGHT.pattern}")  # letters that are read one by one
+SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
+SAME = 0.001  # times it: a difference by rounding
+PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")  # words whose ends tell the box around them
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 
 
@@ -55,14 +60,10 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             return None
         return turns, Segment(written, left, bottom, right, top, parted), font if is_unmapped else ""
 
-    for found in BLANK_AND_WORD.finditer(all_characters(text)):
-        blank, first = found[1], found.start(2)
+    for blank, word, first, now, is_unknown, box in runs_of(text, rules):
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
-        # Direction and font seldom change within a word.
-        angle = pdfium.FPDFText_GetCharAngle(characters, first)
-        now = round(angle / (math.pi / 2)) % 4 if angle > 0 else 0
-        is_unknown = pdfium.FPDFText_HasUnicodeMapError(characters, first) == 1
-        for written, edges in parts_of_word(characters, first, found[2], now):
+        parts = [(word, box)] if box else parts_of_word(characters, first, word, now)
+        for written, edges in parts:
             height = max(edges[3] - edges[1], 1.0)
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
@@ -76,7 +77,10 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 if is_new_line:
                     small, large = sorted((height, before[3] - before[1]))
                     is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
-                is_apart = is_apart or (bool(rules) and is_parted(rules, right, edges))
+                middle = (edges[1] + edges[3]) / 2
+                is_apart = is_apart or any(  # by a vertical line between the end of the text and the letter
+                    right - 1 < x < edges[0] + 1 and low < middle < high for x, low, high in rules
+                )
                 if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
             if not letters:
@@ -101,10 +105,54 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
         yield whole
 
 
-def is_parted(rules: Sequence[Rule], right: float, box: Box) -> bool:
-    """Whether a vertical line stands between the end of a text and the next letter."""
-    middle = (box[1] + box[3]) / 2
-    return any(right - 1 < x < box[0] + 1 and bottom < middle < top for x, bottom, top in rules)
+def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[str, str, int, int, bool, Box | None]]:
+    """Yield the words of a page, as one those of a line that `segments_of` would join by blanks anyway.
+
+    They come with the blank before them, the place of the first character, the quarter turns of the line,
+    whether the font has no map to characters, and the box, None where letters may be raised.
+    """
+    import pypdfium2.raw as pdfium
+
+    characters, written = text.raw, all_characters(text)
+    words = list(BLANK_AND_WORD.finditer(written))
+    spans = [word.span(2) for word in words]
+    if not words:
+        return
+    corners = (pdfium.FS_RECTF * (2 * len(words)))()
+    for corner, place in zip(
+        corners, (each for start, end in spans for each in (start, end - 1)), strict=True
+    ):
+        pdfium.FPDFText_GetLooseCharBox(characters, place, corner)
+    edges = np.frombuffer(corners, np.float32).reshape(-1, 2, 4).astype(float)  # of first and last letters
+    low, high = edges[:, :, (0, 3)].min(axis=1), edges[:, :, (2, 1)].max(axis=1)  # (n, 2), (n, 2)
+    heights = edges[:, 0, 1] - edges[:, 0, 3]
+    off = np.abs(np.diff(edges[:, :, (1, 3)], axis=1)).sum(axis=(1, 2))
+    is_level = off < LEVEL * heights
+    # Direction and font seldom change within a word.
+    turns = np.zeros(len(words), int)
+    for number in np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0])):
+        angle = pdfium.FPDFText_GetCharAngle(characters, spans[number][0])
+        turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
+    unknown = [pdfium.FPDFText_HasUnicodeMapError(characters, start) == 1 for start, _ in spans]
+    is_plain = (high - low)[:, 0] < WIDEST * heights * [end - start for start, end in spans]
+    is_plain &= is_level & (turns == 0) & ~np.array(unknown)
+    is_plain &= [PLAIN.fullmatch(word[2]) is not None for word in words]
+
+    gaps = low[1:, 0] - high[:-1, 0]
+    off = (np.abs(np.diff(low, axis=0)) + np.abs(np.diff(high, axis=0)))[:, 1]
+    places = np.sort([place for place, _, _ in rules])
+    n_rules = np.searchsorted(places, low[1:, 0] + 1) - np.searchsorted(places, high[:-1, 0] - 1, "right")
+    goes_on = is_plain[1:] & is_plain[:-1] & (off < SAME * heights[1:]) & (n_rules <= 0)
+    goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
+    goes_on &= np.array([word[1] == " " for word in words[1:]], bool)
+    starts = np.flatnonzero(np.concatenate([[True], ~goes_on]))
+    lows, highs = np.minimum.reduceat(low, starts).tolist(), np.maximum.reduceat(high, starts).tolist()
+    for (start, end), (left, bottom), (right, top) in zip(
+        pairwise([*starts.tolist(), len(words)]), lows, highs, strict=True
+    ):
+        first, run = spans[start][0], written[spans[start][0] : spans[end - 1][1]]
+        box = (left, bottom, right, top) if is_plain[start] else None
+        yield words[start][1], run, first, int(turns[start]), unknown[start], box
 
 
 def font_of(characters: Any, place: int) -> str:
@@ -153,7 +201,7 @@ def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterato
     lefts, bottoms, rights, tops = zip(*edges, strict=True)
     left, right = min(lefts), max(rights)
     is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
-    is_whole = is_narrow and not APART.search(word)
+    is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)
     if is_whole and all(are_level(first_edges, each) for each in others):
         yield word, (left, min(bottoms), right, max(tops))
     else:

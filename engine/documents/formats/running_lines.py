@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 LEAST_PAGES = 3  # with the same line
 LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
@@ -28,13 +27,9 @@ VALUE = re.compile(
 YEARS = range(1900, 2101)
 
 
-@dataclass(frozen=True)
-class RunningLine:
-    """The first (``edge`` 0) or last (-1) line of pages, where it may be a running one."""
-
-    edge: int
-    text: str  # without the page's number
-    offset: int | None  # that number less the page's place in the file; None for a line without one
+# The first (0) or last (-1) line of pages, its text without the page's number, and that number less the place
+# of the page in the file, None for a line without one.
+RunningLine = tuple[int, str, int | None]
 
 
 def without_running_lines(pages: Sequence[str]) -> list[str]:
@@ -50,18 +45,18 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
         for number, page in enumerate(lines):
             for line in running_lines(page, number):
                 found[line].append(number)
-        numbered = Counter(line.offset for line, numbers in found.items() for _ in numbers)
-        alone = Counter(line.offset for line, numbers in found.items() if not line.text for _ in numbers)
+        numbered = Counter(offset for (_, _, offset), numbers in found.items() for _ in numbers)
+        alone = Counter(offset for (_, text, offset), numbers in found.items() if not text for _ in numbers)
         removed = defaultdict(set)
-        for line, numbers in found.items():
-            if line.offset is None:
+        for (edge, text, offset), numbers in found.items():
+            if offset is None:
                 is_running = len(numbers) >= max(LEAST_PAGES, MOST * (numbers[-1] - numbers[0] + 1))
             else:
-                is_of_pages = line.offset == 1 or not line.text or alone[line.offset] > 0
-                is_running = is_of_pages and numbered[line.offset] >= LEAST_PAGES
+                is_of_pages = offset == 1 or not text or alone[offset] > 0
+                is_running = is_of_pages and numbered[offset] >= LEAST_PAGES
             if is_running:
-                for number in numbers[1:] if line.text else numbers:
-                    removed[number].add(line.edge)
+                for number in numbers[1:] if text else numbers:
+                    removed[number].add(edge)
         for number, edges in removed.items():
             left = lines[number][(0 in edges) : len(lines[number]) - (-1 in edges)]
             lines[number] = "\n".join(left).strip("\n").split("\n")
@@ -81,15 +76,15 @@ def running_lines(page: Sequence[str], number: int) -> Iterator[RunningLine]:
         if match := PAGE_NUMBER.fullmatch(line):
             offset = int(match[1]) - number
             if offset == 1 or int(match[1]) not in YEARS:
-                yield RunningLine(edge, "", offset)
+                yield edge, "", offset
             continue
         if SENTENCE.fullmatch(line):
             continue
         is_apart = len(page) < 2 or not page[1 if edge == 0 else -2].strip()
         if any(map(str.isalpha, line)) and (is_apart or not VALUE.fullmatch(line)):
-            yield RunningLine(edge, line, None)
+            yield edge, line, None
         match = NUMBERED.fullmatch(line)
         before, text, after = match.groups() if match else ("", line, "")
         if len(text.split()) >= LEAST_WORDS:
             for each in filter(None, (before, after)):
-                yield RunningLine(edge, text, int(each) - number)
+                yield edge, text, int(each) - number

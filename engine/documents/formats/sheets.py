@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise, zip_longest
 
 from ..document import Section
 from .outline import one_line
@@ -25,6 +25,7 @@ class Sheet:
     name: str
     rows: list[Row]
     merged_rows: set[int] = field(default_factory=set)
+    is_title: bool = False  # lines above a wider table
 
 
 def sheets_text(sheets: Sequence[Sheet]) -> tuple[str, tuple[Section, ...]]:
@@ -47,15 +48,50 @@ def joined_rows(rows: Iterable[tuple[Section, str]]) -> tuple[str, tuple[Section
 
 
 def tables_of(sheet: Sheet) -> Iterator[Sheet]:
-    """Yield the tables of a sheet: one begins with a row of names below an empty row."""
+    """Yield the tables of a sheet: one begins below an empty row, with names of columns below its title."""
+    gaps = [n for n, (a, b) in enumerate(pairwise(sheet.rows), 1) if b[0] > a[0] + 1]
     start = 0
-    for place in range(1, len(sheet.rows) - 1):
-        (above, _), (number, cells), (_, below) = sheet.rows[place - 1 : place + 2]
-        is_head = number > above + 1 and is_of_texts(cells) and not is_of_texts(below)
-        if is_head and len(set(filter(None, cells))) > 1 and names_of(Sheet("", sheet.rows[start:place]))[2]:
-            yield Sheet(sheet.name, sheet.rows[start:place], sheet.merged_rows)
+    for place, end in pairwise([*gaps, len(sheet.rows)]):
+        above, below = (
+            replace(sheet, rows=sheet.rows[first : min(last, first + 2 * MOST_ABOVE)])
+            for first, last in ((start, place), (place, end))
+        )
+        if is_another_table(below, above):
+            is_title = not has_numbers(above.rows) and width_of(above.rows) < width_of(below.rows)
+            yield replace(sheet, rows=sheet.rows[start:place], is_title=is_title)
             start = place
-    yield Sheet(sheet.name, sheet.rows[start:], sheet.merged_rows)
+    if sheet.rows:
+        yield replace(sheet, rows=sheet.rows[start:])
+
+
+def is_another_table(block: Sheet, above: Sheet) -> bool:
+    """Whether rows below an empty one have names of columns, and those above it, too.
+
+    The row below the names has a number, or a column that has only numbers above has only texts.
+    """
+    _, place, names = names_of(block)
+    if not names or not names_of(above)[2]:
+        return False
+    body = block.rows[place:]
+    before, now = (
+        [
+            {is_of_texts([cell]) for cell in column if cell.strip()}
+            for column in zip_longest(*cells, fillvalue="")
+        ]
+        for cells in ([row for _, row in above.rows[1:]], [row for _, row in body])
+    )
+    are_others = len(body) > 1 and ({False}, {True}) in zip(before, now, strict=False)
+    return has_numbers(body[:1]) or are_others
+
+
+def has_numbers(rows: Iterable[Row]) -> bool:
+    """Whether a cell of some rows is a number."""
+    return not all(is_of_texts(cells) for _, cells in rows)
+
+
+def width_of(rows: Iterable[Row]) -> int:
+    """Return the most cells of a row that are not empty."""
+    return max((sum(map(bool, cells)) for _, cells in rows), default=0)
 
 
 def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:
@@ -81,8 +117,8 @@ def names_of(sheet: Sheet) -> tuple[int, int, list[str]]:
     cells of it are merged, the names of the next row are added: "Price, Rent".
     """
     rows = sheet.rows
-    most = max((sum(map(bool, cells)) for _, cells in rows[: 2 * MOST_ABOVE]), default=0)
-    for place, (number, cells) in enumerate(rows[:MOST_ABOVE]):
+    most = width_of(rows[: 2 * MOST_ABOVE])
+    for place, (number, cells) in enumerate(() if sheet.is_title else rows[:MOST_ABOVE]):
         filled = [cell for cell in cells if cell]
         if len(set(filled)) < 2 or 2 * len(filled) < most:
             continue

@@ -20,13 +20,9 @@ WINGDINGS = {
     **dict(zip(range(0x81, 0x8B), "①②③④⑤⑥⑦⑧⑨⑩", strict=True)),
 }
 WINGDINGS_2 = {
-    **{0x50: "✔", 0x4F: "✘", 0x52: "☑", 0x53: "☒", 0x51: "☒", 0x54: "☒", 0xA3: "☐", 0x97: "●", 0x96: "•"},
+    **{0x50: "✔", 0x4F: "✘", 0x52: "☑", 0x53: "☒", 0x51: "☒", 0x54: "☒", 0xA3: "☐", 0x97: "●", 0x96: "•"}
 }
-FONTS: dict[str, Mapping[int, str]] = {
-    "symbol": SYMBOL,
-    "wingdings": WINGDINGS,
-    "wingdings 2": WINGDINGS_2,
-}
+FONTS: dict[str, Mapping[int, str]] = {"symbol": SYMBOL, "wingdings": WINGDINGS, "wingdings 2": WINGDINGS_2}
 PRIVATE = 0xF000  # Office adds it to the codes of these fonts
 
 

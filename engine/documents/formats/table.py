@@ -14,7 +14,7 @@ from ...wording import counted, reason_of
 from ..document import Document, Failure, Section
 from .outline import one_line
 from .plain import check_characters, decode
-from .sheets import MAX_ROWS, is_of_texts, joined_rows, names_of_two
+from .sheets import MAX_ROWS, Row, Sheet, joined_rows, names_of_two, tables_of
 
 DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
 NO_DELIMITER = "\x1f"  # of a file with one column
@@ -24,7 +24,6 @@ SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t ]*(?:\n|$)', re.IGNORECASE)  # of
 DIGITS, WORD_NUMBER = re.compile(r"\d+"), re.compile(r"[^\W\d_]\W*0|0\W*[^\W\d_]")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 WHOLE, CENTS = re.compile(r"-?\d{1,9}"), re.compile(r"\d{2}")
-NumberedRow = tuple[int, list[str]]
 
 
 def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[Document | Failure]:
@@ -43,8 +42,14 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     notes: list[str] = []
     sections: list[tuple[Section, str]] = []
     file_title, n_characters = "", 0
-    for rows in tables_of(numbered_rows(name, text, delimiter, quoting_of(text, delimiter))):
+    whole = Sheet("", list(numbered_rows(name, text, delimiter, quoting_of(text, delimiter))))
+    rows: list[Row] = []
+    for table in tables_of(whole):
+        rows += table.rows
+        if table.is_title:
+            continue
         above, header, body = parts_of_table(name, rows, delimiter, notes)
+        rows = []
         lines = [(number, f"{delimiter} ".join(filter(None, row))) for number, row in above]
         if not sections:
             file_title = one_line(" ".join(line for _, line in lines))
@@ -73,45 +78,9 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
         yield Document(name, text, file_title, places, notes=tuple(dict.fromkeys(notes)))
 
 
-def tables_of(rows: Iterable[NumberedRow]) -> Iterator[list[NumberedRow]]:
-    """Yield the rows of each table of a file: one may begin below a blank line."""
-    table: list[NumberedRow] = []
-    block: list[NumberedRow] = []  # the rows since the last blank line
-    for row in rows:
-        if block and row[0] > block[-1][0] + 1:
-            if is_another_table(block, table):
-                yield table
-                table = []
-            table, block = table + block if table else block, []
-        block.append(row)
-    if is_another_table(block, table):
-        yield table
-        table = []
-    if table or block:
-        yield table + block
-
-
-def is_another_table(block: Sequence[NumberedRow], table: Sequence[NumberedRow]) -> bool:
-    """Whether rows below a blank line have names of columns, and those above it, too.
-
-    Names without a number below them are some only where there are more or fewer than above.
-    """
-    if len(block) < 2 or not has_names(table[:SAMPLE_ROWS]):
-        return False
-    most = usual_width(block)
-    are_others = 1 < most != usual_width(table[:SAMPLE_ROWS]) and len(block) > 2
-    return has_names(block) or (are_others and is_of_texts(block[0][1]))
-
-
-def has_names(rows: Sequence[NumberedRow]) -> bool:
-    """Whether the header of a table is of texts, and the row below has a number."""
-    names, *below = [row for _, row in rows[header_place(rows) :][:2]] or [[]]
-    return len(set(names)) > 1 and is_of_texts(names) and bool(below) and not is_of_texts(below[0])
-
-
 def parts_of_table(
-    name: str, rows: Sequence[NumberedRow], delimiter: str, notes: list[str]
-) -> tuple[Sequence[NumberedRow], list[str], Iterable[NumberedRow]]:
+    name: str, rows: Sequence[Row], delimiter: str, notes: list[str]
+) -> tuple[Sequence[Row], list[str], Iterable[Row]]:
     """Return the lines above the header, the names of columns, and the rows; add notes of what was judged."""
     sample = rows[:SAMPLE_ROWS]
     place = header_place(sample)
@@ -130,7 +99,12 @@ def parts_of_table(
     decimals = decimals_place(few, len(header)) if delimiter == "," else None
     if decimals is not None:
         notes.append(f"commas between two columns read as decimal commas of {header[decimals]}")
-        return above, header, joined_decimals(body, decimals)
+        halves = slice(decimals, decimals + 2)
+        return (
+            above,
+            header,
+            [(n, [*row[:decimals], ",".join(row[halves]), *row[decimals + 2 :]]) for n, row in body],
+        )
     if 2 * sum(width(row) > len(header) for _, row in few) > len(few):
         n_unnamed = max(usual_width(few) - len(header), 1)
         notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
@@ -193,7 +167,7 @@ def quoting_of(text: str, delimiter: str) -> Mapping[str, Any]:
     return {}
 
 
-def decimals_place(body: Sequence[NumberedRow], n_columns: int) -> int | None:
+def decimals_place(body: Sequence[Row], n_columns: int) -> int | None:
     """Return the column whose decimal commas part all rows: ``Lamp,12,50``; None if there is none."""
     rows = [row for _, row in body if width(row) > 1]
     if not rows or any(width(row) != n_columns + 1 for row in rows):
@@ -206,13 +180,7 @@ def decimals_place(body: Sequence[NumberedRow], n_columns: int) -> int | None:
     return None
 
 
-def joined_decimals(rows: Iterable[NumberedRow], place: int) -> Iterator[NumberedRow]:
-    """Yield rows with the two halves of decimal numbers in one cell."""
-    for number, row in rows:
-        yield number, [*row[:place], ",".join(row[place : place + 2]), *row[place + 2 :]]
-
-
-def header_place(sample: Sequence[NumberedRow]) -> int:
+def header_place(sample: Sequence[Row]) -> int:
     """Return the place of the header among the first rows: below the lines of a title.
 
     These are parted from it by a blank line, or have at most half as many cells as the rows below it. A
@@ -230,7 +198,7 @@ def header_place(sample: Sequence[NumberedRow]) -> int:
     return 0 if most == 2 and is_data else place
 
 
-def is_numbered(rows: Sequence[NumberedRow]) -> bool:
+def is_numbered(rows: Sequence[Row]) -> bool:
     """Whether the first row is data: one cell is a number, as in all rows below, and not a year.
 
     Several numbers may be names of columns, as sizes are, but for one in the first cell. A cell is data, too,
@@ -257,7 +225,7 @@ def width(row: Sequence[str]) -> int:
     return max((i for i, cell in enumerate(row, 1) if cell.strip()), default=0)
 
 
-def usual_width(rows: Sequence[NumberedRow]) -> int:
+def usual_width(rows: Sequence[Row]) -> int:
     """Return the most frequent width of rows, of several the largest."""
     widths = Counter(width(row) for _, row in rows)
     return max(widths, key=lambda each: (widths[each], each), default=0)
@@ -265,7 +233,7 @@ def usual_width(rows: Sequence[NumberedRow]) -> int:
 
 def numbered_rows(
     name: str, text: str, delimiter: str, quoting: Mapping[str, Any] = MappingProxyType({})
-) -> Iterator[NumberedRow]:
+) -> Iterator[Row]:
     """Yield the rows that are not blank, the header included, with their numbers from 1."""
     number, line = 0, 1
     try:

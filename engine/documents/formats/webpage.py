@@ -61,12 +61,21 @@ def read_html(name: str, content: bytes, charset: str | None = None) -> Document
     return Document(name, text, one_line(title), sections, day, tags, notes)
 
 
+def html_text(part: str) -> str:
+    """Return the text of a part of a page, such as a table, with a line break; empty where it shows none."""
+    try:
+        return read_html("part", part.encode("utf-8", "replace")).text + "\n"
+    except DocumentError:
+        return ""
+
+
 def parsed(name: str, text: str) -> Any:
     """Return the root element of a page, None for an empty one."""
     from lxml import etree
 
     text = REFERENCE.sub(
-        lambda found: "" if code_of(found) in CONTROLS else found[0], text.translate(CONTROLS)
+        lambda found: "" if int(found[1] or found[2], 16 if found[1] else 10) in CONTROLS else found[0],
+        text.translate(CONTROLS),
     )
     check_tags(name, text)
     # As UTF-8 bytes: lxml refuses strings that declare an encoding.
@@ -78,11 +87,6 @@ def parsed(name: str, text: str) -> Any:
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise DocumentError(f"{name} nests its elements deeper than 2048: save it as text")
     return root
-
-
-def code_of(reference: re.Match[str]) -> int:
-    """Return the code of a character that a page names by it: ``&#38;``, ``&#x26;``."""
-    return int(reference[1], 16) if reference[1] else int(reference[2])
 
 
 def check_tags(name: str, text: str) -> None:

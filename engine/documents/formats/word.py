@@ -311,8 +311,6 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
             text = " ".join(linear(child).split())
             text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text
             reading.seen["equation"] += not text
-        elif child.tag == f"{WORD}sdt":
-            text = "".join(pieces(child, reading, hidden))
         elif child.tag in (PROPERTIES, f"{WORD}sdtPr"):
             continue
         else:

@@ -161,8 +161,9 @@ def test_texts_and_conversations_in_json(name, content, texts, n_failures):
     assert any("left out: price" in note for note in document.notes) == ("price" in str(content))
 
 
-def test_json_lines_written_over_several_lines_are_read():
-    document = parse_document("a.jsonl", json.dumps([{"text": "a"}, {"text": "b"}], indent=1).encode())
+@pytest.mark.parametrize("indent", [1, None])
+def test_json_lines_written_as_one_list_are_read(indent):
+    document = parse_document("a.jsonl", json.dumps([{"text": "a"}, {"text": "b"}], indent=indent).encode())
     assert rows_of(document) == [(("row 1",), "a"), (("row 2",), "b")]
 
 

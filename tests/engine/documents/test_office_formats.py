@@ -2,7 +2,9 @@
 
 import datetime
 import io
+import re
 from email.message import EmailMessage
+from zipfile import ZipFile
 
 import openpyxl
 import pptx
@@ -65,6 +67,11 @@ def test_rows_of_a_workbook_have_the_names_of_their_columns():
     )
     assert document.sections[1] == Section(8, ("Prices", "row 2"), is_row=True)
     assert document.section_at(document.text.index("3.5%")).headings == ("Stock", "row 4")
+    with ZipFile(io.BytesIO(saved(book))) as archive:
+        members = {path: archive.read(path) for path in archive.namelist()}
+    usual, other = rb"http://schemas.openxmlformats.org/(\w+)/2006/", rb"http://purl.oclc.org/ooxml/\1/"
+    strict = packed({path: re.sub(usual, other, member) for path, member in members.items()})
+    assert parse_document("a.xlsx", strict).text == document.text
 
 
 @pytest.mark.reads("Excel (.xlsx, .xlsm)", "names of columns in two rows", "merged cells in all their places")
@@ -111,9 +118,13 @@ def test_what_lies_on_a_sheet_is_told():
 
 @pytest.mark.reads("Excel (.xlsx, .xlsm)", "several tables of a sheet")
 def test_a_sheet_may_have_several_tables():
-    book = workbook(("S", [("Name", "Code"), ("Ann", 34), (), ("Town", "People"), ("Oslo", 5)]))
-    text = parse_document("a.xlsx", saved(book)).text
-    assert text == "S\n\nName: Ann\nCode: 34\n\nTown: Oslo\nPeople: 5"
+    tables = ("Name", "Code"), ("Ann", 34), (), ("Town", "People"), ("Oslo", 5), ()
+    texts = ("Guides",), ("Who", "Speaks"), ("Bo", "Thai"), ("Cy", "Dutch")
+    text = parse_document("a.xlsx", saved(workbook(("S", [*tables, *texts])))).text
+    assert text == (
+        "S\n\nName: Ann\nCode: 34\n\nTown: Oslo\nPeople: 5\n\nGuides\n\nWho: Bo\nSpeaks: Thai\n\n"
+        "Who: Cy\nSpeaks: Dutch"
+    )
 
 
 def test_numbers_are_shown_as_excel_shows_them():
@@ -375,6 +386,7 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
     <style:style style:name="H"><style:text-properties text:display="none"/></style:style>"""
     body = (
         "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
+        '<text:section text:display="none"><text:p>hidden</text:p></text:section>'
         '<text:h text:outline-level="2">Rent</text:h>'
         "<text:p>It rises<text:note><text:note-citation>1</text:note-citation><text:note-body>"
         "<text:p>By 3.5 percent.</text:p></text:note-body></text:note>"
@@ -404,10 +416,13 @@ def test_sheets_and_slides_of_libreoffice_are_read():
 
     far = '<table:table-cell table:number-columns-repeated="16384"/>'
     empty = f'<table:table-row table:number-rows-repeated="1048000">{far}</table:table-row>'
-    sheet = f'<table:table table:name="S">{row("Item", "Price")}{row("Lamp", "12,50 €")}{empty}</table:table>'
-    assert (
-        parse_document("a.ods", opendocument("spreadsheet", sheet)).text == "S\n\nItem: Lamp\nPrice: 12,50 €"
-    )
+    hidden = 'table:visibility="collapse"'
+    columns = f'<table:table-column table:number-columns-repeated="2"/><table:table-column {hidden}/>'
+    rows = f"{row('Item', 'Price', 'Cost')}{row('x', more=hidden)}{row('Lamp', '12,50 €', '3')}"
+    sheet = f'<table:table table:name="S">{columns}{rows}{empty}</table:table>'
+    document = parse_document("a.ods", opendocument("spreadsheet", sheet))
+    assert document.text == "S\n\nItem: Lamp\nPrice: 12,50 €"
+    assert document.notes == ("1 hidden row was left out", "1 hidden column was left out")
     cells = '<table:table-cell office:value="5"/><table:table-cell office:date-value="2026-03-01"/>'
     bare = f"{row('Item', 'Day')}<table:table-row>{cells}</table:table-row>"
     bare = f'<table:table table:name="S">{bare}</table:table>'

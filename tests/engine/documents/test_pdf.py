@@ -6,11 +6,13 @@ import zlib
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from engine import limited_reader
 from engine.documents import recognition
 from engine.documents.loaders import parse_file, parse_limited
-from engine.limited_process import Program, end_idle
+from engine.limited_process import Limits, Program, end_idle
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf, pdf_of
+from tests.text_files import packed
 
 PICTURE = b"q 600 0 0 800 0 0 cm /Im Do Q"
 GREY = zlib.compress(b"\x80" * 64)
@@ -314,19 +316,42 @@ def answer(request):
 """
 
 
-def test_each_page_is_recognised_by_itself_with_progress_and_one_that_fails_is_named(tmp_path, monkeypatch):
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """A recogniser that needs no library."""
     (tmp_path / "reader.py").write_text(STAND_IN)
     (tmp_path / "recogniser.py").write_text(RECOGNISER)
     reader = Program(tmp_path / "reader.py", idle_s=5)
-    monkeypatch.setattr("engine.limited_reader.READER", reader)
+    monkeypatch.setattr(limited_reader, "READER", reader)
+    yield
+    end_idle(reader)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_each_page_is_recognised_by_itself_with_progress_and_one_that_fails_is_named():
     content, pages = drawn_pdf(PICTURE, b"0 g 0 0 600 800 re f", shown((50, 700, "Typed")), PICTURE), []
     [document] = parse_limited("a.pdf", content, on_page=lambda *counts: pages.append(counts)).documents
-    end_idle(reader)
     assert pages == [(1, 4), (2, 4), (4, 4)]
     assert document.text.split() == ["Gate", "9", "Typed", "Gate", "9"]
     assert document.notes == (
         "page 2 is a picture whose recognition (OCR) failed or took too long",
         "pages 1 and 4 are pictures whose text was recognised (OCR)",
+    )
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_on_a_server_for_all_no_file_waits_for_the_recognition_of_another():
+    content = drawn_pdf(PICTURE, shown((50, 700, "Typed")))
+    limits = Limits(20, 300, first=Limits(10, 200))
+    with limited_reader.ALONE:  # as while a large file is read
+        [recognised] = parse_limited("a.pdf", content, None, limits).documents
+    assert recognised.text.split() == ["Gate", "9", "Typed"]
+    with limited_reader.RECOGNISING:
+        [read] = parse_limited("a.zip", packed({"a.pdf": content}), None, limits).documents
+    assert read.text == "Typed"
+    assert read.notes == (
+        "page 1 is a picture without text: text recognition (OCR) is busy with another file: add this one "
+        "again in some minutes",
     )
 
 
