@@ -29,7 +29,7 @@ SOURCE_MARKS = tuple(f"{hue}55" for hue in (ORANGE, SKY, GREEN, YELLOW, PURPLE, 
 CHUNK_TINTS = tuple(f"{hue}55" for hue in (SKY, ORANGE, GREEN))
 PASSAGE = f"{SKY}55"
 NEVER_READ = f"{VERMILION}26"
-ADDED, REMOVED = f"{BLUE}44", f"{VERMILION}33"
+REMOVED = f"{VERMILION}33"
 QUOTE_EDGE = LINE = f"{GREY}66"  # next to quotes, and between the rows of a table
 # Opacity of the strongest paint behind text by its weight: orange on dark pages allows no more.
 STRONGEST = 0.55

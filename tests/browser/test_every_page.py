@@ -64,7 +64,6 @@ SHOWN = {
         "Reader": "The closest answers of all passages",
         "Tokens": "■ end",
         "What it rests on": "Attention is no explanation by itself",
-        "Passages off": "All passages are on",
     },
     "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
     "reranker": "No cross-encoder is loaded",
@@ -85,7 +84,7 @@ SHOWN = {
     "decoder": "Nothing is trained yet",
 }
 FIGURES = {
-    "answer": {"Reader": 0, "Tokens": 2, "What it rests on": 2, "Passages off": 0},
+    "answer": {"Reader": 0, "Tokens": 2, "What it rests on": 2},
     "chunk": {"Pipeline": 1, "Attention": 1, "Across layers": 2, "A token's way": 1},
     "matches": {"Words: learned sparse": 0, "Tokens: late interaction": 1},
     "late": 1,

@@ -114,8 +114,7 @@ def test_an_answer_is_looked_into(family):
     assert len(answer.written.ids) > 0
     assert "The branch at token" in said(app.button(key="branch").click().run())
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
-    for tab in ("What it rests on", "Passages off"):
-        opened("inside/answer", family[1], **kept, **{"inside-answer-tab": tab})
+    opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "What it rests on"})
     words = said(opened("inside/cache", family[1], answer=answer))
     assert "one more token takes" in words
 
@@ -141,7 +140,6 @@ def test_an_answer_behind_a_thought_is_looked_into(family, monkeypatch):
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
     rests = opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "What it rests on"})
     assert "It is read without its thought" in said(rests)
-    opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "Passages off"})
     n_tokens = len(written.read_ids) + len(written.ids)
     cache = opened("inside/cache", family[1], answer=answer)
     assert cache.metric[0].value == f"{n_tokens:,}"

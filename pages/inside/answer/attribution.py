@@ -25,7 +25,6 @@ from engine.generation.sentences import Sentence, sentences_of
 from engine.layers.tracing import Array
 from engine.weights.fetch import Progress
 from engine.wording import beginning
-from pages.inside.answer.compare import NO_PASSAGES
 from pages.inside.answer.figures import sentence_map
 from ui.asking import session_prefix_cache
 from ui.background import in_background
@@ -77,7 +76,7 @@ def attribution_of(written: Written) -> Attribution | None:
 def show_attribution(written: Written) -> None:
     """Draw the passages that each sentence rests on, and how far attention agrees."""
     if not written.prompt.sources:
-        st.info(NO_PASSAGES)
+        st.info("No passage fitted into the prompt: allow more prompt tokens under Answer in the sidebar.")
         return
     st.write(
         "The model reads its own answer again with one passage taken out of the prompt. A sentence that "

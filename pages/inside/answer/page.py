@@ -1,4 +1,4 @@
-"""Inside the answer: how the reader found it; a text's tokens, what they rest on, and the text without it."""
+"""Inside the answer: how the reader found it; a text's tokens, and what they rest on."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +14,6 @@ from engine.generation.replay import replay
 from engine.generation.sampling import Sampling
 from engine.wording import counted
 from pages.inside.answer.attribution import show_attribution
-from pages.inside.answer.compare import show_without
 from pages.inside.answer.reading import show_reading
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
@@ -128,7 +127,6 @@ def views_of_text(written: Written, settings: Settings, question: str) -> dict[s
     return {
         "Tokens": lambda: show_tokens(written, steps(settings.answer.sampling), settings),
         "What it rests on": lambda: show_attribution(written),
-        "Passages off": lambda: show_without(written, settings),
     }
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.answer import Written
 from engine.generation.generated_token import Candidate, GeneratedToken
-from pages.inside.answer.compare import (
+from pages.inside.answer.continuation import (
     Request,
     answer_texts,
     continuation,

@@ -4,8 +4,6 @@ from html import unescape
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.documents.document import Document
 from engine.generation.attribution import Support
@@ -15,7 +13,6 @@ from engine.inspection.model.positions import score_by_distance
 from engine.inspection.model.reading import answer_tokens, best_words
 from engine.models.reader import Reader
 from pages.inside.answer.attribution import badges
-from pages.inside.answer.compare import word_differences
 from pages.inside.answer.figures import candidate_bars, certainty_figure, sentence_map
 from pages.inside.answer.tokens import branch_html, code, token_label
 from pages.inside.cache.kv_cache import cache_figure, measured_lengths
@@ -24,18 +21,9 @@ from tests.apps import app_of, app_page, html_of, own_documents, plain, said, ta
 from ui.models import shared_reader
 from ui.reading import painted_scores
 
-WORDS = st.lists(st.sampled_from(["the ", "tower", " 1891", "<b>", "&amp;", "東京", ".", "\n"]), max_size=12)
-
 
 def visible(html):
     return unescape(re.sub(r"</?(del|ins|b|span)\b[^>]*>", "", html))
-
-
-@given(WORDS.map("".join), WORDS.map("".join))
-def test_compared_texts_keep_every_character_and_no_markup_of_theirs(before, after):
-    left, right = word_differences(before, after)
-    assert (visible(left), visible(right)) == (before, after)
-    assert "<b>" not in left + right
 
 
 def test_a_branch_frames_its_first_token_and_escapes_all():
@@ -181,14 +169,6 @@ def test_without_the_readers_file_the_tab_says_so(monkeypatch, tmp_path):
     assert "No reader: there is no reader at" in plain(said(app))
     assert app.button(key="write-text")
     shared_reader.clear()
-
-
-def test_only_the_words_that_differ_are_marked():
-    left, right = word_differences("It costs 35 dollars a month.", "It costs 200 dollars.")
-    assert [visible(piece) for piece in re.findall(r"<del.*?</del>", left)] == ["35", " a month"]
-    assert [visible(piece) for piece in re.findall(r"<ins.*?</ins>", right)] == ["200"]
-    same, again = word_differences("The same.", "The same.")
-    assert same == again == "The same."
 
 
 def test_lengths_end_at_the_prompt_or_where_it_takes_too_long():
