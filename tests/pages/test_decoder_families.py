@@ -57,7 +57,8 @@ def family(request, tmp_path_factory):
     kind, sizes, _ = FAMILIES[request.param]
     folder = tmp_path_factory.mktemp("models") / f"*{request.param}*"
     save_folder(folder, small_byte_level(), kind, **sizes)
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": TEMPLATE}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
     st.cache_data.clear()  # results are kept by the model's name
     yield request.param, folder
     st.cache_data.clear()
