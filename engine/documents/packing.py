@@ -67,6 +67,9 @@ class Words:
         return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
 
+MORE = 16  # tokens behind a part of a word that are read with it
+
+
 def words_of(text: str, tokens: TokenSpans) -> Words:
     """Return the words of a text, none of them cut."""
     return Words(text, tokens.starts, tokens.ends, tokens.totals, (), int(tokens.totals[-1]))
@@ -96,8 +99,13 @@ def cut_word(
 ) -> Iterator[tuple[int, int, int]]:
     """Cut a word into parts of at most ``room`` tokens of their own; yield start, end and tokens of each."""
     while start < end:
-        [encoding] = tokenizer.encode_batch([text[start:end]])
-        borders = sorted({start + first for first, last in encoding.offsets if last > first} - {start})
+        n_read = 4 * (room + MORE)  # characters; those far behind the part change none of its tokens
+        while True:
+            [encoding] = tokenizer.encode_batch([text[start : min(start + n_read, end)]])
+            borders = sorted({start + first for first, last in encoding.offsets if last > first} - {start})
+            if len(borders) >= room + MORE or start + n_read >= end:
+                break
+            n_read *= 2
         stop = borders[room - 1] if len(borders) >= room else end
         while (count := n_tokens(text[start:stop], tokenizer)) > room and stop > start + 1:
             before = bisect_left(borders, stop)
