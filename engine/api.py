@@ -139,11 +139,11 @@ class Index(MadeByMethod):
     def _of(
         cls, settings: dict[str, Any], stages: Sequence[Stage], show_progress: bool, **paths: Path | None
     ) -> "Index":
-        beside = {kind: settings.pop(kind) for kind in SECOND_MODELS if kind in settings}
+        second = {kind: settings.pop(kind) for kind in SECOND_MODELS if kind in settings}
         given = named_settings(settings, stages)
         values = {key: given.get(key, each.default) for key, each in SETTINGS.items() if each.stage in ASKED}
         made_by = {key: value for key, value in given.items() if SETTINGS[key].stage in INDEXED}
-        options = SearchedOptions(**paths, **beside, **made_by)  # type: ignore[arg-type]
+        options = SearchedOptions(**paths, **second, **made_by)  # type: ignore[arg-type]
         checked_settings(values)
         check_has_model(values["retriever"], options)
         if options.index is None:
@@ -275,7 +275,7 @@ class Index(MadeByMethod):
         return checked_settings(self.values | named_settings(settings, stages))
 
     def _model_with(self, retriever: str) -> Model:
-        """Return the model, with the one that a retriever needs beside it if there is a default one."""
+        """Return the model, with the second one that a retriever needs if there is a default."""
         kind, encoder = RETRIEVERS[retriever].needs, self.model.as_encoder
         if encoder is None or not kind or getattr(encoder, kind) or not SECOND_MODELS[kind].default:
             return self.model

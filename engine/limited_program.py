@@ -115,7 +115,7 @@ def answer_apart(
 
 
 def memory_in_use(process: int) -> int:
-    """Return the bytes that a process has beside the files it maps, 0 where the system does not tell."""
+    """Return the bytes that a process has besides the files it maps, 0 where the system does not tell."""
     try:
         _, resident, shared, *_ = Path(f"/proc/{process}/statm").read_bytes().split()
     except OSError:

@@ -230,7 +230,7 @@ def query_of(question: str, index: Index, model: Model) -> Query:
 
 
 def warm(index: Index, retriever: str, model: Model) -> None:
-    """Compute what a retriever needs of all chunks, beside their vectors, before the first question."""
+    """Compute what a retriever needs of all chunks, besides their vectors, before the first question."""
     one, encoder = RETRIEVERS[retriever], model.as_encoder
     if encoder is not None and encoder.sparse is not None and one.uses_sparse:
         with counting("Expanding", "chunks") as show:

@@ -20,7 +20,7 @@ def show_language_note(report: Report, note: str) -> None:
             st.code(
                 f"GLASSBOX_ENCODER={name} streamlit run streamlit_app.py", language="bash", wrap_lines=True
             )
-        st.caption("Or measure one beside this model, on your documents and questions.")
+        st.caption("Or measure one against this model, on your documents and questions.")
         for name in MANY_LANGUAGES:
             short = name.partition("/")[2]
             if st.button(

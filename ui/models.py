@@ -1,7 +1,7 @@
 """The models, loaded once for all sessions, with the progress of downloads.
 
 The settings of the server name the default models (`ui.server_settings`). Each session may choose another
-decoder and other models beside the encoder, which sessions that chose the same share.
+decoder and second models, which sessions that chose the same share.
 """
 
 import gc
@@ -49,10 +49,10 @@ _loading = Lock()
 
 
 def load_encoder() -> Encoder:
-    """Load the encoder, with the session's models beside it if it has any."""
+    """Load the encoder, with the session's second models if it has any."""
     names = zip(SECOND_MODELS, second_names(), strict=True)
-    beside: dict[str, Any] = {kind: second_named(kind, name) for kind, name in names if name}
-    return replace(shared_encoder(), **beside) if beside else shared_encoder()
+    second: dict[str, Any] = {kind: second_named(kind, name) for kind, name in names if name}
+    return replace(shared_encoder(), **second) if second else shared_encoder()
 
 
 def second_name(kind: str) -> str:
@@ -61,7 +61,7 @@ def second_name(kind: str) -> str:
 
 
 def second_names() -> tuple[str, ...]:
-    """Return the names of the session's models beside the encoder, in the order of `SECOND_MODELS`."""
+    """Return the names of the session's second models, in the order of `SECOND_MODELS`."""
     return tuple(map(second_name, SECOND_MODELS))
 
 
@@ -75,7 +75,7 @@ def choose_second(kind: str, name: str) -> None:
 
 @st.cache_resource(max_entries=len(SECOND_MODELS), show_spinner=False, scope="session")
 def second_named(kind: str, name: str) -> SecondModel:
-    """Load a model beside the encoder, downloading it the first time."""
+    """Load a second model, downloading it the first time."""
     each = SECOND_MODELS[kind]
     with st.spinner(f"Loading the {each.label} {escape_markdown(name)}…"):
         return shared(_second[kind], name, lambda: each.load(name, on_progress=download_progress(name)))

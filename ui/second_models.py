@@ -1,4 +1,4 @@
-"""The choice of the models beside the encoder, and what a cross-encoder costs."""
+"""The choice of the second models, and what a cross-encoder costs."""
 
 import streamlit as st
 

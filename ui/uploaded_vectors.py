@@ -99,8 +99,8 @@ def search_model(documents: Sequence[Document]) -> Model:
     if uploaded is None:
         return encoder
     if (theirs := uploaded.model.as_encoder) is not None:
-        beside: dict[str, Any] = {kind: getattr(encoder, kind) for kind in SECOND_MODELS}
-        return replace(theirs, **beside)
+        second: dict[str, Any] = {kind: getattr(encoder, kind) for kind in SECOND_MODELS}
+        return replace(theirs, **second)
     return uploaded.model
 
 

@@ -104,7 +104,7 @@ ANSWER_S = 0.1  # of a question, on two cores
 @grouped
 def sweep_command(
     values: SweptValues,
-    beside: SecondModelOptions,
+    second: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Option(
@@ -165,11 +165,11 @@ def sweep_command(
     if csv is not None:
         check_folder_of(csv, "--csv")
     values["precision"] = [chosen_precision(name) for name in values["precision"]]
-    check_second_models(values["retriever"], beside, required=False)  # what lacks its model is left out
+    check_second_models(values["retriever"], second, required=False)  # what lacks its model is left out
     configurations = grid(**values)
     say_if_slower(*values["precision"])
     documents, asked, to_answer = sources(corpus, beir or (), document or (), questions, sample)
-    models = load_models(values["model"], values["retriever"], beside)
+    models = load_models(values["model"], values["retriever"], second)
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
     if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
         configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
@@ -242,16 +242,16 @@ def has_answers(row: SweepRow, questions: Sequence[AnswerQuestion]) -> bool:
 
 
 def load_models(
-    names: Sequence[str], retrievers: Sequence[str], beside: SecondModelOptions
+    names: Sequence[str], retrievers: Sequence[str], options: SecondModelOptions
 ) -> dict[str, Model]:
-    """Load models by their names, each with those ``beside`` it; missing default ones are told."""
+    """Load models by their names, each with second ones; missing default ones are named."""
     models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
     second: dict[str, Any] = {}
-    for kind, source in second_models(retrievers, beside).items():
+    for kind, source in second_models(retrievers, options).items():
         try:
             second[kind] = load_second_model(kind, source)
         except ModelUnavailableError as error:
-            if kind in beside.named:
+            if kind in options.named:
                 raise
             say(f"warning: {error}")
     return {

@@ -33,7 +33,7 @@ from .printing import print_json
 def export_command(
     embedding: EmbeddingOptions,
     retrieval: RetrievalOptions,
-    beside: SecondModelOptions,
+    second: SecondModelOptions,
     to: Annotated[str, typer.Option(help=f"The library: {', '.join(LIBRARIES)}.")],
     parent_tokens: int = default("parent_tokens"),
     k: int = Configuration.k,
@@ -52,10 +52,10 @@ def export_command(
     values = {key: getattr(embedding, key) for key in SWEPT if hasattr(embedding, key)}
     values |= {"retriever": retrieval.retriever, "k": k, "precision": chosen_precision(embedding.precision)}
     configuration = Configuration(**values)
-    check_second_models([retrieval.retriever], beside)
-    named = second_models([retrieval.retriever], beside)
-    second: dict[str, Any] = {kind: load_second_model(kind, source) for kind, source in named.items()}
-    encoder = replace(load_encoder(embedding.model), **second)
+    check_second_models([retrieval.retriever], second)
+    named = second_models([retrieval.retriever], second)
+    loaded: dict[str, Any] = {kind: load_second_model(kind, source) for kind, source in named.items()}
+    encoder = replace(load_encoder(embedding.model), **loaded)
     exported = export(configuration, encoder, to, parent_tokens)
     if out is not None:
         with write_errors(out):

@@ -194,11 +194,11 @@ def second_models(retrievers: Sequence[str], options: SecondModelOptions) -> dic
     return defaults | options.named
 
 
-def load_search_model(options: EmbeddingOptions, beside: Mapping[str, str] | None = None) -> Model:
-    """Load the model of a search with those ``beside`` it, by kind, its prompts, and the precision of all."""
+def load_search_model(options: EmbeddingOptions, second: Mapping[str, str] | None = None) -> Model:
+    """Load the model of a search with its ``second`` ones, by kind, its prompts, and the precision of all."""
     say_if_slower(options.precision)
     model = load_embedding_model(options.model)
-    for kind, source in (beside or {}).items():
+    for kind, source in (second or {}).items():
         if (encoder := model.as_encoder) is None:
             raise InputError(
                 f"{options.model} cannot be used with a {SECOND_MODELS[kind].label}: give an encoder of the "

@@ -54,7 +54,7 @@ from .options import (
 from .printing import place, print_json, print_table
 
 SHOWN = 100  # characters of a passage
-# Options of answers that only a text of the decoder depends on, beside those of sampling.
+# Options of answers that only a text of the decoder depends on, besides those of sampling.
 WRITING = ("decoder", "max_prompt_tokens", "max_new_tokens", "reads", "think")
 
 app = typer.Typer(

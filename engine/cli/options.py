@@ -76,7 +76,7 @@ def setting_help(key: str) -> str:
     return line + ADDED_HELP.get(key, "")
 
 
-# The headings of commands in the help, beside those that search and answer.
+# The headings of commands in the help, besides those that search and answer.
 MEASURE, MODELS, ELSEWHERE = "Measure", "Models", "Take elsewhere"
 # The heading of the options of a stage in the help.
 PANELS = {"cut": "Chunks", "embedding": "Embedding", "search": "Search", "answer": "Answer"}
@@ -133,7 +133,7 @@ class EmbeddingOptions:
 
 @dataclass(frozen=True)
 class SecondModelOptions:
-    """The models beside the one that embeds, by the keys of `SECOND_MODELS`."""
+    """The second models, by the keys of `SECOND_MODELS`."""
 
     reranker: Annotated[str, second_option("reranker")] = ""
     sparse: Annotated[str, second_option("sparse")] = ""

@@ -112,7 +112,7 @@ def serve_command(
     embedding: EmbeddingOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,
-    beside: SecondModelOptions,
+    second: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Argument(help="A file or a folder to search and ask.", show_default="none: only embeddings"),
@@ -137,7 +137,7 @@ def serve_command(
     if server.tools and not has_documents:
         raise InputError("--tools are those of documents: give CORPUS or --index")
     api_key = server.api_key or os.environ.get(API_KEY, "")
-    options = searched_options(embedding, beside, corpus, index, parent_tokens)
+    options = searched_options(embedding, second, corpus, index, parent_tokens)
     with listening(server.host, server.port) as listener:  # first, since models take a while to load
         settings = answer_settings(retrieval, answering, sampling)
         served = load_served(options, settings, answering, has_documents)
@@ -164,7 +164,7 @@ def mcp_command(
     embedding: EmbeddingOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,
-    beside: SecondModelOptions,
+    second: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Argument(help="A file or a folder to search and ask.", show_default="the bundled documents"),
@@ -182,7 +182,7 @@ def mcp_command(
         from ..serving.tools import tool_server
     if answering.write:
         raise InputError("tools write no text: leave out --write")
-    options = searched_options(embedding, beside, corpus, index, parent_tokens)
+    options = searched_options(embedding, second, corpus, index, parent_tokens)
     served = load_served(options, answer_settings(retrieval, answering, GREEDY), answering, True)
     assert served.searched is not None, "there is a corpus or an index"
     say("Serving tools on standard input and output")
@@ -203,7 +203,7 @@ def needed_packages() -> Iterator[None]:
 
 def searched_options(
     embedding: EmbeddingOptions,
-    beside: SecondModelOptions,
+    second: SecondModelOptions,
     corpus: Path | None,
     index: Path | None,
     parent_tokens: int,
@@ -213,7 +213,7 @@ def searched_options(
         raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")
     return SearchedOptions(
         **asdict(embedding),
-        **asdict(beside),
+        **asdict(second),
         corpus=BUNDLED_CORPUS if corpus is None else corpus,
         index=index,
         parent_tokens=parent_tokens,

@@ -56,7 +56,7 @@ def check_values(key: str, values: Sequence[Any]) -> None:
 def fitting(configurations: Grid, models: Mapping[str, Model]) -> Grid:
     """Leave out what a model does not support: poolings without weights, MaxSim without tokens.
 
-    The pooling "own" becomes the strategy that a model's own pooling is, if it is one of `POOLINGS`. Beside
+    The pooling "own" becomes the strategy that a model's own pooling is, if it is one of `POOLINGS`. Next to
     other poolings it is meant for models whose own is not, and its combinations with others are dropped. The
     token limit of a model that takes none becomes its own.
     """

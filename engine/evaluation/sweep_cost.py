@@ -118,7 +118,7 @@ def some_documents(documents: Sequence[Document]) -> tuple[list[Document], float
 
 
 def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chunk], model: Model) -> float:
-    """Return the seconds that the models beside the encoder take to read chunks by themselves, once."""
+    """Return the seconds that the second models take to read chunks by themselves, once."""
     texts, seconds = [chunk.indexed for chunk in chunks[:SAMPLE_PAIRS]], 0.0
     for kind in {RETRIEVERS[one.retriever].needs for one in configurations} - {""}:
         if (method := SECOND_MODELS[kind].reads) and (encoder := model.as_encoder) is not None:

@@ -47,8 +47,8 @@ def stamp_of(inputs: SweepInputs) -> str:
     digest = sha256(repr((by_name(inputs.documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(inputs.models.items()):
         digest.update(f"{name} {prompted_digest(model.fingerprint, model.prompts)}\n".encode())
-        beside = (getattr(model.as_encoder, kind, None) for kind in SECOND_MODELS)
-        digest.update("".join(f"{each.name}\n" for each in beside if each is not None).encode())
+        second = (getattr(model.as_encoder, kind, None) for kind in SECOND_MODELS)
+        digest.update("".join(f"{each.name}\n" for each in second if each is not None).encode())
     return digest.hexdigest()
 
 

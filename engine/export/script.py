@@ -151,7 +151,7 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
 
 
 def beside_name(kind: str, retriever: Retriever, model: Model) -> str:
-    """Return as Python the name of a model beside the encoder, empty where the retriever needs none."""
+    """Return as Python the name of a second model, empty where the retriever needs none."""
     return repr_of(public_name(second_model(kind, model.as_encoder).name)) if retriever.needs == kind else ""
 
 

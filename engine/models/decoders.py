@@ -120,7 +120,7 @@ NOT_READ = {
 }
 
 
-# GGUF files beside those of models, by their general.type, and what to give.
+# GGUF files other than those of models, by their general.type, and what to give.
 OTHER_TYPES = {
     "adapter": "an adapter (LoRA), which changes another model: merge it into that one by llama.cpp's "
     "llama-export-lora, and give the result",

@@ -17,7 +17,7 @@ from ..layers.norm import LayerNorm, l2_normalize, layer_norm
 from ..layers.tracing import Array
 
 NORM_EPS = 1e-5  # of torch's norms
-OWN = "own"  # the name of a model's own head, beside those of `POOLINGS`
+OWN = "own"  # the name of a model's own head, besides those of `POOLINGS`
 
 
 # Activations of dense layers, by the class of torch.nn that the files name.

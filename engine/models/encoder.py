@@ -36,7 +36,7 @@ from .token_states import pooled, token_states
 from .transformer import model_folder, prepared, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
-# Options that sentence-transformers has beside those of `Encoder.encode`, and why they do nothing here.
+# Options that sentence-transformers has besides those of `Encoder.encode`, and why they do nothing here.
 WITHOUT_EFFECT = {
     "batch_size": "a core reads as many texts at once as fit",
     "chunk_size": "texts are divided among the cores",
@@ -73,7 +73,7 @@ class Encoder(MadeByMethod, TokenReader):
     reranker
         The cross-encoder that reorders what a search with this encoder finds, if one is loaded.
     sparse, multi_vector
-        The other models that a search may use beside this one, as in `SECOND_MODELS`, if they are loaded.
+        The second models of a search, as in `SECOND_MODELS`, if they are loaded.
     precision
         Of the layers, a key of `PRECISIONS`: see `with_precision`.
     """

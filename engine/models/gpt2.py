@@ -67,7 +67,7 @@ def parameter_count(config: GPT2Config) -> int:
     """Number of parameters of a model of these sizes."""
     d_model, d_ff = config.d_model, config.d_ff
     n_tables = 1 if config.tied else 2
-    attention_size = 4 * d_model * (d_model + 1)  # a bias beside every row
+    attention_size = 4 * d_model * (d_model + 1)  # a bias for every row
     ffn_size = d_ff * (d_model + 1) + d_model * (d_ff + 1)
     layer = attention_size + ffn_size + 4 * d_model  # and two norms
     tables = (n_tables * config.vocab_size + config.max_positions) * d_model

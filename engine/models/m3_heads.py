@@ -2,7 +2,7 @@
 
 The weight of a token is ``ReLU(w x + b)``; one that occurs twice counts with its larger weight, and a text is
 not expanded by words that it does not hold. The vectors of late interaction are ``W x + b`` at length 1, of
-all tokens but the first. FlagEmbedding keeps both beside the weights, in small files of PyTorch.
+all tokens but the first. FlagEmbedding keeps both next to the weights, in small files of PyTorch.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The models that some retrievers need beside an encoder: one table."""
+"""Second models, which some retrievers need besides an encoder: one table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

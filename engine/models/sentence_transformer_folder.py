@@ -1,4 +1,4 @@
-"""A folder of sentence-transformers beside the weights: its modules, prompts and token limit.
+"""A folder of sentence-transformers besides the weights: its modules, prompts and token limit.
 
 Versions 2 to 6 of the library write it; the names of files and keys changed. A folder without modules.json
 is a plain model of transformers. Nothing in a folder is ever run: it is read as data, or refused.
@@ -65,7 +65,7 @@ PLAIN_SETTINGS: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class SentenceTransformerFolder:
-    """The settings that the files state beside the weights."""
+    """The settings that the files state besides the weights."""
 
     model: Path  # the folder of config.json and the weights
     head: EmbeddingHead  # from token vectors to a text's vector

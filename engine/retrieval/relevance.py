@@ -23,7 +23,7 @@ from .vector_cache import VectorCache, cached_encode
 
 EVERYDAY_QUESTIONS = bundled("everyday.csv")
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
-LOW = 0.1  # the quantile that the spread is fitted to, beside the median
+LOW = 0.1  # the quantile that the spread is fitted to, besides the median
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from .sparse_index import SparseIndex
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
 # reciprocal rank fusion has 0.409.
 DENSE_WEIGHT = 0.7
-# Of the weighted score, 0 to 1, beside the reader's, which is a difference of logits.
+# Of the weighted score, 0 to 1, added to the reader's, which is a difference of logits.
 FIRST_STAGE_WEIGHT = 50.0
 ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
 # Of an approximate index: candidates by each score, at least, by vectors only and for each passage, and how
@@ -69,7 +69,7 @@ class SearchTexts:
 
     questions: tuple[str, ...] = field(repr=False)
     chunks: Sequence[str] = field(repr=False)
-    encoder: Encoder | None = None  # for MaxSim, and the models beside it; other retrievers do not need it
+    encoder: Encoder | None = None  # for MaxSim, and its second models; other retrievers do not need it
     max_tokens: int | None = None  # of each text; None for the encoder's own limit
     words: Bm25 | None = field(default=None, repr=False, compare=False)
     tokens: TokenVectors | None = field(default=None, repr=False, compare=False)
@@ -115,7 +115,7 @@ class SearchTexts:
 
 
 def second_model(kind: str, encoder: Encoder | None) -> Any:
-    """Return a model of `SECOND_MODELS` beside an encoder; raise `InputError` where none is loaded."""
+    """Return an encoder's model of `SECOND_MODELS`; raise `InputError` where none is loaded."""
     model = None if encoder is None else getattr(encoder, kind)
     if model is None:
         each = SECOND_MODELS[kind]
@@ -255,7 +255,7 @@ class Retriever:
     uses_sparse: bool = False  # the inverted index of the chunks by the learned sparse model
     uses_vectors: bool = True  # of the chunks
     reads_all: bool = False  # every chunk, also where an approximate index finds the nearest
-    needs: str = ""  # a model beside the encoder, a key of `SECOND_MODELS`
+    needs: str = ""  # a key of `SECOND_MODELS`
     pairs: int = 0  # chunks that a model reads together with each question
     needs_tokens: bool = False  # the vectors of tokens, which some models do not give
 
@@ -360,7 +360,7 @@ def reason_unavailable(name: str, model: Model) -> str:
     needs = RETRIEVERS[name].needs
     if needs and getattr(model.as_encoder, needs, None) is None:
         label = SECOND_MODELS[needs].label
-        return f"retriever {name!r} needs a {label} beside {model.name}: load one ({option_of(needs)})"
+        return f"retriever {name!r} needs a {label} besides {model.name}: load one ({option_of(needs)})"
     return ""
 
 

@@ -162,7 +162,7 @@ class MessageBody(Body):
 
 
 class StreamOptions(BaseModel):
-    """What a stream tells beside the text."""
+    """What a stream says besides the text."""
 
     include_usage: bool = False
 

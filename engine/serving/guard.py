@@ -30,7 +30,7 @@ ENDED = "the server ended before this request was answered: send it to another o
 CLOSING = {"Connection": "close"}
 # In JSON, a mark that may hide the end of a text, and a text without such.
 ESCAPED, JSON_TEXT = re.compile(rb"\\.", re.DOTALL), re.compile(rb'"[^"]*"')
-OTHER_VALUES = 2_000  # of a body, beside token ids and texts
+OTHER_VALUES = 2_000  # of a body, besides token ids and texts
 FAILED = "the server failed on this request: see its log"
 
 

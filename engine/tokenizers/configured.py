@@ -1,4 +1,4 @@
-"""The settings beside tokenizer.json that change it, as transformers reads them.
+"""The settings that change tokenizer.json, as transformers reads them.
 
 transformers makes the tokenizers of some classes anew, of the vocabulary in tokenizer.json and the settings
 in tokenizer_config.json, whatever else tokenizer.json says; tokens may be added by either file.

@@ -1,4 +1,4 @@
-"""What the tree of a web page says beside its text, written into the text: numbers, powers, merged cells.
+"""What the tree of a web page says besides its text, written into the text: numbers, powers, merged cells.
 
 Each function changes elements in place, before `engine.documents.formats.webpage` walks over them.
 """

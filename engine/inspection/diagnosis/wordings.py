@@ -29,7 +29,7 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
     """Return the words of a question that no document holds, each with the nearest of the documents.
 
     Words ``near`` the passage come first, pairs of them as one word too; a word of the tokenizer's vocabulary
-    counts only beside these.
+    counts only next to these.
     """
     found = {}
     everywhere: list[str] = []  # the words of all documents, once they are needed

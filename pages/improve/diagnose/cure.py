@@ -175,7 +175,7 @@ def show_cure(
 
 
 def show_answers(report: Report, before: str, after: str) -> None:
-    """Draw two answers beside each other."""
+    """Draw two answers side by side."""
     for column, title, words in zip(st.columns(2), ("Before", "After"), (before, after), strict=True):
         with column.container(border=True):
             report.caption(title)
