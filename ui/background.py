@@ -29,8 +29,8 @@ def in_background(
     """
     if (found := computed(name, key)) is not None:
         return found
-    told = foreseen(name, seconds)
-    if told * n_cores() <= SHORT_CPU_S:
+    wait = foreseen(name, seconds)
+    if wait * n_cores() <= SHORT_CPU_S:
         with counting(what, "steps") as show:
             return keep(name, key, work(show))
     job = current_job(name, key)
@@ -56,7 +56,7 @@ def in_background(
             return work(report)
         return None
 
-    price = f"{what} · about {readable_time(told)}"
+    price = f"{what} · about {readable_time(wait)}"
     st.button(price, key=f"begin-{name}", type="primary", icon=":material/play_arrow:", on_click=start)
     return None
 

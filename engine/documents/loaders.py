@@ -209,7 +209,7 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[ParsedP
         check_characters(name, n_characters, n_bytes)
         if isinstance(part, Document):
             yield with_short_headings(with_encoding_notes(part, n_nulls))
-            n_nulls = 0  # told once
+            n_nulls = 0  # said once
         else:
             yield part
 

@@ -321,7 +321,7 @@ class Index:
 def chunk_languages(chunks: Iterable[Chunk], documents: Mapping[str, Document]) -> dict[str, str]:
     """Return the language of each document that chunks are of, by its name.
 
-    It is told by the document, or by its chunks where that is not known.
+    It is that of the document, or of its chunks where that is not known.
     """
     texts: dict[str, list[str]] = {}
     for chunk in chunks:

@@ -209,30 +209,30 @@ def asking_routes(served: Served, searched: Searched, threads: Threads) -> APIRo
         settings = search_settings(body.k, body.retriever)
         search_of = (query, searched.index, served.encoder, settings, searched.null_scores)
         found = await threads.search(partial(retrieve, *search_of))
-        told = {"retriever": settings.retriever, **truncation, **warned(body.warnings)}
-        return json_response({**found_json(query, found), **told})
+        extra = {"retriever": settings.retriever, **truncation, **warned(body.warnings)}
+        return json_response({**found_json(query, found), **extra})
 
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
         question, truncation = await read_question(body.question, served, body.truncate, "question")
-        told = {**truncation, **warned(body.warnings)}
+        extra = {**truncation, **warned(body.warnings)}
         turns = [Turn(turn.question, turn.answer) for turn in body.after]
         stream = answer_stream(question, turns, answer_settings(body), served, searched, threads)
         if not body.stream:
-            return whole(await stream.last(), told)
+            return whole(await stream.last(), extra)
         name, content = await stream.next()
         if name == "error":
             return whole(content)
-        events = server_sent_events((name, {**content, **told}), stream)
+        events = server_sent_events((name, {**content, **extra}), stream)
         return StreamingResponse(events, media_type="text/event-stream")
 
     return router
 
 
-def whole(content: dict[str, Any], told: Mapping[str, Any] = {}) -> Response:
-    """Return the response with the content of a last event, and what is told beside it."""
+def whole(content: dict[str, Any], extra: Mapping[str, Any] = {}) -> Response:
+    """Return the response with the content of a last event, and the fields of ``extra``."""
     if "error" not in content:
-        return json_response({**content, **told})
+        return json_response({**content, **extra})
     is_wrong, code = content["error"]["type"] == "invalid_request_error", content["error"]["code"]
     return json_response(content, 400 if is_wrong else 503 if code == UNAVAILABLE else 500)

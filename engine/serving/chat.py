@@ -48,23 +48,23 @@ def chat_routes(served: Served, threads: Threads) -> APIRouter:
         if not own:
             why = "chats need documents or a language model: start the server with CORPUS, --index or --write"
             raise RequestError(404, why, "model", "model_not_found")
-        told = warned([*body.warnings, *model_warnings(body.model, own)])
+        extra = warned([*body.warnings, *model_warnings(body.model, own)])
         name = body.model if body.model in own else own[0]
         if name == INDEX:
             assert served.searched is not None, "or it would not be among the models"
             stream, truncation = await index_stream(body, served, served.searched, threads)
-            told |= truncation
+            extra |= truncation
         else:
             assert served.chat_writer is not None, "or it would not be among the models"
             stream = decoder_stream(body, served, served.chat_writer, threads)
         reply = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": name}
         if not body.stream:
             content = await stream.last()
-            return whole(content if "error" in content else completion(reply, content), told)
+            return whole(content if "error" in content else completion(reply, content), extra)
         event = await stream.next()
         if event[0] == "error":
             return whole(event[1])
-        pieces = chunks(event, stream, reply, body.stream_options.include_usage, told)
+        pieces = chunks(event, stream, reply, body.stream_options.include_usage, extra)
         return StreamingResponse(pieces, media_type="text/event-stream")
 
     return router
@@ -79,7 +79,7 @@ def completion(reply: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]
 
 
 async def chunks(
-    first: Event, stream: EventStream, reply: dict[str, Any], with_usage: bool, told: dict[str, Any]
+    first: Event, stream: EventStream, reply: dict[str, Any], with_usage: bool, extra: dict[str, Any]
 ) -> AsyncIterator[bytes]:
     """Yield the chunks of an answer as they are sent; cancel it when the client disconnects."""
 
@@ -93,7 +93,7 @@ async def chunks(
     name, content = first
     of_chunk = {**reply, "object": "chat.completion.chunk"}
     try:
-        yield chunk({"role": "assistant", "content": ""}, **told)
+        yield chunk({"role": "assistant", "content": ""}, **extra)
         while name == "text":
             yield chunk({"content": content["text"]})
             name, content = await stream.next()

@@ -190,7 +190,7 @@ def diagnose(
 
     The documents may have changed a few words of the passage; ``place`` is where it is, if that is known.
     Without the right answer, ``wanted``, words or a sentence of the passage count as right. ``turns`` are the
-    conversation before the question, ``failures`` files that may have held the passage. With ``may_cut``,
+    conversation before the question, ``failures`` files that may have had the passage. With ``may_cut``,
     cures may cut and embed the documents anew; ``stop`` is called before each cure: once it returns true,
     none is tried.
     """

@@ -348,7 +348,7 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     index = Index(chunks, source, spec, arrays.get("idf"), documents=documents)
     languages = manifest.get("languages", [ENGLISH])
     require(set(languages) <= LANGUAGES.keys(), f"it is in a language that is not known: {languages!r:.80}")
-    # Where none are told, words of all languages were read as English: those of others are indexed anew.
+    # Where none are stated, words of all languages were read as English: those of others are indexed anew.
     if "languages" in manifest or {*index.languages.values()} <= {ENGLISH}:
         starts, rows, impacts = (arrays[name] for name in ("starts", "rows", "impacts"))
         postings = Postings(vocabulary, starts, rows, impacts, len(chunks), tuple(languages))

@@ -37,7 +37,7 @@ from ui.server_settings import ENCODER
 from ui.text import escape_markdown, joined, p_words, readable_seconds, signed_interval
 
 HITS, EQUAL_READING = "hit_rate@k", "found_at_equal_reading"
-SHARES = (HITS, EQUAL_READING, RIGHT)  # of questions, told as numbers of them
+SHARES = (HITS, EQUAL_READING, RIGHT)  # of questions, shown as numbers of them
 MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # the shortest time of a search that is shown
