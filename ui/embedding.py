@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from threading import Lock
-from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 import streamlit as st
@@ -24,7 +21,16 @@ from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import MAX_BYTES, VectorCache, cached_encode_all
 from engine.wording import counted, readable_time
-from ui.jobs import Job, StoppedError, adopt_job, current_job, follow_progress, start_job
+from ui.jobs import (
+    RELOAD_S,
+    Job,
+    StoppedError,
+    adopted_job,
+    current_job,
+    follow_progress,
+    share_job,
+    start_job,
+)
 from ui.models import token_seconds_here
 from ui.progress import counting
 from ui.text import show_error
@@ -36,10 +42,6 @@ SHORT_WORK = SHORT_CPU_S * CPU_SECOND
 OFFER_S = 20.0  # of embedding, above which 8 bits are offered
 JOB = "embedding"  # the name of the session's job, and the key of its box
 AT_ONCE = "embed-at-once"  # in the session's state, the page that begins by itself: "ask", after an upload
-RELOAD_S = 60.0  # for which the work goes on without a page that wants it: a reload reads all documents first
-# Of all sessions, by the identity of the cache and `Wanted.key`.
-_running: WeakValueDictionary[tuple[int, str], Job[Any]] = WeakValueDictionary()
-_running_lock = Lock()
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def vectors_now(wanted: Wanted) -> Mapping[str, Array]:
 def show_embedding(wanted: Wanted, page: str) -> None:
     """Draw how far the work on vectors is, or the button that begins it with what it costs."""
     key = wanted.key
-    job = current_job(JOB, key) or adopted(wanted.cache, key)
+    job = current_job(JOB, key) or adopted_job(JOB, (id(wanted.cache), key))
     if job is None and st.session_state.get(AT_ONCE) == page:
         del st.session_state[AT_ONCE]
         start_embedding(wanted, page)
@@ -198,15 +200,4 @@ def start_embedding(wanted: Wanted, page: str) -> None:
             wanted.embed(show)
 
     job = start_job(JOB, work, request=wanted.key, page=page, gone_s=RELOAD_S)
-    with _running_lock:
-        _running[id(wanted.cache), wanted.key] = job
-
-
-def adopted(cache: VectorCache, key: str) -> Job[Any] | None:
-    """Make a running job of another session that computes the same vectors this one's; None without one."""
-    with _running_lock:
-        job = _running.get((id(cache), key))
-    if job is None or job.done or job.stopped:
-        return None
-    adopt_job(JOB, job)
-    return job
+    share_job((id(wanted.cache), wanted.key), job)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from time import monotonic
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 from streamlit import runtime
@@ -35,6 +36,11 @@ MACHINE = "machine"  # the kind of work by which others are foreseen that were n
 # Of all sessions: by kind of work, the seconds that it took here over those of the machine that the estimates
 # were measured on.
 _taken: dict[str, float] = {}
+RELOAD_S = (
+    60.0  # for which shared work goes on without a page that wants it: a reload reads all documents first
+)
+_shared: WeakValueDictionary[object, "Job[Any]"] = WeakValueDictionary()
+_shared_lock = threading.Lock()
 
 
 def foreseen(kind: str, seconds: float) -> float:
@@ -241,10 +247,21 @@ def session_jobs() -> dict[str, Job[Any]]:
     return jobs
 
 
-def adopt_job(name: str, job: Job[Any]) -> None:
-    """Make a job that another session started the session's of a name: it is wanted by both."""
+def share_job(key: object, job: Job[Any]) -> None:
+    """Let other sessions find a job by a key, as one does after a reload."""
+    with _shared_lock:
+        _shared[key] = job
+
+
+def adopted_job(name: str, key: object) -> Job[Any] | None:
+    """Make a running job that is shared by a key this session's, too, by a name; None without one."""
+    with _shared_lock:
+        job = _shared.get(key)
+    if job is None or job.done or job.stopped:
+        return None
     job.want()
     session_jobs()[name] = job
+    return job
 
 
 def start_job(name: str, work: Callable[[Job[T]], T], **options: Any) -> Job[T]:

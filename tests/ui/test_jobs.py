@@ -282,3 +282,17 @@ def test_a_download_takes_no_turn_and_what_is_stopped_in_line_waits_for_none(of_
     job = Job(lambda job: job.take_turn())
     job.stop()
     assert job.result() is False  # it ends in line, without its turn
+
+
+def test_estimates_follow_what_such_work_took_here(monkeypatch):
+    monkeypatch.setattr(jobs, "_taken", {jobs.MACHINE: 3.0})
+    assert jobs.foreseen("drafts", 10) == 30
+
+    def half(job):
+        job.report(2, 10, "")  # of an earlier job
+        job.report(6, 10, "")
+        job.stop()
+
+    Job(half, cost=("drafts", 20.0)).result()
+    assert jobs.foreseen("drafts", 10) < 30  # half of twenty seconds were foreseen, and few milliseconds needed
+    assert jobs.foreseen("others", 10) == 30

@@ -46,7 +46,16 @@ from engine.wording import counted, some_of
 from ui.corpus import vectors_of
 from ui.data_folder import EXPERIMENTS, kept_folder
 from ui.documents import chosen_documents
-from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
+from ui.jobs import (
+    RELOAD_S,
+    Job,
+    adopted_job,
+    current_job,
+    drop_job,
+    follow_progress,
+    share_job,
+    start_job,
+)
 from ui.models import load_decoder, load_encoder, load_reader
 from ui.questions.kept import workspace
 from ui.server_settings import ENCODER, WORKSPACES, check_source
@@ -359,7 +368,11 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
                     append(file, row)
 
     state = st.session_state
-    start_job(JOB, work, request=experiment, page="improve/settings", rows=experiment.rows)
+    options = {"page": "improve/settings", "rows": experiment.rows}
+    if (folder := kept_folder()) is not None:  # whose work a reload finds again
+        share_job((JOB, folder), start_job(JOB, work, request=experiment, gone_s=RELOAD_S, **options))
+    else:
+        start_job(JOB, work, request=experiment, **options)
     state["experiment-shown"], state["experiments-tab"] = experiment.key, "Results"
     state.pop("experiment-error", None)
 
@@ -371,6 +384,8 @@ def running_experiment() -> Experiment | None:
         "were embedded are not embedded again"
     )
     job = running_job(JOB, keep, nothing)
+    if job is None and (folder := kept_folder()) is not None:
+        job = adopted_job(JOB, (JOB, folder))
     return None if job is None else measured_so_far(job)
 
 
@@ -402,8 +417,9 @@ def show_running() -> None:
             job,
             "experiment",
             "Ends the run. What is measured stays, and the run can be resumed later.",
-            "Closing or reloading this page ends the run; "
-            + ("what is measured stays." if kept_folder() is not None else "its results are gone."),
+            "Closing this page ends the run; what is measured stays."
+            if kept_folder() is not None
+            else "Closing or reloading this page ends the run; its results are gone.",
         )
     if error := st.session_state.pop("experiment-error", None):
         show_error(error)

@@ -22,7 +22,7 @@ from pages.improve.tuning.results import interval, show_questions
 from pages.improve.tuning.tuning import result_for, stage_progress
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_to_ask
-from ui.jobs import Job, current_job, follow_progress, start_job
+from ui.jobs import Job, current_job, follow_progress, foreseen, start_job
 from ui.models import load_reader, shared_encoder, shared_reader, use_reader
 from ui.questions.answers import answer_set_picker
 from ui.setting_values import settings_in_use
@@ -59,6 +59,12 @@ class ReaderRequest:
             decay_share=0.9,
             n_last=self.n_last,
         )
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the training on the machine that estimates were measured on."""
+        # Each training but the last leaves a fold out: together they read each question `N_FOLDS` times.
+        return len(self.questions) * (N_FOLDS * self.n_epochs * TRAINED_S + FOUND_S)
 
 
 @dataclass(frozen=True)
@@ -109,8 +115,7 @@ def show_reader_tuning(documents: Sequence[Document], encoder: Encoder, cut: Cut
             disabled=busy,
             help=f"Trains {N_FOLDS} times with a part of the questions left out, and then on all.",
         )
-        # Each training but the last leaves a fold out: together they read each question `N_FOLDS` times.
-        seconds = len(questions) * (N_FOLDS * n_epochs * TRAINED_S + FOUND_S)
+        seconds = foreseen("reader-tuning", request.seconds)
         st.caption(f"{counted(len(questions), 'question')}, about {readable_time(seconds)}", width="content")
     if is_started:
         start(request, documents, encoder, shipped)
@@ -153,7 +158,8 @@ def start(request: ReaderRequest, documents: Sequence[Document], encoder: Encode
         )
         return ReaderOutcome(tuned, len(found) - len(usable))
 
-    start_job("reader-tuning", work, request=request, page="improve/tuning")
+    cost = "reader-tuning", request.seconds
+    start_job("reader-tuning", work, request=request, page="improve/tuning", cost=cost)
 
 
 def show_outcome(found: ReaderOutcome) -> None:

@@ -15,18 +15,19 @@ from engine.evaluation.questions import Question, relevance
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import StageProgress, TuningData, tune
-from engine.wording import counted
+from engine.wording import counted, readable_time
 from pages.improve.tuning.results import KEPT_NAME, Outcome, model_zip, show_kept, show_results
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.data_folder import model_file, write_model
-from ui.jobs import Job, current_job, follow_progress, start_job
+from ui.jobs import Job, current_job, follow_progress, foreseen, start_job
 from ui.models import model_name
 from ui.text import escape_markdown
 from ui.widgets import slider
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
 T = TypeVar("T")
+TRAINED_S = 0.025  # to learn from a question once, by one layer
 MAX_LAYERS = 3  # training more does not fit in memory
 
 
@@ -43,6 +44,12 @@ class Request:
     documents: tuple[str, ...]
     questions: tuple[Question, ...] = field(repr=False)
     cut: Cut
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the training on the machine that estimates were measured on."""
+        n_rounds = (2 * self.n_folds - 1) * self.settings.n_epochs  # over all questions
+        return len(self.questions) * n_rounds * self.settings.n_last * TRAINED_S
 
 
 def stage_progress(job: Job[Any]) -> StageProgress:
@@ -78,7 +85,8 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
         not_kept = write_model(file, lambda: model_zip(tuned))
         return Outcome(labelled, tuned, not_kept)
 
-    start_job("tuning", work, request=request, page="improve/tuning")
+    cost = "tuning", request.seconds
+    start_job("tuning", work, request=request, page="improve/tuning", cost=cost)
 
 
 def show_tuning(
@@ -105,14 +113,19 @@ def show_tuning(
     request = tuning_settings(documents, asked, encoder, cut)
     job = current_job("tuning")
     busy = job is not None and not job.done
-    if st.button(
-        "Train",
-        key="tuning-train",
-        type="primary",
-        icon=":material/model_training:",
-        disabled=busy,
-        help="Trains once for every fold, twice over (by question and by document), and then on everything.",
-    ):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        is_started = st.button(
+            "Train",
+            key="tuning-train",
+            type="primary",
+            icon=":material/model_training:",
+            disabled=busy,
+            help="Trains once for every fold, twice over (by question and by document), and then on "
+            "everything.",
+        )
+        seconds = foreseen("tuning", request.seconds)
+        st.caption(f"{counted(len(asked), 'question')}, about {readable_time(seconds)}", width="content")
+    if is_started:
         start(request, documents, encoder)
         st.rerun()  # with the button greyed out
     if job is None:
