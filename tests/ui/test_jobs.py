@@ -294,5 +294,5 @@ def test_estimates_follow_what_such_work_took_here(monkeypatch):
         job.stop()
 
     Job(half, cost=("drafts", 20.0)).result()
-    assert jobs.foreseen("drafts", 10) < 30  # half of twenty seconds were foreseen, and few milliseconds needed
+    assert jobs.foreseen("drafts", 10) < 30  # half of it was foreseen to take ten seconds
     assert jobs.foreseen("others", 10) == 30
