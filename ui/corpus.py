@@ -30,7 +30,7 @@ from engine.wording import counted
 from ui.background import computed, keep
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
-from ui.documents import FINGERPRINTS, are_bundled, bundled_names
+from ui.documents import FINGERPRINTS, OF_DOCUMENTS, are_bundled, bundled_names
 from ui.embedding import NotEmbeddedError, Wanted, vectors_now, wanted_vectors
 from ui.models import load_encoder
 from ui.progress import counting
@@ -191,14 +191,10 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
 
 
 shared_index = st.cache_resource(max_entries=3, show_spinner=False, hash_funcs=FINGERPRINTS)(index_of)
-session_index = st.cache_resource(
-    max_entries=3, show_spinner=False, scope="session", hash_funcs=FINGERPRINTS
-)(index_of)
+session_index = st.cache_resource(max_entries=3, show_spinner=False, **OF_DOCUMENTS)(index_of)
 
 
-@st.cache_resource(
-    max_entries=3, show_spinner="Indexing the words…", scope="session", hash_funcs=FINGERPRINTS
-)
+@st.cache_resource(max_entries=3, show_spinner="Indexing the words…", **OF_DOCUMENTS)
 def words_of(documents: Sequence[Document], cut: Cut, _index: Index) -> Postings:
     """Return BM25's index of the chunks of documents."""
     return _index.words.postings
@@ -243,12 +239,7 @@ def warm(index: Index, retriever: str, model: Model) -> None:
             _ = index.words  # built on the first access, and kept by the index
 
 
-@st.cache_resource(
-    max_entries=3,
-    show_spinner="Asking these documents unrelated questions…",
-    scope="session",
-    hash_funcs=FINGERPRINTS,
-)
+@st.cache_resource(max_entries=3, show_spinner="Asking these documents unrelated questions…", **OF_DOCUMENTS)
 def null_scores_of_documents(
     documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
 ) -> NullScores:

@@ -37,6 +37,7 @@ FINGERPRINTS: dict[str | type[Any], Callable[[Any], Any]] = {
     **dict.fromkeys((Document, GivenDocument), attrgetter("fingerprint")),
     **dict.fromkeys((Question, AnswerQuestion), repr),
 }
+OF_DOCUMENTS: dict[str, Any] = {"scope": "session", "hash_funcs": FINGERPRINTS}  # a session's own
 SAMPLE_FILES = bundled("samples")  # a table, numbered steps, a PDF with a scanned page
 
 

@@ -14,6 +14,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from engine import Encoder
+from engine.cores import n_cores
 from engine.documents.document import Chunk
 from engine.layers.tracing import Array
 from engine.models.precision import is_slower
@@ -31,14 +32,11 @@ from ui.jobs import (
     share_job,
     start_job,
 )
-from ui.models import token_seconds_here
+from ui.models import embedding_seconds, token_seconds_here
 from ui.progress import counting
 from ui.text import show_error
 from ui.widgets import SHORT_CPU_S
 
-# Tokens by layers by squares of the width: of a CPU-second with all-MiniLM-L6-v2, of what starts unasked.
-CPU_SECOND = 10_000 * 6 * 384**2
-SHORT_WORK = SHORT_CPU_S * CPU_SECOND
 OFFER_S = 20.0  # of embedding, above which 8 bits are offered
 JOB = "embedding"  # the name of the session's job, and the key of its box
 AT_ONCE = "embed-at-once"  # in the session's state, the page that begins by itself: "ask", after an upload
@@ -76,7 +74,7 @@ class Wanted:
     @property
     def is_short(self) -> bool:
         """Whether the rest may be embedded unasked."""
-        return embedding_work(self.encoder, self.n_tokens) <= SHORT_WORK
+        return embedding_seconds(self.encoder, self.n_tokens) * n_cores() <= SHORT_CPU_S
 
     @property
     def key(self) -> str:
@@ -93,11 +91,6 @@ class Wanted:
         return cached_encode_all(
             self.texts, self.encoder, self.poolings, self.max_tokens, self.cache, on_progress
         )
-
-
-def embedding_work(encoder: Encoder, n_tokens: int) -> int:
-    """Return the work of reading tokens, in the unit of `SHORT_WORK`."""
-    return n_tokens * encoder.config.n_layers * encoder.config.d_model**2
 
 
 class NotEmbeddedError(Exception):

@@ -20,7 +20,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks, index_documents, query_of
 from ui.current import follow_question
-from ui.documents import FINGERPRINTS, NoDocumentError
+from ui.documents import OF_DOCUMENTS, NoDocumentError
 from ui.figures import show_prompt_parts
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
@@ -99,9 +99,7 @@ def show_limit_cards(
             st.write(f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut")
 
 
-@st.cache_resource(
-    max_entries=8, show_spinner="Counting the tokens that are read…", scope="session", hash_funcs=FINGERPRINTS
-)
+@st.cache_resource(max_entries=8, show_spinner="Counting the tokens that are read…", **OF_DOCUMENTS)
 def reports_of(
     documents: Sequence[Document],
     cut: Cut,

@@ -21,7 +21,7 @@ def tides(place):
 @pytest.fixture
 def batches(monkeypatch):
     """Nothing is short, a batch is two chunks, and a job embeds as many as are released."""
-    monkeypatch.setattr(embedding, "SHORT_WORK", 0)
+    monkeypatch.setattr(embedding, "SHORT_CPU_S", 0)
     monkeypatch.setattr(embedding, "token_seconds_here", lambda *arguments: 1e-3)
     monkeypatch.setattr(Encoder, "block_texts", 2)
     released, encode_as = threading.Semaphore(0), Encoder.encode_as

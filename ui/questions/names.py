@@ -7,7 +7,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.evaluation.document_names import AboutDocument, Proposal, matched_names, proposals, unknown_names
 from engine.wording import counted, shortened
-from ui.documents import FINGERPRINTS
+from ui.documents import OF_DOCUMENTS
 from ui.text import escape_markdown, joined
 
 MAX_NAMES_SHOWN = 20  # drawn at once
@@ -64,12 +64,7 @@ def show_names(
         )
 
 
-@st.cache_data(
-    max_entries=8,
-    show_spinner="Looking for the documents that are meant…",
-    scope="session",
-    hash_funcs=FINGERPRINTS,
-)
+@st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", **OF_DOCUMENTS)
 def proposals_of(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
     """Return a proposal for each unknown name; cached."""
     return proposals(questions, documents)

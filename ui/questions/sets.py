@@ -29,7 +29,7 @@ from engine.evaluation.questions import (
 from engine.evaluation.sample import about_documents, some_questions
 from engine.layers.tracing import Array
 from engine.wording import counted, shortened
-from ui.documents import FINGERPRINTS, add_files, session_documents
+from ui.documents import OF_DOCUMENTS, add_files, session_documents
 from ui.questions.drafts import collect_drafts, show_drafting, status_words
 from ui.questions.kept import (
     BUNDLED,
@@ -215,31 +215,19 @@ def answers_in(name: str) -> list[AnswerQuestion]:
     return renamed(questions, matched_names(questions, names_of(documents)))
 
 
-@st.cache_data(
-    max_entries=8,
-    show_spinner="Looking the answers up in the documents…",
-    scope="session",
-    hash_funcs=FINGERPRINTS,
-)
+@st.cache_data(max_entries=8, show_spinner="Looking the answers up in the documents…", **OF_DOCUMENTS)
 def labels_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[Question]:
     """Return questions with short answers as labelled ones; cached."""
     return as_labels(questions, documents)
 
 
-@st.cache_data(
-    max_entries=4,
-    show_spinner="Looking the answers up in the documents…",
-    scope="session",
-    hash_funcs=FINGERPRINTS,
-)
+@st.cache_data(max_entries=4, show_spinner="Looking the answers up in the documents…", **OF_DOCUMENTS)
 def problems_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[str]:
     """Return what is wrong with questions about documents; cached."""
     return list(check_answers(questions, documents))
 
 
-@st.cache_data(
-    max_entries=8, show_spinner="Looking for misplaced passages…", scope="session", hash_funcs=FINGERPRINTS
-)
+@st.cache_data(max_entries=8, show_spinner="Looking for misplaced passages…", **OF_DOCUMENTS)
 def mended_questions(
     questions: Sequence[Question], documents: Sequence[Document]
 ) -> tuple[list[Question], int]:
@@ -248,12 +236,7 @@ def mended_questions(
     return found, n_mended
 
 
-@st.cache_data(
-    max_entries=8,
-    show_spinner="Searching the documents for the passages…",
-    scope="session",
-    hash_funcs=FINGERPRINTS,
-)
+@st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", **OF_DOCUMENTS)
 def located_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
     """Return the questions with passages at their places; cached."""
     return located(questions, documents)
@@ -294,12 +277,7 @@ def labelled_questions(
     return tuple(questions[number] for number in answered), relevant[answered]
 
 
-@st.cache_data(
-    max_entries=8,
-    show_spinner="Comparing the questions with the documents…",
-    scope="session",
-    hash_funcs=FINGERPRINTS,
-)
+@st.cache_data(max_entries=8, show_spinner="Comparing the questions with the documents…", **OF_DOCUMENTS)
 def examined(
     questions: Sequence[Question], documents: Sequence[Document], others: Sequence[Document]
 ) -> Examined:

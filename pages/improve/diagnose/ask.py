@@ -26,7 +26,7 @@ from ui.current import (
     set_passage,
     set_question,
 )
-from ui.documents import FINGERPRINTS
+from ui.documents import OF_DOCUMENTS
 from ui.questions.search import all_scores, sentences_with
 from ui.questions.sets import LABEL_SOME, bundled_questions
 from ui.search import Search
@@ -161,9 +161,7 @@ def ask_pasted(question: str, documents: list[Document]) -> Asked | None:
     return Asked(question, passage, place if place and place.how != "approximate" else None)
 
 
-@st.cache_data(
-    max_entries=32, show_spinner="Looking for the passage…", scope="session", hash_funcs=FINGERPRINTS
-)
+@st.cache_data(max_entries=32, show_spinner="Looking for the passage…", **OF_DOCUMENTS)
 def place_of(passage: str, documents: list[Document]) -> Location | None:
     """Find a passage in documents; the result is cached."""
     return locate(passage, documents)

@@ -15,7 +15,7 @@ from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index, index_vectors
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks, content_hash, session_vectors
-from ui.documents import FINGERPRINTS
+from ui.documents import OF_DOCUMENTS
 from ui.embedding import vectors_now, wanted_vectors
 
 
@@ -54,7 +54,7 @@ DIGESTS: dict[str | type[Any], Callable[[Any], Any]] = {
 }
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, scope="session", hash_funcs=FINGERPRINTS)
+@st.cache_resource(max_entries=4, show_spinner=False, **OF_DOCUMENTS)
 def chunks_and_encoder(
     documents: Sequence[Document], _encoder: Encoder, cut: Cut
 ) -> tuple[tuple[Chunk, ...], Encoder]:
@@ -64,7 +64,7 @@ def chunks_and_encoder(
         return chunks, cut.encoder(_encoder).with_idf([chunk.indexed for chunk in chunks])
 
 
-@st.cache_resource(max_entries=1, show_spinner=False, scope="session", hash_funcs=FINGERPRINTS)
+@st.cache_resource(max_entries=1, show_spinner=False, **OF_DOCUMENTS)
 def pooled_chunks(documents: Sequence[Document], _encoder: Encoder, cut: Cut) -> PooledChunks:
     """Embed documents' chunks under every strategy, as `vectors_now` does."""
     chunks, encoder = chunks_and_encoder(documents, _encoder, cut)

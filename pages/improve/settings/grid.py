@@ -44,7 +44,7 @@ from pages.improve.settings.experiments import (
 )
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import all_chunks, vectors_of
-from ui.documents import FINGERPRINTS
+from ui.documents import OF_DOCUMENTS
 from ui.models import load_encoder, load_reader, model_name, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
@@ -166,9 +166,7 @@ def sampled(documents: Sequence[Document], questions: Sequence[Question], cut: C
     return sample
 
 
-@st.cache_data(
-    max_entries=4, show_spinner="Comparing the sample with all…", scope="session", hash_funcs=FINGERPRINTS
-)
+@st.cache_data(max_entries=4, show_spinner="Comparing the sample with all…", **OF_DOCUMENTS)
 def ranks_by_words(documents: Sequence[Document], _sample: Sample[Question], cut: Cut) -> tuple[float, float]:
     """Return how well BM25 ranks the questions of a sample among all documents, and among its own."""
     all_of, own = all_chunks(documents, cut), all_chunks(_sample.documents, cut)

@@ -250,7 +250,7 @@ def delete(session: TrainingSession) -> None:
 def reset() -> None:
     """Delete the browser session's training."""
     drop_job("training")
-    for key in (KEY, "lab-decoder-written", "lab-decoder-timing"):
+    for key in (KEY, "lab-decoder-written"):
         st.session_state.pop(key, None)
 
 

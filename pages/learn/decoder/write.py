@@ -1,9 +1,8 @@
-"""Generation with the trained model: its tokens with their attention, and the time the KV cache saves."""
+"""Generation with the trained model: its tokens with their attention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from time import perf_counter
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,16 +13,14 @@ from engine.generation.sampling import Sampling
 from engine.generation.small import SmallToken, generate
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
-from pages.learn.decoder.session import PROMPT, SAMPLING, TrainingSession, texts
+from pages.learn.decoder.session import PROMPT, TrainingSession, texts
 from ui.export import show_figure
 from ui.figures import heat_map, styled
-from ui.tables import show_table
-from ui.text import readable_seconds, show_error, show_text
+from ui.text import show_error, show_text
 from ui.tokens import token_axis, token_labels
 from ui.widgets import check_typed, slider
 
 STOPS = 400  # most tokens in the list of stop tokens
-TIMED_TOKENS = 150
 MAX_PROMPT = 500  # characters
 
 
@@ -42,7 +39,7 @@ class Written:
 
 
 def show_writing_on(session: TrainingSession) -> None:
-    """Draw the prompt, the generated text, the attention of its tokens, and the cache's timing."""
+    """Draw the prompt, the generated text, and the attention of its tokens."""
     st.header("Write on", anchor=False, divider="gray")
     if session.running:
         st.info("Pause the training to write with the current model.", icon=":material/pause:")
@@ -52,7 +49,6 @@ def show_writing_on(session: TrainingSession) -> None:
         written: Written | None = st.session_state.get("lab-decoder-written")
         if written is not None:
             _show_written(session, written)
-        _show_timing(session)
     except GlassboxError as error:
         show_error(error)
 
@@ -133,39 +129,3 @@ def step_attention(attention: Array, tokens: Sequence[str]) -> go.Figure:
     figure.update_yaxes(type="category", tickfont_size=11)
     token_axis(figure.update_xaxes, n_seen, tickangle=-60)
     return styled(figure, height=160 + 20 * len(rows))
-
-
-def _show_timing(session: TrainingSession) -> None:
-    st.markdown("**What the KV cache saves**")
-    label = f"Write {TIMED_TOKENS} tokens with and without it"
-    reason = "The same weights and random draws, once with keys and values kept, once with all recomputed."
-    if st.button(label, key="lab-decoder-time", icon=":material/timer:", help=reason):
-        with st.spinner("Measuring…", show_time=True), single_threaded_blas():
-            rows, state, prompt = [], session.state, session.looked_at[:4].tolist()
-            for name, kept in (("With the cache", True), ("Without it", False)):
-                began = perf_counter()
-                steps = generate(state.params, state.config, prompt, TIMED_TOKENS, SAMPLING, kv_cache=kept)
-                ids = [step.token_id for step in steps]
-                rows.append((name, perf_counter() - began, ids))
-            st.session_state["lab-decoder-timing"] = rows
-    timing: list[tuple[str, float, list[int]]] | None = st.session_state.get("lab-decoder-timing")
-    if timing is None:
-        st.caption("Not measured yet.")
-        return
-    same = timing[0][2] == timing[1][2]
-    show_table(
-        [
-            {
-                "Way": name,
-                "Time": readable_seconds(seconds),
-                "Tokens/s": f"{len(ids) / seconds:,.0f}",
-                "Output": "identical" if same else "differs",
-            }
-            for name, seconds, ids in timing
-        ],
-        f"Time of writing {TIMED_TOKENS} tokens with the cache and without it",
-    )
-    st.caption(
-        f"{timing[1][1] / timing[0][1]:.1f} times faster with the cache, at a context of "
-        f"{session.state.config.context} tokens; the longer the context, the more it saves."
-    )
