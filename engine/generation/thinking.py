@@ -63,9 +63,3 @@ class ThoughtSplitter:
 def opens_thought(prompt: str) -> bool:
     """Whether a prompt ends within a thought, as some templates leave it."""
     return prompt.rstrip().endswith(OPEN)
-
-
-def without_thought(text: str) -> str:
-    """Return a text without the thought that it begins with, if any."""
-    splitter = ThoughtSplitter()
-    return splitter.push(text)[1] + splitter.finish()[1]

@@ -36,37 +36,32 @@ def read_bpe_json(path: Path) -> BPEVocabulary:
 
 
 def read_bpe(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
-    """Read the content of tokenizer.json."""
+    """Read the vocabulary from the content of tokenizer.json."""
     try:
-        return read_vocabulary(content, path)
+        model = content["model"]
+        check_kind(content, path)
+        tokens: dict[str, int] = model["vocab"]
+        if set(map(type, tokens.values())) != {int} or min(tokens.values()) < 0:
+            raise TypeError("the ids of the vocabulary are not all whole numbers from 0 on")
+        added = read_added_tokens(content, tokens)
+        unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
+        preparation, patterns = read_pre_tokenizer(content, path)
+        fallback = bool(model.get("byte_fallback"))
+        return BPEVocabulary(
+            tokens=tokens,
+            added=added,
+            alphabet=sentencepiece(tokens, path) if fallback else BYTE_LEVEL,
+            rank=learnt_order([as_line(pair) for pair in model["merges"]], tokens, added, path),
+            normalization=read_normalizer(content, path),
+            preparation=preparation,
+            patterns=[*patterns, *(word_patterns(tokens) if fallback and not ignore_merges else [])],
+            ignore_merges=ignore_merges,
+            unknown=unknown if unknown in tokens else None,
+            start_ids=read_start_ids(content, path),
+            drops_blank=any(map(drops_blank, parts_of(content.get("decoder"), "decoders"))),
+        )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise unreadable_tokenizer(path, error) from error
-
-
-def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
-    """Read the vocabulary from the content of tokenizer.json."""
-    model = content["model"]
-    check_kind(content, path)
-    tokens: dict[str, int] = model["vocab"]
-    if set(map(type, tokens.values())) != {int} or min(tokens.values()) < 0:
-        raise TypeError("the ids of the vocabulary are not all whole numbers from 0 on")
-    added = read_added_tokens(content, tokens)
-    unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
-    preparation, patterns = read_pre_tokenizer(content, path)
-    fallback = bool(model.get("byte_fallback"))
-    return BPEVocabulary(
-        tokens=tokens,
-        added=added,
-        alphabet=sentencepiece(tokens, path) if fallback else BYTE_LEVEL,
-        rank=learnt_order([as_line(pair) for pair in model["merges"]], tokens, added, path),
-        normalization=read_normalizer(content, path),
-        preparation=preparation,
-        patterns=[*patterns, *(word_patterns(tokens) if fallback and not ignore_merges else [])],
-        ignore_merges=ignore_merges,
-        unknown=unknown if unknown in tokens else None,
-        start_ids=read_start_ids(content.get("post_processor"), path),
-        drops_blank=any(map(drops_blank, parts_of(content.get("decoder"), "decoders"))),
-    )
 
 
 def check_kind(content: Mapping[str, Any], path: Path) -> None:

@@ -102,20 +102,10 @@ def trims_offsets(processor: Any) -> bool | None:
     return None
 
 
-def read_start_ids(processor: Mapping[str, Any] | None, path: Path) -> list[int]:
+def read_start_ids(content: Mapping[str, Any], path: Path) -> list[int]:
     """Read the ids of the special tokens before a text; those after it are only for training."""
-    match processor:
-        case None | {"type": "ByteLevel"}:  # ByteLevel changes only offsets
-            return []
-        case {"type": "Sequence", "processors": parts}:
-            return [number for part in reversed(parts) for number in read_start_ids(part, path)]
-        case {"type": "RobertaProcessing", "cls": [_, int(number)]}:
-            return [number]
-        case {"type": "TemplateProcessing", "single": parts, "special_tokens": special}:
-            template = [template_part(part, special) for part in parts]
-            before = takewhile(lambda part: part.text is None, template)
-            return [number for part in before for number in part.ids]
-    raise ModelFileError(f"{path}: post_processor {processor.get('type')} cannot be read")
+    before = takewhile(lambda part: part.text is None, read_templates(content, path)[0])
+    return [number for part in before for number in part.ids]
 
 
 def template_part(part: Mapping[str, Any], special: Mapping[str, Any]) -> TemplatePart:

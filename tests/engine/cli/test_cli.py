@@ -185,7 +185,7 @@ def test_verify_prints_a_table_and_exits_0():
     result = run("verify", "--text", "hello")
     assert result.exit_code == 0
     assert "layers.5.attention.weights" in result.stdout
-    assert "79 of 79 stages" in result.stdout
+    assert "78 of 78 stages" in result.stdout
 
 
 def test_verify_exits_1_where_a_stage_differs(monkeypatch):

@@ -15,7 +15,6 @@ from engine.generation.streamed_text import read_stream
 from engine.generation.thinking import (
     MAX_THOUGHT_TOKENS,
     ThoughtSplitter,
-    without_thought,
 )
 from engine.generation.writer import Writer
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
@@ -47,7 +46,6 @@ def test_a_text_without_a_thought_stays_as_it_is(text, data):
 def test_thought_and_answer_come_back(thought, answer):
     thought = thought.replace("</think>", "")
     assert divided(f"<think>{thought}</think>{answer}") == (thought, answer)
-    assert without_thought(f"<think>{thought}</think>{answer}") == answer
 
 
 def tokens(*texts, reason="stop"):

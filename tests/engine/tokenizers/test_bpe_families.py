@@ -199,7 +199,7 @@ def sequence(*steps):
         ({"end_of_word_suffix": "</w>"}, "end_of_word_suffix"),
         ({"unk_token": "a", "fuse_unk": True}, "fuse_unk"),
         ({"normalizer": {"type": "Nmt"}}, "normalizer .*Nmt.* cannot be read"),
-        ({"post_processor": {"type": "BertProcessing"}}, "post_processor BertProcessing"),
+        ({"post_processor": {"type": "BertProcessing"}}, "post_processor is BertProcessing"),
         ({"added_tokens": [{"content": "<s>", "id": 3}]}, "single_word"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "only byte-level BPE, and SentencePiece"),
         ({"pre_tokenizer": sequence({"type": "Whitespace"}, BYTES)}, "Whitespace.* cannot be read"),

@@ -263,7 +263,7 @@ def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after
             "is a WordLevel tokenizer: only WordPiece, BPE, Unigram",
         ),
         ({"model": None}, "it has no model"),
-        ({"post_processor": {"type": "Unknown"}}, "post_processor Unknown cannot be read"),
+        ({"post_processor": {"type": "Unknown"}}, "post_processor is Unknown"),
         (
             {
                 "post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 2**31], "sep": ["</s>", 2]}
