@@ -8,13 +8,13 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
-from engine.memory import bound_freed_memory, give_back_soon
+from engine.memory import give_back_soon
 from ui.address import open_address, show_address, show_missing_documents
 from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.embedding import NotEmbeddedError, show_embedding
 from ui.jobs import show_page_works
-from ui.server_settings import bound_uploads, is_public
+from ui.server_settings import bound_uploads
 from ui.session_work import keep_work, open_kept_work
 from ui.tables import table_style
 from ui.text import DIRECTION_STYLE, escape_markdown, show_error
@@ -244,7 +244,6 @@ def open_address_again() -> None:
 
 def main() -> None:
     """Draw the chosen page under its title, and below it the error that ended it, if any."""
-    bound_freed_memory(is_small=is_public())
     bound_uploads()
     open_address_again()
     sections = {name: [made() for made in pages] for name, pages in SECTIONS.items()}

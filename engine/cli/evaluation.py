@@ -16,7 +16,6 @@ from ..errors import InputError, ModelUnavailableError
 from ..evaluation.answers import (
     ANSWER_METRICS,
     BUNDLED_ANSWERS,
-    AnswerQuestion,
     AnswerRow,
     answer_metrics,
     check_answers,
@@ -188,7 +187,8 @@ def sweep_command(
     if resume_file is not None:
         kept, parts = resume(resume_file, stamp_of(inputs))
         wanted = set(chosen.configurations)
-        done = [row for row in kept if row.configuration in wanted and has_answers(row, answered)]
+        of_these = [row for row in kept if row.configuration in wanted]
+        done = [row for row in of_these if [answer.question for answer in row.answers] == list(answered)]
     counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
     if answered:
         n = len(answered) * (len(chosen.configurations) - len(done))
@@ -234,11 +234,6 @@ def sweep_command(
         print_json(to_json(rows))
     elif csv is None:
         print_best(rows)
-
-
-def has_answers(row: SweepRow, questions: Sequence[AnswerQuestion]) -> bool:
-    """Whether a row has the answers to some questions."""
-    return [answer.question for answer in row.answers] == list(questions)
 
 
 def load_models(

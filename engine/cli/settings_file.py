@@ -81,5 +81,5 @@ def as_options(values: Mapping[str, Any]) -> dict[str, Any]:
             value /= 100
         is_off = name in RULES and value == RULES[name].off  # which the app writes, and options leave out
         if value is not None and not is_off:
-            found[name] = value if isinstance(value, bool | list) else str(value)
+            found[name] = value if isinstance(value, list) else str(value)
     return found

@@ -106,13 +106,9 @@ def import_lines(body: str, library: Library) -> str:
     for module in sorted(origins, key=str.lower):
         if names := [name for name in origins[module] if name in used]:
             every.append(f"from {module} import {', '.join(names)}")
-    own, others = ([each for each in every if is_standard(each) is wanted] for wanted in (True, False))
+    is_standard = {each: each.split()[1].partition(".")[0] in sys.stdlib_module_names for each in every}
+    own, others = ([each for each in every if is_standard[each] is wanted] for wanted in (True, False))
     return "\n".join([*own, "", *others])
-
-
-def is_standard(line: str) -> bool:
-    """Whether an import is of the standard library."""
-    return line.split()[1].partition(".")[0] in sys.stdlib_module_names
 
 
 def packages(imports: str, library: Library) -> list[str]:

@@ -167,14 +167,10 @@ def checksum(key: bytes, blob: bytes) -> bytes:
     return blake2b(blob, digest_size=8, key=key).digest()
 
 
-def total_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of all vectors."""
-    return connection.execute("SELECT coalesce(sum(n_bytes), 0) FROM vectors").fetchone()[0]
-
-
 def evict(connection: sqlite3.Connection, max_bytes: int) -> None:
     """Delete the least recently used vectors until the rest fits."""
-    if total_bytes(connection) > max_bytes:
+    [n_bytes] = connection.execute("SELECT coalesce(sum(n_bytes), 0) FROM vectors").fetchone()
+    if n_bytes > max_bytes:
         connection.execute(
             "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM (SELECT rowid, sum(n_bytes) OVER "
             "(ORDER BY used DESC, rowid DESC) AS newest FROM vectors) WHERE newest > ?)",

@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from ..cores import n_cores
 from ..errors import GlassboxError
-from ..layers.tracing import Array
 from ..models.encoder import BATCH_TOKENS
 from ..models.parallel import single_threaded_blas
 from .asking import Threads, asking_routes
@@ -173,7 +172,10 @@ async def embedded(body: EmbeddingBody, served: Served, compute: Compute) -> dic
             {
                 "object": "embedding",
                 "index": place,
-                "embedding": base64_vector(vector) if in_base64 else vector.tolist(),
+                # Of base64, OpenAI's clients read the bytes as little-endian float32.
+                "embedding": b64encode(vector.astype("<f4", copy=False).tobytes()).decode()
+                if in_base64
+                else vector.tolist(),
             }
             for place, vector in enumerate(vectors)
         ],
@@ -217,11 +219,6 @@ def check_dimensions(dimensions: int | None, served: Served) -> None:
         raise RequestError(400, why, "dimensions")
     if not 1 <= dimensions <= width:
         raise RequestError(400, f"dimensions is {dimensions}: give 1 to {width}", "dimensions")
-
-
-def base64_vector(vector: Array) -> str:
-    """Return the bytes of a vector, little-endian float32, as OpenAI's clients read them."""
-    return b64encode(vector.astype("<f4", copy=False).tobytes()).decode()
 
 
 def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:

@@ -163,15 +163,10 @@ def to_run(experiment: Experiment) -> SavedRun:
     return SavedRun(experiment.name, experiment.time, {**content_of(experiment), "rows": rows})
 
 
-def session_runs(kind: str) -> tuple[SavedRun, ...]:
-    """Return the runs of a kind in the session's workspace, in their order."""
-    return tuple(run for run in workspace().runs if run.content.get("kind") == kind)
-
-
 def session_experiments() -> dict[str, Experiment]:
     """Return the experiments of the session by their keys, the newest first; damaged ones are left out."""
     found = {}
-    for run in reversed(session_runs(KIND)):
+    for run in reversed([run for run in workspace().runs if run.content.get("kind") == KIND]):
         try:
             experiment = opened(run.time, run.name, len(run.content["rows"]), run.content)
         except UNREADABLE:

@@ -81,10 +81,8 @@ def test_the_app_is_started_with_the_settings_and_models_of_a_file(folder, monke
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (
-            '{"spliter": "fixed"}',
-            "run.json sets 'spliter', and no option has this name .did you mean",
-        ),
+        ('{"spliter": "fixed"}', "run.json sets 'spliter', and no option has this name .did you mean"),
+        ('{"k": true}', "Invalid value for '--k'"),
         ('{"splitter": "fix"}', "splitter 'fix' is not one of"),
         ('{"answer_threshold": 0.5}', "answer_threshold is 0.5: give a whole number .% sure"),
         ('{"answer_threshold": "high"}', "answer_threshold is 'high': give a whole number"),
