@@ -5,8 +5,7 @@ import tomllib
 import pytest
 from streamlit import config
 
-from engine.documents.document import Document
-from engine.errors import DocumentError, InputError
+from engine.errors import InputError
 from tests.apps import ROOT, app_of, said
 from ui import server_settings
 from ui.server_settings import (
@@ -117,13 +116,3 @@ def test_a_public_server_keeps_nothing_whatever_else_is_set(monkeypatch, tmp_pat
     assert data_folder() == tmp_path
     monkeypatch.setenv(PUBLIC, "1")
     assert data_folder() is None
-
-
-def test_the_documents_of_a_visitor_of_a_public_server_are_bounded_together(monkeypatch):
-    from ui.documents import check_length
-
-    monkeypatch.setenv(PUBLIC, "1")
-    half = Document("half.md", "x" * (limits().characters // 2))
-    check_length({"a": (half,), "b": (half,)})
-    with pytest.raises(DocumentError, match="2,000,001 characters, at most 2,000,000"):
-        check_length({"a": (half,), "b": (half, Document("dot.md", "."))})

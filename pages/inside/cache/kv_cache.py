@@ -80,8 +80,8 @@ def answer_words(cost: CacheCost, n_tokens: int) -> str:
     cached, uncached = cost.cached_s[-1] * n_tokens, cost.uncached_s[-1] * n_tokens
     return (
         f"At that rate the {counted(n_tokens, 'token')} of this answer "
-        f"{'takes' if n_tokens == 1 else 'take'} {readable_seconds(cached)} with the cache and "
-        f"{readable_seconds(uncached)} without it."
+        f"{'takes' if n_tokens == 1 else 'take'} {cached:.1f} s with the cache and {uncached:.1f} s "
+        "without it."
     )
 
 

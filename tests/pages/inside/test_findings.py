@@ -57,7 +57,7 @@ def test_the_cache_is_judged_behind_the_longest_text_and_an_answer_costs_its_tok
         assert words in said
     cost = CacheCost((16, 64), (9.0, 0.01), (9.0, 0.1))
     assert kv_cache.answer_words(cost, 30) == (
-        "At that rate the 30 tokens of this answer take 300.0 ms with the cache and 3.00 s without it."
+        "At that rate the 30 tokens of this answer take 0.3 s with the cache and 3.0 s without it."
     )
 
 
