@@ -7,11 +7,10 @@ comparison only.
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +33,8 @@ SECONDS = 120  # of computing, for one text
 IDLE_S = 60.0  # in which the next text of a comparison follows
 ONE = threading.Lock()  # comparison at a time, for their memory
 WHAT = "the official model"
+# Returns the stages of a text; of encoders also of a pair, and of at most so many tokens, None for all.
+OfficialTrace = Callable[..., Arrays]
 
 DEFAULT_TEXTS = (
     "Open-source LLMs rock.",
@@ -80,13 +81,6 @@ class StageCheck:
     def difference(self, value: float) -> str:
         """Return one of the differences in words."""
         return f"{value:.1e}" if value else f"0, all {self.n_numbers:,} numbers are equal"
-
-
-class OfficialTrace(Protocol):
-    """Returns the official stages of a text, or of a pair."""
-
-    def __call__(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Arrays:
-        """Read at most ``max_tokens``, None for the model's own limit."""
 
 
 def verify_model(

@@ -6,7 +6,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine import Decoder, Encoder
-from engine.layers.tracing import Array
 from engine.verify import StageCheck, official_model, verify_model
 from engine.weights.fetch import Progress
 from ui.colours import BLACK, DIFFERENCE_SCALE
@@ -56,26 +55,21 @@ def rows_of(checks: Sequence[StageCheck], n_layers: int) -> dict[str, list[Stage
     return {stage: row for stage, row in rows.items() if any(row)}
 
 
-def layer_differences(checks: Sequence[StageCheck], n_layers: int) -> Array:
-    """Return the decisive difference of each stage of each layer: ``(n_stages, n_layers)``."""
-    rows = rows_of(checks, n_layers).values()
-    return np.array([[np.nan if check is None else check.decisive for check in row] for row in rows])
-
-
 def difference_figure(checks: Sequence[StageCheck], n_layers: int, precision: str) -> go.Figure:
     """Heat map of the differences on a logarithmic scale, a column per layer; a cross marks failures."""
     found = rows_of(checks, n_layers)
-    values = np.clip(layer_differences(checks, n_layers), FLOOR[precision], 1)
+    values = [[np.nan if check is None else check.decisive for check in row] for row in found.values()]
+    few = n_layers <= MAX_WRITTEN
     rows = [[("", "", "") if check is None else drawn(check) for check in row] for row in found.values()]
     floor, top = np.log10(FLOOR[precision]), np.log10(max(check.tolerance for check in checks))
     ticks = np.arange(np.ceil(floor), top + 0.5, 2 if precision == "float64" else 1)
     figure = go.Figure(
         go.Heatmap(
-            z=np.log10(values),
+            z=np.log10(np.clip(values, FLOOR[precision], 1)),
             x=[f"{i}" for i in range(n_layers)],
             y=[LAYER_STAGES[stage] for stage in found],
-            text=[[text for text, _, _ in row] for row in rows],
-            texttemplate="%{text}" if n_layers <= MAX_WRITTEN else "",
+            text=[[text if few else "✗" * text.startswith("✗") for text, _, _ in row] for row in rows],
+            texttemplate="%{text}",
             textfont={"size": 11, "color": BLACK},
             customdata=[[words for _, *words in row] for row in rows],
             hovertemplate="layer %{x}, %{y}<br>difference %{customdata[0]}<br>"

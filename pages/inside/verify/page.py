@@ -116,13 +116,8 @@ def show_verified(verified: Verified) -> None:
         )
     nearest = max(checks, key=lambda check: check.decisive / check.tolerance)
     final = next(check for check in checks if check.stage in ("normalized", "logits"))
-    left, middle, right = st.columns(3)
+    left, right = st.columns(2)
     left.metric(
-        "Stages within tolerance",
-        f"{len(checks) - len(failed)} of {len(checks)}",
-        help="A stage is a named array of the forward pass, such as the attention scores of layer 3.",
-    )
-    middle.metric(
         "Logits differ by" if final.stage == "logits" else "Final vector differs by",
         f"{final.end_to_end:.1e}",
         help="Largest difference among its numbers, from the text on.",
