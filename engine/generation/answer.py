@@ -93,14 +93,14 @@ class Retrieval:
     min_relevance: float
     retriever: str
     times: SearchTimes
+    answering: tuple[int, ...] = ()  # where no cosine says so, the hit whose words the reader is sure of
 
     @property
     def relevant(self) -> tuple[int, ...]:
-        """Places of the hits that are close enough to count as relevant."""
+        """Places of the hits that are close enough to count as relevant, or else `answering`."""
         relevance = self.null_scores.relevance
-        return tuple(
-            place for place, hit in enumerate(self.hits) if relevance(hit.score) >= self.min_relevance
-        )
+        close = (place for place, hit in enumerate(self.hits) if relevance(hit.score) >= self.min_relevance)
+        return tuple(close) or self.answering
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,12 @@ class Answer:
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
-        """The best sentences, first the one that the reader's answer stands in."""
+        """The best sentences, before them the one that the reader's answer stands in."""
         best = best_sentences(self.evidence, N_QUOTES)
         if self.reading is None:
             return best
         own = [quote for quote in self.evidence if quote.holds(self.reading.document, self.reading.start)][:1]
-        return (*own, *(quote for quote in best if quote not in own))[:N_QUOTES]
+        return (*own, *(quote for quote in best if quote not in own))
 
     @property
     def notes(self) -> dict[str, tuple[str, ...]]:

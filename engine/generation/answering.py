@@ -28,6 +28,7 @@ from .checks import CheckedSentence, check_sentences
 from .confidence import (
     QUOTE_WEIGHTS,
     READING_WEIGHTS,
+    SURE_OF_WORDS,
     confidence_of,
     quote_figures,
     reading_figures,
@@ -60,11 +61,12 @@ def ask(
     on_thought: Callable[[str], None] = ignore,
     reader: Reader | None = None,
 ) -> Answer:
-    """Answer a question from the best passages of an index; without a relevant one no model runs.
+    """Answer a question from the best passages of an index; without a relevant one no text is written.
 
-    If one passage is relevant, the reader finds the words of all passages that answer, and the sentences that
-    answer best are quoted: the words of a passage can answer although its cosine is low. Where the settings
-    ask for it, a language model adds a text, and each of its sentences is checked against the passages.
+    The reader finds the words of all passages that answer: they can although the cosine is low, so where no
+    passage is relevant by that, words that the reader is sure of count (`SURE_OF_WORDS`). The sentences that
+    answer best are quoted. Where the settings ask for it, a language model adds a text, and each of its
+    sentences is checked against the passages.
 
     Parameters
     ----------
@@ -112,14 +114,20 @@ def find_answer(
     found = {hit.chunk.document: index.documents.get(hit.chunk.document) for hit in retrieved.hits}
     notes = {name: document.notes for name, document in found.items() if document and document.notes}
     answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times), file_notes=notes)
-    if not retrieved.relevant:
+    is_readable = reader is not None and answer.is_english
+    if not retrieved.relevant and not is_readable:
         return answer
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
     ranked = perf_counter()
-    spans = read_passages(question, retrieved.hits, reader, evidence) if reader and answer.is_english else ()
+    spans = read_passages(question, retrieved.hits, reader, evidence) if reader and is_readable else ()
     timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
-    return judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
+    read = judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
+    if retrieved.relevant:
+        return read
+    if read.reading is None or read.judged.confidence < SURE_OF_WORDS:
+        return replace(answer, timed=timed)
+    return replace(read, retrieved=replace(retrieved, answering=(read.reading.place,)))
 
 
 def judged(answer: Answer, settings: AnswerSettings) -> Answer:
