@@ -100,19 +100,16 @@ FAMILIES = {
     "gemma3": GEMMA3,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
-# Related families that are not read, by their names in config.json and GGUF, and how they differ.
+# Related families that are not read, by their names in config.json or GGUF without _ and -; how they differ.
 EXPERTS = "each token passes through a few of many feed-forward networks"
 NOT_READ = {
-    "qwen2_moe": f"Qwen2-MoE, where {EXPERTS}",
     "qwen2moe": f"Qwen2-MoE, where {EXPERTS}",
-    "qwen3_moe": f"Qwen3-MoE, where {EXPERTS}",
     "qwen3moe": f"Qwen3-MoE, where {EXPERTS}",
     "mixtral": f"Mixtral, where {EXPERTS}",
     "phimoe": f"Phi-3.5-MoE, where {EXPERTS}",
     "llama4": f"Llama 4, where {EXPERTS}",
-    "llama4_text": f"Llama 4, where {EXPERTS}",
-    "gpt_oss": f"gpt-oss, where {EXPERTS}",
-    "gpt-oss": f"gpt-oss, where {EXPERTS}",
+    "llama4text": f"Llama 4, where {EXPERTS}",
+    "gptoss": f"gpt-oss, where {EXPERTS}",
     "gemma": "the first Gemma, with other norms than Gemma 3",
     "gemma2": "Gemma 2, with bounded attention scores",
     "gemma3n": "Gemma 3n, with several streams of hidden states",
@@ -140,7 +137,7 @@ def file_module(architecture: object, path: Path) -> ModuleType:
     """Return the module that reads models of an architecture; raise `ModelFileError` for unknown ones."""
     if isinstance(architecture, str) and architecture in FAMILIES:
         return FAMILIES[architecture].files
-    difference = NOT_READ.get(architecture) if isinstance(architecture, str) else None
+    difference = NOT_READ.get(str(architecture).replace("_", "").replace("-", ""))
     reason = f" ({difference})" if difference else ""
     raise ModelFileError(
         f"{path} is a {architecture!r} model, which is not read{reason}: "

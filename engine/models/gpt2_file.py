@@ -12,30 +12,20 @@ from ..weights.tensors import MAX_EPS, config_activation, config_float, config_s
 from .gpt2 import GPT2Config, GPT2Layer, GPT2Weights
 from .stored_reader import StoredReader
 
-GGUF_NAMES = {
-    "token_table": "token_embd",
-    "position_table": "position_embd",
-    "final_norm": "output_norm",
-    "unembedding": "output",
-    "attention_norm": "blk.{}.attn_norm",
-    "query_key_value": "blk.{}.attn_qkv",
-    "attention_output": "blk.{}.attn_output",
-    "ffn_norm": "blk.{}.ffn_norm",
-    "ffn_hidden": "blk.{}.ffn_up",
-    "ffn_output": "blk.{}.ffn_down",
+# The name of each part in GGUF files, and in folders.
+NAMES = {
+    "token_table": ("token_embd", "wte"),
+    "position_table": ("position_embd", "wpe"),
+    "final_norm": ("output_norm", "ln_f"),
+    "unembedding": ("output", "lm_head"),
+    "attention_norm": ("blk.{}.attn_norm", "h.{}.ln_1"),
+    "query_key_value": ("blk.{}.attn_qkv", "h.{}.attn.c_attn"),
+    "attention_output": ("blk.{}.attn_output", "h.{}.attn.c_proj"),
+    "ffn_norm": ("blk.{}.ffn_norm", "h.{}.ln_2"),
+    "ffn_hidden": ("blk.{}.ffn_up", "h.{}.mlp.c_fc"),
+    "ffn_output": ("blk.{}.ffn_down", "h.{}.mlp.c_proj"),
 }
-FOLDER_NAMES = {
-    "token_table": "wte",
-    "position_table": "wpe",
-    "final_norm": "ln_f",
-    "unembedding": "lm_head",
-    "attention_norm": "h.{}.ln_1",
-    "query_key_value": "h.{}.attn.c_attn",
-    "attention_output": "h.{}.attn.c_proj",
-    "ffn_norm": "h.{}.ln_2",
-    "ffn_hidden": "h.{}.mlp.c_fc",
-    "ffn_output": "h.{}.mlp.c_proj",
-}
+GGUF_NAMES, FOLDER_NAMES = ({part: own[kind] for part, own in NAMES.items()} for kind in (0, 1))
 GGUF_SIZES = (
     "block_count",
     "context_length",

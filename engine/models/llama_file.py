@@ -36,42 +36,26 @@ GLOBAL, LOCAL = "full_attention", "sliding_attention"  # the values of layer_typ
 NOPE_INTERVAL = 4  # one layer of SmolLM3 in 4 does not rotate
 NORM_HEADS = ("qwen3",)  # architectures that norm the queries and keys of each head
 
-GGUF_NAMES = {
-    "token_table": "token_embd",
-    "final_norm": "output_norm",
-    "unembedding": "output",
-    "attention_norm": "blk.{}.attn_norm",
-    "query_key_value": "blk.{}.attn_qkv",
-    "query": "blk.{}.attn_q",
-    "key": "blk.{}.attn_k",
-    "value": "blk.{}.attn_v",
-    "query_norm": "blk.{}.attn_q_norm",
-    "key_norm": "blk.{}.attn_k_norm",
-    "attention_output": "blk.{}.attn_output",
-    "ffn_norm": "blk.{}.ffn_norm",
-    "gate_up": "blk.{}.ffn_up",
-    "gate": "blk.{}.ffn_gate",
-    "up": "blk.{}.ffn_up",
-    "ffn_output": "blk.{}.ffn_down",
+# The name of each part in GGUF files, and in folders.
+NAMES = {
+    "token_table": ("token_embd", "model.embed_tokens"),
+    "final_norm": ("output_norm", "model.norm"),
+    "unembedding": ("output", "lm_head"),
+    "attention_norm": ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+    "query_key_value": ("blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj"),
+    "query": ("blk.{}.attn_q", "model.layers.{}.self_attn.q_proj"),
+    "key": ("blk.{}.attn_k", "model.layers.{}.self_attn.k_proj"),
+    "value": ("blk.{}.attn_v", "model.layers.{}.self_attn.v_proj"),
+    "query_norm": ("blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm"),
+    "key_norm": ("blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm"),
+    "attention_output": ("blk.{}.attn_output", "model.layers.{}.self_attn.o_proj"),
+    "ffn_norm": ("blk.{}.ffn_norm", "model.layers.{}.post_attention_layernorm"),
+    "gate_up": ("blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj"),
+    "gate": ("blk.{}.ffn_gate", "model.layers.{}.mlp.gate_proj"),
+    "up": ("blk.{}.ffn_up", "model.layers.{}.mlp.up_proj"),
+    "ffn_output": ("blk.{}.ffn_down", "model.layers.{}.mlp.down_proj"),
 }
-FOLDER_NAMES = {
-    "token_table": "model.embed_tokens",
-    "final_norm": "model.norm",
-    "unembedding": "lm_head",
-    "attention_norm": "model.layers.{}.input_layernorm",
-    "query_key_value": "model.layers.{}.self_attn.qkv_proj",
-    "query": "model.layers.{}.self_attn.q_proj",
-    "key": "model.layers.{}.self_attn.k_proj",
-    "value": "model.layers.{}.self_attn.v_proj",
-    "query_norm": "model.layers.{}.self_attn.q_norm",
-    "key_norm": "model.layers.{}.self_attn.k_norm",
-    "attention_output": "model.layers.{}.self_attn.o_proj",
-    "ffn_norm": "model.layers.{}.post_attention_layernorm",
-    "gate_up": "model.layers.{}.mlp.gate_up_proj",
-    "gate": "model.layers.{}.mlp.gate_proj",
-    "up": "model.layers.{}.mlp.up_proj",
-    "ffn_output": "model.layers.{}.mlp.down_proj",
-}
+GGUF_NAMES, FOLDER_NAMES = ({part: own[kind] for part, own in NAMES.items()} for kind in (0, 1))
 GGUF_SIZES = (
     "block_count",
     "context_length",

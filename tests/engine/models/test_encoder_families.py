@@ -211,15 +211,12 @@ def test_compiled_kernels_equal_numpy(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", FAMILY_CASES)
-def test_every_layer_and_the_attention_received_equal_transformers(folders, name):
+def test_the_attention_received_equals_that_of_transformers(folders, name):
     encoder, official = Encoder.load(folders(name), np.float64), library(folders(name), np.float64)
     for text in LONG[:5]:
         trace = encoder.trace(text)
         with torch.inference_mode():
-            output = official[0].auto_model(torch.tensor(trace["ids"])[None], output_hidden_states=True)
-        for number in range(encoder.config.n_layers - 1):  # the last one is after a final norm, if any
-            theirs = output.hidden_states[number + 1][0].numpy()
-            np.testing.assert_allclose(trace[f"layers.{number}.output"], theirs, atol=1e-9)
+            output = official[0].auto_model(torch.tensor(trace["ids"])[None])
         vectors = encoder.encode([text], ["cls", "attention"], normalize_embeddings=False)
         np.testing.assert_allclose(vectors["cls"][0], output.last_hidden_state[0, 0].numpy(), atol=1e-9)
         weights = trace[f"layers.{encoder.config.n_layers - 1}.attention.weights"].mean(axis=(0, 1))
