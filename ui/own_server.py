@@ -5,16 +5,20 @@ alone: a page of another port of this machine could drive the app.
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from threading import Thread
 from urllib.parse import urlsplit
 
+from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
+
+from ui.server_settings import is_public
 
 HEALTH = "/_stcore/health"  # which proxies and containers ask by any name, and which holds nothing
 PORTS = {"http": 80, "https": 443}
@@ -55,7 +59,22 @@ class OwnAddresses:
             if not (is_here and (origin is None or is_own(origin, host, scope["scheme"] in SECURE))):
                 await refuse(scope, receive, send)
                 return
-        await self.app(scope, receive, send)
+        is_visit = scope["type"] == "websocket" and is_public()
+        await self.app(scope, without_clearing(receive) if is_visit else receive, send)
+
+
+def without_clearing(receive: Receive) -> Receive:
+    """Leave out a visitor's messages that would clear the caches of all visitors."""
+
+    async def receive_on() -> Message:
+        while True:
+            message = await receive()
+            with suppress(DecodeError):  # which Streamlit refuses
+                if BackMsg.FromString(message.get("bytes") or b"").WhichOneof("type") == "clear_cache":
+                    continue
+            return message
+
+    return receive_on
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send) -> None:

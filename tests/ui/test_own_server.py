@@ -1,8 +1,12 @@
-"""The origins of pages that are the app's own."""
+"""What the app's server takes of visitors: pages of its own origins, and nothing that slows the others."""
+
+import asyncio
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from ui.own_server import is_own
+from ui.own_server import OwnAddresses, is_own
+from ui.server_settings import PUBLIC
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,21 @@ from ui.own_server import is_own
 )
 def test_a_page_is_the_apps_own_by_scheme_host_and_port(origin, host, is_secure, expected):
     assert is_own(origin, host, is_secure) is expected
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_the_caches_of_a_public_server_are_not_cleared_by_a_visitor(monkeypatch, is_public):
+    asked = BackMsg(clear_cache=True), BackMsg(stop_script=True)
+    sent = [*(each.SerializeToString() for each in asked), b"\xff"]
+    monkeypatch.setenv(PUBLIC, str(int(is_public)))
+    left, received = iter(sent), []
+
+    async def receive():
+        return {"type": "websocket.receive", "bytes": next(left)}
+
+    async def app(scope, receive, send):
+        received.extend([(await receive())["bytes"] for _ in sent[is_public:]])
+
+    scope = {"type": "websocket", "path": "/", "scheme": "ws", "headers": [(b"host", b"localhost:8501")]}
+    asyncio.run(OwnAddresses(app)(scope, receive, None))
+    assert received == sent[is_public:]
