@@ -29,8 +29,7 @@ def in_background(
     """
     if (found := computed(name, key)) is not None:
         return found
-    wait = foreseen(name, seconds)
-    if wait * n_cores() <= SHORT_CPU_S:
+    if seconds * n_cores() <= SHORT_CPU_S:
         with counting(what, "steps") as show:
             return keep(name, key, work(show))
     job = current_job(name, key)
@@ -56,7 +55,7 @@ def in_background(
             return work(report)
         return None
 
-    price = f"{what} · about {readable_time(wait)}"
+    price = f"{what} · about {readable_time(foreseen(name, seconds))}"
     st.button(price, key=f"begin-{name}", type="primary", icon=":material/play_arrow:", on_click=start)
     return None
 

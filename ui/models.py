@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 REDRAW_S = 0.5  # between two states of a download's bar
 WORK_PER_S = 15_000 * 6 * 384**2  # tokens by layers by squares of the width, of two cores
+LONG = 8  # binary digits of the tokens of a chunk: 128 to 255
 READ_PER_S = 1_400 * 97e6  # tokens by bytes of weights, of two cores with SmolLM2
 RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
@@ -176,11 +177,6 @@ def read_rate_here(name: str) -> float:
     return read_rate(decoder_named(name))
 
 
-def token_seconds_here(model: Model, chunks: Sequence[Chunk]) -> float:
-    """Return the seconds that a model takes for a token on this machine, timed once on some of the chunks."""
-    return timed_on(model.name, model.precision, chunks, model)
-
-
 def embedding_seconds(encoder: Encoder, n_tokens: int) -> float:
     """Return the seconds of reading tokens on the machine that estimates were measured on."""
     return n_tokens * encoder.config.n_layers * encoder.config.d_model**2 / WORK_PER_S
@@ -191,11 +187,20 @@ def reading_seconds(decoder: Decoder, n_tokens: int) -> float:
     return n_tokens * weight_bytes(decoder) / READ_PER_S
 
 
+def token_seconds_here(model: Model, chunks: Sequence[Chunk]) -> float:
+    """Return the seconds that a model takes for a token on this machine, timed once on some of the chunks."""
+    n_tokens = sum(chunk.n_tokens for chunk in chunks) / max(len(chunks), 1)
+    return timed_on(model.name, model.precision, round(n_tokens).bit_length(), chunks, model)
+
+
 @st.cache_data(max_entries=8, show_spinner="Timing the encoder…")
-def timed_on(name: str, precision: str, _chunks: Sequence[Chunk], _model: Model) -> float:
-    """Time a model in a precision; cached by both. Other work is foreseen by it, too."""
-    seconds = token_seconds(_model, _chunks)
-    if (encoder := _model.as_encoder) is not None and precision == "float32":
+def timed_on(name: str, precision: str, size: int, _chunks: Sequence[Chunk], _model: Model) -> float:
+    """Time a model in a precision, on chunks of a size, as short ones take longer a token; cached by all.
+
+    The time of long chunks is that by which other work is foreseen.
+    """
+    seconds, encoder = token_seconds(_model, _chunks), _model.as_encoder
+    if encoder is not None and precision == "float32" and size == LONG:
         learn(MACHINE, embedding_seconds(encoder, 1), seconds)
     return seconds
 
