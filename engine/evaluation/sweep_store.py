@@ -29,7 +29,7 @@ from .sweep_row import MEASURES, QuestionValues, SweepRow
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
-MOST = 1e15  # bytes and seconds that nothing measures
+MOST = 1e8  # chunks, megabytes and seconds that nothing measures
 ROW, PART = TypeAdapter(SweepRow), TypeAdapter[Part](Part)
 FIGURES = (
     "n_chunks",
@@ -175,7 +175,7 @@ def read_row(content: Mapping[str, Any]) -> SweepRow:
 def check_row(row: SweepRow, values: Array) -> None:
     """Raise `ValueError` for figures that no measurement has; values are ``(n_metrics, n_questions)``."""
     cut, answers = row.configuration, row.answers
-    sizes = [row.n_chunks, row.index_bytes, row.seconds, row.search_seconds or 0]
+    sizes = [row.n_chunks - 1, row.index_bytes / 1e6, row.seconds, row.search_seconds or 0]
     sizes += [cut.overlap, cut.chunk_tokens - 1, cut.k - 1, (cut.max_tokens or 1) - 1]
     sizes += [each for answer in answers for each in (answer.seconds, answer.until_quotes_s)]
     shares = [*values.ravel(), *(end for each in row.intervals.values() for end in each)]
