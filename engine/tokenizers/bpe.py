@@ -16,10 +16,12 @@ import regex
 
 from ..errors import ModelFileError
 from ..weights.gguf_file import GGUF
+from ..weights.tensors import read_json
 from .added_tokens import AddedVocabulary, Segment, encode_words, word_tokens
 from .bpe_gguf import read_gguf
-from .bpe_json import read_bpe_json
+from .bpe_json import read_bpe
 from .bpe_vocabulary import BPEVocabulary, Rank
+from .configured import changed, read_changes
 from .encoding import Encoding, TokenSpan, cached_words, check_text
 from .normalized import apply
 from .patterns import compiled, cut
@@ -112,8 +114,9 @@ class BPETokenizer:
 
     @classmethod
     def from_json(cls, path: Path) -> "BPETokenizer":
-        """Read the tokenizer from a tokenizer.json file."""
-        vocabulary = read_bpe_json(path)
+        """Read the tokenizer from a tokenizer.json file, with the settings of other files in its folder."""
+        content = read_json(path)
+        vocabulary = read_bpe(changed(content, read_changes(content, path)), path)
         try:
             return cls(vocabulary)
         except regex.error as error:

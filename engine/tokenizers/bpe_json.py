@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..weights.tensors import read_json, unreadable_tokenizer
+from ..weights.tensors import unreadable_tokenizer
 from .added_tokens import read_added_tokens
 from .bpe_vocabulary import (
     BYTE_LEVEL,
@@ -15,7 +15,6 @@ from .bpe_vocabulary import (
     sentencepiece,
     word_patterns,
 )
-from .configured import changed, read_changes
 from .normalized import Change, prepend_missing, prepend_missing_at_start, replace
 from .normalizers import parts_of, read_normalizer
 from .patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK
@@ -27,12 +26,6 @@ PREFIXES: dict[str, list[Change]] = {
     "first": [partial(prepend_missing_at_start, prefix=BLANK)],
     "never": [],
 }
-
-
-def read_bpe_json(path: Path) -> BPEVocabulary:
-    """Read a tokenizer.json file, with the settings of other files in its folder."""
-    content = read_json(path)
-    return read_bpe(changed(content, read_changes(content, path)), path)
 
 
 def read_bpe(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
