@@ -189,6 +189,11 @@ def upload_box() -> None:
     )
     if state.get("unread"):
         read_uploads()
+    if (n_sent := state.get("upload_sent", 0)) > MOST_SENT:
+        st.info(
+            f"{n_sent:,} files arrived. A browser drops some of more than {MOST_SENT:,}: compare the number, "
+            "and give more as one .zip file."
+        )
     failures, skipped = state.get("upload_failures", []), state.get("upload_skipped", [])
     if not failures and not skipped:
         return
@@ -208,14 +213,8 @@ def queue_uploads(key: str) -> None:
     """Queue uploaded files for the next run of the page, and empty the uploader."""
     state = st.session_state
     files = state[key]
-    if len(files) > MOST_SENT:
-        st.toast(
-            f"{len(files):,} files arrived. A browser drops some of more than {MOST_SENT:,}: compare the "
-            "number, and give more of them as one .zip file.",
-            icon=":material/upload:",
-            duration="infinite",
-        )
     queue_files([(without_directions(file.name), file.getvalue()) for file in files])
+    state["upload_sent"] = len(files)
     state["uploader"] += 1  # a fresh, empty uploader
 
 

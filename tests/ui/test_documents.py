@@ -47,3 +47,5 @@ def test_many_files_are_read_together_up_to_the_limit_of_a_visitor(monkeypatch):
     assert list(app.session_state["uploads"]) == [f"{n}.txt" for n in range(300)]
     assert app.session_state["searched"] == list(app.session_state["uploads"])
     assert "1 file not read" in [each.label for each in app.expander]
+    monkeypatch.setattr("ui.documents.MOST_SENT", 1)
+    assert "301 files arrived" in said(app.run())
