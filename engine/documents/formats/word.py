@@ -337,6 +337,8 @@ def run_pieces(run: Any, reading: Reading, hidden: bool) -> Iterator[str]:
             yield symbol_of(int(child.get(f"{WORD}char", "0"), 16), child.get(f"{WORD}font", ""), reading)
         elif child.tag in NOTES:
             yield note_mark(child, NOTES[child.tag], reading)
+        elif child.tag == f"{WORD}instrText":
+            reading.seen["equation"] += (child.text or "").lstrip().startswith("EQ ")  # of old versions
         elif child.tag == f"{WORD}fldChar":
             yield form_field(child)
         elif child.tag == f"{WORD}ruby":

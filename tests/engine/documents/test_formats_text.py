@@ -83,25 +83,11 @@ def test_html_gives_its_visible_lines_title_and_headings():
     ]
 
 
-def test_empty_cells_of_an_html_row_keep_their_place():
-    rows = "<tr><th></th><th>May</th><th>July</th></tr><tr><td>Berth<td><td>31</tr><tr><td><td></tr>"
-    page = f"<table>{rows}<tr><td> </td><td></td><td>each</td></tr></table><p>Free <b></b>showers.</p>"
-    text = parse_document("a.html", page.encode()).text
-    assert text == "| May | July\nBerth | | 31\n| | each\n\nFree showers."
-
-
 def test_an_html_heading_ends_where_its_element_does():
     picture = b"<img src='data:image/png;base64," + b"iVBO/Rw0 K=" * 20_000 + b"' alt='a > b'>"
     document = parse_document("a.html", b"<h1><img></h1><p>te" + picture + b"xt<h2>Part<p>more")
     assert (document.title, document.text) == ("", "te [a > b] xt\n\nPart\n\nmore")
     assert headed(document) == [(("Part",), "Part")]
-
-
-def test_html_names_its_encoding():
-    page = '<?xml version="1.0" encoding="koi8-r"?><meta charset="koi8-r"><p>мир'.encode("koi8-r")
-    assert parse_document("a.htm", page).text == "мир"
-    assert parse_document("a.htm", "<meta charset=latin-1><p>мир".encode()).text == "мир"
-    assert parse_document("a.htm", "<meta charset=no-such><p>El niño".encode("latin-1")).text == "El niño"
 
 
 @pytest.mark.reads("CSV, TSV", "numbers of rows as headings, counted as in a spreadsheet")

@@ -32,6 +32,8 @@ GERMAN = "Die Küche schließt um zehn.\nGrößere Gruppen melden sich an.\n"
             "1 character",
         ),
         ("a.html", "<meta charset=iso-8859-1><p>“a” – 5 €".encode("cp1252"), "“a” – 5 €", ""),
+        ("a.htm", "<meta charset=latin-1><p>мир".encode(), "мир", ""),
+        ("a.htm", "<meta charset=no-such><p>El niño".encode("latin-1"), "El niño", ""),
         ("a.xhtml", '<?xml version="1.0" encoding="koi8-r"?><p>мир'.encode("koi8-r"), "мир", ""),
         ("a.log", b"12:00 start\n12:01 pump on\0\n", "12:00 start\n12:01 pump on\n", "1 NUL character left"),
         ("a.log", b"at 12 start\n" + b"\0" * 4096 + b"again\n", "at 12 start\nagain\n", "4,096 NUL"),

@@ -140,14 +140,15 @@ def test_numbers_are_shown_as_excel_shows_them():
     }
 
 
-def test_years_are_names_of_columns():
-    document = parse_document("a.xlsx", saved(workbook(("S", [[None, 2024, 2025], ["Profit", 4, 7]]))))
-    assert document.text == "S\n\nProfit\n2024: 4\n2025: 7"
-
-
-def test_pairs_without_names_of_columns_are_read_as_they_stand():
-    document = parse_document("a.xlsx", saved(workbook(("S", [["Contact", "Anna 5"], ["Phone", 5550142]]))))
-    assert document.text == "S\n\nContact | Anna 5\n\nPhone | 5550142"
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([[None, 2024, 2025], ["Profit", 4, 7]], "Profit\n2024: 4\n2025: 7"),
+        ([["Contact", "Anna 5"], ["Phone", 5550142]], "Contact | Anna 5\n\nPhone | 5550142"),
+    ],
+)
+def test_years_are_names_of_columns_and_pairs_have_none(rows, text):
+    assert parse_document("a.xlsx", saved(workbook(("S", rows)))).text == f"S\n\n{text}"
 
 
 def picture():

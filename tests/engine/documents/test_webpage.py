@@ -60,6 +60,7 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         (f"<p>So {WIKI} holds", "So (a + b)/2 holds"),
         ("<math><msup><mi>x</mi><mn>2</mn></msup><mo>=</mo><msqrt><mi>y</mi></msqrt></math>", "x^2 = √(y)"),
         ("<p>So <span class=MathJax_Preview>x</span><script type='math/tex'>x^2</script> is", "So x^2 is"),
+        ("<table><tr><th></th><th>a<th>b<tr><td>c<td><td>d<tr><td></table>e", "| a | b\nc | | d\n\ne"),
         # what is hidden
         ("<p>a<p hidden>b<div style='display:none'>c</div>d", "a\n\nd"),
         ("<p>a<span style='VISIBILITY: Hidden'>b</span>c<dialog id=y>d</dialog>", "ac"),

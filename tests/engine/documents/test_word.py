@@ -279,12 +279,13 @@ def test_pictures_charts_and_symbols_are_counted_in_notes():
     )
     unknown = '<w:r><w:sym w:font="Webdings" w:char="F061"/></w:r>'
     old = '<w:r><w:object><o:OLEObject xmlns:o="urn:o" ProgID="Equation.3"/></w:object></w:r>'
+    old += "<w:r><w:instrText> EQ \\f(3,4) </w:instrText></w:r>"
     body = paragraph(run("text") + inner + inner + unknown + old)
     document = parse_document(
         "a.docx", word_file(body, "<w:altChunk></w:altChunk>", notes={"comments": {2: "Check"}})
     )
     assert [note.removesuffix(" left out") for note in document.notes] == [
-        "2 pictures were", "2 charts were", "2 diagrams were", "1 equation was", "1 symbol was",
+        "2 pictures were", "2 charts were", "2 diagrams were", "2 equations were", "1 symbol was",
         "2 comments were",  # with that which `word_file` writes before them
         "1 embedded document was",
     ]  # fmt: skip
