@@ -49,11 +49,12 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
                 records = [(f"{name}#{i}", each) for i, each in enumerate(whole, 1)]
                 break
             records.append((line_name, Failure(line_name, str(error))))
-    if not any(isinstance(each, dict) for _, each in records):
+    found = [each for _, each in records if isinstance(each, dict)]
+    if not found:
         raise DocumentError(next(each.reason for _, each in records if isinstance(each, Failure)))
-    key = text_key(name, [each for _, each in records if isinstance(each, dict)])
+    key = text_key(name, found)
     documents: list[Document] = []
-    others = "" if not key else unread_fields([each for _, each in records if isinstance(each, dict)], key)
+    others = unread_fields(found, key) if key else ""
     notes = (f"other fields than {key} left out: {others}",) if others else ()
     for line_name, values in records:
         try:

@@ -45,8 +45,8 @@ NAME = re.compile(r"[.#]?[\w-]+")
 PART = r"[.#]?[\w-]+(?:[.#][\w-]+)*"
 SELECTOR = re.compile(rf"{PART}(?:\s+{PART})*")
 Selectors = dict[str, list[list[frozenset[str]]]]
-# Characters read of style sheets and of an element's style, and selectors.
-MAX_SHEET, MAX_STYLE, MAX_SELECTORS = 200_000, 1000, 300
+# Characters read of style sheets and of an element's style, selectors that end alike, elements around one.
+MAX_SHEET, MAX_STYLE, MAX_ALIKE, MAX_AROUND = 200_000, 1000, 20, 100
 FORMULAS = ("katex", "MathJax", "MathJax_Display", "mwe-math-element")  # classes around <math> and its copies
 COPIES = ("katex-html", "MathJax_Preview", "MathJax_CHTML", "MathJax_SVG")
 LINE_NUMBERS = ("ln", "lineno", "linenos", "line-number", "line-numbers", "linenumber", "hljs-ln-numbers")
@@ -81,7 +81,9 @@ def rewrite(root: Any) -> tuple[str, ...]:
         following = link.getnext()
         if following is not None and following.tag == "a" and not link.tail:
             link.tail = " "  # as of a menu, whose style parts them
-    remove_line_numbers(root)
+    for element in with_class(root, LINE_NUMBERS):  # beside code
+        if not text_of(element).strip(" \n\t0123456789:|"):
+            become(element, "")
     rewrite_ruby(root)
     rewrite_scripts(root)
     number_items(root)
@@ -166,7 +168,7 @@ def is_styled(element: Any, style: re.Pattern[str], selectors: Selectors) -> boo
         last <= own and all(any(part <= selector_names(each) for each in around) for part in outer)
         for name in own
         for last, *outer in selectors.get(name, ())
-        for around in [element.iterancestors()]
+        for around in [islice(element.iterancestors(), MAX_AROUND)]
     )
 
 
@@ -194,17 +196,11 @@ def styled_selectors(root: Any, style: re.Pattern[str]) -> Selectors:
             depth = max(depth - 1, 0)
         before = piece
     by_name: Selectors = {}
-    for selector in islice(filter(SELECTOR.fullmatch, found), MAX_SELECTORS):
+    for selector in filter(SELECTOR.fullmatch, found):
         parts = [frozenset(NAME.findall(part)) for part in reversed(selector.split())]
-        by_name.setdefault(min(parts[0]), []).append(parts)
+        if len(alike := by_name.setdefault(min(parts[0]), [])) < MAX_ALIKE:
+            alike.append(parts)
     return by_name
-
-
-def remove_line_numbers(root: Any) -> None:
-    """Remove the numbers of lines beside code."""
-    for element in with_class(root, LINE_NUMBERS):
-        if not text_of(element).strip(" \n\t0123456789:|"):
-            become(element, "")
 
 
 def rewrite_formulas(root: Any) -> None:

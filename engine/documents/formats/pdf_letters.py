@@ -255,11 +255,6 @@ def looks_like_words(text: str) -> bool:
 def turned(box: Box, turns: int) -> Box:
     """Return a box as it stands when its text runs from left to right."""
     left, bottom, right, top = box
-    match turns:
-        case 1:  # lines run downwards
-            return -top, left, -bottom, right
-        case 2:
-            return -right, -top, -left, -bottom
-        case 3:
-            return bottom, -right, top, -left
-    return box
+    return (  # where lines run to the right, downwards, to the left, and upwards
+        box, (-top, left, -bottom, right), (-right, -top, -left, -bottom), (bottom, -right, top, -left)
+    )[turns]  # fmt: skip
