@@ -41,7 +41,7 @@ from .passages import ids_without, without_thinking
 from .prompt import Prompt, assemble_prompt
 from .reading import read_passages
 from .sentences import sentences_of
-from .settings import DEFAULT_ANSWER, AnswerSettings
+from .settings import DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, AnswerSettings
 from .streamed_text import StreamedText, ignore, read_stream
 from .thinking import opens_thought
 from .writer import Writer
@@ -64,9 +64,9 @@ def ask(
     """Answer a question from the best passages of an index; without a relevant one no text is written.
 
     The reader finds the words of all passages that answer: they can although the cosine is low, so where no
-    passage is relevant by that, words that the reader is sure of count (`SURE_OF_WORDS`). The sentences that
-    answer best are quoted. Where the settings ask for it, a language model adds a text, and each of its
-    sentences is checked against the passages.
+    passage is relevant by that, words that the reader is sure of count (`SURE_OF_WORDS`), unless the threshold
+    is above its default. The sentences that answer best are quoted. Where the settings ask for it, a language
+    model adds a text, and each of its sentences is checked against the passages.
 
     Parameters
     ----------
@@ -115,7 +115,8 @@ def find_answer(
     notes = {name: document.notes for name, document in found.items() if document and document.notes}
     answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times), file_notes=notes)
     is_readable = reader is not None and answer.is_english
-    if not retrieved.relevant and not is_readable:
+    is_strict = settings.search.min_relevance > DEFAULT_MIN_RELEVANCE
+    if not retrieved.relevant and (is_strict or not is_readable):
         return answer
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
