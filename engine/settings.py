@@ -255,8 +255,8 @@ SETTINGS: dict[str, Setting] = {
         "A passage counts as relevant if at least this many of 100 unrelated questions find nothing as "
         "close in the same documents; 0: every passage counts.",
         "If no passage does, the app says so instead of answering, unless the reader is sure of its words "
-        f"and the threshold is at most {DEFAULT_SEARCH.min_relevance:.0f}. This is not a cosine; a high cosine "
-        "depends on the model, the pooling and the chunks. Relevance is judged by vectors, whichever "
+        f"and the threshold is at most {DEFAULT_SEARCH.min_relevance:.0f}. This is not a cosine; a high "
+        "cosine depends on the model, the pooling and the chunks. Relevance is judged by vectors, whichever "
         "retriever found the passage.",
         low=0,
         high=100,

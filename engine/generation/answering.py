@@ -64,9 +64,9 @@ def ask(
     """Answer a question from the best passages of an index; without a relevant one no text is written.
 
     The reader finds the words of all passages that answer: they can although the cosine is low, so where no
-    passage is relevant by that, words that the reader is sure of count (`SURE_OF_WORDS`), unless the threshold
-    is above its default. The sentences that answer best are quoted. Where the settings ask for it, a language
-    model adds a text, and each of its sentences is checked against the passages.
+    passage is relevant by that, words that the reader is sure of count (`SURE_OF_WORDS`), unless the
+    threshold is above its default. The sentences that answer best are quoted. Where the settings ask for it,
+    a language model adds a text, and each of its sentences is checked against the passages.
 
     Parameters
     ----------
