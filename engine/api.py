@@ -38,7 +38,7 @@ from .retrieval.stored.index_rows import IndexedFile
 from .retrieval.stored.index_update import with_search, with_words
 from .settings import SETTINGS, Stage, answer_settings, named_settings
 from .weights.catalog import DEFAULT_DECODER
-from .wording import counted
+from .wording import counted, model_name
 
 INDEXED: tuple[Stage, ...] = ("cut", "embedding")  # what an index is made by
 ASKED: tuple[Stage, ...] = ("search", "answer")  # what each question may have of its own
@@ -153,8 +153,8 @@ class Index(MadeByMethod):
         return cls(model, chunks, options, values, about["failures"], show_progress, unrelated)
 
     def __repr__(self) -> str:
-        n_documents, n_chunks = len(self.chunks.documents), len(self.chunks.chunks)
-        return f"Index({counted(n_documents, 'document')}, {counted(n_chunks, 'chunk')}, {self.model.name})"
+        sizes = (len(self.chunks.documents), "document"), (len(self.chunks.chunks), "chunk")
+        return f"Index({', '.join(counted(*size) for size in sizes)}, {model_name(self.model.name)})"
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a folder, in place of one that is there.

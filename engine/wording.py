@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import PurePath
 from time import monotonic
 from typing import Any
 
@@ -89,6 +90,11 @@ def readable_bytes(n_bytes: float) -> str:
 def readable_number(n: int) -> str:
     """``22713216 -> "22.7 million"``."""
     return f"{n / 1e9:.1f} billion" if n >= 1e9 else f"{n / 1e6:.1f} million" if n >= 1e6 else f"{n:,}"
+
+
+def model_name(source: str) -> str:
+    """Return the last part of a model's folder or Hugging Face id."""
+    return PurePath(source).name
 
 
 def with_short_names(message: str) -> str:

@@ -28,9 +28,10 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.evidence import LONGEST_SENTENCE, CandidateSentence, short_sentences
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
+from engine.wording import model_name
 from ui.current import clear_question, set_passage, set_question
 from ui.jobs import Job, follow
-from ui.models import decoder_name, load_decoder, load_reader, model_name
+from ui.models import decoder_name, load_decoder, load_reader
 from ui.server_settings import limits
 from ui.settings import Settings
 from ui.text import escape_markdown, text_html

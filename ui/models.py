@@ -7,7 +7,6 @@ decoder and second models, which sessions that chose the same share.
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
@@ -29,7 +28,7 @@ from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached, model_path
 from engine.weights.transfer import Transfer
-from engine.wording import counted
+from engine.wording import counted, model_name
 from ui.jobs import MACHINE, learn
 from ui.server_settings import DECODER, ENCODER, SECOND, check_source
 from ui.text import escape_markdown, joined
@@ -222,11 +221,6 @@ def download_progress(name: str) -> Progress | None:
             bar.progress(transfer.share, f"{label}, once: {transfer.words}")
 
     return show
-
-
-def model_name(source: str) -> str:
-    """Return the last part of a folder or a Hugging Face id, unescaped."""
-    return Path(source).name
 
 
 def model_words(encoder: Encoder) -> str:

@@ -28,8 +28,8 @@ from engine.retrieval.index import Index
 from engine.retrieval.index_choice import EXACT_CHUNKS
 from engine.retrieval.vector_files import read_index
 from engine.retrieval.vector_rows import ARRAYS, COLUMNS, READERS
-from engine.wording import counted
-from ui.models import load_encoder, model_name
+from engine.wording import counted, model_name
+from ui.models import load_encoder
 from ui.server_settings import ENCODER, check_source, limits
 from ui.text import show_error
 

@@ -20,7 +20,7 @@ from ..progress import say
 from ..retrieval.embedding_model import Model
 from ..serving.served import Limits, Searched, Served
 from ..settings import default
-from ..wording import counted
+from ..wording import counted, model_name
 from .loading import load_reader, load_search_model, load_searched, load_writer, null_scores_in
 from .main import answer_settings, app
 from .options import (
@@ -245,7 +245,9 @@ def own_encoder(model: Model) -> Encoder:
     """Return a model of the engine; raise `InputError` for one that another library or server runs."""
     if (encoder := model.as_encoder) is not None:
         return encoder
-    raise InputError(f"{model.name} is run by another program: give an encoder of the engine's families")
+    raise InputError(
+        f"{model_name(model.name)} is run by another program: give an encoder of the engine's families"
+    )
 
 
 def named(encoder: Encoder) -> Encoder:

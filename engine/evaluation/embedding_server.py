@@ -20,6 +20,7 @@ from ..models.prompts import Prompts, Role
 from ..retrieval.embedding_model import BlackBoxModel
 from ..retrieval.embedding_spec import NO_LIMIT
 from ..tokenizers.wordpiece import WordPieceTokenizer
+from ..wording import model_name
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -71,8 +72,8 @@ class EmbeddingServer(BlackBoxModel):
         """Return `NO_LIMIT`: how many tokens the server reads is not known."""
         if max_tokens not in (None, NO_LIMIT):
             raise InputError(
-                f"max_tokens is {max_tokens}: how many tokens {self.name} reads is up to the server, leave "
-                "the limit to it"
+                f"max_tokens is {max_tokens}: how many tokens {model_name(self.name)} reads is up to the "
+                "server, leave the limit to it"
             )
         return NO_LIMIT
 

@@ -11,6 +11,7 @@ from ..models.embedding_head import OWN
 from ..retrieval.embedding_model import Model, embedding_spec
 from ..retrieval.retrievers import reason_unavailable
 from ..settings import SWEPT, Configuration, check_value
+from ..wording import model_name
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
 
@@ -102,9 +103,9 @@ def reason_left_out(configuration: Configuration, model: Model) -> str:
     if reason := reason_unavailable(configuration.retriever, model):
         return reason
     if configuration.pooling == OWN and model.pooling != OWN:
-        return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
+        return f"pooling 'own' of {model_name(model.name)} is {model.pooling!r}: give that"
     if configuration.prompts != "own" and not model.prompts.in_search:
-        return f"{model.name} has no prompts to leave out: 'own' stands for both"
+        return f"{model_name(model.name)} has no prompts to leave out: 'own' stands for both"
     if configuration.pooling == "idf" and model.as_encoder:  # its weights are computed from the chunks
         return error_message(lambda: model.token_limit(configuration.max_tokens))
     return error_message(

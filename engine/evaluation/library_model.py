@@ -23,6 +23,7 @@ from ..tokenizers.tokenizer_file import read_tokenizer
 from ..tokenizers.wordpiece import WordPieceTokenizer
 from ..weights.catalog import DEFAULT_ENCODER
 from ..weights.fetch import Progress, model_path
+from ..wording import model_name
 from .embedding_server import EmbeddingServer, is_server
 
 FEWEST_TOKENS = 3  # two of them special
@@ -80,9 +81,11 @@ class LibraryModel(BlackBoxModel):
         most = self.most_tokens
         limit = most if max_tokens is None else max_tokens
         if limit is None:
-            raise InputError(f"{self.name} names no limit of tokens: give max_tokens")
+            raise InputError(f"{model_name(self.name)} names no limit of tokens: give max_tokens")
         if limit < FEWEST_TOKENS or (most is not None and limit > most):
-            raise InputError(f"max_tokens is {limit}: {self.name} takes {FEWEST_TOKENS} to {most or 'any'}")
+            raise InputError(
+                f"max_tokens is {limit}: {model_name(self.name)} takes {FEWEST_TOKENS} to {most or 'any'}"
+            )
         return int(limit)
 
     @contextmanager

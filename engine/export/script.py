@@ -35,6 +35,7 @@ from ..retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, Retriever, check_re
 from ..settings import Configuration
 from ..weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from ..weights.fetch import cache_folder, local_path
+from ..wording import model_name
 from .libraries import LIBRARIES, check_library, import_lines, packages
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ def facts_of(model: Model) -> tuple[str, int | None, bool]:
         return encoder.pooling, encoder.max_tokens, encoder.head.normalize
     if isinstance(model, LibraryModel):
         return OWN, model.most_tokens, True
-    raise InputError(f"{model.name} is behind a server, which a script cannot load: export another model")
+    raise InputError(
+        f"{model_name(model.name)} is behind a server, which a script cannot load: export another model"
+    )
 
 
 def public_name(model: str) -> str:

@@ -21,6 +21,7 @@ from ..models.reranker import Reranker
 from ..tokenizers.encoding import check_text
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.fetch import Progress
+from ..wording import model_name
 from .embedding_spec import EmbeddingSpec, Query, prompted_digest
 
 
@@ -130,7 +131,7 @@ class BlackBoxModel(ABC):
         """Return this model for float32; raise `InputError` for another precision."""
         if chosen_precision(precision) != "float32":
             raise InputError(
-                f"precision {precision} rounds the matrices of an encoder, and {self.name} has none"
+                f"precision {precision} rounds an encoder's matrices, and {model_name(self.name)} has none"
             )
         return self
 
@@ -146,7 +147,9 @@ class BlackBoxModel(ABC):
         """Return ``["own"]``; raise `InputError` for another pooling."""
         for each in [pooling] if isinstance(pooling, str) else pooling or []:
             if each != OWN:
-                raise InputError(f"pooling is {each!r}: {self.name} pools tokens itself, give {OWN!r}")
+                raise InputError(
+                    f"pooling is {each!r}: {model_name(self.name)} pools tokens itself, give {OWN!r}"
+                )
         return [OWN]
 
     def encode_as(
@@ -223,7 +226,7 @@ def embed_query(
 
 def needs_encoder_message(what: str, model: Model) -> str:
     """Return why a model without token vectors cannot do what reads them."""
-    return f"{what} reads the vectors of tokens, and {model.name} gives only those of whole texts"
+    return f"{what} reads the vectors of tokens, and {model_name(model.name)} gives only those of whole texts"
 
 
 def cut_documents(

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from ..layers.tracing import Array
 from ..models.prompts import Prompts
+from ..wording import model_name
 
 NO_LIMIT = sys.maxsize  # tokens read of a text, where the model's limit is not known
 
@@ -30,7 +31,7 @@ class EmbeddingSpec:
     def __str__(self) -> str:
         """``all-MiniLM-L6-v2, pooling mean, 256 tokens, weights 1a2b3c``."""
         limit = "no known limit" if self.max_tokens == NO_LIMIT else f"{self.max_tokens} tokens"
-        return f"{self.name}, pooling {self.pooling}, {limit}, weights {self.model[:6]}"
+        return f"{model_name(self.name)}, pooling {self.pooling}, {limit}, weights {self.model[:6]}"
 
 
 def prompted_digest(model: str, prompts: Prompts) -> str:

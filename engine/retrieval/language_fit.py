@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from ..documents.language import ENGLISH, LANGUAGES, detected
-from ..wording import some_of
+from ..wording import model_name, some_of
 from .embedding_model import Model
 
 # Of the models that read many languages, small ones that the engine runs, by their ids on the Hub.
@@ -36,7 +36,9 @@ def language_note(
     if not languages or not is_for_english(model):
         return ""
     *others, last = (name.partition("/")[2] for name in MANY_LANGUAGES)
-    trained = f"{model.name} and the reader were" if with_reader else f"{model.name} was"
+    trained = (
+        f"{model_name(model.name)} and the reader were" if with_reader else f"{model_name(model.name)} was"
+    )
     what = "documents or the question are" if question else "documents are"
     read = "compared badly and only quoted" if with_reader else "compared badly"
     return (

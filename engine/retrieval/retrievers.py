@@ -16,6 +16,7 @@ from ..models.reranker import Reranker
 from ..models.second_models import SECOND_MODELS
 from ..models.sparse_encoder import SparseEncoder
 from ..weights.fetch import Progress
+from ..wording import model_name
 from .bm25 import Bm25
 from .embedding_model import Model, needs_encoder_message
 from .embedding_spec import Query
@@ -359,8 +360,8 @@ def reason_unavailable(name: str, model: Model) -> str:
         return f"{needs_encoder_message(f'retriever {name}', model)}: choose another"
     needs = RETRIEVERS[name].needs
     if needs and getattr(model.as_encoder, needs, None) is None:
-        label = SECOND_MODELS[needs].label
-        return f"retriever {name!r} needs a {label} besides {model.name}: load one ({option_of(needs)})"
+        wanted = f"{SECOND_MODELS[needs].label} besides {model_name(model.name)}"
+        return f"retriever {name!r} needs a {wanted}: load one ({option_of(needs)})"
     return ""
 
 

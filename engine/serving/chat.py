@@ -20,7 +20,7 @@ from ..generation.answer_json import found_answer_json, piece_json
 from ..generation.conversation import Turn
 from ..generation.sampling import GREEDY, Sampling
 from ..generation.writer import Writer
-from ..wording import counted
+from ..wording import counted, model_name
 from .asking import Event, EventStream, Threads, find, read_question, whole
 from .bodies import (
     MOST_TURNS,
@@ -113,7 +113,8 @@ def decoder_stream(body: ChatBody, served: Served, writer: Writer, threads: Thre
     decoder, sampling = writer.decoder, sampling_of(body, served)
     n_characters, most = sum(len(each.text) for each in body.messages), decoder.max_tokens * TOKEN_CHARACTERS
     if n_characters > most:
-        why = f"messages: {counted(n_characters, 'character')}, over the {most:,} that {decoder.name} reads"
+        over = f"over the {most:,} that {model_name(decoder.name)} reads"
+        why = f"messages: {counted(n_characters, 'character')}, {over}"
         raise RequestError(400, f"{why}: leave out the earlier ones", "messages", "context_length_exceeded")
     messages = [{"role": each.role, "content": each.text} for each in body.messages]
     n_new = body.max_completion_tokens or body.max_tokens or decoder.max_tokens

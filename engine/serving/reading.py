@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..models.reranker import Reranker
+from ..wording import model_name
 from .bodies import FORMS, RequestError
 from .served import Limits, Served
 
@@ -119,8 +120,8 @@ def read_ids(ids: Sequence[Any], served: Served, truncate: bool | None, field: s
         if max(each) >= vocab_size:
             raise RequestError(
                 400,
-                f"{field}: token id {max(each)!s:.80} of text {number} is not of {encoder.name}, which has "
-                f"{vocab_size:,}: send texts, or ids of its own tokenizer",
+                f"{field}: token id {max(each)!s:.80} of text {number} is not of {model_name(encoder.name)}, "
+                f"which has {vocab_size:,}: send texts, or ids of its own tokenizer",
                 field,
             )
     cut = {number: Cut(0, 0, len(each)) for number, each in enumerate(ids) if len(each) > limit}

@@ -11,9 +11,9 @@ from engine.weights.download import DownloadStoppedError, free_disk_space
 from engine.weights.fetch import bytes_here, cache_folder, is_here, model_path
 from engine.weights.memory import available_memory
 from engine.weights.transfer import Transfer
-from engine.wording import readable_bytes
+from engine.wording import model_name, readable_bytes
 from ui.jobs import Job, current_job, follow_progress, start_job
-from ui.models import choose_decoder, compile_decoders, decoder_name, model_name, read_rate_here
+from ui.models import choose_decoder, compile_decoders, decoder_name, read_rate_here
 from ui.server_settings import DECODER, is_public
 from ui.tables import show_table
 from ui.text import escape_markdown, show_error

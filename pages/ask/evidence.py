@@ -14,10 +14,10 @@ from engine.generation.checks import CheckedSentence
 from engine.generation.prompt import Source
 from engine.generation.reading import AnswerSpan
 from engine.generation.server import Server
+from engine.wording import model_name
 from pages.ask.excerpts import Excerpt, excerpt_html, excerpt_source, excerpts, words_and_quotes, words_in
 from ui.asking import THOUGHT_ICON, Asked, sentence_of, text_button
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED
-from ui.models import model_name
 from ui.nothing_found import no_text_words
 from ui.report import Report, element, paragraph
 from ui.text import Strong, show_text

@@ -14,6 +14,7 @@ from ...retrieval.index import Index
 from ...retrieval.late import check_question
 from ...retrieval.ranking import min_ranks
 from ...weights.fetch import Progress
+from ...wording import model_name
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def tail_vectors(index: Index, encoder: Encoder, on_progress: Progress | None = 
     """
     encoder, spec = index.encoder(encoder), index.spec
     if embedding_spec(encoder, spec.pooling, spec.max_tokens) != spec:
-        raise InputError(f"the index holds vectors of {spec}, not of {encoder.name}: build it again")
+        raise InputError(
+            f"the index holds vectors of {spec}, not of {model_name(encoder.name)}: build it again"
+        )
     limit = encoder.text_limit(spec.max_tokens)
     rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > limit]
     room = limit - encoder.tokenizer.n_special

@@ -11,6 +11,7 @@ from ...layers.tracing import Array
 from ...models.gemma3 import Gemma3Config
 from ...models.gpt2 import GPT2Weights
 from ...models.llama import LlamaConfig
+from ...wording import model_name
 
 ROPE_THETA = 10000.0  # base of the frequencies
 
@@ -66,7 +67,9 @@ def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceSco
         scores = rope_scores(frequencies, n_distances, config.d_head, rope.scale)
         return with_local_layers(scores, config) if isinstance(config, Gemma3Config) else scores
     if not isinstance(weights, GPT2Weights):
-        raise InputError(f"{decoder.name} has positions that are not shown yet: choose another decoder")
+        raise InputError(
+            f"{model_name(decoder.name)} has positions that are not shown yet: choose another decoder"
+        )
     root_mean_square = np.sqrt(np.square(weights.token_table.T).mean())
     return learned_scores(weights.position_table / root_mean_square, n_distances)
 

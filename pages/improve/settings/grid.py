@@ -31,7 +31,7 @@ from engine.retrieval.index import bm25_of
 from engine.retrieval.retrievers import usable_retrievers
 from engine.retrieval.vector_cache import VectorCache
 from engine.settings import SETTINGS, SWEPT, Configuration, answer_settings, default
-from engine.wording import counted, readable_time
+from engine.wording import counted, model_name, readable_time
 from pages.improve.settings.conclusion import ACROSS_K
 from pages.improve.settings.experiments import (
     Experiment,
@@ -45,7 +45,7 @@ from pages.improve.settings.experiments import (
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import all_chunks, vectors_of
 from ui.documents import OF_DOCUMENTS
-from ui.models import load_encoder, load_reader, model_name, second_names
+from ui.models import load_encoder, load_reader, second_names
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown, help_list

@@ -15,13 +15,12 @@ from engine.evaluation.questions import Question, relevance
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import StageProgress, TuningData, tune
-from engine.wording import counted, readable_time
+from engine.wording import counted, model_name, readable_time
 from pages.improve.tuning.results import KEPT_NAME, Outcome, model_zip, show_kept, show_results
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.data_folder import model_file, write_model
 from ui.jobs import Job, current_job, follow_progress, foreseen, start_job
-from ui.models import model_name
 from ui.text import escape_markdown
 from ui.widgets import slider
 

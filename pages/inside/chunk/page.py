@@ -12,6 +12,7 @@ from engine.inspection.model.model_view import ModelView
 from engine.layers.tracing import Array
 from engine.trace import trace_bytes
 from engine.verify import has_official
+from engine.wording import model_name
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, View, run_model
 from pages.inside.chunk.pipeline import show_pipeline
@@ -19,7 +20,7 @@ from ui.corpus import split_documents
 from ui.current import current_passage, document_choice, follow_chunk
 from ui.documents import NoDocumentError
 from ui.look_inside import CHUNK, PAIR, TYPED
-from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model_name
+from ui.models import decoder_name, limits_of, load_decoder, load_encoder
 from ui.settings import chunks_sidebar
 from ui.text import escape_markdown, show_text
 from ui.tokens import special_words

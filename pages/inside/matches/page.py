@@ -19,10 +19,10 @@ from engine.inspection.model.matches import (
 from engine.layers.tracing import Array
 from engine.models.multi_vector import PlacedToken
 from engine.models.sparse_encoder import SparseEncoder
-from engine.wording import counted
+from engine.wording import counted, model_name
 from ui.export import show_figure
 from ui.figures import token_map
-from ui.models import load_encoder, model_name
+from ui.models import load_encoder
 from ui.pair_boxes import pair_boxes
 from ui.second_models import default_button, second_model_picker, show_load_error
 from ui.similarity.figures import painted_parts

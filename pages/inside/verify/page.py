@@ -8,10 +8,11 @@ import streamlit as st
 from engine.generation.listed_decoders import weight_bytes
 from engine.verify import StageCheck, has_official, precision_of
 from engine.weights.fetch import Progress
+from engine.wording import model_name
 from pages.inside.verify.comparison import check_rows, difference_figure, verify
 from ui.background import in_background
 from ui.export import show_figure
-from ui.models import decoder_name, load_decoder, load_encoder, model_name
+from ui.models import decoder_name, load_decoder, load_encoder
 from ui.tables import show_table
 from ui.text import escape_markdown
 from ui.widgets import check_typed, choice
