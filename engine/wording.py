@@ -93,8 +93,8 @@ def readable_number(n: int) -> str:
 
 
 def model_name(source: str) -> str:
-    """Return the last part of a model's folder or Hugging Face id."""
-    return PurePath(source).name
+    """Return the last part of a model's folder or Hugging Face id, or the whole address of a server's."""
+    return source if "://" in source else PurePath(source).name
 
 
 def with_short_names(message: str) -> str:

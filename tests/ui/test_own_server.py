@@ -1,6 +1,7 @@
 """What the app's server takes of visitors: pages of its own origins, and nothing that slows the others."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -47,5 +48,6 @@ def test_the_caches_of_a_public_server_are_not_cleared_by_a_visitor(monkeypatch,
         received.extend([(await receive())["bytes"] for _ in sent[is_public:]])
 
     scope = {"type": "websocket", "path": "/", "scheme": "ws", "headers": [(b"host", b"localhost:8501")]}
-    asyncio.run(OwnAddresses(app)(scope, receive, None))
+    with ThreadPoolExecutor() as pool:  # a browser of other tests may run a loop in this thread
+        pool.submit(asyncio.run, OwnAddresses(app)(scope, receive, None)).result()
     assert received == sent[is_public:]

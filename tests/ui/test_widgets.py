@@ -92,6 +92,7 @@ def test_a_picked_example_is_loaded_and_no_longer_picked():
 
 def test_long_work_begins_at_a_button_with_its_price_and_short_work_by_itself(monkeypatch):
     monkeypatch.setattr("ui.background.n_cores", lambda: 2)
+    monkeypatch.setattr("ui.jobs._taken", {})
     script = """
 import streamlit as st
 from ui.background import in_background
@@ -101,12 +102,12 @@ def count(report):
     return n
 
 n = st.session_state["n"]
-short = in_background("short", "Count", n, 4.0, "documents", count)
+short = in_background("short", "Count", n, 2.0, "documents", count)
 st.json([short, in_background("long", "Compare", n, 120.0, "documents", count)])
 """
     app = app_of(script, n=1).run()
     assert json.loads(app.json[0].value) == [1, None]
-    assert app.button[0].label == "Compare · about 1 min 0 s"
+    assert app.button[0].label == "Compare · about 2 min 0 s"
     app.button[0].click().run()
     while json.loads(app.json[0].value) != [1, 1]:
         app.run()

@@ -37,14 +37,14 @@ def read_notebook(name: str, content: bytes) -> Document:
     for kind, text in (part for cell in cells for part in cell_parts(cell, left_out)):
         if kind == "markdown":
             text, found, n = shown(text, start)
-            headings = list(bounded(name, [*headings, *found], MAX_HEADINGS, "headings"))
+            headings += found
             left_out += n
         if text.strip():
             texts.append(text)
             start += len(text) + len(GAP)
     if not texts:
         raise DocumentError(f"{name} is empty: there is no text to search")
-    text = GAP.join(texts)
+    headings, text = list(bounded(name, headings, MAX_HEADINGS, "headings")), GAP.join(texts)
     return Document(name, text, title_of(headings), sections_under(headings), notes=notes_of(left_out))
 
 
