@@ -17,7 +17,7 @@ from .scripts import scripted
 from .sheets import Row, Sheet, filled_rows, sheets_text
 
 LONGEST_HEAD = 10_000  # bytes of a sheet before its rows
-MAX_TAGS = 8_000_000  # openpyxl keeps no tree of them
+MAX_TAGS = 12_000_000  # openpyxl keeps no tree of them
 EMPTY_CELL = re.compile(rb"<(?:x:)?c\b[^>]*\br=[^>]*/>")  # a million of them take long
 MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
 HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
