@@ -27,7 +27,7 @@ from engine.documents.loaders import BUNDLED_CORPUS
 from tests.browser.conftest import WIDE, drawn, launch, open_tab, served, visit, window
 
 BYTES, FACTOR, ASKED = 1_000_000, 1.5, 0.9  # of the corpus; the largest ratio, in this share of the rows
-PATIENCE_MS = 1_200_000
+PATIENCE_MS = 60_000  # until a button can be pressed
 ABOUT = re.compile(r"about (?:(\d+) h )?(?:(\d+) min )?(?:(\d+) s)?")
 EMBED = "Embed them"
 FAULT = "Skip the scaling by √d_head"
@@ -60,7 +60,13 @@ SMALL = {"chunk_tokens": "16", "splitter": "fixed", "overlap": "0"}  # many chun
 health, kinds, drafts = (partial(open_tab, name=name) for name in ("Health", "Index", "Drafts"))
 WORKS = {
     "embedding": Work("documents", EMBED, "embedding-progress", is_uploaded=True, prepare=health),
-    "embedding for poolings": Work("poolings", EMBED, "embedding-progress", is_uploaded=True),
+    "embedding for poolings": Work(
+        "poolings",
+        EMBED,
+        "embedding-progress",
+        is_uploaded=True,
+        prepare=partial(open_tab, name="Your question"),
+    ),
     "Health": Work(
         "documents", "Compare all chunks", "health-progress", SMALL, is_uploaded=True, prepare=health
     ),

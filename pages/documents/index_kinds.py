@@ -30,6 +30,7 @@ from ui.setting_values import settings_in_use
 from ui.tables import show_table
 from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
 
+COMPARE_S = 3e-4  # to put a chunk into an index of each kind, and to search it
 MAX_LOST = 20  # passages listed
 SHOWN_CHARACTERS = 160
 
@@ -67,7 +68,7 @@ def show_index(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         "kinds",
         "Compare all kinds",
         (tuple(documents), cut, pooling),
-        len(INDEX_KINDS) * CHUNK_S * len(index.chunks),
+        COMPARE_S * len(index.chunks),
         "documents",
         lambda report: compare_kinds(index.vectors, report),
     )

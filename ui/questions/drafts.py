@@ -21,7 +21,7 @@ from ui.text import show_error
 JOB = "drafts"
 N_DRAFTS = 60
 ENOUGH = 40  # questions kept by a person, from which on a gain of a few hundredths of MRR is seen
-SECONDS_EACH = 2.0  # of a draft, where estimates were measured
+SECONDS_EACH = 0.8  # of a draft, where estimates were measured
 HELP = (
     "Sentences are drawn from all documents, the language model writes questions about each, and the reader "
     "has to find its answer there. One of six asks what the documents do not say. Drafts can be read, and "

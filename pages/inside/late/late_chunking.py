@@ -49,8 +49,8 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     cut = replace(cut, prompts="none")
     index = index_documents([document], encoder, cut, "mean")
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
-    # Windows overlap by half; attention grows with their length beside 6 widths of the matrices.
-    seconds = 2 * embedding_seconds(encoder, n_tokens) * (1 + context / (6 * encoder.config.d_model))
+    # Windows overlap by half, and whole ones take less a token; attention grows with their length.
+    seconds = 1.3 * embedding_seconds(encoder, n_tokens) * (1 + context / (6 * encoder.config.d_model))
 
     def read(on_progress: Progress) -> Array:
         return late_vectors(document, index.chunks, encoder, context, on_progress)
