@@ -27,6 +27,7 @@ from .models.encoder_families import JINA
 from .models.sentence_transformer_folder import read_modules
 from .weights.fetch import model_path
 from .weights.gguf_parts import PART_NAME
+from .wording import model_name
 
 PROGRAM = Path(__file__).with_name("official_program.py")
 SECONDS = 120  # of computing, for one text
@@ -215,7 +216,7 @@ def official_model(model: Encoder | Decoder) -> Iterator[OfficialTrace]:
     """
     if not has_official(model):
         raise InputError(
-            f"{Path(model.name).name} is of a family whose official code comes with its files, and is "
+            f"{model_name(model.name)} is of a family whose official code comes with its files, and is "
             "never run: nothing is there to compare with"
         )
     path = model_path(model.name)

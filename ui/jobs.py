@@ -31,14 +31,12 @@ REDRAW_S = 0.1
 WORKS_S = 2.0  # between two drawings of the work of other pages
 PROGRESS_S = 1.0  # between two drawings of a job's progress
 GONE_S = 5.0  # a job outlives shorter losses of its session's connection
+RELOAD_S = 60.0  # and shared work these: after a reload, all documents are read first
 ENOUGH = 0.1  # share of some work that tells how long all of it takes
 MACHINE = "machine"  # the kind of work by which others are foreseen that were not done here
 # Of all sessions: by kind of work, the seconds that it took here over those of the machine that the estimates
 # were measured on.
 _taken: dict[str, float] = {}
-RELOAD_S = (
-    60.0  # for which shared work goes on without a page that wants it: a reload reads all documents first
-)
 _shared: WeakValueDictionary[object, "Job[Any]"] = WeakValueDictionary()
 _shared_lock = threading.Lock()
 

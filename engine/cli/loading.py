@@ -38,7 +38,7 @@ from ..retrieval.vector_files import read_index
 from ..settings import SETTINGS
 from ..weights.catalog import KNOWN_MODELS
 from ..weights.fetch import is_cached, model_path
-from ..wording import counted, readable_bytes, readable_number, some_of
+from ..wording import counted, model_name, readable_bytes, readable_number, some_of
 from .options import AnsweringOptions, EmbeddingOptions, SearchedOptions, SecondModelOptions
 from .printing import download_progress, page_progress
 
@@ -74,7 +74,7 @@ def load_embedding_model(name: str) -> Model:
         say(f"{name} is run by sentence-transformers, its chunks are cut by {whose} tokenizer")
     else:
         say(f"{name} is on a server, and its chunks are cut by the default encoder's tokenizer")
-    if note := similarity_note(Path(name).name, model.similarity_fn_name):
+    if note := similarity_note(model_name(name), model.similarity_fn_name):
         say(f"note: {note}")
     return model
 
@@ -84,7 +84,7 @@ def say_encoder(encoder: Encoder) -> None:
     arrays = [*arrays_in(encoder.weights)]
     n_parameters, n_bytes = (sum(getattr(each, key) for each in arrays) for key in ("size", "nbytes"))
     say(
-        f"{Path(encoder.name).name}: {encoder.model_type}, {readable_number(n_parameters)} parameters, "
+        f"{model_name(encoder.name)}: {encoder.model_type}, {readable_number(n_parameters)} parameters, "
         f"{encoder.max_tokens:,} tokens, {encoder.width():,} dimensions, {readable_bytes(n_bytes)}"
     )
 
@@ -111,7 +111,7 @@ def load_second_model(kind: str, source: str) -> SecondModel:
     sizes = {id(array): array.size for array in arrays_in(model.weights)}  # a shared table once
     n_parameters = sum(sizes.values())
     say(
-        f"{Path(source).name}: {each.label}, {readable_number(n_parameters)} parameters, "
+        f"{model_name(source)}: {each.label}, {readable_number(n_parameters)} parameters, "
         f"{model.max_tokens:,} tokens"
     )
     return model
@@ -135,7 +135,7 @@ def load_decoder(name: str) -> Decoder:
     family = type(decoder.config).__name__.removesuffix("Config")
     n_parameters = forward_module(decoder.config).parameter_count(decoder.config)
     say(
-        f"{Path(name).name}: {family}, {readable_number(n_parameters)} parameters, "
+        f"{model_name(name)}: {family}, {readable_number(n_parameters)} parameters, "
         f"{decoder.max_tokens:,} tokens, {readable_bytes(weight_bytes(decoder))}"
     )
     return decoder

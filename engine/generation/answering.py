@@ -114,14 +114,14 @@ def find_answer(
     found = {hit.chunk.document: index.documents.get(hit.chunk.document) for hit in retrieved.hits}
     notes = {name: document.notes for name, document in found.items() if document and document.notes}
     answer = Answer(question, retrieved, (), None, Judged(), Timings(retrieved.times), file_notes=notes)
-    is_readable = reader is not None and answer.is_english
+    reads = reader if answer.is_english else None
     is_strict = settings.search.min_relevance > DEFAULT_MIN_RELEVANCE
-    if not retrieved.relevant and (is_strict or not is_readable):
+    if not retrieved.relevant and (is_strict or reads is None):
         return answer
     start = perf_counter()
     evidence = find_evidence(question, retrieved.hits, index, encoder)
     ranked = perf_counter()
-    spans = read_passages(question, retrieved.hits, reader, evidence) if reader and is_readable else ()
+    spans = read_passages(question, retrieved.hits, reads, evidence) if reads else ()
     timed = replace(answer.timed, evidence_s=ranked - start, reader_s=perf_counter() - ranked)
     read = judged(replace(answer, evidence=evidence, spans=spans, timed=timed), settings)
     if retrieved.relevant:

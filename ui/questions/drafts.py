@@ -37,6 +37,11 @@ class Drawing:
     seed: int
     done: tuple[Question, ...] = ()
 
+    @property
+    def seconds(self) -> float:
+        """Seconds of those that are left on the machine that estimates were measured on."""
+        return (self.n - len(self.done)) * SECONDS_EACH
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -115,7 +120,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
                 f"You have no questions yet: draft {N_DRAFTS} from your documents.",
                 icon=":material/edit_note:",
             )
-    seconds = foreseen(JOB, (drawing.n - len(drawing.done)) * SECONDS_EACH)
+    seconds = foreseen(JOB, drawing.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             label,
@@ -137,7 +142,7 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     if reader is None:
         state["drafts-error"] = f"Drafts need the reader, which is not there: {reason}"
         return
-    decoder, n_left = load_decoder(), drawing.n - len(drawing.done)
+    decoder = load_decoder()
 
     def work(job: Job[None]) -> None:
         def report(done: int, total: int) -> None:
@@ -156,7 +161,7 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
         for draft in made:
             job.rows.append(draft)
 
-    cost = JOB, n_left * SECONDS_EACH
+    cost = JOB, drawing.seconds
     start_job(JOB, work, request=drawing, page="improve/questions", rows=drawing.done, cost=cost)
 
 

@@ -17,9 +17,9 @@ from engine.training.reading.loop import ReadingSettings
 from engine.training.reading.own_questions import MIN_QUESTIONS, TunedReader, own_question, tune_reader
 from engine.training.search.cross_validation import is_better, is_worse
 from engine.weights.catalog import DEFAULT_ENCODER
-from engine.wording import counted, readable_time
+from engine.wording import counted
 from pages.improve.tuning.results import interval, show_questions
-from pages.improve.tuning.tuning import result_for, stage_progress
+from pages.improve.tuning.tuning import result_for, stage_progress, train_button
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_to_ask
 from ui.jobs import Job, current_job, follow_progress, foreseen, start_job
@@ -106,18 +106,9 @@ def show_reader_tuning(documents: Sequence[Document], encoder: Encoder, cut: Cut
     request = ReaderRequest(n_last, n_epochs, names, tuple(questions), cut)
     job = current_job("reader-tuning")
     busy = job is not None and not job.done
-    with st.container(horizontal=True, vertical_alignment="center"):
-        is_started = st.button(
-            "Train",
-            key="tuning-reader-train",
-            type="primary",
-            icon=":material/model_training:",
-            disabled=busy,
-            help=f"Trains {N_FOLDS} times with a part of the questions left out, and then on all.",
-        )
-        seconds = foreseen("reader-tuning", request.seconds)
-        st.caption(f"{counted(len(questions), 'question')}, about {readable_time(seconds)}", width="content")
-    if is_started:
+    seconds = foreseen("reader-tuning", request.seconds)
+    reason = f"Trains {N_FOLDS} times with a part of the questions left out, and then on all."
+    if train_button("tuning-reader-train", busy, reason, len(questions), seconds):
         start(request, documents, encoder, shipped)
         st.rerun()  # with the button greyed out
     if job is None:

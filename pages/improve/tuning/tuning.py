@@ -88,6 +88,21 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
     start_job("tuning", work, request=request, page="improve/tuning", cost=cost)
 
 
+def train_button(key: str, is_busy: bool, reason: str, n_questions: int, seconds: float) -> bool:
+    """Draw the button that begins a training, and its price; return whether it is pressed."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        is_pressed = st.button(
+            "Train",
+            key=key,
+            type="primary",
+            icon=":material/model_training:",
+            disabled=is_busy,
+            help=reason,
+        )
+        st.caption(f"{counted(n_questions, 'question')}, about {readable_time(seconds)}", width="content")
+    return is_pressed
+
+
 def show_tuning(
     documents: Sequence[Document], questions: Sequence[Question], encoder: Encoder, cut: Cut
 ) -> None:
@@ -112,19 +127,9 @@ def show_tuning(
     request = tuning_settings(documents, asked, encoder, cut)
     job = current_job("tuning")
     busy = job is not None and not job.done
-    with st.container(horizontal=True, vertical_alignment="center"):
-        is_started = st.button(
-            "Train",
-            key="tuning-train",
-            type="primary",
-            icon=":material/model_training:",
-            disabled=busy,
-            help="Trains once for every fold, twice over (by question and by document), and then on "
-            "everything.",
-        )
-        seconds = foreseen("tuning", request.seconds)
-        st.caption(f"{counted(len(asked), 'question')}, about {readable_time(seconds)}", width="content")
-    if is_started:
+    seconds = foreseen("tuning", request.seconds)
+    reason = "Trains once for every fold, twice over (by question and by document), and then on everything."
+    if train_button("tuning-train", busy, reason, len(asked), seconds):
         start(request, documents, encoder)
         st.rerun()  # with the button greyed out
     if job is None:
