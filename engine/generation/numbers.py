@@ -56,7 +56,8 @@ IN_WORDS = rf"(?<!\w)(?={WORD})(?:{TO_999}[ -]?{SCALE},? (?:and )?)*{TO_999}(?:[
 
 SPACE = "[ \u00a0\u2009\u202f]"
 GROUPED = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:{SPACE}\d{{3}}|['’]\d{{3}}){{1,6}}(?:[.,]\d+)?(?![.,]?\d)")
-SCALED = rf"(?P<scale>{SPACE}?-?(?:{SCALE}(?!\w)|[千万萬億亿]))?"
+PERCENT = "%|per ?cent(?!\\w)|prozent(?!\\w)|pour cent(?!\\w)|por ciento(?!\\w)"
+SCALED = rf"(?P<scale>{SPACE}?-?(?:{SCALE}(?!\w)|[千万萬億亿]|{PERCENT}))?"
 # With a fraction after the digits ("1½"); or digits set high, fractions and Roman numerals alone.
 DIGITS = re.compile(
     rf"(?P<digits>\d+(?:[.,:٫٬]\d+)*|(?<![\d.,])[.,]\d+)(?P<fraction>[¼-¾⅐-⅞])?{SCALED}"
@@ -67,6 +68,7 @@ MONEY = re.compile(r"(?<=[$€£¥₹])(?P<digits>\d+(?:[.,]\d+)*)(?P<scale>[mb]
 RATIO = re.compile(r"(?<![\d/])(\d{1,9})/(\d{1,9})(?![\d/])")
 
 DAY, YEAR = r"(?<![\d.,])(?P<day>\d{1,2})(?!\d)(?:st|nd|rd|th|er|º|\.)?", r"(?P<year>\d{4})(?!\d)"
+SHORT_YEAR = r"(?P<year>(?:\d\d)?\d\d)(?![\d.]*\d)"
 MONTH = rf"(?<!\w)(?P<month>{either(MONTH_NUMBERS)})(?!\w)\.?"
 DATES = [
     re.compile(rf"{DAY} ?(?:of |de )?{MONTH}(?:,? (?:de |del )?{YEAR})?", re.IGNORECASE),
@@ -74,22 +76,28 @@ DATES = [
     re.compile(rf"{MONTH},? (?:de |del )?{YEAR}", re.IGNORECASE),
     re.compile(rf"(?<!\d){YEAR}([-/.])(?P<number>\d{{1,2}})\2(?P<day>\d{{1,2}})(?!\d)"),
     re.compile(r"(?<!\d)(?P<year>\d{4})年(?P<number>\d{1,2})月(?:(?P<day>\d{1,2})日)?"),
-    re.compile(rf"(?<![\d.])(?P<day>\d{{1,2}})([./-])(?P<number>\d{{1,2}})\2{YEAR}"),
-    re.compile(rf"(?<!\d)(?P<number>\d{{1,2}})/(?P<day>\d{{1,2}})/{YEAR}"),  # in the United States
+    re.compile(rf"(?<![\d.])(?P<day>\d{{1,2}})([./-])(?P<number>\d{{1,2}})\2{SHORT_YEAR}"),
+    re.compile(rf"(?<!\d)(?P<number>\d{{1,2}})/(?P<day>\d{{1,2}})/{SHORT_YEAR}"),  # in the United States
 ]
 TIME = re.compile(
     r"(?<![\d.,:])(?P<hour>2[0-4]|[01]?\d)(?:(?P<mark>[:.h])(?P<minute>[0-5]\d)(?::[0-5]\d)?)?(?![.,:]?\d)"
     r"(?: ?(?P<half>[ap])\.? ?m\b\.?| ?(?P<clock>uhr|o['’]clock|h|heures?|uur)\b)?",
     re.IGNORECASE,
 )
+# "half past seven in the evening", "five o'clock", "ten at night"; of any half of the day without it.
+CLOCK = (
+    rf"(?<!\w)(?:(?P<part>half|quarter|{TO_99}|\d{{1,2}}) (?P<side>past|to) )?(?P<hour>{LOW}|1?\d)"
+    r"(?P<clock> ?o['’]clock)?(?: in the (?P<day>morning|afternoon|evening)| at (?P<night>night))?(?![\w:])"
+)
+CLOCK_PARTS = {"half": 30, "quarter": 15}  # minutes
 LONGEST = 40  # characters of a number; what is longer is a code
 NOON = re.compile(r"\b(?:noon|midday|mittag|midi|mediodía|mezzogiorno)\b", re.IGNORECASE)
 
 
 @cache
-def in_words() -> re.Pattern[str]:
-    """Return the pattern of numbers in words, compiled at its first use, which takes 50 ms."""
-    return re.compile(IN_WORDS, re.IGNORECASE)
+def in_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of numbers and times in words, compiled at the first use, which takes 50 ms."""
+    return re.compile(IN_WORDS, re.IGNORECASE), re.compile(CLOCK, re.IGNORECASE)
 
 
 def given_values(texts: Iterable[str]) -> frozenset[Value]:
@@ -116,8 +124,12 @@ def written(text: str, decimal_comma: bool) -> Iterator[Written]:
     for match in RATIO.finditer(text):
         if int(match[2]):
             yield plain_number(match, Fraction(int(match[1]), int(match[2])))
-    for match in in_words().finditer(text):
-        yield plain_number(match, number_in_words(match.group().lower()))
+    numbers, clocks = in_words()
+    for match in numbers.finditer(text):
+        yield plain_number(match, number_in_words(match.group()))
+    for match in clocks.finditer(text):
+        if any(match[name] for name in ("part", "clock", "day", "night")):
+            yield time_in_words(match)
     for pattern in DATES:
         for match in pattern.finditer(text):
             yield date_of(match)
@@ -152,7 +164,8 @@ def number_of(match: re.Match[str], decimal_comma: bool) -> Written:
     if not parts.get("scale"):
         return plain_number(match, number)
     scale = re.sub(r"[\s-]", "", parts["scale"]).lower()
-    full = number * {"m": 10**6, "b": 10**9}.get(scale, SCALE_VALUES.get(scale, 1))
+    # What is no word of the table is a sign or a word for percent.
+    full = number * {"m": 10**6, "b": 10**9}.get(scale, SCALE_VALUES.get(scale, Fraction(1, 100)))
     said: frozenset[Value] = frozenset({("number", full), ("unscaled", number)})
     return Written(*match.span(), said, frozenset({("number", full), ("of a scaled", number)}))
 
@@ -188,9 +201,9 @@ def value_of_numeral(numeral: str) -> Fraction:
 
 
 def number_in_words(words: str) -> Fraction:
-    """Return the value of a number in words, in lower case."""
+    """Return the value of a number in words."""
     total = below = 0
-    for value in (WORD_VALUES[word] for word in re.findall(WORD, words)):
+    for value in (WORD_VALUES[word] for word in re.findall(WORD, words.lower())):
         if value < 100:
             below += value
         elif value == 100:
@@ -208,11 +221,25 @@ def time_of(match: re.Match[str]) -> Written:
     return exactly(match, ("time", 60 * hour + int(match["minute"] or 0)))
 
 
+def time_in_words(match: re.Match[str]) -> Written:
+    """Return a spoken time, in both halves of the day where it does not say which."""
+    part, hour = (
+        CLOCK_PARTS.get(word.lower()) or int(word if word.isdecimal() else number_in_words(word))
+        for word in (match["part"] or "0", match["hour"])
+    )
+    minutes = 60 * (hour % 12) + (-part if (match["side"] or "").lower() == "to" else part)
+    is_late = (match["night"] and hour % 12 >= 6) or (match["day"] or "").lower() in {"afternoon", "evening"}
+    is_early = not is_late and (match["day"] or match["night"])
+    halves = (0,) if is_early else (720,) if is_late else (0, 720)
+    return exactly(match, *(("time", (minutes + half) % 1440) for half in halves))
+
+
 def date_of(match: re.Match[str]) -> Written:
     """Return a date, or a month with a day or a year, which a whole date gives too."""
     parts = match.groupdict()
     month = int(parts.get("number") or MONTH_NUMBERS.get(parts["month"].lower(), 0))
     year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
+    year += 2000 * (0 < year < 100)
     if not 1 <= month <= 12 or day > 31:
         return exactly(match)
     if year and day:

@@ -163,6 +163,12 @@ class Trials:
         return replace(self.cut[key], settings=values)
 
     @property
+    def reach_passage(self) -> bool:
+        """Whether the words of a trial are of the passage."""
+        read = [trial.answer.reading for trial in self.done.values()]
+        return any(words is not None and touches(words, self.place) for words in read)
+
+    @property
     def best(self) -> Trial | None:
         """The trial that comes nearest to the right answer."""
         return max(self.done.values(), key=self.nearness, default=None)
@@ -215,7 +221,7 @@ def diagnose(
     for suspect in suspects(case, may_cut and bool(searched.documents)):
         first = first or suspect
         is_cured = any(trial.is_right for trial in trials.run(suspect.cures))
-        if is_cured or suspect.certain:
+        if is_cured or suspect.certain or (suspect.cause == "read_as_follow_up" and trials.reach_passage):
             first = suspect
             break
     assert first is not None, "the last suspicions always stand"

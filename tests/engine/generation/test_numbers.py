@@ -42,12 +42,15 @@ SAME = """
 2021年5月5日 = 5 de mayo de 2021; in May 2021 = 5 May 2021; 5 May = on 2021-05-05; 6 May 2021 = 5/6/2021
 5 June 2021 = 5/6/2021
 9:00 = 9 a.m.; 9 p.m. = 21:00; 9.30 Uhr = 9:30; 12 p.m. = noon; 9 Uhr = 9 o'clock
+19:30 = half past seven in the evening; 8:45 = quarter to nine; five o'clock = 17:00; ten at night = 22:00
+40 % = 0.4; 0.4 = 40 percent; 3/5/24 = 3 May 2024
 """
 OTHER = """
 1250 = $1,251.00; 1250 = 12.50; 12.5 = 112.5; 1,250 = 1.25; 0.5 = 5; 1.2.3 = 1.2.4
 1.250 = It is 1250 and a half.
 12 = thirteen; 12 = one, two; 3 = one two; 21 = twenty; 7 million = 7 billion; 7 million = 7 thousand
 5 May 2021 = 2021-05-06; 5 May 2021 = in May 2021; 5.6.2021 = 6 May 2021; 9:00 = 9 p.m.; 9 a.m. = 9:30
+19:30 = half past seven in the morning; 40 % = 0.5; 40 % = 40 million
 """
 
 
