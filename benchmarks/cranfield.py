@@ -6,10 +6,9 @@ interest) count as relevant, 1, and -1 as not relevant, 0. The text of an abstra
 the collection.
 """
 
-import argparse
 import json
 import re
-from collections.abc import Iterable
+import sys
 from pathlib import Path
 
 from benchmarks.processes import say
@@ -40,11 +39,6 @@ def judgements(text: str) -> list[tuple[str, str, int]]:
     return [(query, document, int(int(code) > 0)) for query, document, code in rows]
 
 
-def write_jsonl(path: Path, rows: Iterable[dict[str, str]]) -> None:
-    """Write one object a line."""
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-
-
 def convert(smart: Path, out: Path) -> None:
     """Convert a SMART folder to a BEIR one; documents and questions are numbered in order, from 1."""
     documents, questions = (
@@ -53,32 +47,16 @@ def convert(smart: Path, out: Path) -> None:
     )
     judged = judgements((smart / "cranqrel").read_text(encoding="latin-1"))
     (out / "qrels").mkdir(parents=True, exist_ok=True)
-    write_jsonl(
-        out / "corpus.jsonl",
-        (
+    for name, rows in {"corpus": documents, "queries": questions}.items():
+        objects = (
             {"_id": str(n), "title": row.get("T", "").strip(), "text": row.get("W", "").strip()}
-            for n, row in documents
-        ),
-    )
-    write_jsonl(
-        out / "queries.jsonl", ({"_id": str(n), "text": row.get("W", "").strip()} for n, row in questions)
-    )
+            for n, row in rows
+        )
+        (out / f"{name}.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in objects), "utf-8")
     lines = ("\t".join(map(str, row)) for row in (QRELS_HEADER, *judged))
     (out / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     say(f"{len(documents)} documents, {len(questions)} questions, {len(judged)} judgements in {out}")
 
 
-def main() -> None:
-    """Convert."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("smart_folder", type=Path, help="holds cran.all.1400, cran.qry and cranqrel")
-    parser.add_argument("out_folder", type=Path, help="created if missing")
-    arguments = parser.parse_args()
-    try:
-        convert(arguments.smart_folder, arguments.out_folder)
-    except OSError as error:
-        raise SystemExit(f"{error.filename} cannot be used ({error.strerror}): see --help") from error
-
-
 if __name__ == "__main__":
-    main()
+    convert(*map(Path, sys.argv[1:]))

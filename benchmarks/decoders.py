@@ -2,12 +2,11 @@
 
 ``python -m benchmarks.decoders NAME FILE.gguf``: loads a decoder, and says so on standard output; then
 continues the prompts of the orders on standard input, a JSON object a line. Each imports only what it
-needs, since loading time and memory are part of the comparison.
+needs, since memory is part of the comparison.
 """
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -102,42 +101,11 @@ CONTESTANTS: dict[str, Callable[[str], tuple[Generate, Logits]]] = {
 }
 
 
-def read_bandwidth() -> float:
-    """Most GB/s that two threads read from memory with, each a half of an array too large for a cache."""
-    import numpy as np
-    from numba import njit
-
-    @njit(nogil=True)  # type: ignore[untyped-decorator]
-    def total(x: Any) -> Any:
-        s = np.int64(0)
-        for i in range(x.size):
-            s += x[i]
-        return s
-
-    halves = np.split(np.ones(64_000_000, np.int64), CORES)  # 512 MB
-    total(halves[0][:8])
-    best = 0.0
-    for _ in range(5):
-        threads = [threading.Thread(target=total, args=(half,)) for half in halves]
-        start = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        best = max(best, sum(half.nbytes for half in halves) / (time.perf_counter() - start) / 1e9)
-    return best
-
-
 def main() -> None:
     """Serve one contestant."""
     name, file = sys.argv[1:]
-    if name == "bandwidth":
-        print(json.dumps({"gb_per_s": read_bandwidth()}))
-        return
-    start = time.perf_counter()
     generate, logits = CONTESTANTS[name](file)
-    loaded = time.perf_counter() - start
-    print(json.dumps({"load_s": loaded, "resident_mb": memory("VmRSS")}), flush=True)
+    print("{}", flush=True)
     for line in sys.stdin:
         order = json.loads(line)
         if "logits" in order:

@@ -1,7 +1,7 @@
 """The causes of wrong answers, and their cures: ``python -m benchmarks.diagnosis [--json]``.
 
-Wrong and refused answers with their true cause: how often it is named, and how often a cure gives the right
-answer. The second half was written aside.
+Wrong and refused answers: how often their true cause is named, and how often a cure gives the right answer.
+The second half was written aside.
 """
 
 import json
@@ -138,8 +138,7 @@ def table(result: Result) -> Table:
 
 
 EXPLANATION = """\
-A text that was never read has no cure but the file itself; a table that was read as plain text, and a
-question in another language, are cured less often than the others."""
+A text that was never read has no cure but the file itself."""
 BENCHMARK = Benchmark(__doc__, run, table, explanation=EXPLANATION)
 
 

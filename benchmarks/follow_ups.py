@@ -1,14 +1,13 @@
 """Follow-up questions: ``python -m benchmarks.follow_ups [--json]``.
 
-Questions of conversations, two thirds of which follow on the one before ("And in 2022?"): asked as typed,
-with the topic where they need one, and as a person wrote them out.
+Questions of conversations ("And in 2022?"), asked as typed, with the topic where they need one, and as a
+person wrote them out.
 """
 
 import csv
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 from benchmarks.answers import PAGES, figures_of, index_of, interval
 from benchmarks.command import Benchmark, Result, Table
@@ -24,10 +23,10 @@ from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 
 FOLLOW_UPS = Path(__file__).parent / "follow_ups.csv"
-METRICS = ("found", "right", "answered", "wrong_confident")
+METRICS = ("found", "right")
 AS_TYPED, WITH_TOPIC, BY_HAND = "as typed", "with the topic", "written out by a person"
 KINDS = {"follow-ups": True, "complete questions": False}  # whether they need a topic
-HALVES = {"tune": "half to choose on", "report": "half to report"}
+REPORTED = "report"  # the half of the questions on which nothing was chosen
 
 
 @dataclass(frozen=True)
@@ -65,25 +64,22 @@ def run(arguments: Namespace) -> Result:
     reader = shipped_reader(encoder)
     indexes = {folder: index_of(folder, encoder, DEFAULT_SPLITTING) for folder in (BUNDLED_CORPUS, PAGES)}
     pages = {path.name for path in PAGES.iterdir()}
-    every = load_follow_ups()
-    told: dict[str, list[bool]] = {half: [] for half in HALVES}
-    rows: dict[tuple[str, bool, str], list[AnswerRow]] = {}
+    every = [each for each in load_follow_ups() if each.question.half == REPORTED]
+    rows: dict[tuple[str, bool], list[AnswerRow]] = {}
     for number, each in enumerate(every, start=1):
         index, null_scores = indexes[PAGES if each.question.document in pages else BUNDLED_CORPUS]
         read, turns = with_topic(each, index, encoder, null_scores)
-        half = each.question.half
-        told[half].append((read != each.question.text) == each.needs_topic)
         for way, text in {AS_TYPED: each.question.text, WITH_TOPIC: read, BY_HAND: each.standalone}.items():
             kept = turns if way == WITH_TOPIC else ()
             answer = ask(text, index, encoder, null_scores=null_scores, turns=kept, reader=reader)
             scored = score_answer(each.question, answer, 0.0)
-            rows.setdefault((way, each.needs_topic, half), []).append(scored)
+            rows.setdefault((way, each.needs_topic), []).append(scored)
         say(f"{number} of {len(every)}")
     return {
         "workload": f"{len(every)} questions of conversations, {encoder.name}",
-        "ours": {"told_apart": {half: mean(right) for half, right in told.items()}},
+        "ours": {},
         "peers": {
-            way: {half: columns(rows, way, half) for half in HALVES}
+            way: {REPORTED: {name: figures_of(rows[way, needs]) for name, needs in KINDS.items()}}
             for way in (AS_TYPED, WITH_TOPIC, BY_HAND)
         },
     }
@@ -98,17 +94,13 @@ def with_topic(
     return follow_up(each.question.text, [turn], index, encoder, null_scores)
 
 
-def columns(rows: dict[tuple[str, bool, str], list[AnswerRow]], way: str, half: str) -> Result:
-    """Return the metrics of follow-ups and of complete questions."""
-    return {name: figures_of(rows[way, needs, half]) for name, needs in KINDS.items()}
-
-
 def table(result: Result) -> Table:
     """Tabulate the half to report: a row for each kind of question and way to ask it."""
     rows = [
-        [f"{kind}, {way}", *(interval(figures["report"][kind], name) for name in METRICS)]
-        for kind in KINDS
+        [f"{kind}, {way}", *(interval(figures[REPORTED][kind], name) for name in METRICS)]
+        for kind, needs_topic in KINDS.items()
         for way, figures in result["peers"].items()
+        if needs_topic or way != BY_HAND
     ]
     return Table(["half to report", *(ANSWER_METRICS[name].label for name in METRICS)], rows)
 

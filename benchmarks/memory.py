@@ -56,9 +56,9 @@ def resident_bytes(process: int) -> int:
     return n_pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def ask(page: Page) -> None:
+def begin_to_ask(page: Page, question: str) -> None:
     """Ask a question without waiting for its answer."""
-    page.get_by_role("textbox", name="Your question").fill(QUESTION)
+    page.get_by_role("textbox", name="Your question").fill(question)
     page.keyboard.press("Enter")
 
 
@@ -94,7 +94,7 @@ def run(arguments: Namespace) -> Result:
             visit(windows.enter_context(window(browser, WIDE)).new_page(), app) for _ in range(N_SESSIONS)
         ]
         for page in pages:
-            ask(page)
+            begin_to_ask(page, QUESTION)
         for page in pages:
             expect(page.get_by_role("tab", name="Sources")).to_be_visible()
             settled(page)

@@ -1,7 +1,7 @@
 """Answers in a few words: ``python -m benchmarks.reader [--squad FILE …] [--gemma FILE] [--fit] [--json]``.
 
-The words that the reader takes from the product's own four passages, what it refuses, and whether its
-confidence is what it says.
+The words that the reader takes from the product's own four passages, and how well its confidence tells right
+from wrong.
 
 Without files, the bundled questions, whose first half settings were chosen on. Each file of SQuAD's format
 is a corpus of its articles; of it ``--questions`` with an answer are drawn, as many without, and half as many
@@ -158,7 +158,6 @@ def figures_of(rows: Sequence[Read], weights: Mapping[str, float]) -> Result:
         "auc_near": auc(sure, of_kind[NEAR]),
         "auc_other": auc(sure, of_kind[OTHER]),
         "calibration_error": calibration_error(np.array(list(confidence.values())), right),
-        "reliability": tenths(np.array(list(confidence.values())), right),
         "until_answer_s": median(row.answer.timed.until_quotes_s for row in rows),
         "reader_s": median(row.answer.timed.reader_s for row in rows),
     }
@@ -266,9 +265,6 @@ def table(result: Result) -> Table:
     rows.append(
         ["milliseconds of the reader", *(f"{1000 * each['reader_s']:.0f}" for each in columns.values())]
     )
-    for tenth in range(10):
-        cells = [tenth_in_words(each["reliability"], tenth) for each in columns.values()]
-        rows.append([f"said {tenth / 10:.1f} to {(tenth + 1) / 10:.1f}, right", *cells])
     for peer, by_set in result["peers"].items():
         cells = [
             f"{each['f1']:.3f} (reader {each['f1_of_the_reader']:.3f}) of {each['n_questions']}"
@@ -278,12 +274,6 @@ def table(result: Result) -> Table:
     none = [""] * (len(columns) - 1)
     rows += [[f"weight: {name}", f"{value:.3f}", *none] for name, value in result.get("fit", {}).items()]
     return Table(["", *columns], rows)
-
-
-def tenth_in_words(reliability: Sequence[Sequence[float]], tenth: int) -> str:
-    """Return the share that is right of the answers whose confidence is in a tenth, and how many they are."""
-    own = [(share, n) for sure, share, n in reliability if min(int(10 * sure), 9) == tenth]
-    return f"{own[0][0]:.2f} of {own[0][1]:.0f}" if own else ""
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -28,7 +28,6 @@ NAMES = [
     "encode",
     "families",
     "decode",
-    "chunk",
     "sweep",
     "search",
     "reader",
@@ -45,9 +44,9 @@ NAMES = [
 INTRODUCTION = """\
 # Benchmarks
 
-Glassbox beside the libraries that do the same work: one table a claim, with its command. `python -m
-benchmarks.report` writes this page from the newest figures in `docs/benchmarks/`. A ratio above 1 means that
-Glassbox is faster. Peers come with `pip install -r benchmarks/requirements.txt`."""
+Glassbox and libraries that do the same work. A ratio above 1 means that Glassbox is faster. `python -m
+benchmarks.report` writes this page from `docs/benchmarks/`; peers come with `pip install -r
+benchmarks/requirements.txt`."""
 
 
 class ReportError(Exception):

@@ -191,7 +191,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-Chunks overlap, so recall compares kinds alone. [Large corpora](scale.md) computes with these figures."""
+Chunks overlap, so recall only compares kinds. [Large corpora](scale.md) computes with these figures."""
 BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options, explanation=EXPLANATION)
 
 

@@ -1,6 +1,6 @@
 """How fast a question finds its passages: ``python -m benchmarks.search [--json] [--chunks 100000]``.
 
-Every kind of index beside hnswlib and exact NumPy, then BM25 and the hybrids: one question on one core.
+Kinds of index, hnswlib and exact NumPy, then BM25 and the hybrids: one question on one core.
 
 The vectors, 384 numbers each, are a mixture around the chunks of the bundled corpus: to that of one chunk, a
 share of the difference of two others is added, 0.3 to 0.9 of it, and the sum scaled to length 1. The texts
@@ -16,8 +16,6 @@ import json
 import os
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +28,13 @@ from engine import Encoder
 from engine.documents.loaders import BUNDLED_INDEX
 from engine.evaluation.questions import load_questions
 from engine.layers.norm import l2_normalize
-from engine.retrieval.index_choice import TRUSTED, by_size
+from engine.retrieval.index_choice import by_size
 from engine.retrieval.index_kinds import INDEX_KINDS, exact_nearest
 from engine.storage.workspace import open_workspace
 
 CHUNKS = 100_000
 BLOCK = 50_000  # vectors made at a time
 SHARES = (0.3, 0.9)  # of a difference of two vectors, that is added to a third
-MS, WORDS_MS, RESIDENT_MB = 5, 100, 600  # aims at a million chunks
 CONTESTANTS = (*INDEX_KINDS, HNSWLIB, NUMPY)
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -66,26 +63,6 @@ def make_workload(folder: Path, n_chunks: int) -> tuple[int, float]:
     return len(questions), float(exact[:, -1].mean())
 
 
-@contextmanager
-def kept_folder(folder: Path | None) -> Iterator[Path]:
-    """Give the folder where everything is written, one that is removed behind if there is none."""
-    if folder is not None:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        yield Path(scratch)
-
-
-def once(path: Path, measure: Callable[[], Any]) -> Any:
-    """Return what was measured before, or measure it and write it to a file."""
-    path = path.with_suffix(".json")
-    if not path.exists():
-        say(path.stem)
-        result = measure()
-        path.write_text(json.dumps(result), encoding="utf-8")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def row_name(contestant: str, chosen: str) -> str:
     """Return the name of a contestant's row; the kind chosen by size is Glassbox's own."""
     if contestant == chosen:
@@ -96,10 +73,9 @@ def row_name(contestant: str, chosen: str) -> str:
 def run(arguments: Namespace) -> Result:
     """Build and search each index."""
     pin()
-    with kept_folder(arguments.folder) as parent:
-        folder = parent / f"{arguments.chunks}"
-        folder.mkdir(parents=True, exist_ok=True)
-        n_questions, tenth = once(folder / "workload", lambda: make_workload(folder, arguments.chunks))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        n_questions, tenth = make_workload(folder, arguments.chunks)
         chosen, reason = by_size(np.load(folder / "vectors.npy", mmap_mode="r"))
         others = [name for name in arguments.contestants if name != chosen]
         lineup = Lineup([chosen, *others], needed=(chosen,))
@@ -107,11 +83,9 @@ def run(arguments: Namespace) -> Result:
         rounds = str(arguments.rounds)
 
         def run_phase(phase: str, name: str) -> Any:
-            def run_it() -> Any:
-                order, env = [phase, name, str(folder), rounds], {} if phase == "build" else ONE_THREAD
-                return json.loads(run_once("benchmarks.searchers", order, environment(**env)))
-
-            return once(folder / f"{name}-{phase}", run_it)
+            say(f"{name}: {phase}")
+            order, env = [phase, name, str(folder), rounds], {} if phase == "build" else ONE_THREAD
+            return json.loads(run_once("benchmarks.searchers", order, environment(**env)))
 
         for name in lineup:
             with lineup.turn(name):
@@ -128,7 +102,6 @@ def run(arguments: Namespace) -> Result:
         "ours": rows.pop(chosen) | {"kind": chosen},
         "peers": {row_name(name, chosen): row | {"kind": name} for name, row in rows.items()},
         "words": words,
-        "limit": {"recall": TRUSTED, "ms": MS, "words_ms": WORDS_MS, "resident_mb": RESIDENT_MB},
     }
 
 
@@ -142,7 +115,6 @@ def table(result: Result) -> Table:
             "resident MB": "{resident_mb:,.0f}",
             f"recall@{K}": "{recall:.3f}",
             "p50 ms": "{median_ms:.2f}",
-            "p99 ms": "{p99_ms:.2f}",
         },
     )
     words = result["words"]
@@ -154,7 +126,6 @@ def table(result: Result) -> Table:
             f"{words['resident_mb']:,.0f}",
             f"{row['recall']:.3f}",
             f"{row['median_ms']:.2f}",
-            f"{row['p99_ms']:.2f}",
         ]
         for row in words["rows"].values()
     ]
@@ -176,15 +147,10 @@ def add_options(parser: ArgumentParser) -> None:
         default=CONTESTANTS,
         help="those beside the kind that is chosen by size; HNSW and hnswlib take the most of the time",
     )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        help="keeps all that is made and measured, and a stopped run goes on there (9 GB for 1000000)",
-    )
 
 
 EXPLANATION = """\
-Resident memory is that of a search, without the texts. The hybrids score candidates alone."""
+Resident memory is that of a search, without the texts. The hybrids score candidates only."""
 BENCHMARK = Benchmark(__doc__, run, table, rounds=2, add_options=add_options, explanation=EXPLANATION)
 
 

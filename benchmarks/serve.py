@@ -4,9 +4,8 @@
 sentence-transformers behind FastAPI.
 
 All clients are tasks of one process, the same for every server, and share the servers' two cores. The servers
-take turns, each in a process of its own. Figures are medians over the rounds: requests per second, the median
-and the 99th percentile of a request's time, and the processor time of the server for a request, which other
-programs on the machine disturb the least.
+take turns, each in a process of its own. Figures are medians over the rounds: requests per second, and the
+99th percentile of a request's time.
 
 At last Glassbox is sent 20 texts of 3.9 MB at once, while another client asks on a kept connection whether it
 is ready: its memory before, at the peak and 5 s after, and how long that client waits, before and meanwhile.
@@ -145,24 +144,16 @@ async def hold(served: Served) -> dict[str, float]:
     }
 
 
-def processor_s(process: int) -> float:
-    """Return the seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def measure(served: Served, texts: Sequence[str], seconds: float) -> dict[str, float]:
     """Load a server; return its figures."""
     port = served.ready["port"]
     asyncio.run(load(port, texts, WARM_UP_S))
-    before, start = processor_s(served.process.pid), time.perf_counter()
+    start = time.perf_counter()
     found = asyncio.run(load(port, texts, seconds))
     passed = time.perf_counter() - start
     return {
         "requests_per_s": len(found) / passed,
-        "p50_ms": 1000 * float(np.quantile(found, 0.5)),
         "p99_ms": 1000 * float(np.quantile(found, 0.99)),
-        "cpu_ms": 1000 * (processor_s(served.process.pid) - before) / len(found),
     }
 
 
@@ -172,7 +163,7 @@ def run(arguments: Namespace) -> Result:
     work, folder = workloads(), str(model_path(DEFAULT_ENCODER))
     lineup = Lineup(CONTESTANTS, needed=(OWN["float32"], PLAIN))
     found: dict[str, dict[str, list[dict[str, float]]]] = {}
-    vectors, held, own = {}, dict[str, float](), OWN[arguments.precision]
+    vectors, held, own = {}, dict[str, float](), OWN["float32"]
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(arguments.rounds):
             for name in lineup:
@@ -219,16 +210,12 @@ def table(result: Result) -> Table:
     for name, (least, most) in WORDS.items():
         columns[f"{least} to {most} words, requests/s"] = f"{{workloads[{name}][requests_per_s]:,.0f}}"
         columns[f"{least} to {most} words, ratio"] = f"{{ratios[{name}]:.2f}}"
-        columns[f"{least} to {most} words, p99 ms"] = f"{{workloads[{name}][p99_ms]:,.0f}}"
     return contestants(result, columns)
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the seconds of a workload, and the precision of the ratios."""
+    """Add the seconds of a workload."""
     parser.add_argument("--seconds", type=float, default=5.0, help="of each workload in each round")
-    parser.add_argument(
-        "--precision", choices=list(PRECISIONS), default="float32", help="of Glassbox, for the ratios"
-    )
 
 
 EXPLANATION = """\

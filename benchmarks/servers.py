@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.processes import CORES, memory
+from benchmarks.processes import CORES
 
 OURS_PREFIX = "glassbox "
 PLAIN = "sentence-transformers, plain endpoint"
@@ -28,7 +28,7 @@ BATCH_TEXTS, WAIT_S = 32, 0.005  # of the batched one
 
 def say_ready(port: int) -> None:
     """Print the port."""
-    print(json.dumps({"port": port, "resident_mb": memory("VmRSS")}), flush=True)
+    print(json.dumps({"port": port}), flush=True)
 
 
 def serve_ours(folder: str, precision: str) -> None:

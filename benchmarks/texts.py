@@ -1,7 +1,7 @@
-"""Texts of any length for benchmarks, from the words of the bundled corpus."""
+"""Texts of any length for benchmarks, from the words and sentences of the bundled corpus."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 
@@ -15,3 +15,12 @@ def passage(words: Sequence[str], n_words: int, rng: random.Random) -> str:
     """Return ``n_words`` of the words that follow one another, from a random place."""
     start = rng.randrange(len(words) - n_words)
     return " ".join(words[start : start + n_words])
+
+
+def drawn_sentences() -> Iterator[str]:
+    """Yield sentences of the bundled corpus without end, drawn by a seed, each with its number."""
+    texts = [path.read_text("utf-8") for path in sorted(BUNDLED_CORPUS.iterdir())]
+    sentences = [one.strip() for text in texts for one in text.replace("\n", " ").split(". ") if one.strip()]
+    draw = random.Random(0)
+    while True:
+        yield f"{draw.choice(sentences)} ({draw.randrange(10**6)})."

@@ -8,7 +8,6 @@ the bundled documents where the work needs their labelled questions.
 """
 
 import argparse
-import random
 import re
 import tempfile
 from argparse import Namespace
@@ -23,7 +22,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
-from engine.documents.loaders import BUNDLED_CORPUS
+from benchmarks.texts import drawn_sentences
 from tests.browser.conftest import WIDE, drawn, launch, open_tab, served, visit, window
 
 BYTES, FACTOR, ASKED = 1_000_000, 1.5, 0.9  # of the corpus; the largest ratio, in this share of the rows
@@ -85,13 +84,10 @@ WORKS = {
 
 def corpus(path: Path) -> Path:
     """Write sentences of the bundled documents, drawn by a seed, each with its number."""
-    texts = [one.read_text("utf-8") for one in sorted(BUNDLED_CORPUS.iterdir())]
-    sentences = [one.strip() for text in texts for one in text.replace("\n", " ").split(". ") if one.strip()]
-    draw, n_bytes, drawn = random.Random(0), 0, list[str]()
-    while n_bytes < BYTES:
-        drawn.append(f"{draw.choice(sentences)} ({draw.randrange(10**6)}).")
-        n_bytes += len(drawn[-1])
-    path.write_text(" ".join(drawn), "utf-8")
+    sentences, kept = drawn_sentences(), ""
+    while len(kept) < BYTES:
+        kept += next(sentences) + " "
+    path.write_text(kept, "utf-8")
     return path
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks import sweep
 from benchmarks.command import OURS, contestants
 from benchmarks.processes import Ended, Lineup, Served, environment
 
@@ -70,14 +69,3 @@ def test_its_row_says_how_it_ended():
     }
     table = contestants(result, {"s": "{s:.0f}", "ratio": "{ratio:.0f}"})
     assert table.rows == [[OURS, "1", ""], ["x", "ended by SIGSEGV", ""], ["y", "2", "2"]]
-
-
-def test_a_peer_that_ended_has_no_figures_in_other_tables():
-    result = {
-        "ours": {"cold_s": 32.0, "warm_s": 3.4, "cold_cpu_s": 60.0, "warm_cpu_s": 6.0, "peak_mb": 500.0},
-        "peers": {sweep.PEER: {"ended": "ended by SIGSEGV"}},
-        "limit": {"embedding_alone_s": 27.0, "ratio": 0.8},
-    }
-    table = sweep.table(result)
-    assert "ended by SIGSEGV" in table.text()
-    assert all(len(row) == len(table.columns) for row in table.rows)

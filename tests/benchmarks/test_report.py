@@ -13,7 +13,7 @@ from benchmarks.report import DOCS, NAMES, ReportError, page, section, store, st
 LATE = {
     "workload": "310 questions",
     "processor": "A Processor",
-    "ours": {"rows": [{"chunk_tokens": 64, "context": None, "mrr": 0.7, "hits_at_5": 0.9}]},
+    "ours": {"rows": [{"chunk_tokens": 128, "context": None, "mrr": 0.7, "hits_at_5": 0.9}]},
     "peers": {},
     "limit": {},
 }
@@ -31,7 +31,7 @@ def test_a_stored_result_is_one_table_with_its_machine(name):
 
 def test_a_missing_figure_is_an_error():
     with pytest.raises(ReportError, match="late: the stored result has no figure 'mrr'"):
-        section("late", [ABOUT | LATE | {"ours": {"rows": [{"chunk_tokens": 64, "context": None}]}}])
+        section("late", [ABOUT | LATE | {"ours": {"rows": [{"chunk_tokens": 128, "context": None}]}}])
 
 
 def test_figures_are_stored_with_command_and_day(tmp_path):
