@@ -19,6 +19,7 @@ from numba import float32, types, void
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
+from ..layers.linear import Matrix
 from ..layers.linear import linear as numpy_linear
 from ..layers.tracing import Array
 from .jit import njit
@@ -175,9 +176,9 @@ def _linear(x: Array, panels: Array, bias: Array, y: Array) -> None:
         )
 
 
-def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
-    d_out = len(weight)
+    d_out = weight.shape[0]
     if d_out % WIDE:
         return numpy_linear(x, weight, bias)
     if bias is None:
@@ -197,9 +198,9 @@ def packed(weight: Weight, pack: Callable[[Weight], Panels]) -> Panels:
     return panels
 
 
-def pack(weight: Array) -> Array:
+def pack(weight: Matrix) -> Array:
     """Cut ``weight (d_out, d_in)`` into panels: ``(d_out / WIDE, d_in, WIDE)``."""
-    return into_panels(weight.astype(np.float32, copy=False), 1)
+    return into_panels(np.asarray(weight, np.float32), 1)
 
 
 def into_panels(numbers: Array, together: int) -> Array:

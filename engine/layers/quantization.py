@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -50,18 +51,13 @@ def rotate(x: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Int8Matrix:
-    """A matrix ``(d_out, d_in)`` with rotated and quantized rows; rows and ``T`` are read as float32."""
+class StoredMatrix:
+    """A matrix ``(d_out, d_in)`` stored with quantized rows; rows and ``T`` are read as float32."""
 
     codes: Array  # int8 ``(d_out, d_in)``
     scales: Array  # of each row, float32 ``(d_out,)``
 
     dtype = np.dtype(np.float32)  # of the rows it returns
-
-    @classmethod
-    def of(cls, weight: Array) -> "Int8Matrix":
-        """Round a float32 matrix."""
-        return cls(*quantize(rotate(weight)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,14 +69,31 @@ class Int8Matrix:
         """Bytes of codes and scales."""
         return self.codes.nbytes + self.scales.nbytes
 
-    def __getitem__(self, rows: Array) -> Array:
+    def __getitem__(self, rows: Array | slice) -> Array:
         """Return rows by their numbers: ``(n,) -> (n, d_in)``."""
-        return rotate(dequantize(self.codes[rows], self.scales[rows]))
+        return dequantize(self.codes[rows], self.scales[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the whole matrix."""
+        return self[:].astype(dtype or self.dtype, copy=False)
 
     @property
     def T(self) -> Array:
         """The transposed matrix, ``(d_in, d_out)``."""
-        return self[np.arange(len(self.codes))].T
+        return self[:].T
+
+
+class Int8Matrix(StoredMatrix):
+    """A matrix whose rows were rotated before they were quantized, multiplied in 8 bits."""
+
+    @classmethod
+    def of(cls, weight: Array) -> "Int8Matrix":
+        """Round a float32 matrix."""
+        return cls(*quantize(rotate(weight)))
+
+    def __getitem__(self, rows: Array | slice) -> Array:
+        """Return rows by their numbers: ``(n,) -> (n, d_in)``."""
+        return rotate(super().__getitem__(rows))
 
 
 def fits_int8(weight: Array) -> bool:

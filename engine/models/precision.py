@@ -89,10 +89,8 @@ def rounded_weights(weights: Weights) -> Weights:
 def rounded(part: Any) -> Any:
     """Return a layer, or a part of it, with its matrices in 8 bits."""
     if isinstance(part, Linear):
-        weight = part.weight
-        if isinstance(weight, np.ndarray) and fits_int8(weight):
-            return Linear(Int8Matrix.of(weight), part.bias)
-        return part
+        weight = np.asarray(part.weight)
+        return Linear(Int8Matrix.of(weight), part.bias) if fits_int8(weight) else part
     if is_dataclass(part) and not isinstance(part, type):
         return replace(part, **{field.name: rounded(getattr(part, field.name)) for field in fields(part)})
     return part

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from safetensors import SafetensorError
@@ -24,11 +24,12 @@ from ..kernels.primitives import best_primitives
 from ..layers.activation import softmax
 from ..layers.linear import Linear, linear
 from ..layers.primitives import NUMPY
-from ..layers.quantization import dequantize, quantize
+from ..layers.quantization import StoredMatrix, quantize
 from ..layers.tracing import Array, Tracer, no_trace
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..trace import MAX_TRACE_BYTES, Trace, check_trace
 from ..weights.catalog import DEFAULT_ENCODER
+from ..weights.mapped import map_safetensors
 from ..weights.tensors import HEADER_KEY, TensorReader, damaged_files, read_header
 from ..wording import reason_of
 from . import bert
@@ -147,7 +148,7 @@ class Reader(MadeByMethod):
                 f"{config.n_layers} of {config.d_model}: the reader belongs to another model"
             )
         with damaged_files(path):
-            tensors = dequantized(content) | bert.embedding_tensors(encoder.weights)
+            tensors = with_scales(content) | bert.embedding_tensors(encoder.weights)
             weights = bert.read_weights(tensors, config, np.dtype(np.float32))
             head = TensorReader(tensors, np.dtype(np.float32)).dense(HEAD, config.d_model, 2)
         return cls.of(encoder, weights, head, path.parent.name)
@@ -376,15 +377,15 @@ def read_content(path: Path) -> tuple[dict[str, Array], ReaderHeader]:
         raise ModelFileError(f"{path} is damaged, or not the reader of this version: check it out again")
     header = read_header(content, ReaderHeader, "a reader")
     try:
-        return load(content), header
+        return map_safetensors(path) if path == READER_FILE else load(content), header
     except (SafetensorError, *UNREADABLE) as error:
         raise ModelFileError(f"{path} is damaged ({reason_of(error)}): check it out again") from error
 
 
-def dequantized(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return tensors of a reader's file in float32."""
+def with_scales(tensors: Mapping[str, Array]) -> dict[str, Any]:
+    """Return tensors of a reader's file, matrices as they are stored."""
     return {
-        name: dequantize(array, tensors[f"{name}.scale"]) if array.dtype == np.int8 else array
+        name: StoredMatrix(array, tensors[f"{name}.scale"]) if array.dtype == np.int8 else array
         for name, array in tensors.items()
         if not name.endswith(".scale")
     }

@@ -1,7 +1,7 @@
 """Model files mapped into memory: the operating system reads a page when it is used, and may drop it again.
 
 Only for files that are never shortened, which would end the process: those of known models in the cache are
-replaced whole.
+replaced whole, and so is the bundled reader.
 """
 
 import json
@@ -18,18 +18,18 @@ _maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
 
 def map_safetensors(path: Path) -> dict[str, Array]:
-    """Map a .safetensors file of `KINDS`; its matrices cannot be written, vectors are copied."""
+    """Map a .safetensors file of `KINDS` and 8 bits; its matrices cannot be written, vectors are copied."""
     with path.open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     _maps.add(mapped)
     n_header = int.from_bytes(mapped[:8], "little")
     header = json.loads(mapped[8 : 8 + n_header])
     content = np.frombuffer(mapped, np.uint8, offset=8 + n_header)
-    tensors = {}
+    tensors, kinds = {}, KINDS | {"I8": np.int8}
     for name, entry in header.items():
         if name != "__metadata__":
             start, end = entry["data_offsets"]
-            array = content[start:end].view(KINDS[entry["dtype"]]).reshape(entry["shape"])
+            array = content[start:end].view(kinds[entry["dtype"]]).reshape(entry["shape"])
             tensors[name] = array if array.ndim == 2 else array.copy()
     return tensors
 

@@ -17,6 +17,7 @@ from ..errors import UNREADABLE, GlassboxError, ModelFileError
 from ..layers.activation import ACTIVATIONS, ALSO_CALLED
 from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
+from ..layers.quantization import StoredMatrix
 from ..layers.tracing import Array
 from ..wording import printable, reason_of
 from .mapped import KINDS, is_mapped
@@ -254,7 +255,7 @@ class TensorReader:
         array = require(self.tensors, name)
         check_shape(array.shape, name, shape)
         check_finite(bool(np.isfinite(array).all()), name)
-        return np.ascontiguousarray(array, self.dtype)
+        return array if isinstance(array, StoredMatrix) else np.ascontiguousarray(array, self.dtype)
 
     def vector(self, tensor: Array) -> Array:
         """Return the numbers of a tensor."""
@@ -267,9 +268,12 @@ class TensorReader:
     def dense(self, name: str, d_in: int, d_out: int, biased: bool = True) -> Linear:
         """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
         weight = self.tensor(f"{name}.weight", d_out, d_in)
-        if not is_mapped(weight):  # column-major, so that W^T is read row by row in x W^T
+        if isinstance(weight, np.ndarray) and not is_mapped(
+            weight
+        ):  # column-major, so that W^T is read row by row in x W^T
             weight = np.asfortranarray(weight)
-        return Linear(weight, self.tensor(f"{name}.bias", d_out) if biased else np.zeros(d_out, self.dtype))
+        bias = self.tensor(f"{name}.bias", d_out) if biased else np.zeros(d_out, self.dtype)
+        return Linear(weight, bias)
 
     def norm(self, name: str, d_model: int, biased: bool = True) -> LayerNorm:
         """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
