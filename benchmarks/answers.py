@@ -3,7 +3,7 @@
 Questions with known short answers: settings were chosen on one half of the bundled ones; the rest is only
 reported. Right is what holds every part of the labelled answer.
 
-Beside them, the text that a language model writes from whole passages found by vectors, shown as it is. With
+Compared with the text that a language model writes from whole passages found by vectors, shown as it is. With
 ``--fit`` the weights of the sentences (`engine.retrieval.evidence`) and of the confidence
 (`engine.generation.confidence`) are computed anew from the first half, and printed.
 """
@@ -85,7 +85,7 @@ def answered(
     settings: AnswerSettings,
     question: str,
 ) -> Answer:
-    """Answer a question; with the settings `PLAIN` the text alone counts."""
+    """Answer a question; with the settings `PLAIN` only the text counts."""
     answer = ask(question, index, encoder, writer, settings, null_scores, reader=shipped_reader(encoder))
     return text_alone(answer) if settings is PLAIN else answer
 

@@ -6,7 +6,7 @@ documents.
 A PATH is a file of SQuAD's format, whose articles are divided among ``--corpora`` corpora; a folder in BEIR's
 format, the documents that answer its first 60 questions; or a folder of documents (*.md) with
 their labelled questions (*questions.csv), each document a corpus. ``--order FILE`` writes the mean of each
-setting over the corpora, which the app shows beside drafts.
+setting over the corpora, which the app shows with drafts.
 """
 
 import csv

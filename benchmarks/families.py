@@ -3,7 +3,7 @@
 Random models of one size embed the same texts by Glassbox and by sentence-transformers in float32.
 
 The models have 3 layers, 384 dimensions, heads of 64, 1,536 hidden numbers and MiniLM's tokenizer; Qwen2,
-which is read with byte-level BPE alone, has one learnt of the same texts. The two take turns in one process
+which is read only with byte-level BPE, has one learnt of the same texts. The two take turns in one process
 on two cores; the ratio is the median over the rounds, and the largest difference is between vectors of length
 1.
 """

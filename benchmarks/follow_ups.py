@@ -39,7 +39,7 @@ class FollowUp:
 
     @property
     def needs_topic(self) -> bool:
-        """Whether it cannot be understood alone."""
+        """Whether it cannot be understood without the one before."""
         return self.question.text != self.standalone
 
 

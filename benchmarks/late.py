@@ -31,7 +31,7 @@ from engine.retrieval.retrievers import dense_scores
 from engine.training.reading.articles import read_squad
 
 SIZES, CONTEXTS = (64, 128), (128, 256, 512)
-BEFORE = ("headings", "title")  # of the contexts of chunks, beside none
+BEFORE = ("headings", "title")  # of the contexts of chunks, and none
 PUMPS = ("Arden", "Brix", "Corvo", "Delta", "Esker", "Fjord")
 TASKS = ("Installation", "Weekly check", "Yearly overhaul", "Storage")
 WORDS = "Switch the unit off and let it cool before any work on it. " * 4
@@ -164,7 +164,7 @@ def table(result: Result) -> Table:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Declare what is measured beside the bundled questions."""
+    """Declare what is measured after the bundled questions."""
     parser.add_argument("--squad", type=Path, nargs="+", default=[], help="files of SQuAD")
     parser.add_argument("--beir", type=Path, nargs="+", default=[], help="collections in BEIR's format")
 

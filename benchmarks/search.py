@@ -145,7 +145,7 @@ def add_options(parser: ArgumentParser) -> None:
         nargs="+",
         choices=CONTESTANTS,
         default=CONTESTANTS,
-        help="those beside the kind that is chosen by size; HNSW and hnswlib take the most of the time",
+        help="with the kind that is chosen by size; HNSW and hnswlib take the most of the time",
     )
 
 

@@ -128,15 +128,15 @@ async def hold(served: Served) -> dict[str, float]:
         writer.close()
 
     over.set()
-    alone, before = await readiness(port, over, at_least=200), memory("VmRSS", process)
+    quiet, before = await readiness(port, over, at_least=200), memory("VmRSS", process)
     over.clear()
-    beside = asyncio.create_task(readiness(port, over))
+    asking = asyncio.create_task(readiness(port, over))
     await asyncio.gather(*(send() for _ in range(N_LARGE)))
     over.set()
-    waits = await beside
+    waits = await asking
     await asyncio.sleep(QUIET_S)
     return {
-        "ready_ms": 1000 * statistics.median(alone),
+        "ready_ms": 1000 * statistics.median(quiet),
         "longest_ms": 1000 * max(waits),
         "before_mb": before,
         "peak_mb": memory("VmHWM", process),

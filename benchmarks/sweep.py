@@ -1,7 +1,7 @@
 """How fast a grid of settings is measured: ``python -m benchmarks.sweep [--json]``.
 
 16 settings (2 chunk sizes, 2 overlaps, 2 poolings, 2 retrievers) are measured on the bundled corpus and its
-questions, beside the usual loop over them with sentence-transformers and bm25s.
+questions, and by the usual loop over them with sentence-transformers and bm25s.
 
 The retrievers are cosines, and reciprocal rank fusion of them with BM25. For each cell the peer embeds our
 chunks and the questions, searches and takes the mean reciprocal rank.

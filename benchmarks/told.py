@@ -1,6 +1,6 @@
-"""Waits told before they begin, and measured: ``python -m benchmarks.told [--json] [--only NAME …]``.
+"""Waits as announced and as measured: ``python -m benchmarks.told [--json] [--only NAME …]``.
 
-Chromium presses each button that begins long work: the seconds that are told beside it, and those until the
+Chromium presses each button that begins long work: the seconds that the app announces, and those until the
 work has ended. Nothing of the kind was done by the app before.
 
 The corpus is a megabyte of sentences of the bundled documents, drawn by a seed and in a file of its own, or
@@ -42,7 +42,7 @@ class Work:
     query: Mapping[str, str] = field(default_factory=dict)
     is_uploaded: bool = False  # whether it works on the megabyte
     prepare: Callable[[Page], object] = lambda page: None
-    is_beside: bool = False  # whether the price stands beside the button, not on it
+    is_next_to: bool = False  # whether the price stands next to the button, not on it
 
 
 def press(label: str) -> Callable[[Page], None]:
@@ -75,10 +75,10 @@ WORKS = {
     "late chunking": Work("late", "Read it in context", "late-progress", is_uploaded=True),
     "Break it": Work("broken", EMBED, "embedding-progress", is_uploaded=True, prepare=press(FAULT)),
     "Verify": Work("verify", "Compare with the official model", "verify-progress"),
-    "drafts": Work("questions", "Draft 60", "drafts-progress", prepare=drafts, is_beside=True),
-    "Best settings": Work("settings", "Run the grid", "experiment-progress", is_beside=True),
-    "tuning the search": Work("tuning", "Train", "tuning-progress", is_beside=True),
-    "a decoder from scratch": Work("decoder", "Train", "lab-decoder-pause", is_beside=True),
+    "drafts": Work("questions", "Draft 60", "drafts-progress", prepare=drafts, is_next_to=True),
+    "Best settings": Work("settings", "Run the grid", "experiment-progress", is_next_to=True),
+    "tuning the search": Work("tuning", "Train", "tuning-progress", is_next_to=True),
+    "a decoder from scratch": Work("decoder", "Train", "lab-decoder-pause", is_next_to=True),
 }
 
 
@@ -132,7 +132,7 @@ def measure(browser: Browser, folder: Path, work: Work, file: Path) -> dict[str,
         button = main.locator("button").filter(has_text=work.button).first
         expect(button).to_be_visible(timeout=PATIENCE_MS)
         drawn(page)
-        said = main.get_by_text(re.compile("about .*\\d s")) if work.is_beside else button
+        said = main.get_by_text(re.compile("about .*\\d s")) if work.is_next_to else button
         told = max(map(seconds_of, said.all_inner_texts()), default=0.0)
         begun = monotonic()
         button.click()

@@ -80,7 +80,7 @@ def answer_here(program: Any, request: bytes, seconds: int, megabytes: int, targ
 def answer_apart(
     program: Any, request: bytes, seconds: int, megabytes: int, target: BinaryIO
 ) -> bytes | None:
-    """Answer a request in a forked process, which leaves ``target`` alone; None beyond the limits.
+    """Answer a request in a forked process, which does not change ``target``; None beyond the limits.
 
     It ends by the memory that it uses, before it is refused any: libraries take that for a damaged file.
     """

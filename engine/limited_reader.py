@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
 AT_ONCE = threading.BoundedSemaphore(2)  # files, whose memory adds up
-# The same, where there is a first try. Recognition takes minutes: it has its turn beside them.
+# The same, where there is a first try. Recognition takes minutes: it has a turn of its own.
 FIRST, ALONE, RECOGNISING = threading.Lock(), threading.Lock(), threading.Lock()
 NOW, LATER, NEVER = "now", "later", "never"  # a page is recognised; raised; left out
 LIMITS = Limits(seconds=60, megabytes=1500)  # of reading a file on the command line

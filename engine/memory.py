@@ -17,7 +17,7 @@ _timer: Timer | None = None
 
 
 def bound_freed_memory(is_small: bool) -> None:
-    """Bound what glibc keeps of freed memory: threads open no more arenas, each of which keeps its own.
+    """Bound what glibc keeps of freed memory: threads open no more arenas, since each keeps its own.
 
     A small server also gives back every large array at once, which slows down embedding by a tenth.
     """
@@ -52,7 +52,7 @@ def give_back() -> None:
 def release_code() -> None:
     """Drop the code of libraries from memory: it comes back from the system's cache of files when it runs.
 
-    The compiler of kernels and Arrow alone have 100 MB of it, most of which runs once.
+    The compiler of kernels and Arrow have 100 MB of it; most of that runs once.
     """
     if (madvise := glibc("madvise")) is None:
         return

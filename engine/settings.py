@@ -398,7 +398,7 @@ def named_settings(values: Mapping[str, Any], stages: Collection[Stage]) -> dict
 def answer_settings(
     values: Mapping[str, Any], sampling: Sampling = DEFAULT_ANSWER.sampling
 ) -> AnswerSettings:
-    """Return the settings of a search and an answer from values by key, of which none is missing."""
+    """Return the settings of a search and an answer from values by key; none may be missing."""
     return AnswerSettings(
         SearchSettings(values["k"], values["min_relevance"], values["retriever"]),
         values["max_prompt_tokens"],

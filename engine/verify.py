@@ -155,7 +155,7 @@ def precision_of(model: Encoder | Decoder) -> str:
 
 
 def run(model: Encoder | Decoder, ids: Sequence[int], trace: Tracer) -> None:
-    """Run a text under a tracer, by NumPy alone."""
+    """Run a text under a tracer, by NumPy only."""
     if isinstance(model, Encoder):
         model.inspect(ids, trace, "mean")
     else:

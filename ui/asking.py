@@ -178,7 +178,7 @@ def start_answer(
     server: Server | None = None,
     share: float = 1.0,
 ) -> None:
-    """Start to answer from an index of which a ``share`` of chunks has vectors; stop another answer."""
+    """Start to answer from an index where a ``share`` of chunks has vectors; stop another answer."""
     state = st.session_state
     if "answer_job" in state:
         state["answer_job"].stop()

@@ -204,7 +204,7 @@ def upload_box() -> None:
         if skipped:
             st.info(
                 f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}. "
-                "Those that are read are named beside “Add documents”."
+                "Those that are read are named next to “Add documents”."
             )
         st.button("Close", icon=":material/close:", type="tertiary", on_click=clear_messages)
 

@@ -134,8 +134,8 @@ LATE = page(
     "inside/late",
     "Late chunking",
     "segment",
-    "Ordinarily each chunk is read alone, and in “it was finished in 1891” the model cannot tell what “it” "
-    "is. Late chunking reads a long stretch of text first, and then pools each chunk from its own tokens.",
+    "Ordinarily each chunk is read by itself, and in “it was finished in 1891” the model cannot tell what "
+    "“it” is. Late chunking reads a long stretch of text first, and then pools each chunk from its tokens.",
 )
 POSITIONS = page(
     "inside/positions",
@@ -208,8 +208,8 @@ button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
 
 def mark_section(title: str) -> str:
     """Return the style that marks the section of a page in the menu, by the title of the page."""
-    alone, *sections = SECTIONS.values()
-    for number, pages in enumerate(sections, start=len(alone) + 1):
+    first, *sections = SECTIONS.values()
+    for number, pages in enumerate(sections, start=len(first) + 1):
         if title in [each.keywords["title"] for each in pages]:
             entry = f"[data-testid=stTopNav] > :nth-child({number}) [data-testid=stTopNavSection]"
             # the focus, which has a shadow of its own, stays seen

@@ -1,7 +1,7 @@
 """What the server of the app does before Streamlit: it checks addresses, and imports what pages share.
 
 Streamlit itself compares the host of a WebSocket with ``server.allowedHosts``, and of an Origin the host name
-alone: a page of another port of this machine could drive the app.
+only: a page of another port of this machine could drive the app.
 """
 
 from collections.abc import AsyncIterator

@@ -1,6 +1,6 @@
 """Tables that screen readers can read and keys can reach: HTML where they are short, else a grid and a CSV.
 
-Streamlit's grid is painted on a canvas, of which a screen reader gets only the rows in sight. It sorts and
+Streamlit's grid is painted on a canvas; a screen reader gets only the rows in sight. It sorts and
 searches, which is worth it for long tables; `show_csv` gives their numbers in another form.
 """
 
@@ -69,7 +69,7 @@ def table_style() -> str:
 
 
 def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = "") -> None:
-    """Draw rows as a table, of which every cell can be read without a mouse.
+    """Draw rows as a table whose cells can all be read without a mouse.
 
     A column that a row lacks is empty there. ``alt`` is the table in words, for screen readers; ``columns``
     are as `st.dataframe` takes them; ``key`` is that of a long table's download, if ``alt`` is not unique.
@@ -84,7 +84,7 @@ def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = 
 def show_selectable(
     rows: Rows, alt: str, columns: Columns, key: str, on_select: Callable[[int | None], None]
 ) -> None:
-    """Draw rows as `show_table`, of which one can be selected: ``on_select`` gets its place, or None."""
+    """Draw rows as `show_table`; one can be selected: ``on_select`` gets its place, or None."""
 
     def select() -> None:
         picked = st.session_state[key].selection.rows

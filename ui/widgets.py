@@ -29,7 +29,7 @@ def choice(
     label_visibility: Literal["visible", "collapsed"] = "visible",
     as_list: bool = False,
 ) -> T:
-    """Draw a row of buttons, or a list, of which one is chosen: the first unless there is a ``default``."""
+    """Draw a row of buttons, or a list; one is chosen: the first unless there is a ``default``."""
     if as_list:
         index = 0 if default is None else options.index(default)
         return (place or st).selectbox(

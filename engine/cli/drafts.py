@@ -63,7 +63,7 @@ def report(out: Path, drafts: list[Question], n: int, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(out), "n": len(drafts), "n_unanswerable": n_without})
         return
-    words = f"{counted(len(drafts), 'draft')} in {out}, {n_without:,} of which the documents do not answer"
+    words = f"{counted(len(drafts), 'draft')} in {out}, {n_without:,} without an answer in the documents"
     if len(drafts) < n:
         words += "; no other sentence gives a question that is fit: add documents, or take another --seed"
     print(f"{words}. Nobody has read them: upload the file to the app to keep, edit or strike each.")

@@ -146,7 +146,7 @@ def sweep_command(
         Path | None,
         typer.Option(
             "--resume",
-            help="A file that results are appended to; what it has is not measured again. Beside it, "
+            help="A file that results are appended to; what it has is not measured again. Next to it, "
             "embeddings are kept until all is measured, unless --cache is given.",
         ),
     ] = None,

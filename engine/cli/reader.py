@@ -213,7 +213,7 @@ def save(state: ReadingState, path: Path, encoder: Encoder) -> None:
 
 
 def save_reader(state: ReadingState, path: Path, encoder: Encoder) -> None:
-    """Write the reader beside its checkpoint; raise `InputError` where that fails."""
+    """Write the reader next to its checkpoint; raise `InputError` where that fails."""
     with full_disk_named(path, "the reader"):
         state.reader(encoder).save(path.with_name(READER))
 

@@ -24,7 +24,7 @@ NEVER_LAST = entries(
     "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj lic napr např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα",
     "ul mme mmes mlle pl esim καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
 )
-# Months, days, and words of which some end sentences too: abbreviations only before a number.
+# Months, days, and words that may end sentences too: abbreviations only before a number.
 BEFORE_NUMBERS = entries(
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun Mo Di Mi",
     "Do Sa So jan feb apr jun jul aug sept oct nov okt dez mrz janv févr avr juil déc ene abr ago dic giu",

@@ -28,7 +28,7 @@ class Document:
     name
         The file's name, or its path within a folder or archive; unique in a corpus.
     text
-        The text, of which chunks and passages are spans; line ends are ``\n``.
+        The text; chunks and passages are spans of it, line ends are ``\n``.
     title
         The title in the file, empty if it has none.
     sections

@@ -34,7 +34,7 @@ class Language:
     script: str
     stems: bool  # whether Snowball has a stemmer of its name
     accents: str  # its letters that English lacks
-    common: tuple[str, ...]  # its commonest words, of which those of questions suffice where bm25s has a list
+    common: tuple[str, ...]  # its commonest words; those of questions suffice where bm25s has a list
 
 
 # By their names in lower case. Of several languages of a script that fit alike, the first counts.
@@ -81,7 +81,7 @@ def script_of(text: str) -> str:
 def detected(text: str) -> str:
     """Return the language of a text, one of `LANGUAGES`; empty where nothing tells it.
 
-    English is preferred to another language of which there are as many words, since names and quotations of
+    English is preferred to another language with as many words, since names and quotations of
     others stand in English texts.
     """
     middle = max(0, (len(text) - SAMPLE) // 2)

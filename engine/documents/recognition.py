@@ -36,7 +36,7 @@ def way_out() -> str:
 
 
 def begin(number: int, n_pages: int) -> bool:
-    """Return whether a page is to be recognised now, which is told; raise where that has its own turn."""
+    """Return whether a page is to be recognised now, and say so; raise where that has its own turn."""
     if turn == NEVER or not is_installed():
         return False
     if turn == LATER:

@@ -26,7 +26,7 @@ UNSPACED_MARK = (
     rf"(?:(?!{CLOSING_UNSPACED})|{CLOSING_UNSPACED}++(?!{GOES_ON})){NOTES}"
 )
 # Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
-# ("3.5", "engine.py") has no space after it. The first characters of all, alone, make the search faster.
+# ("3.5", "engine.py") has no space after it. Looking for the first characters only makes the search faster.
 POSSIBLE_END = re.compile(rf"(?=[{MARKS}{UNSPACED}．;:|\n])(?:{MARK}(?=\s)|{UNSPACED_MARK}|(?=\n))")
 MARK_AT_END = re.compile(rf"({MARK}|{UNSPACED_MARK})$")
 # What may begin a sentence: the first letter of a line, also after a name and a colon, or after a mark.
@@ -42,7 +42,7 @@ CELL_GAP = " | "  # between the cells of a row, as the readers of HTML and Word 
 FIELD = re.compile(r"[\w-]+:\s")  # of a record: "date: 2026-03-01"
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
-# Narrow ones are told from these by sentences that end within, and by lines that go on in lower case.
+# Narrow ones are recognised by sentences that end within, and by lines that go on in lower case.
 NARROWEST, NARROW, WIDEST = 20, 40, 160
 SURROUNDINGS = 1_000  # characters of a text that are read around an excerpt
 # The characters of a line of set type vary with their widths by about this share of the column.

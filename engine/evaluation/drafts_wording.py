@@ -106,8 +106,8 @@ def fits(question: str, answer: str, sentence: str) -> bool:
         return False
     if re.search(r"\bwhere\b", question, re.IGNORECASE):
         return not any(KINDS[kind][1].search(answer) for kind in ("number", "date"))
-    held = next((held for asks, held in KINDS.values() if asks.search(question)), None)
-    return held is None or has_digit(answer) or held.search(answer) is not None
+    needed = next((needed for asks, needed in KINDS.values() if asks.search(question)), None)
+    return needed is None or has_digit(answer) or needed.search(answer) is not None
 
 
 def has_dangling_pronoun(question: str, said: set[str]) -> bool:

@@ -75,7 +75,7 @@ def attention_to_passages(
 # that has nothing to do with the question costs a sentence less than 0.07 in nine of ten cases; removing all
 # of those costs less than 0.32 in three of four. Of 34 sentences written from passages about the question, 29
 # reach one of these limits, and most of the other 5 are made up; of 54 written from passages about something
-# else 19 do, most of which take words from them.
+# else 19 do, and most take words from them.
 DROP_WITHOUT_ONE, DROP_WITHOUT_ANY = 0.1, 0.3
 
 

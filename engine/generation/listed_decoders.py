@@ -24,7 +24,8 @@ PROMPT_TOKENS, TIMED_TOKENS = 32, 8
 class ListedDecoder:
     """A decoder of the catalog on this machine; what depends on its memory is estimated when it is read.
 
-    The first such reading on a machine compiles the operations of decoders, by which weights are held.
+    The first such reading on a machine compiles the operations of decoders, which decide how weights are
+    stored.
     """
 
     model: KnownModel

@@ -51,14 +51,14 @@ SCALE = either(word for word, value in SCALE_VALUES.items() if value > 100)
 # "fünfundzwanzig", "treinta y cinco"; "two hundred and fifty"; "seven million two hundred thousand".
 TO_99 = rf"(?:{LOW}und{HIGH}|{HIGH}(?:[ -]?(?:y |e |et )?{LOW})?|{LOW})"
 TO_999 = rf"(?:(?:{TO_99}[ -]?)?{HUNDRED}(?:[ -]?(?:and |und )?{TO_99})?|{TO_99})"
-# The first word is looked for alone, which makes the search faster.
+# The first word is looked for first, which makes the search faster.
 IN_WORDS = rf"(?<!\w)(?={WORD})(?:{TO_999}[ -]?{SCALE},? (?:and )?)*{TO_999}(?:[ -]?{SCALE})?(?!\w)"
 
 SPACE = "[ \u00a0\u2009\u202f]"
 GROUPED = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:{SPACE}\d{{3}}|['’]\d{{3}}){{1,6}}(?:[.,]\d+)?(?![.,]?\d)")
 PERCENT = "%|per ?cent(?!\\w)|prozent(?!\\w)|pour cent(?!\\w)|por ciento(?!\\w)"
 SCALED = rf"(?P<scale>{SPACE}?-?(?:{SCALE}(?!\w)|[千万萬億亿]|{PERCENT}))?"
-# With a fraction after the digits ("1½"); or digits set high, fractions and Roman numerals alone.
+# With a fraction after the digits ("1½"); or digits set high, fractions and Roman numerals only.
 DIGITS = re.compile(
     rf"(?P<digits>\d+(?:[.,:٫٬]\d+)*|(?<![\d.,])[.,]\d+)(?P<fraction>[¼-¾⅐-⅞])?{SCALED}"
     r"|(?P<numeral>[²³¹⁰⁴-⁹¼-¾⅐-ↈ]{1,20})",

@@ -166,7 +166,7 @@ class Steps:
 
 
 def can_step(row: Row, weights: DecoderWeights) -> bool:
-    """Whether a row's next token can be read with others: its prompt, and NumPy's texts, are read alone."""
+    """Whether a row's next token can be read with others: not its prompt, and not NumPy's texts."""
     return row.unread is not None and len(row.unread[0]) == 1 and is_compiled(weights, row.cache)
 
 

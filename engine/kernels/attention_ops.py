@@ -45,7 +45,7 @@ def write_cache(op: Array, task: int) -> None:
 def attend_to_split(op: Array, task: int) -> None:
     """Attention of few tokens to a split of the keys of one key head (Dao et al. 2023, flash decoding).
 
-    A token sees ``window`` keys at most, the last of which is its own. Writes the values weighed by their
+    A token sees ``window`` keys at most, its own last. Writes the values weighed by their
     scores' exponentials, and a `SUMMARY`. A token's result is the same, to the last bit, whichever others
     are with it.
     """

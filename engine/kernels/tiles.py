@@ -91,19 +91,19 @@ def square(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, s
             offset = offset if k is None else builder.add(offset, builder.mul(k, LONG(TILE_BYTES)))
             return builder.inttoptr(builder.add(address, offset), POINTER)
 
-        def beside(address: Any, column: int) -> Any:
+        def next_tile(address: Any, column: int) -> Any:
             return builder.add(address, LONG(TILE_BYTES * column))
 
         for i in range(SIDE):
             for j in range(SIDE):  # the same row in all rows of a tile, since the stride is 0
-                call(builder, "tileloadd64", sums[i][j], place(beside(start, j), LONG(0), 0), LONG(0))
+                call(builder, "tileloadd64", sums[i][j], place(next_tile(start, j), LONG(0), 0), LONG(0))
 
         def add_products(k: Any, nothing: list[Any]) -> list[Any]:
             below = builder.mul(panel_stride, builder.mul(k, LONG(TILE_ROWS)))
             for i in range(SIDE):
                 call(builder, "tileloadd64", left[i], place(x, x_stride, i, k), x_stride)
             for j in range(SIDE):
-                source = builder.inttoptr(builder.add(beside(panel, j), below), POINTER)
+                source = builder.inttoptr(builder.add(next_tile(panel, j), below), POINTER)
                 call(builder, "tileloadd64", right[j], source, panel_stride)
             for i in range(SIDE):
                 for j in range(SIDE):
@@ -113,7 +113,7 @@ def square(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, s
         loop(builder, depth, [], add_products)
         for i in range(SIDE):
             for j in range(SIDE):
-                call(builder, "tilestored64", sums[i][j], place(beside(y, j), y_stride, i), y_stride)
+                call(builder, "tilestored64", sums[i][j], place(next_tile(y, j), y_stride, i), y_stride)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 8), generate
@@ -133,7 +133,7 @@ def tile_product(
 ) -> None:
     """Multiply unsigned bytes by a panel of `WIDE` columns of signed ones, as `gemm.make_product` does.
 
-    x and y have memory for a multiple of `ROWS` rows, all of which are computed. ``depth`` counts numbers of
+    x and y have memory for a multiple of `ROWS` rows; all are computed. ``depth`` counts numbers of
     32 bits, and is a multiple of 16.
     """
     for row in range(0, n_rows, ROWS):

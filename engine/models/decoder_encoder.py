@@ -1,7 +1,7 @@
 """Decoders as encoders: Qwen3-Embedding (Zhang et al. 2025), E5-Mistral (Wang et al. 2024), EmbeddingGemma.
 
 The layers are those of Llama, or of Gemma 3. Mostly texts are read left to right, so that a token sees those
-before it alone, and the last token's vector is the text's; EmbeddingGemma (Schechter Vera et al. 2025) reads
+before it only, and the last token's vector is the text's; EmbeddingGemma (Schechter Vera et al. 2025) reads
 in both directions.
 """
 

@@ -34,7 +34,7 @@ MAX_FILE_NAME = 255  # characters, of all usual file systems
 # Tokens of a long prompt and its answer, whose keys and values count as memory; a model may have more.
 CACHE_TOKENS = 8192
 # Prompt tokens go through the layers in blocks of this many, which bounds the attention scores
-# held at once to (n_heads, 512, n_tokens).
+# in memory at once to (n_heads, 512, n_tokens).
 BLOCK_TOKENS = 512
 SCORE_COPIES = 4  # of the scores that NumPy holds at once, in `attention_weights` and `softmax`
 
@@ -179,7 +179,7 @@ def shards(index: Path) -> list[str]:
     files = read_json(index).get("weight_map")
     names = list(files.values()) if isinstance(files, dict) else []
     if not names or any(not isinstance(name, str) or not is_file_name(name) for name in names):
-        raise ModelFileError(f"{index} does not list the files beside it: download it again")
+        raise ModelFileError(f"{index} does not list the files next to it: download it again")
     return sorted(set(names))
 
 
@@ -201,7 +201,7 @@ def memory_bytes(config: DecoderConfig, packed_bytes: int | None) -> int:
 def cache_bytes(config: DecoderConfig | DecoderSizes, packed: bool) -> int:
     """Bytes of the keys and values of a long prompt.
 
-    While a full cache grows, the old keys, or the old values, are in memory beside the new ones.
+    While a full cache grows, the old keys, or the old values, are in memory with the new ones.
     """
     n_vectors = 2 * config.n_layers * config.n_kv_heads * min(config.max_positions, CACHE_TOKENS)
     n_cached = n_vectors * config.d_head * np.dtype(cache_type(packed)).itemsize
@@ -226,7 +226,7 @@ def cache_type(packed: bool) -> type:
 def memory_bytes_before(sizes: DecoderSizes, file_bytes: int) -> tuple[int, int]:
     """Estimate the bytes of the weights and of the cache of a long prompt before the file is downloaded.
 
-    Matrices that are held in the file's own type take at least as many bytes as in the file.
+    Matrices that stay in the file's own type take at least as many bytes as in the file.
     """
     packed = has_op_tape()
     n_cached = cache_bytes(sizes, packed)

@@ -41,7 +41,7 @@ WITHOUT_EFFECT = {
     "batch_size": "a core reads as many texts at once as fit",
     "chunk_size": "texts are divided among the cores",
     "convert_to_numpy": "vectors are NumPy arrays",
-    "convert_to_tensor": "vectors are NumPy arrays, of which torch.from_numpy makes a tensor",
+    "convert_to_tensor": "vectors are NumPy arrays; torch.from_numpy makes tensors of them",
     "device": "the engine computes on the processor",
     "output_value": "these are vectors of texts; Encoder.trace has those of tokens",
     "pool": "all cores are used",

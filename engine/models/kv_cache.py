@@ -29,7 +29,7 @@ class KVCache:
         self, config: CacheSizes, capacity: int, limit: int | None = None, dtype: type = np.float32
     ) -> None:
         shape = (config.n_layers, config.n_kv_heads, capacity, config.d_head)
-        self.keys: Array = np.empty(shape, dtype)  # of which ``length`` positions are filled
+        self.keys: Array = np.empty(shape, dtype)  # ``length`` positions are filled
         self.values: Array = np.empty(shape, dtype)
         self.length = 0
         self.limit = capacity if limit is None else limit

@@ -23,7 +23,7 @@ ASSISTANT = "<|im_end|>\n<|im_start|>assistant\n"
 
 @dataclass(frozen=True)
 class PairTemplate:
-    """The parts of a prompt, one of which ends with the passage, and the two tokens that answer it."""
+    """The parts of a prompt, where one ends with the passage, and the two tokens that answer it."""
 
     parts: tuple[str, ...]
     yes: str

@@ -1,7 +1,8 @@
 """The cross-encoder: question and passage read together, one score out (Nogueira and Cho 2019).
 
-An encoder embeds each text alone, so that a search only compares vectors. A cross-encoder reads both as one
-sequence: every token of the passage attends to the question, at the price of a forward pass for each pair.
+An encoder embeds each text by itself, so that a search only compares vectors. A cross-encoder reads both as
+one sequence: every token of the passage attends to the question, at the price of a forward pass for each
+pair.
 """
 
 from collections.abc import Callable, Mapping, Sequence

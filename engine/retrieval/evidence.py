@@ -1,11 +1,11 @@
 """The sentences of passages that answer a question best: what an answer quotes.
 
-A sentence alone says little: in "It was extended in 1986" the subject stands elsewhere. So each sentence is
-read with its passage, and its vector is the mean of its own tokens' (late chunking, Günther et al. 2024).
-What all candidates share, such as the subject of the passages, tells none of them apart: their mean is
-subtracted from question and sentences before the cosine, and a word counts the more, the fewer candidates
-have it. A linear model of `FEATURES` ranks the sentences; ``python -m benchmarks.answers --fit`` computes its
-weights.
+A sentence says little without those around it: in "It was extended in 1986" the subject stands elsewhere. So
+each sentence is read with its passage, and its vector is the mean of its own tokens' (late chunking, Günther
+et al. 2024). What all candidates share, such as the subject of the passages, tells none of them apart: their
+mean is subtracted from question and sentences before the cosine, and a word counts the more, the fewer
+candidates have it. A linear model of `FEATURES` ranks the sentences; ``python -m benchmarks.answers --fit``
+computes its weights.
 """
 
 import re

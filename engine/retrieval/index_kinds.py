@@ -53,7 +53,7 @@ INDEX_KINDS = {
         "efSearch",
     ),
     "ivf": IndexKind(
-        "IVF", "Lists of near vectors, of which the nearest are read.", "IVF{lists},Flat", "nprobe"
+        "IVF", "Lists of near vectors; the nearest lists are read.", "IVF{lists},Flat", "nprobe"
     ),
     "ivf-sq8": IndexKind(
         "IVF, 8 bits a number",

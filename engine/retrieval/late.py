@@ -1,7 +1,7 @@
 """Late chunking (Günther et al. 2024): embed a long text first, split it into chunks afterwards.
 
-Ordinarily each chunk is embedded alone, so that "it was finished in 1891" lacks what "it" is. Here the tokens
-of the whole text attend to each other, and a chunk's vector is the mean over its own tokens.
+Ordinarily each chunk is embedded by itself, so that "it was finished in 1891" lacks what "it" is. Here the
+tokens of the whole text attend to each other, and a chunk's vector is the mean over its own tokens.
 
 The cost: all-MiniLM-L6-v2 was trained on contexts of 128 tokens. Its position table has 512 rows, but vectors
 from longer contexts were not trained to be comparable, and drift towards the topic of the whole window.

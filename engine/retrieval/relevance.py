@@ -1,8 +1,8 @@
 """The null distribution of cosines: scores of questions that have nothing to do with the documents.
 
-A cosine alone says little: with all-MiniLM-L6-v2 two unrelated texts have 0.0 under mean pooling, 0.6 under
-cls and 0.7 under max, and a larger corpus has something nearer to any question. So everyday questions are
-searched for in the same index, and a passage's cosine is compared with theirs. Speaker verification
+A cosine says little by itself: with all-MiniLM-L6-v2 two unrelated texts have 0.0 under mean pooling, 0.6
+under cls and 0.7 under max, and a larger corpus has something nearer to any question. So everyday questions
+are searched for in the same index, and a passage's cosine is compared with theirs. Speaker verification
 normalises its scores by impostors in the same way (Auckenthaler, Carey and Lloyd-Thomas 2000).
 """
 

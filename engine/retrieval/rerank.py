@@ -1,6 +1,6 @@
 """Reranking of the best chunks by MaxSim or by a cross-encoder.
 
-Comparing chunk vectors is fast; reading the tokens of a chunk, alone or behind the question, takes a pass
+Comparing chunk vectors is fast; reading the tokens of a chunk, with or without the question, takes a pass
 through a model. So only the best chunks of a first stage are reordered (Nogueira and Cho 2019).
 """
 

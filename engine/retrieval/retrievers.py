@@ -41,7 +41,7 @@ from .sparse_index import SparseIndex
 DENSE_WEIGHT = 0.7
 # Of the weighted score, 0 to 1, added to the reader's, which is a difference of logits.
 FIRST_STAGE_WEIGHT = 50.0
-ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
+ORDERED = 10_000  # chunks that a search orders; several may be parts of one passage
 # Of an approximate index: candidates by each score, at least, by vectors only and for each passage, and how
 # much more thorough their search is than one for ten passages. With 200 in place of 1,000 candidates,
 # reciprocal rank fusion has a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
@@ -401,7 +401,7 @@ def found_rows(
     may be missing, and ranks are those among the candidates.
 
     Returns ``(n_found,)``: at least ``ORDERED`` rows of all chunks, and about ``CANDIDATES`` of an
-    approximate index; more for ``k`` passages, of which several chunks may be parts.
+    approximate index; more for ``k`` passages, as several chunks may be parts of one.
     """
     check_retriever(name)
     retriever = RETRIEVERS[name]

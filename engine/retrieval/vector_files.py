@@ -1,6 +1,6 @@
 """Files of chunks with their vectors, made here or elsewhere: .npz and Parquet.
 
-Vectors alone do not say how they were made, so the model that embeds the questions has to be named; a chunk
+Vectors do not say how they were made, so the model that embeds the questions has to be named; a chunk
 is embedded by it again, and its vector has to be the same.
 """
 

@@ -24,7 +24,7 @@ ANY_HOST = "*"
 DRAIN_S = 2.0  # for which the rest of a refused body is read
 # A body of n bytes is taken for 10 + n / 50,000 seconds, as Apache's RequestReadTimeout has it.
 BODY_S, BODY_BYTES_PER_S = 10, 50_000
-BODIES = 32  # of the largest size, whose bytes may be held together
+BODIES = 32  # of the largest size, whose bytes may be in memory together
 LARGE_BODY = 1_000_000  # bytes of one that takes long to parse, and whose memory is given back
 ENDED = "the server ended before this request was answered: send it to another one, or again later"
 CLOSING = {"Connection": "close"}
@@ -56,7 +56,7 @@ class Guard:
         self._key = api_key.encode()
         self.n_requests = 0  # whole ones, at work or waiting
         self.n_left = 0  # requests not answered when the server ended
-        self._body_bytes = 0  # of all requests, held
+        self._body_bytes = 0  # of all requests, in memory
         self._parsing = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -176,7 +176,7 @@ def too_long(cut: Mapping[int, Cut], limit: int, model: str, field: str, what: s
 
 
 def check_tokens(n_tokens: int, limits: Limits, field: str, is_all: bool = True) -> None:
-    """Raise `RequestError` for a request of too many tokens, ``is_all`` of which were counted or not."""
+    """Raise `RequestError` for a request of too many tokens; ``is_all``: all of them were counted."""
     if n_tokens > limits.tokens:
         more = "" if is_all else " or more"
         raise RequestError(

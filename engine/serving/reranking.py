@@ -28,7 +28,7 @@ from .served import Served
 
 READER = "glassbox-reader"
 # Of BM25, 0 to 1 of the best document's, added to the reader's score: of 16 candidates each, the mean
-# reciprocal rank is 0.83 on 160 bundled questions and 0.93 on as many of SQuAD 2.0, by the reader alone 0.74
+# reciprocal rank is 0.83 on 160 bundled questions and 0.93 on as many of SQuAD 2.0, by the reader only 0.74
 # and 0.91.
 WORDS_WEIGHT = 10.0
 WORDLESS = -100.0  # the raw score of a document without words, below any other

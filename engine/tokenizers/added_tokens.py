@@ -138,8 +138,8 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 def within_word(text: str, start: int, end: int) -> bool:
     """Whether ``text[start:end]`` has a letter, a mark, a digit or an underscore right before or after it."""
-    beside = text[max(start - 1, 0) : start], text[end : end + 1]
-    return any(regex.match(r"\w", character) for character in beside)
+    neighbors = text[max(start - 1, 0) : start], text[end : end + 1]
+    return any(regex.match(r"\w", character) for character in neighbors)
 
 
 def start_of_blanks(text: str, end: int) -> int:

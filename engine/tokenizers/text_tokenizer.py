@@ -195,7 +195,7 @@ class TextTokenizer(ABC):
                 library.encode_special_tokens = is_split
             else:
                 library = tokenizers.Tokenizer.from_file(str(self.path))
-        except BaseException as error:  # the library raises bare Exception, and PanicException beside it
+        except BaseException as error:  # the library raises bare Exception, and PanicException
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise unreadable_tokenizer(self.path, error) from error

@@ -180,7 +180,7 @@ class UnigramSettings:
     unknown: int  # id of text without a piece
     byte_fallback: bool  # such text becomes the pieces of its bytes
     normalization: Sequence[Change]
-    split: Sequence[Split]  # steps, each of which cuts the parts of the one before
+    split: Sequence[Split]  # steps; each cuts the parts of the one before
 
 
 def read_unigram(content: Mapping[str, Any], path: Path) -> UnigramSettings:

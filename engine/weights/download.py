@@ -1,7 +1,7 @@
 """Downloads from the Hugging Face Hub that continue where an earlier try ended.
 
 ``hf_hub_download`` continues within one call only, deletes its part when that ends early, and cannot be
-stopped. Here a file grows beside its place, as ``name.etag.part``, until it has all bytes and the right sum.
+stopped. Here a file grows next to its place, as ``name.etag.part``, until it has all bytes and the right sum.
 The ETag in the name is the SHA-256 of a large file, so another version of it never continues the old part;
 ``If-Range`` would not do, since the servers that the Hub redirects to have ETags of their own.
 """
@@ -98,7 +98,7 @@ def download(
 ) -> None:
     """Download a file, or the rest of it, and move it to ``place`` once its size and sum are right.
 
-    The part stays beside the place when the download ends early. The sum is ``sha256``, or the one that the
+    The part stays there when the download ends early. The sum is ``sha256``, or the one that the
     Hub states. ``on_progress`` is called with bytes done, those of earlier tries too, and in all, 0 if
     unknown; ``is_stopped`` for each piece: once it returns true the download ends.
     """

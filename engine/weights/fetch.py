@@ -37,7 +37,7 @@ from .sources import (
 
 __all__ = ["Progress", "cache_folder", "is_cached", "is_here", "known_model_path", "model_path"]
 
-PARTS = ".download"  # folder of incomplete files, beside the files of a model
+PARTS = ".download"  # folder of incomplete files, next to the files of a model
 RECORD = "hub.json"  # the revision and sums of a Hub model, as they were at its first download
 LOCK_S = 0.1
 
@@ -188,7 +188,7 @@ def parts_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """Yield a scratch folder beside ``folder``'s files, so that moving them in is atomic."""
+    """Yield a scratch folder next to ``folder``'s files, so that moving them in is atomic."""
     with tempfile.TemporaryDirectory(prefix=".download-", dir=writable(folder)) as path:
         yield Path(path)
 
@@ -216,7 +216,7 @@ def check(path: Path, file: ModelFile) -> None:
 def hub_model_path(hub_id: str, on_progress: Progress | None, is_stopped: IsStopped) -> Path:
     """Return the folder of a Hub model in the cache, downloading it the first time.
 
-    The Hub's own cache comes first. Files are not pinned: their revision and sums are recorded beside them
+    The Hub's own cache comes first. Files are not pinned: their revision and sums are recorded with them
     at the first download. If files are missing later, files with other sums are refused.
     """
     folder = hub_folder(hub_id)
@@ -274,7 +274,7 @@ def check_unchanged(record: Path, remotes: Mapping[str, RemoteFile]) -> None:
 
 
 def keep_record(staging: Path, remotes: Mapping[str, RemoteFile]) -> None:
-    """Write the revision and sums of files beside them; delete parts of files with other sums."""
+    """Write the revision and sums of files next to them; delete parts of files with other sums."""
     sums = {name: remote.etag for name, remote in remotes.items()}
     if recorded_sums(staging / RECORD) != sums:
         shutil.rmtree(staging)

@@ -65,7 +65,7 @@ class TensorPlace:
 class GGUF:
     """A .gguf file: metadata by key, tensors read on demand.
 
-    Of a model in several parts, any of them stands for all; the others lie beside it.
+    Of a model in several parts, any of them stands for all; the others lie in its folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -118,7 +118,7 @@ class GGUF:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all tensors in memory, in the types they are held in."""
+        """Bytes of all tensors in memory, in the types they are stored in."""
         return round(sum(place.n_numbers * held_bytes(place.kind) for place in self._places.values()))
 
 

@@ -31,7 +31,7 @@ def part_paths(path: Path, metadata: Mapping[str, Any]) -> list[Path]:
         )
     paths = [path.with_name(f"{name[1]}-{part + 1:05d}-of-{name[2]}{name[3]}") for part in range(n_parts)]
     if missing := [part.name for part in paths if not part.is_file()]:
-        raise ModelFileError(f"{stands}, and others are missing: put {some_of(missing, 3)} beside it")
+        raise ModelFileError(f"{stands}, and others are missing: put {some_of(missing, 3)} next to it")
     return paths
 
 

@@ -39,7 +39,7 @@ def group_memory() -> list[int]:
     """Bytes left in each control group around this process that has a limit, of version 1 or 2.
 
     A line of /proc/self/cgroup is ``number:controllers:path``, with no controllers in version 2. In a
-    container the path may be the host's, of which only the topmost group is visible.
+    container the path may be the host's, where only the topmost group is visible.
     """
     left = []
     for line in read(ROOT / "proc" / "self" / "cgroup").splitlines():

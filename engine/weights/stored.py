@@ -9,7 +9,7 @@ from ..layers.tracing import Array
 from .quantized import QUANTIZED
 
 FLOATS = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
-HELD = (*QUANTIZED, *FLOATS)  # the types of matrices in memory
+STORED = (*QUANTIZED, *FLOATS)  # the types of matrices in memory
 # GGUF's numbers of these types; others are looked up in the gguf package, which is slow to import.
 NUMBERS = {
     0: "F32",
@@ -66,7 +66,7 @@ class StoredTensor:
         except NotImplementedError as error:
             raise ModelFileError(
                 f"the model has tensors of type {self.kind}, which cannot be dequantised here: "
-                f"use a file in {', '.join(HELD)}"
+                f"use a file in {', '.join(STORED)}"
             ) from error
 
     def is_finite(self) -> bool:
@@ -86,7 +86,7 @@ class StoredTensor:
 
 
 def from_bfloat16(bits: Array) -> Array:
-    """Return the float32 of which bfloat16 is the upper half, from its bits: uint16 to the same shape."""
+    """Return the float32 whose upper half is a bfloat16, from its bits: uint16 to the same shape."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
@@ -116,12 +116,11 @@ def block_size(kind: str) -> tuple[int, int]:
 
 
 def held_bytes(kind: str) -> float:
-    """Bytes of one number of a matrix in memory; raise `ModelFileError` for types that are not held."""
+    """Bytes of one number of a matrix in memory; raise `ModelFileError` for other types."""
     if kind in FLOATS:
         return np.dtype(FLOATS[kind]).itemsize
     if kind not in QUANTIZED:
         raise ModelFileError(
-            f"the model has tensors of type {kind}, which cannot be held in memory: "
-            f"use a file in {', '.join(HELD)}"
+            f"the model has tensors of type {kind}, which cannot be used: use a file in {', '.join(STORED)}"
         )
     return QUANTIZED[kind].held_bytes / QUANTIZED[kind].n_columns

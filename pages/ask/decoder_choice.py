@@ -90,7 +90,7 @@ def show_facts(decoder: ListedDecoder) -> None:
     if model.name == decoder_name():
         parts = ["In use"]
     else:
-        compile_decoders()  # which decides how weights are held
+        compile_decoders()  # which decides how weights are stored
         parts = [f"About {readable_bytes(decoder.memory_bytes)} of memory: {fit_words(decoder)}"]
         [speed] = [each.tokens_per_s or 0.0 for each in timed_decoders() if each.model is model]
         words = f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}"  # more digits than it is worth

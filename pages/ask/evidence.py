@@ -31,8 +31,8 @@ SUPPORT_HELP = (
 CONFIDENCE_HELP = (
     "How often answers like this one were right on labelled questions. It depends on how far the best "
     "sentence leads over all others and on its similarity with the question; for words also on how far the "
-    "reader scores them above no answer and above the next reading, for sentences alone on how far a model's "
-    "text agrees with them. The thresholds are under Answer in the sidebar."
+    "reader scores them above no answer and above the next reading, for sentences without words on how far a "
+    "model's text agrees with them. The thresholds are under Answer in the sidebar."
 )
 NO_SHORT_ANSWER = "A few words cannot answer a question such as this one. The sentences that answer it best:"
 NOT_ENGLISH = "The reader was trained on English: quotes only."

@@ -39,7 +39,7 @@ def guess(content: bytes, encodings: Sequence[str]) -> str:
     """Return the encoding in which a text is likeliest, by the letters of the languages written in it.
 
     A letter has a probability that falls exponentially with its place among those of its language.
-    Capitals within words, letters of other scripts beside those of ASCII, and marked Latin letters side by
+    Capitals within words, letters of other scripts next to those of ASCII, and marked Latin letters side by
     side are rare.
     """
     lines = [line for line in content[: 100 * SAMPLE].split(b"\n") if not line.isascii()]

@@ -27,7 +27,7 @@ ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u[0-9a-fA-F]{4})+")
 
 
 def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
-    """Yield a document of which each line is a row, "row 1" the first, and failures of lines.
+    """Yield a document with a row for each line, "row 1" the first, and failures of lines.
 
     If a line states a ``date`` or ``tags``, by which documents are filtered, each is a document of its own,
     named after the line: ``a.jsonl#1``. The first record with a text determines which of `TEXT_KEYS` has the

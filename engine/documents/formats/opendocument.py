@@ -111,7 +111,7 @@ def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Docum
 
 
 def equation_of(root: Any) -> str:
-    """Return an equation as it was typed, which stands beside its MathML; empty for other objects."""
+    """Return an equation as it was typed, which stands next to its MathML; empty for other objects."""
     if not root.tag.startswith(MATH):
         return ""
     typed = root.find(f".//{MATH}annotation")

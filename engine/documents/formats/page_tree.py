@@ -64,7 +64,7 @@ MATH_SPACED = frozenset("=<>≤≥≠≈→±∈+−")
 
 
 def rewrite(root: Any) -> tuple[str, ...]:
-    """Write into the text what a reader sees beside it, and return notes of what is left out."""
+    """Write into the text what a reader sees with it, and return notes of what is left out."""
     notes = []
     rename_elements(root)
     rewrite_formulas(root)
@@ -81,7 +81,7 @@ def rewrite(root: Any) -> tuple[str, ...]:
         following = link.getnext()
         if following is not None and following.tag == "a" and not link.tail:
             link.tail = " "  # as of a menu, whose style parts them
-    for element in with_class(root, LINE_NUMBERS):  # beside code
+    for element in with_class(root, LINE_NUMBERS):  # next to code
         if not text_of(element).strip(" \n\t0123456789:|"):
             become(element, "")
     rewrite_ruby(root)

@@ -126,7 +126,7 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
         ]
         for row in range(n_rows)
     ]
-    beside = [
+    neighbors = [
         [
             column == 0 or is_ruled(grid.rules.vertical, grid.places[column], bottom, top)
             for column in range(n_columns)
@@ -139,7 +139,7 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
         """Return the first place of the cell that a place belongs to."""
         while not above[row][column]:
             row -= 1
-        while not beside[row][column]:
+        while not neighbors[row][column]:
             column -= 1
         return row, column
 

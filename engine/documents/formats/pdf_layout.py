@@ -178,7 +178,7 @@ def are_cells(lines: Sequence[Line]) -> bool:
 
 
 def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
-    """Yield the lines in reading order where columns of prose stand beside the widest gap."""
+    """Yield the lines in reading order where columns of prose stand next to the widest gap."""
     gutter = gutter_of(lines)
     if gutter is None:
         yield lines
@@ -355,7 +355,7 @@ def is_list(rows: Sequence[Sequence[Segment | None]]) -> bool:
 
 
 def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Yield runs of lines with several segments, which are tables, and every other line alone.
+    """Yield runs of lines with several segments, which are tables, and every other line by itself.
 
     A line of one segment is of a table if it stands between others, within one of their columns.
     """

@@ -134,7 +134,7 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
 
 
 def marked_encoding(content: bytes) -> str | None:
-    """Return the encoding that a byte order mark names, or equal bytes beside most letters show."""
+    """Return the encoding that a byte order mark names, or equal bytes next to most letters show."""
     marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
     if marked or len(content) < 2 or b"\0" not in content[:SAMPLE]:
         return marked
@@ -154,9 +154,9 @@ def kind_of(content: bytes) -> str:
 
 
 def are_stray_nulls(content: bytes) -> bool:
-    """Whether the NUL bytes of a file stand alone or in few blocks within text, as in logs cut by a crash.
+    """Whether the NUL bytes of a file are single or in few blocks within text, as in logs cut by a crash.
 
-    In UTF-16 they stand beside most letters, and other binary files have control characters, too.
+    In UTF-16 they stand next to most letters, and other binary files have control characters, too.
     """
     text = content.replace(b"\0", b"")
     return 10 * len(re.findall(rb"\0+", content)) <= len(text) and not has_controls(text)

@@ -13,7 +13,7 @@ PAGE_NUMBER = re.compile(
     rf"(?:{WORDS}|[-–—])?\s*(\d{{1,4}})\s*(?:(?:/|of|von|sur|de|di|из)\s*\d{{1,4}}|[-–—]|页|頁|ページ)?",
     re.IGNORECASE,
 )
-# The number of a page beside a head stands before it, or after a mark, a wide gap or a word for pages: that
+# The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
     rf"(?:(\d{{1,4}})\s+)?(.*?)"
@@ -37,7 +37,8 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
 
     A line is a running one if it is the first, or the last, of at least `LEAST_PAGES` pages and of most pages
     from its first to its last one (heads change with the chapters). With a number it is one if so many pages
-    have their number in that way: the page's place in the file, or as far from it as numbers alone.
+    have their number in that way: the page's place in the file, or as far from it as lines that are only a
+    number.
     """
     lines = [page.split("\n") for page in pages]
     for _ in range(N_LINES):

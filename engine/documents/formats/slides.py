@@ -19,7 +19,7 @@ SLIDES_TYPE = b"application/vnd.openxmlformats-officedocument.presentationml.pre
 SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slideshow.main+xml",
          b"application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
          b"application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml")  # fmt: skip
-ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand beside each other (914,400 are an inch)
+ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand next to each other (914,400 are an inch)
 NUMBER_FORMS = {
     "arabic": "decimal",
     "alphaLc": "lowerLetter",

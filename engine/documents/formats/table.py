@@ -1,4 +1,4 @@
-"""CSV and TSV files: one document, of which each row is a section."""
+"""CSV and TSV files: one document; each row is a section."""
 
 import csv
 import re

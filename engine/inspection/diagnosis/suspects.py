@@ -275,8 +275,8 @@ def twins(case: Case, may_cut: bool) -> Iterator[Suspect]:
     words, _, _ = differing(own, other, case.answers)
     if not words:  # what tells them apart is a number, or above them
         above = f"{taken.document.rpartition('.')[0]} {other}"
-        held = other.lower().split()
-        numbers = [word for word in own.split() if has_digit(word) and word.lower() not in held]
+        words = other.lower().split()
+        numbers = [word for word in own.split() if has_digit(word) and word.lower() not in words]
         asked = [word for word in numbers if not any(word in answer for answer in case.answers)]
         words = asked or differing(case.context, above, case.answers)[0]
     question = f"{case.question.strip()} ({' '.join(words)})"
@@ -429,9 +429,9 @@ def asked_in_headings(case: Case) -> tuple[list[str], str]:
     chunk = case.searched.index.chunks[ranking.row].indexed if ranking else ""
     lacking = content_words(case.question, case.language).keys() - content_words(chunk, case.language).keys()
     title = case.place.document.rpartition(".")[0]
-    held = {"headings": " › ".join(case.headings), "title": " › ".join([title, *case.headings])}
-    found = [each for each, above in held.items() if lacking & content_words(above, case.language).keys()]
-    return found, held[found[0]] if found else ""
+    added = {"headings": " › ".join(case.headings), "title": " › ".join([title, *case.headings])}
+    found = [each for each, above in added.items() if lacking & content_words(above, case.language).keys()]
+    return found, added[found[0]] if found else ""
 
 
 def reader_took_other(case: Case, may_cut: bool) -> Suspect:

@@ -165,9 +165,9 @@ def heads_place(passage: str, documents: Sequence[Document]) -> Location | None:
             {word.lower() for each in own for word in re.findall(r"\w+", each)}
             for own in ([name for name, _ in cells], [cell for _, cell in cells])
         )
-        held = wanted & names
-        if len(held) >= IN_HEADS * len(wanted) and len(held) > len(wanted & values):
-            return Location(document.name, *first, "approximate", len(held) / len(wanted))
+        headers = wanted & names
+        if len(headers) >= IN_HEADS * len(wanted) and len(headers) > len(wanted & values):
+            return Location(document.name, *first, "approximate", len(headers) / len(wanted))
     return None
 
 

@@ -128,8 +128,8 @@ def content_words(text: str, language: str = ENGLISH) -> dict[str, str]:
 def share_covered(question: str, passage: str, language: str) -> float:
     """Return the share of a question's content words that a passage holds in some form; 1 without any."""
     asked = content_words(question, language)
-    held = content_words(passage, language)
-    return sum(stem in held for stem in asked) / len(asked) if asked else 1.0
+    words = content_words(passage, language)
+    return sum(stem in words for stem in asked) / len(asked) if asked else 1.0
 
 
 def in_words_of(
@@ -146,8 +146,8 @@ def in_words_of(
     if not added:
         return []
     asking = ASKING.match(question)
-    alone = " ".join([*([asking.group().strip()] if asking else []), *added])
-    return [f"{question.strip()} ({', '.join(added)})", f"{alone}?"]
+    short = " ".join([*([asking.group().strip()] if asking else []), *added])
+    return [f"{question.strip()} ({', '.join(added)})", f"{short}?"]
 
 
 def differing(one: str, other: str, answers: Sequence[str] = ()) -> tuple[list[str], list[str], int]:

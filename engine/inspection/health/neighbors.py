@@ -8,7 +8,7 @@ import numpy as np
 from ...layers.tracing import Array
 from ...weights.fetch import Progress
 
-BLOCK_SCORES = 4_000_000  # scores held at once: 16 MB
+BLOCK_SCORES = 4_000_000  # scores in memory at once: 16 MB
 ROUNDING = 1e-6  # of a cosine in float32: scores that differ by less are tied
 
 

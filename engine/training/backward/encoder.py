@@ -49,7 +49,7 @@ class KeptLayer:
     masks: dict[str, Array] = field(default_factory=dict)
 
     def __call__(self, name: str, array: Array) -> Array:
-        """Keep one array, of which dropout may set a share to 0."""
+        """Keep one array; dropout may set a share of it to 0."""
         if name in DROPPED and self.rng is not None:
             array, self.masks[name] = dropout(array, self.dropout_rate, self.rng)
         if name in KEPT:

@@ -232,8 +232,8 @@ def batches(
         for question, passage, first, last, near, _ in found.examples[rows].tolist():
             ids = found.passages[passage]
             has_answer = first != NO_ANSWER
-            held = (first, last) if has_answer else (near, near)
-            start = crop_start(len(ids), *held, crop_tokens, rng)
+            kept = (first, last) if has_answer else (near, near)
+            start = crop_start(len(ids), *kept, crop_tokens, rng)
             head = [*before, *found.questions[question].tolist(), *after]
             tail = [*ids[start : start + crop_tokens].tolist(), *after]
             sequences.append(head + tail)

@@ -1,8 +1,8 @@
 """Questions in other words: common words replaced by near ones of the token table.
 
-Questions that were written beside their passage share its words, and a reader trained on them alone comes to
-rely on that; people ask in words of their own. The token table of an encoder trained on sentences has words
-of one meaning near each other (rules, regulations; chosen, selected), so no dictionary is needed.
+Questions that were written with their passage in sight share its words, and a reader trained only on them
+comes to rely on that; people ask in words of their own. The token table of an encoder trained on sentences
+has words of one meaning near each other (rules, regulations; chosen, selected), so no dictionary is needed.
 """
 
 import re

@@ -43,7 +43,7 @@ _DIGITS = (
 )
 NUMBER_WORDS = _DIGITS | {number: word for word, number in _DIGITS.items()}  # both ways
 
-# Words of one kind a line, any of which asks for something else than another.
+# Words of one kind a line; each asks for something else than another.
 WORD_KIND = {word: listed(line) for line in lines_of("word_kinds.txt") for word in listed(line)}
 
 # Pairs of opposites.

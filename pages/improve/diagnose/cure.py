@@ -37,7 +37,7 @@ from ui.text import Strong, p_words
 
 CURE = "The cure"
 APPLIED = "diagnose-applied"  # key of the session's state: the cure in use
-ALONE = "diagnose-alone"  # the question that follows on nothing, although one was asked before
+STANDALONE = "diagnose-standalone"  # the question that follows on nothing, although one was asked before
 MORE = "diagnose-more"  # for what all cures are tried, also those that take long
 AT_ONCE_S = 4.0  # after which no further cure is begun, unless that is asked for
 N_CUTS = 3  # ways to cut that are tried, roughly
@@ -117,7 +117,7 @@ def turns_before(question: str) -> tuple[Turn, ...]:
     if (
         asked is None
         or question not in (asked.typed, asked.question)
-        or st.session_state.get(ALONE) == asked.typed
+        or st.session_state.get(STANDALONE) == asked.typed
     ):
         return ()
     return asked.turns
@@ -258,7 +258,7 @@ def show_effect(
     hash_funcs={Search: lambda search: (*search.ranked, search.k)},
 )
 def effect_of(questions: tuple[Question, ...], changes: dict[str, Any], search: Search) -> Effect | None:
-    """Measure changed settings on labelled questions, the first of which is the one that is diagnosed."""
+    """Measure changed settings on labelled questions; the first is the one that is diagnosed."""
     now = replace(configuration_of(search.settings), model=search.model.name)
     then = replace(now, **changes)
     if now == then:
@@ -274,14 +274,14 @@ def apply(found: Diagnosis, trial: Trial) -> None:
     values = settings_in_use(load_encoder())
     ways = [f"diagnose-way-{has_labels}" for has_labels in (True, False)]
     kept = {key: values[key] for key in cure.settings if SETTINGS[key].has_widget and key != "follow_ups"}
-    kept |= {key: state.get(key) for key in (*ways, ABOUT, ALONE, APPLIED, PASSAGE)} | {
+    kept |= {key: state.get(key) for key in (*ways, ABOUT, STANDALONE, APPLIED, PASSAGE)} | {
         "question": found.question
     }
     changes = {key: value for key, value in cure.settings.items() if key != "follow_ups"}
     apply_settings(changes, load_encoder().config.max_positions)
     if len(changes) < len(cure.settings):
         end_topic()
-        state[ALONE] = found.question
+        state[STANDALONE] = found.question
     if cure.question:
         state.update(dict.fromkeys(ways, PASTED) | {ABOUT: cure.question})
         set_question(cure.question)

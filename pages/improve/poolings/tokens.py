@@ -97,7 +97,7 @@ def show_map(values: Array, strategies: list[str], encoding: Encoding, number: s
         )
     st.caption(
         "Colours stop at the largest value of the rows that use more than one token. The BERT pooler has no "
-        "row: it is not a sum but a layer on top of [CLS] alone. sum / √length has shares that add up to "
+        "row: it is not a sum but a layer on top of [CLS]. sum / √length has shares that add up to "
         "√length; its direction is the mean's."
     )
 

@@ -42,7 +42,7 @@ MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # the shortest time of a search that is shown
 ALPHA = 0.05
-FEWEST_HELD_OUT = 10  # questions, of which half choose a setting for the others
+FEWEST_HELD_OUT = 10  # questions; half of them choose a setting for the others
 HELD_OUT_HELP = (
     "The questions are divided in two halves. On each half, the setting counts that was best on the other: "
     "those questions had no part in its choice, so this is the gain to expect of new ones."

@@ -98,7 +98,7 @@ def roberta_stages(config: Any, layer: int) -> tuple[Stage, ...]:
         f"the padding token: the first token has row {first}. "
     )
     if config.n_types:
-        what += "Segments are not told apart: all tokens have the same row of the last table. "
+        what += "Segments are not distinguished: all tokens have the same row of the last table. "
     rows = rf"{first}, {first + 1}, \dots, n + {config.padding_id}"
     return summed_stages(config, what, rows)
 

@@ -326,10 +326,10 @@ def test_a_folder_in_several_files_equals_one_in_a_single_file(tmp_path, tokeniz
 @pytest.mark.parametrize(
     ("index", "reason"),
     [
-        ({"weight_map": {"model.norm.weight": "../model.safetensors"}}, "does not list the files beside it"),
-        ({"weight_map": {"model.norm.weight": "a" * 2**20}}, "does not list the files beside it"),
-        ({"weight_map": {"model.norm.weight": 3}}, "does not list the files beside it"),
-        ({}, "does not list the files beside it"),
+        ({"weight_map": {"model.norm.weight": "../model.safetensors"}}, "does not list the files next to it"),
+        ({"weight_map": {"model.norm.weight": "a" * 2**20}}, "does not list the files next to it"),
+        ({"weight_map": {"model.norm.weight": 3}}, "does not list the files next to it"),
+        ({}, "does not list the files next to it"),
         ({"weight_map": {"model.norm.weight": "model-2.safetensors"}}, "has no model-2.safetensors"),
     ],
 )
@@ -390,7 +390,7 @@ def test_a_gguf_file_of_a_type_that_is_not_held_is_refused_unread(tmp_path, toke
     model = random_model(tokenizer, "llama", **WHOLE_BLOCKS)
     write_gguf(path, model, tokenizer, lambda tensors: tensors.update(unheld))
     monkeypatch.setattr(GGUF, "tensor", None)
-    with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be held.*use a file in Q4_0, "):
+    with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be used.*use a file in Q4_0, "):
         Decoder.load(path)
 
 

@@ -102,7 +102,7 @@ def test_the_bytes_held_are_told_before_anything_is_read(tmp_path):
 
 
 def test_types_that_are_not_held_are_refused_with_those_that_are():
-    with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be held.* Q4_K, .*BF16"):
+    with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be used.* Q4_K, .*BF16"):
         held_bytes("IQ2_XXS")
 
 
@@ -188,8 +188,8 @@ def test_a_model_in_parts_is_read_by_any_of_them(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "removed", "reason"),
     [
-        ({}, 0, r"is part 2 of 2 of a model, .*: put m-00001-of-00002.gguf beside it"),
-        ({}, 1, r"is part 1 of 2 of a model, .*: put m-00002-of-00002.gguf beside it"),
+        ({}, 0, r"is part 2 of 2 of a model, .*: put m-00001-of-00002.gguf next to it"),
+        ({}, 1, r"is part 1 of 2 of a model, .*: put m-00002-of-00002.gguf next to it"),
         ({"name": "m{}.gguf"}, None, "part 1 of 2 of a model, and its name does not tell .*: put all parts"),
         ({"name": "m-{:05d}-of-00003.gguf"}, None, "part 1 of 2 of a model, and its name does not tell"),
         ({"number": 0}, None, "m-00002-of-00002.gguf is not part 2 of 2, as its name says"),
