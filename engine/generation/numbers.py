@@ -52,7 +52,9 @@ SCALE = either(word for word, value in SCALE_VALUES.items() if value > 100)
 TO_99 = rf"(?:{LOW}und{HIGH}|{HIGH}(?:[ -]?(?:y |e |et )?{LOW})?|{LOW})"
 TO_999 = rf"(?:(?:{TO_99}[ -]?)?{HUNDRED}(?:[ -]?(?:and |und )?{TO_99})?|{TO_99})"
 # The first word is looked for first, which makes the search faster.
-IN_WORDS = rf"(?<!\w)(?={WORD})(?:{TO_999}[ -]?{SCALE},? (?:and )?)*{TO_999}(?:[ -]?{SCALE})?(?!\w)"
+IN_WORDS = (
+    rf"(?<!\w)(?={WORD})(?:{TO_999}[ -]?{SCALE},? (?:and )?)*{TO_999}(?: and a half)?(?:[ -]?{SCALE})?(?!\w)"
+)
 
 SPACE = "[ \u00a0\u2009\u202f]"
 GROUPED = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:{SPACE}\d{{3}}|['’]\d{{3}}){{1,6}}(?:[.,]\d+)?(?![.,]?\d)")
@@ -65,6 +67,10 @@ DIGITS = re.compile(
     re.IGNORECASE,
 )
 MONEY = re.compile(r"(?<=[$€£¥₹])(?P<digits>\d+(?:[.,]\d+)*)(?P<scale>[mb])(?!\w)", re.IGNORECASE)  # "$1.2m"
+ROMAN = re.compile(  # of two letters only I, V and X, as "CD" and "MD" are other words
+    r"(?<!\w)(?=[MDCLXVI]{3}|[IVX]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?!\w)"
+)
+ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 RATIO = re.compile(r"(?<![\d/])(\d{1,9})/(\d{1,9})(?![\d/])")
 
 DAY, YEAR = r"(?<![\d.,])(?P<day>\d{1,2})(?!\d)(?:st|nd|rd|th|er|º|\.)?", r"(?P<year>\d{4})(?!\d)"
@@ -124,6 +130,8 @@ def written(text: str, decimal_comma: bool) -> Iterator[Written]:
     for match in RATIO.finditer(text):
         if int(match[2]):
             yield plain_number(match, Fraction(int(match[1]), int(match[2])))
+    for match in ROMAN.finditer(text):
+        yield plain_number(match, roman_number(match.group()))
     numbers, clocks = in_words()
     for match in numbers.finditer(text):
         yield plain_number(match, number_in_words(match.group()))
@@ -200,17 +208,25 @@ def value_of_numeral(numeral: str) -> Fraction:
     )
 
 
+def roman_number(letters: str) -> Fraction:
+    """``"MDCCCLXX" -> 1870``: a letter before a larger one is taken away."""
+    values = [ROMAN_VALUES[letter] for letter in letters]
+    return Fraction(sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True)))
+
+
 def number_in_words(words: str) -> Fraction:
     """Return the value of a number in words."""
-    total = below = 0
-    for value in (WORD_VALUES[word] for word in re.findall(WORD, words.lower())):
+    total = below = Fraction(0)
+    for value in (
+        WORD_VALUES.get(word, Fraction(1, 2)) for word in re.findall(f"{WORD}|half", words.lower())
+    ):
         if value < 100:
             below += value
         elif value == 100:
-            below = max(below, 1) * value
+            below = max(below, Fraction(1)) * value
         else:
-            total, below = total + max(below, 1) * value, 0
-    return Fraction(total + below)
+            total, below = total + max(below, Fraction(1)) * value, Fraction(0)
+    return total + below
 
 
 def time_of(match: re.Match[str]) -> Written:

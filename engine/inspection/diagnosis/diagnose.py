@@ -202,8 +202,10 @@ def diagnose(
     """
     documents = list(searched.index.documents.values())
     before = searched.answer(question, turns)
-    place = place or place_of(passage, documents, wanted) or heads_place(passage, documents)
-    place = place or scattered(passage, documents)
+    place = place or place_of(passage, documents, wanted)
+    is_found = place is not None and place.how != "approximate"
+    heads = None if is_found else heads_place(passage, documents)
+    place = place or heads or scattered(passage, documents)
     base = Diagnosis(
         question, place, "none", NONE_NEEDED, before, Chain(()), searched.settings, len(searched.index.chunks)
     )
@@ -212,7 +214,10 @@ def diagnose(
             return replace(base, chain=Chain((Link("read", False, NOT_READ),)))
         return not_read(base, passage, failures, searched)
     chain = chain_of(place, before, searched, wanted)
-    if is_right(before, wanted, place):
+    # Names of columns answer nothing, nor does a quoted row of bare values, nor a quote below others.
+    is_quoted = chain.holds("read") is not False and any(touches(one, place) for one in before.quotes[:1])
+    is_told = heads is None and (before.reading is not None or is_quoted)
+    if is_told and is_right(before, wanted, place):
         return replace(base, chain=chain)
     text = searched.index.document_text(place.document)[place.start : place.end]
     case = Case(question, turns, place, text, passage, wanted, before, chain, searched)

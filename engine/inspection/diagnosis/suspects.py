@@ -158,7 +158,7 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
     own, question, tokenizer = case.language, case.question, case.searched.model.tokenizer
     asked = detected(question) or (ENGLISH if reads_as_words(question, tokenizer) else "")
     covered = share_covered(question, case.context, own)
-    if asked and own and asked != own:
+    if asked and own and asked != own and case.chain.holds("read") is not False:  # bare values tell none
         yield Suspect(
             "other_language",
             f"The question is in {LANGUAGES[asked].label}, the passage in {LANGUAGES[own].label}.",

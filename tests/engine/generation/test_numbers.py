@@ -43,6 +43,7 @@ SAME = """
 5 June 2021 = 5/6/2021
 9:00 = 9 a.m.; 9 p.m. = 21:00; 9.30 Uhr = 9:30; 12 p.m. = noon; 9 Uhr = 9 o'clock
 19:30 = half past seven in the evening; 8:45 = quarter to nine; five o'clock = 17:00; ten at night = 22:00
+1870 = MDCCCLXX; II = 2; 1994 = MCMXCIV; 2.5 = two and a half; 2500000 = two and a half million
 40 % = 0.4; 0.4 = 40 percent; 3/5/24 = 3 May 2024
 """
 OTHER = """
@@ -50,7 +51,7 @@ OTHER = """
 1.250 = It is 1250 and a half.
 12 = thirteen; 12 = one, two; 3 = one two; 21 = twenty; 7 million = 7 billion; 7 million = 7 thousand
 5 May 2021 = 2021-05-06; 5 May 2021 = in May 2021; 5.6.2021 = 6 May 2021; 9:00 = 9 p.m.; 9 a.m. = 9:30
-19:30 = half past seven in the morning; 40 % = 0.5; 40 % = 40 million
+19:30 = half past seven in the morning; 40 % = 0.5; 2 = I am; 1500 = MD; 40 % = 40 million
 """
 
 
