@@ -149,6 +149,7 @@ def index_documents(
     else:
         encoder = model.as_encoder
         assert encoder is not None, "the model of documents that the app embeds"
+        pooling = pooling or encoder.pooling  # so that pages share one index
         index = (shared_index if are_bundled(documents) else session_index)(documents, encoder, cut, pooling)
     if kind == FLAT or (kind == AUTO and by_size(index.vectors)[0] == FLAT):
         return index

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, overload
 from warnings import warn
@@ -207,9 +208,8 @@ class Encoder(MadeByMethod, TokenReader):
         without the token limit.
         """
         check_several(texts)
-        frequency = np.zeros(self.config.vocab_size, np.int64)
-        for ids in self.tokenizer.ids_batch(list(texts)):
-            frequency[np.unique(ids)] += 1
+        held = chain.from_iterable(map(set, self.tokenizer.ids_batch(texts)))
+        frequency = np.bincount(np.fromiter(held, int), minlength=self.config.vocab_size)
         return replace(self, idf=idf(frequency, len(texts)).astype(self.dtype))
 
     @overload

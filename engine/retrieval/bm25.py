@@ -10,9 +10,10 @@ those of its own words. They are read in each language of the chunks, since a st
 one of another's.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from math import log
 
 import numpy as np
@@ -101,12 +102,12 @@ def question_stems(question: str, languages: Sequence[str]) -> list[str]:
 
 def postings_of(texts: Sequence[str], k1: float, b: float, languages: Sequence[str]) -> Postings:
     """Index texts by their words: the parameters are those of `Bm25`."""
-    vocabulary: dict[str, int] = {}
+    vocabulary: dict[str, int] = defaultdict(count().__next__)
     batches, lengths = [np.empty((3, 0), np.int32)], [np.empty(0, int)]
     for start in range(0, len(texts), BATCH):
         stems = words(texts[start : start + BATCH], languages[start : start + BATCH])
         lengths.append(np.array([len(own) for own in stems]))
-        numbers = (vocabulary.setdefault(stem, len(vocabulary)) for stem in chain.from_iterable(stems))
+        numbers = map(vocabulary.__getitem__, chain.from_iterable(stems))
         found = np.fromiter(numbers, int, lengths[-1].sum())  # (n_words_of_batch,)
         n_words = max(1, len(vocabulary))
         pairs = np.repeat(np.arange(start, start + len(stems)), lengths[-1]) * n_words + found
@@ -127,7 +128,7 @@ def postings_of(texts: Sequence[str], k1: float, b: float, languages: Sequence[s
 
     by_word = csc_matrix((impacts, (rows, of_word)), (len(texts), len(vocabulary)))
     found_in = tuple(dict.fromkeys(languages)) or (ENGLISH,)
-    return Postings(vocabulary, by_word.indptr, by_word.indices, by_word.data, len(texts), found_in)
+    return Postings(dict(vocabulary), by_word.indptr, by_word.indices, by_word.data, len(texts), found_in)
 
 
 def word_idf(n_with: int, n_texts: int) -> float:

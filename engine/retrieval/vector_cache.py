@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 MAX_BYTES = 512 * 1024**2  # of vectors: 350,000 of 384 numbers
 KEYS_PER_QUERY = 500
+FRESH_NS = 600 * 10**9  # a use within this time of the last is not written: it takes as long as the reading
 WHOLE_FILE = ("", "-wal", "-shm")  # suffixes of the files of an SQLite database
 FLOAT32 = np.dtype("<f4")
 # The index by use has all columns that eviction reads, so that it reads no vector.
@@ -65,6 +66,8 @@ class VectorCache:
         for row, key in enumerate(keys):
             if (blob := valid_blob(key, found.get(key), spec.d_model)) is not None:
                 vectors[row], known[row] = np.frombuffer(blob, FLOAT32), True
+        known &= np.isfinite(vectors).all(axis=1)
+        vectors[~known] = 0
         return vectors, known
 
     def put_many(self, texts: Sequence[str], vectors: Array, spec: EmbeddingSpec) -> None:
@@ -145,9 +148,15 @@ def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes
     for start in range(0, len(keys), KEYS_PER_QUERY):
         some = keys[start : start + KEYS_PER_QUERY]
         marks = ", ".join("?" * len(some))
-        rows = connection.execute(f"SELECT key, checksum, vector FROM vectors WHERE key IN ({marks})", some)
-        found.update((key, (check, blob)) for key, check, blob in rows)
-        connection.execute(f"UPDATE vectors SET used = ? WHERE key IN ({marks})", [now, *some])
+        rows = connection.execute(
+            f"SELECT key, checksum, vector, used FROM vectors WHERE key IN ({marks})", some
+        )
+        stale = []
+        for key, check, blob, used in rows:
+            found[key] = check, blob
+            if not isinstance(used, int) or used < now - FRESH_NS:
+                stale.append((now, key))
+        connection.executemany("UPDATE vectors SET used = ? WHERE key = ?", stale)
     return found
 
 
@@ -157,9 +166,7 @@ def valid_blob(key: bytes, row: tuple[Any, Any] | None, d_model: int) -> bytes |
         return None
     check, blob = row
     right = isinstance(blob, bytes) and len(blob) == FLOAT32.itemsize * d_model
-    if not right or check != checksum(key, blob) or not np.isfinite(np.frombuffer(blob, FLOAT32)).all():
-        return None
-    return blob
+    return blob if right and check == checksum(key, blob) else None
 
 
 def checksum(key: bytes, blob: bytes) -> bytes:

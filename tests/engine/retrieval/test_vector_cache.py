@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from engine.errors import InputError
 from engine.models.encoder import Encoder
+from engine.retrieval import vector_cache
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.vector_cache import VectorCache, cached_encode, checksum
 from engine.weights.fetch import model_path
@@ -55,7 +56,8 @@ def test_vectors_come_back_bit_for_bit(rows):
     assert not found[-1].any()
 
 
-def test_the_least_recently_used_are_thrown_out():
+def test_the_least_recently_used_are_thrown_out(monkeypatch):
+    monkeypatch.setattr(vector_cache, "FRESH_NS", 0)
     cache = VectorCache(max_bytes=4 * 16)
     for number in range(4):
         cache.put_many([f"text {number}"], vectors(1), SPEC)
