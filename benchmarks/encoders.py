@@ -19,7 +19,7 @@ from benchmarks.processes import CORES, memory
 Encode = Callable[[Sequence[str]], Any]
 
 MAX_TOKENS = 256
-BATCH_TEXTS = 32  # what sentence-transformers takes by default, unless $BATCH_TEXTS says otherwise
+BATCH_TEXTS = 32  # what sentence-transformers takes by default
 
 
 def ours(folder: str, precision: str = "float32") -> Encode:
@@ -59,7 +59,7 @@ def sentence_transformers(folder: str, dtype: str = "float32") -> Encode:
     return lambda texts: model.encode(list(texts), batch_size=BATCH_TEXTS, show_progress_bar=False)
 
 
-def onnxruntime(folder: str, file: str, batch_texts: int = BATCH_TEXTS) -> Encode:
+def onnxruntime(folder: str, file: str) -> Encode:
     """Load an exported model with the batching, pooling and normalisation of sentence-transformers.
 
     Batches are of texts of like length, padded to their longest; the mean is over the tokens.
@@ -78,8 +78,8 @@ def onnxruntime(folder: str, file: str, batch_texts: int = BATCH_TEXTS) -> Encod
     def encode(texts: Sequence[str]) -> Any:
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         pooled = []
-        for start in range(0, len(order), batch_texts):
-            rows = order[start : start + batch_texts]
+        for start in range(0, len(order), BATCH_TEXTS):
+            rows = order[start : start + BATCH_TEXTS]
             batch = tokenizer.encode_batch([texts[row] for row in rows])
             ids = np.array([encoding.ids for encoding in batch])
             mask = np.array([encoding.attention_mask for encoding in batch])
@@ -136,8 +136,7 @@ def load(name: str, folder: str) -> Encode:
     if library == "glassbox":
         return ours(folder, dtype)
     if library == "onnxruntime":
-        file = Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"
-        return onnxruntime(folder, str(file), int(os.environ.get("BATCH_TEXTS", BATCH_TEXTS)))
+        return onnxruntime(folder, str(Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"))
     return sentence_transformers(folder, dtype)
 
 

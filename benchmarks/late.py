@@ -37,11 +37,6 @@ TASKS = ("Installation", "Weekly check", "Yearly overhaul", "Storage")
 WORDS = "Switch the unit off and let it cool before any work on it. " * 4
 
 
-def quality(questions: Array, vectors: Array, relevant: Array) -> dict[str, float]:
-    """Score a search by vectors ``(n_chunks, d_model)``; ``relevant`` is ``(n_questions, n_chunks)``."""
-    return {"mrr": float(reciprocal_rank(dense_scores(questions, vectors), relevant).mean())}
-
-
 def late(documents: dict[str, Document], chunks: Sequence[Chunk], encoder: Encoder, context: int) -> Array:
     """Late vectors of the chunks of several documents: ``(n_chunks, d_model)``."""
     parts = groupby(chunks, key=lambda chunk: chunk.document)
@@ -119,10 +114,10 @@ def run(arguments: Namespace) -> Result:
         chunks = [c for d in documents.values() for c in split(d, encoder.tokenizer, splitting)]
         relevant = relevance(labelled, chunks)
         ordinary = encoder.encode([chunk.text for chunk in chunks])
-        rows.append({"chunk_tokens": size, "context": None, **quality(questions, ordinary, relevant)})
-        for context in CONTEXTS:
-            vectors = late(documents, chunks, encoder, context)
-            rows.append({"chunk_tokens": size, "context": context, **quality(questions, vectors, relevant)})
+        found = {None: ordinary} | {one: late(documents, chunks, encoder, one) for one in CONTEXTS}
+        for context, vectors in found.items():
+            mrr = float(reciprocal_rank(dense_scores(questions, vectors), relevant).mean())
+            rows.append({"chunk_tokens": size, "context": context, "mrr": mrr})
     before = contexts("bundled", [*documents.values()], labelled, encoder) + contexts(
         "manuals", *manuals(), encoder
     )

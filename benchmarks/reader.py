@@ -158,7 +158,6 @@ def figures_of(rows: Sequence[Read], weights: Mapping[str, float]) -> Result:
         "auc_near": auc(sure, of_kind[NEAR]),
         "auc_other": auc(sure, of_kind[OTHER]),
         "calibration_error": calibration_error(np.array(list(confidence.values())), right),
-        "until_answer_s": median(row.answer.timed.until_quotes_s for row in rows),
         "reader_s": median(row.answer.timed.reader_s for row in rows),
     }
 

@@ -70,7 +70,7 @@ def serve_theirs(folder: str, batched: bool) -> None:
         model: str
         data: list[Item]
 
-    torch.set_num_threads(int(os.environ.get("TORCH_THREADS", CORES)))
+    torch.set_num_threads(CORES)
     transformer = modules.Transformer(folder, max_seq_length=MAX_TOKENS)
     pooling = modules.Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     model = SentenceTransformer(modules=[transformer, pooling, modules.Normalize()], device="cpu")

@@ -89,8 +89,11 @@ def sweep_ours(folder: str, scratch: Path) -> dict[str, Any]:
 def loop(folder: str, scratch: Path) -> dict[str, Any]:
     """Measure cell by cell with sentence-transformers and bm25s, nothing shared."""
     import torch
+    from scipy.stats import rankdata
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
+
+    from engine.evaluation.metrics import reciprocal_rank
 
     torch.set_num_threads(CORES)
     transformer = modules.Transformer(folder, max_seq_length=MAX_TOKENS)
@@ -116,8 +119,12 @@ def loop(folder: str, scratch: Path) -> dict[str, Any]:
         vectors = models[pooling].encode(texts, show_progress_bar=False)
         scores = models[pooling].encode(asked, show_progress_bar=False) @ vectors.T
         if retriever == "hybrid":
-            scores = sum(1 / (RRF_CONSTANT + ranks(each)) for each in (scores, bm25_scores(asked, texts)))
-        return mean_reciprocal_rank(scores, splitting["relevant"])
+            both = (scores, bm25_scores(asked, texts))  # equals share a rank
+            scores = sum(1 / (RRF_CONSTANT + rankdata(-each, method="min", axis=1)) for each in both)
+        relevant = np.zeros(scores.shape, bool)
+        for row, answers in zip(relevant, splitting["relevant"], strict=True):
+            row[answers] = True
+        return float(reciprocal_rank(scores, relevant).mean())
 
     begin, busy = time.perf_counter(), time.process_time()
     found = {key(*cell): measure(*cell) for cell in product(SIZES, OVERLAPS, POOLINGS, RETRIEVERS)}
@@ -137,22 +144,6 @@ def bm25_scores(asked: list[str], texts: list[str]) -> Any:
     index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
     tokens = bm25s.tokenize(asked, return_ids=False, show_progress=False)
     return np.array([index.get_scores(each) for each in tokens])
-
-
-def ranks(scores: Any) -> Any:
-    """Rank texts for each question, 1 for the best; equals share a rank."""
-    from scipy.stats import rankdata
-
-    return rankdata(-scores, method="min", axis=1)
-
-
-def mean_reciprocal_rank(scores: Any, relevant: list[list[int]]) -> float:
-    """Mean of 1 over the rank of the first text that answers."""
-    total = 0.0
-    for row, answers in zip(scores, relevant, strict=True):
-        places = np.flatnonzero(np.isin(np.argsort(-row, kind="stable"), answers))
-        total += 1 / (places[0] + 1) if len(places) else 0
-    return total / len(scores)
 
 
 def key(*settings: object) -> str:

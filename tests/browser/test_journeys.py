@@ -1,11 +1,12 @@
 """Ways of newcomers: to an answer that is cited, a cure, the same answer by a link, and better settings."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import NARROW, WIDE, go_to, open_tab, settled
+from tests.browser.conftest import NARROW, WIDE, go_to, open_section, open_tab, press_slider, settled
 from tests.browser.journeys import FILES, REPORTS, add_files, answer_few, journey, write
 
 FILE = "telescope.txt"
@@ -43,12 +44,24 @@ def test_a_refused_question_is_cured_and_answered_rightly(app, browser):
 
 
 def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, browser):
-    with journey(browser, f"{app}/?k=2") as person:
+    with journey(browser, f"{app}/?k=3") as person:
+        page = person.page
         add_files(person, FILE)
+        n_entries = page.evaluate("history.length")
         write(person, "Your question", "Who built the reflector?")
-        person.click(person.page.get_by_role("button", name="Copy link"))
-        link = person.page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
-        person.page.keyboard.press("Escape")
+        open_section(page, "Search")
+        press_slider(page, "Passages", "ArrowLeft")
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        person.click(page.get_by_role("button", name="Copy link"))
+        link = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
+        assert link == page.url == page.evaluate("navigator.clipboard.readText()")
+        assert parse_qs(urlsplit(link).query) == {
+            "question": ["Who built the reflector?"],
+            "k": ["2"],
+            "search": [FILE],
+        }
+        assert page.evaluate("history.length") == n_entries
+        page.keyboard.press("Escape")
     with journey(browser, link) as person:
         page = person.page
         expect(page.get_by_text(f"The link names documents that are not here: {FILE}")).to_be_visible()
@@ -61,21 +74,32 @@ def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, browser):
         expect(page.locator(".st-key-answer").locator("strong", has_text="Edmund Farquhar")).to_be_visible()
 
 
-@pytest.mark.parametrize("n", [12, pytest.param(40, marks=pytest.mark.nightly)])
-def test_kept_drafts_lead_to_better_settings(n, app, browser):
+def keep_drafts(person, n):
+    """Draft questions from reports, keep some by the key "k", and stop."""
+    page, main = person.page, person.page.get_by_test_id("stMain")
+    page.locator("input[type=file]").first.set_input_files(REPORTS)
+    person.clicks += 1
+    expect(page.get_by_test_id("stSidebar")).to_contain_text(REPORTS[-1].name)
+    open_tab(page, "Drafts")
+    person.click(main.get_by_role("button", name="Draft 60"))
+    for number in range(1, n + 1):
+        expect(page.locator(".st-key-drafts-keep button")).to_be_visible()
+        page.keyboard.press("k")
+        expect(main.get_by_text(f"{number} of 40 kept by you")).to_be_visible()
+    person.click(page.locator(".st-key-drafts-stop button").first)
+    expect(main.get_by_role("button", name="Go on drafting")).to_be_visible()
+
+
+def test_drafts_are_kept_by_a_key(app, browser):
+    with journey(browser, f"{app}/questions") as person:
+        keep_drafts(person, 2)
+
+
+@pytest.mark.nightly
+def test_kept_drafts_lead_to_better_settings(app, browser):
     with journey(browser, f"{app}/questions?{BAD}") as person:
         page, main = person.page, person.page.get_by_test_id("stMain")
-        page.locator("input[type=file]").first.set_input_files(REPORTS)
-        person.clicks += 1
-        expect(page.get_by_test_id("stSidebar")).to_contain_text(REPORTS[-1].name)
-        open_tab(page, "Drafts")
-        person.click(main.get_by_role("button", name="Draft 60"))
-        for number in range(1, n + 1):
-            expect(page.locator(".st-key-drafts-keep button")).to_be_visible()
-            page.keyboard.press("k")
-            expect(main.get_by_text(f"{number} of 40 kept by you")).to_be_visible()
-        person.click(page.locator(".st-key-drafts-stop button").first)
-        expect(main.get_by_role("button", name="Go on drafting")).to_be_visible()
+        keep_drafts(person, 40)
         go_to(page, "Best settings")
         answer_few(page)
         person.clicks += 5  # with the tab before

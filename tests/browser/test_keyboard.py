@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.storage.workspace import import_workspace
-from tests.browser.conftest import TITLES, drawn, settled, title_of, visit
-from tests.browser.journeys import answer_few
+from tests.browser.conftest import TITLES, settled, title_of
 
 ADDRESS = ""
 QUESTION = "What does the CarbFix project do with carbon dioxide?"
@@ -122,26 +121,3 @@ def test_a_document_is_added_a_setting_undone_and_the_work_saved_by_keyboard_alo
             break
         press(wide, save)
     expect(save).to_be_focused()
-
-
-def test_an_experiment_is_run_and_a_cell_chosen_by_keyboard_alone(tab, app):
-    visit(tab, app, "settings", search="inside_the_pipeline.md")
-    answer_few(tab)  # as it takes less time
-    for label, n_taken_out in (("Chunk sizes (tokens)", 2), ("Poolings", 1)):
-        tab_to(tab, tab.get_by_role("combobox", name=label))
-        for _ in range(n_taken_out):
-            tab.keyboard.press("Backspace")
-            drawn(tab)
-    expect(tab.get_by_test_id("stMetric").filter(has_text="Configurations")).to_contain_text("3")
-    press(tab, tab.get_by_role("button", name="Run the grid"))
-    advice = tab.locator(".st-key-experiment-advice")
-    expect(tab.get_by_role("heading", name="Take it away")).to_be_visible()
-    settled(tab)
-    expect(advice).to_be_visible()
-    tab_to(tab, tab.get_by_role("combobox", name="Configuration"))
-    for key in ("ArrowDown", "ArrowDown", "Enter"):
-        tab.keyboard.press(key)
-    expect(advice).to_contain_text("Selected:")
-    drawn(tab)
-    press(tab, advice.get_by_role("button", name="Apply"))
-    expect(advice).to_contain_text("In use now.")
