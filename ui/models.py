@@ -19,7 +19,7 @@ from engine.documents.document import Chunk
 from engine.errors import ModelFileError, ModelUnavailableError
 from engine.evaluation.sweep_cost import token_seconds
 from engine.generation.listed_decoders import read_rate, weight_bytes
-from engine.kernels.primitives import has_op_tape
+from engine.kernels.primitives import has_op_tape, prepare_compiled
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import SIMILARITIES, Dense
 from engine.models.reader import Reader, shipped_reader
@@ -164,6 +164,7 @@ def read_decoder(name: str) -> Decoder:
 @st.cache_resource(show_spinner="Compiling for this processor, once: half a minute or so…", show_time=True)
 def compile_decoders() -> bool:
     """Return whether the operations of decoders could be compiled, which the first call on a machine does."""
+    prepare_compiled().join()
     return has_op_tape()
 
 

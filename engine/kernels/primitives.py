@@ -4,10 +4,13 @@ The first time on a machine the twins are compiled, which takes seconds, and cac
 """
 
 import logging
+import subprocess
+import sys
 import threading
 from collections import ChainMap
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 
@@ -21,16 +24,17 @@ _preparation = threading.Lock()
 _thread: threading.Thread | None = None
 
 
-def prepare_compiled() -> threading.Thread:
+def prepare_compiled(apart: bool = False) -> threading.Thread:
     """Start loading the compiled primitives in the background, once for a process.
 
     Until they are loaded, or without numba, `best_primitives` returns NumPy's. Join the thread returned to
-    wait for them.
+    wait for them. ``apart`` has `compile_apart` run before.
     """
     global _thread
     with _preparation:
         if _thread is None:
-            _thread = threading.Thread(target=_load_compiled, name="kernels")
+            steps = [compile_apart, _load_compiled] if apart else [_load_compiled]
+            _thread = threading.Thread(target=lambda: [step() for step in steps], name="kernels")
             _thread.start()
         return _thread
 
@@ -38,6 +42,16 @@ def prepare_compiled() -> threading.Thread:
 def best_primitives() -> Primitives:
     """Return the compiled primitives if they are loaded, else NumPy's."""
     return _best
+
+
+def compile_apart() -> None:
+    """Compile what models run on in a child process, which leaves it in the cache on disk.
+
+    The compiler keeps 100 MB as long as its process runs.
+    """
+    root = Path(__file__).parents[len(__name__.split(".")) - 1]
+    code = f"from {__name__} import _load_compiled, has_op_tape; _load_compiled(); has_op_tape()"
+    subprocess.run([sys.executable, "-c", code], cwd=root, stdin=subprocess.DEVNULL, check=False)
 
 
 def _load_compiled() -> None:
