@@ -4,20 +4,12 @@ import re
 
 from playwright.sync_api import expect
 
-from engine.storage.workspace import import_workspace
+from engine.documents.document import Document
+from engine.storage.workspace import Workspace, export_workspace
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import open_tab, press_slider, settled, upload, visit
+from tests.browser.conftest import open_tab, press_slider, settled, visit
 
 ADDRESS = "documents"
-
-
-def open_work(page):
-    """The dialog that saves and opens the session's work."""
-    page.get_by_role("button", name="Save or open").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("button", name="Download the workspace")).to_be_visible()
-    settled(page)
-    return dialog
 
 
 def test_chunks_are_painted_anew_as_a_slider_moves_and_selected_on_their_map(tab, app):
@@ -41,25 +33,21 @@ def test_chunks_are_painted_anew_as_a_slider_moves_and_selected_on_their_map(tab
     expect(page.locator("del").first).to_be_visible()  # 512 tokens, of which 256 are read
 
 
-def test_a_workspace_brings_documents_and_settings_back(wide, app, wide_window, tmp_path):
-    upload(wide, ("tide.md", b"# Tides\n\nThe tide turns twice a day."))
-    press_slider(wide, "Chunk size (tokens)", "Home")
-    dialog = open_work(wide)
-    with wide.expect_download() as download:
-        dialog.get_by_role("button", name="Download the workspace").click()
+def test_a_workspace_brings_documents_and_settings_back(wide, tmp_path):
     path, wrong = tmp_path / "mine.glassbox", tmp_path / "wrong.glassbox"
-    download.value.save_as(path)
+    document = Document("tide.md", "# Tides\n\nThe tide turns twice a day.")
+    path.write_bytes(export_workspace(Workspace((document,), {"widgets": {"chunk_tokens": 16}})))
     wrong.write_bytes(b"SQLite format 3\0 not really")
-    assert [d.name for d in import_workspace("mine", path.read_bytes()).documents] == ["tide.md"]
-
-    with wide_window.new_page() as other:
-        dialog = open_work(visit(other, app, ADDRESS))
-        dialog.locator("input[type=file]").set_input_files(wrong)
-        expect(dialog.get_by_test_id("stAlert").get_by_text(re.compile("wrong.glassbox"))).to_be_visible()
-        assert_usable(other)
-        dialog.locator("input[type=file]").set_input_files(path)
-        expect(other.get_by_text("Opened: 1 file of your own, and the settings.")).to_be_visible()
-        expect(other.get_by_role("dialog")).to_have_count(0)
-        sidebar = other.locator("[data-testid=stSidebar]")
-        expect(sidebar.get_by_text("tide.md", exact=True).first).to_be_visible()
-        expect(sidebar.get_by_role("slider", name="Chunk size (tokens)")).to_have_value("16")
+    wide.get_by_role("button", name="Save or open").click()
+    dialog = wide.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Download the workspace")).to_be_visible()
+    settled(wide)
+    dialog.locator("input[type=file]").set_input_files(wrong)
+    expect(dialog.get_by_test_id("stAlert").get_by_text(re.compile("wrong.glassbox"))).to_be_visible()
+    assert_usable(wide)
+    dialog.locator("input[type=file]").set_input_files(path)
+    expect(wide.get_by_text("Opened: 1 file of your own, and the settings.")).to_be_visible()
+    expect(wide.get_by_role("dialog")).to_have_count(0)
+    sidebar = wide.locator("[data-testid=stSidebar]")
+    expect(sidebar.get_by_text("tide.md", exact=True).first).to_be_visible()
+    expect(sidebar.get_by_role("slider", name="Chunk size (tokens)")).to_have_value("16")
