@@ -23,12 +23,15 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
 from benchmarks.texts import drawn_sentences
-from tests.browser.conftest import WIDE, drawn, launch, open_tab, served, visit, window
+from engine.documents.loaders import BUNDLED_CORPUS
+from tests.browser.conftest import WIDE, drawn, fill_area, fill_in, launch, open_tab, served, visit, window
+from ui.current import PASTED
 
 BYTES, FACTOR, ASKED = 1_000_000, 1.5, 0.9  # of the corpus; the largest ratio, in this share of the rows
 PATIENCE_MS = 60_000  # until a button can be pressed
 ABOUT = re.compile(r"about (?:(\d+) h )?(?:(\d+) min )?(?:(\d+) s)?")
 EMBED = "Embed them"
+QUESTION = "What does the CarbFix project do with carbon dioxide?"
 FAULT = "Skip the scaling by √d_head"
 
 
@@ -55,6 +58,27 @@ def press(label: str) -> Callable[[Page], None]:
     return pressed
 
 
+def asked(page: Page) -> None:
+    """Ask a question, and wait for its answer."""
+    fill_in(page, "Your question", QUESTION)
+    expect(page.locator(".st-key-answer")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def folder_named(page: Page) -> None:
+    """Name a new folder for an index of the bundled documents."""
+    page.get_by_text("An index on this computer").click()
+    fill_in(page, "Folder of the index", tempfile.mkdtemp())
+    fill_in(page, "Files to index", str(BUNDLED_CORPUS))
+
+
+def wronged(page: Page) -> None:
+    """Diagnose a question that no passage answers so, which no cure helps."""
+    press(PASTED)(page)
+    fill_in(page, "Your question", QUESTION)
+    fill_area(page, "The passage", next(drawn_sentences()).partition(" (")[0])
+    fill_in(page, "The right answer, if you know its words", "Zanzibar")
+
+
 SMALL = {"chunk_tokens": "16", "splitter": "fixed", "overlap": "0"}  # many chunks to compare
 health, kinds, drafts = (partial(open_tab, name=name) for name in ("Health", "Index", "Drafts"))
 WORKS = {
@@ -78,6 +102,14 @@ WORKS = {
     "drafts": Work("questions", "Draft 60", "drafts-progress", prepare=drafts, is_next_to=True),
     "Best settings": Work("settings", "Run the grid", "experiment-progress", is_next_to=True),
     "tuning the search": Work("tuning", "Train", "tuning-progress", is_next_to=True),
+    "tuning the reader": Work(
+        "tuning", "Train", "reader-tuning-progress", prepare=press("The reader"), is_next_to=True
+    ),
+    "an answer in sentences": Work("", "Have", "stop", prepare=asked, is_next_to=True),
+    "an index in a folder": Work(
+        "documents", "Write or update", "index", prepare=folder_named, is_next_to=True
+    ),
+    "the other cures": Work("diagnose", "Try the other cures", "cures-progress", prepare=wronged),
     "a decoder from scratch": Work("decoder", "Train", "lab-decoder-pause", is_next_to=True),
 }
 

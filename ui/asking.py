@@ -28,16 +28,17 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.evidence import LONGEST_SENTENCE, CandidateSentence, short_sentences
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
-from engine.wording import model_name
+from engine.wording import model_name, readable_time
 from ui.current import clear_question, set_passage, set_question
-from ui.jobs import Job, follow
-from ui.models import decoder_name, load_decoder, load_reader
+from ui.jobs import Job, follow, foreseen
+from ui.models import decoder_name, load_decoder, load_reader, writing_seconds
 from ui.server_settings import limits
 from ui.settings import Settings
 from ui.text import escape_markdown, text_html
 from ui.widgets import MOST_QUESTION
 
 T = TypeVar("T")
+WRITING = "writing"  # the kind of work whose seconds are foreseen
 
 THINKING, THOUGHT_ICON = "The model is thinking", ":material/psychology:"
 # When the keys and values of each session were used last, by `monotonic`.
@@ -213,7 +214,8 @@ def start_answer(
         finally:
             keep_newest(cache, room)
 
-    state["asked"], state["answer_job"] = asked, Job(work, urgent=True)
+    cost = (WRITING, writing_seconds()) if writer is not None and server is None else None
+    state["asked"], state["answer_job"] = asked, Job(work, urgent=True, cost=cost)
     set_question(asked.question)
 
 
@@ -284,15 +286,18 @@ def text_button(asked: Asked, server: Server | None = None) -> None:
     """Draw the button that has a language model write a text for a question, besides what was found."""
     name = server.model if server else model_name(decoder_name())
     model = name.removesuffix("-Instruct").removesuffix("-it")  # the ending that all have would not fit
-    st.button(
-        f"Have {escape_markdown(model or 'the server')} write it in sentences",
-        key="write-text",
-        icon=":material/edit_note:",
-        on_click=queue_question,
-        args=(asked.question, asked.turns, True),
-        help="It reads the best sentences, and each of its own is checked against them. The model is loaded "
-        "first, and downloaded if it is not here.",
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Have {escape_markdown(model or 'the server')} write it in sentences",
+            key="write-text",
+            icon=":material/edit_note:",
+            on_click=queue_question,
+            args=(asked.question, asked.turns, True),
+            help="It reads the best sentences, and each of its own is checked against them. The model is "
+            "loaded first, and downloaded if it is not here.",
+        )
+        if not server and (seconds := writing_seconds()):
+            st.caption(f"about {readable_time(foreseen(WRITING, seconds))}", width="content")
 
 
 def reason_unavailable(written: Written, decoder: Decoder) -> str:

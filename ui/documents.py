@@ -251,7 +251,7 @@ def read_uploads() -> None:
         if len(files) > 1:
             loaded = parse_together(files, column, limits().reading)
         else:
-            on_page = partial(show_page, bar, number, n_files, said)
+            on_page = partial(show_page, bar, left, number, n_files, said)
             loaded = [parse_limited(name, content, column, limits().reading, on_page)]
         by_name = dict(zip((name for name, _ in files), loaded, strict=True))
         state["upload_failures"] += add_files(by_name)
@@ -278,11 +278,12 @@ def stop_reading() -> None:
     state["unread"] = []
 
 
-def show_page(bar: DeltaGenerator, n_read: int, n_files: int, said: str, page: int, n_pages: int) -> None:
-    """Add the page whose picture is recognised to a bar."""
-    bar.progress(
-        (n_read + (page - 1) / n_pages) / n_files, f"{said}: recognising text on page {page} of {n_pages}"
-    )
+def show_page(
+    bar: DeltaGenerator, left: TimeLeft, n_read: int, n_files: int, said: str, page: int, n_pages: int
+) -> None:
+    """Add the page whose picture is recognised to a bar, and the time that is left."""
+    share = (n_read + (page - 1) / n_pages) / n_files
+    bar.progress(share, f"{said}: recognising text on page {page} of {n_pages}{left(share)}")
 
 
 def add_files(files: Mapping[str, Loaded]) -> list[Failure]:

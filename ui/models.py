@@ -38,6 +38,7 @@ T = TypeVar("T")
 REDRAW_S = 0.5  # between two states of a download's bar
 WORK_PER_S = 15_000 * 6 * 384**2  # tokens by layers by squares of the width, of two cores
 LONG = 8  # binary digits of the tokens of a chunk: 128 to 255
+WRITTEN_TOKENS = 3_000  # that take as long as an answer: to load the model, read a prompt, write and check
 READ_PER_S = 1_400 * 97e6  # tokens by bytes of weights, of two cores with SmolLM2
 RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
@@ -180,6 +181,16 @@ def read_rate_here(name: str) -> float:
 def embedding_seconds(encoder: Encoder, n_tokens: int) -> float:
     """Return the seconds of reading tokens on the machine that estimates were measured on."""
     return n_tokens * encoder.config.n_layers * encoder.config.d_model**2 / WORK_PER_S
+
+
+def writing_seconds() -> float:
+    """Return the seconds of an answer in sentences on the machine that estimates were measured on.
+
+    0 for a model whose size is not known before it is loaded.
+    """
+    known = None if "decoder" in st.session_state else KNOWN_MODELS.get(DECODER)
+    n_bytes = known.size if known else weight_bytes(load_decoder()) if "decoder" in st.session_state else 0
+    return n_bytes * WRITTEN_TOKENS / READ_PER_S
 
 
 def reading_seconds(decoder: Decoder, n_tokens: int) -> float:

@@ -46,8 +46,9 @@ def token_labels(tokens: Sequence[str]) -> list[str]:
 
 
 def token_axis(update: Callable[..., object], n_tokens: int, **settings: object) -> None:
-    """Set up an axis of tokens: with all labels where they fit, else with labels on hovering only."""
-    update(type="category", showticklabels=n_tokens <= LABELLED_TOKENS, tickfont_size=11, **settings)
+    """Set up an axis of tokens: with all labels where they fit, else with some."""
+    few = {"nticks": LABELLED_TOKENS // 2} if n_tokens > LABELLED_TOKENS else {"dtick": 1}
+    update(type="category", tickfont_size=11, **few, **settings)
 
 
 def visible_blanks(token: str) -> str:

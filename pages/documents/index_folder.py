@@ -1,6 +1,8 @@
 """The box that opens and writes an index in a folder of the user's own machine."""
 
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import streamlit as st
@@ -17,18 +19,20 @@ from engine.retrieval.stored.index_update import save_given, update_index
 from engine.retrieval.stored.milvus_store import release
 from engine.settings import SETTINGS
 from engine.weights.download import file_sha256
-from engine.wording import counted
+from engine.wording import counted, readable_time
 from ui.chunk_settings import cut_in_use
 from ui.corpus import session_vectors
 from ui.data_folder import is_local
 from ui.documents import check_length, check_own, chosen_documents, show_failures, uploads
-from ui.models import load_encoder
+from ui.jobs import MACHINE, foreseen
+from ui.models import embedding_seconds, load_encoder
 from ui.progress import counting
 from ui.server_settings import ENCODER, is_public
 from ui.setting_values import apply_settings, settings_in_use
 from ui.text import escape_markdown, show_error
 from ui.uploaded_vectors import UploadedVectors, named_model, uploaded_vectors, vector_files
 
+CHARACTERS_PER_TOKEN, MOST_COUNTED = 4, 10_000  # of English text; files whose sizes are added up
 MOST_CHUNKS = 100_000  # of an index that is taken into the session; a larger one is searched in its folder
 
 
@@ -75,6 +79,7 @@ def show_index_folder() -> None:
             help="Reads and embeds new and changed files, and takes out those that are gone. A new index is "
             "made with the settings of the sidebar; one that is there keeps its own.",
         )
+        st.caption(price(corpus))
         if is_wanted:
             write_folder(folder, corpus)
         if error := state.pop("index-error", None):
@@ -82,6 +87,18 @@ def show_index_folder() -> None:
         if done := state.pop("index-done", None):
             st.success(escape_markdown(done), icon=":material/check_circle:")
         show_failures(state.pop("index-failures", ()))
+
+
+def price(corpus: str) -> str:
+    """Say how long files take to be embedded, all of which are new in a new index."""
+    megabyte = foreseen(MACHINE, embedding_seconds(load_encoder(), 1_000_000 // CHARACTERS_PER_TOKEN))
+    rate = f"New and changed files take about {readable_time(megabyte)} for each megabyte of text"
+    with suppress(InputError, OSError):
+        path = path_of(corpus)
+        files = (path, *path.rglob("*")) if corpus.strip() else ()
+        if n_bytes := sum(file.stat().st_size for file in islice(files, MOST_COUNTED) if file.is_file()):
+            return f"{rate}: about {readable_time(megabyte * n_bytes / 1e6)} if all are text, and new."
+    return f"{rate}."
 
 
 def path_of(text: str) -> Path:

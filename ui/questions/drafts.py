@@ -138,6 +138,9 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     """Start to draft."""
     state = st.session_state
     state["drafts-error"], state["drafts-taken"] = "", len(drawing.done)
+    if state.get("unread"):  # the button was drawn with the documents before them
+        state["drafts-error"] = "Your files were still being read: draft again, about them."
+        return
     reader, reason = load_reader()
     if reader is None:
         state["drafts-error"] = f"Drafts need the reader, which is not there: {reason}"

@@ -1,8 +1,9 @@
 """The cure of a wrong answer: tried, applied by a button, undone, with its effect on labelled questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -23,9 +24,11 @@ from engine.inspection.diagnosis.setting_changes import (
 )
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.settings import SETTINGS, SWEPT
-from engine.wording import counted, readable_time, shortened
+from engine.weights.fetch import Progress
+from engine.wording import counted, shortened
 from pages.improve.diagnose.ask import ABOUT, Asked, vector_cache
 from ui.asking import end_topic, last_asked
+from ui.background import computed, in_background
 from ui.corpus import null_scores_of_documents
 from ui.current import PASSAGE, PASTED, set_passage, set_question
 from ui.models import load_encoder, load_reader, token_seconds_here
@@ -38,9 +41,9 @@ from ui.text import Strong, p_words
 CURE = "The cure"
 APPLIED = "diagnose-applied"  # key of the session's state: the cure in use
 STANDALONE = "diagnose-standalone"  # the question that follows on nothing, although one was asked before
-MORE = "diagnose-more"  # for what all cures are tried, also those that take long
+MORE = "cures"  # the work on all cures, also those that take long
 AT_ONCE_S = 4.0  # after which no further cure is begun, unless that is asked for
-N_CUTS = 3  # ways to cut that are tried, roughly
+N_CUTS, N_CURES = 3, 60  # ways to cut that are tried, and cures, roughly
 ANSWER_CHARACTERS = 400
 ONE_QUESTION = "It changes only this question."
 NO_RANKS = "It changes which answers are shown, of all questions, and no ranks."
@@ -66,13 +69,24 @@ class Applied:
 
 def diagnosed(asked: Asked, search: Search) -> Diagnosis:
     """Diagnose under the settings in use; cures that take long are tried only where that was asked for."""
-    values = settings_in_use(load_encoder()) | search.settings
+    wanted, values = wanted_of(asked), settings_in_use(load_encoder()) | search.settings
+    found: Diagnosis | None = computed(MORE, key_of(wanted, search))
+    return found or diagnosis_of(wanted, values, search)
+
+
+def wanted_of(asked: Asked) -> tuple[Any, ...]:
+    """Return the question, the passage, the answer if one is known, its place, and the turns before."""
     question, turns = asked.question, turns_before(asked.question)
     if turns and (last := last_asked()):
         question = last.typed
-    wanted = (question, asked.passage, asked.answer, asked.place, turns)
-    try_all = st.session_state.get(MORE) == wanted
-    return diagnosis_of(wanted, values, search, try_all)
+    return question, asked.passage, asked.answer, asked.place, turns
+
+
+def key_of(wanted: tuple[Any, ...], search: Search) -> object:
+    """Return what a diagnosis depends on."""
+    _, *rest = search.ranked
+    texts = tuple((document.name, document.text) for document in search.documents)
+    return wanted, texts, *rest, search.k, tuple(settings_in_use(load_encoder()).items())
 
 
 @st.cache_resource(
@@ -81,25 +95,42 @@ def diagnosed(asked: Asked, search: Search) -> Diagnosis:
     scope="session",
     hash_funcs={Search: lambda search: (*search.ranked, search.k)},
 )
-def diagnosis_of(wanted: tuple[Any, ...], values: dict[str, Any], search: Search, try_all: bool) -> Diagnosis:
-    """Diagnose a question, a passage, an answer if one is known, a place, and the turns before."""
-    question, passage, answer, place, turns = wanted
+def diagnosis_of(wanted: tuple[Any, ...], values: dict[str, Any], search: Search) -> Diagnosis:
+    """Diagnose what is wanted, by the cures that are tried in a few seconds."""
     begun: list[float] = []  # when the first cure was tried
 
     def is_over() -> bool:
         begun.append(monotonic())
-        return not try_all and begun[-1] - begun[0] > AT_ONCE_S
+        return begun[-1] - begun[0] > AT_ONCE_S
 
+    return diagnosis(wanted, searched_of(search, values), seconds_to_cut(search) < AT_ONCE_S, is_over)
+
+
+def diagnosis(
+    wanted: tuple[Any, ...], searched: Searched, may_cut: bool, stop: Callable[[], bool]
+) -> Diagnosis:
+    """Diagnose what `wanted_of` returns."""
+    question, passage, answer, place, turns = wanted
     return diagnose(
-        question,
-        passage,
-        searched_of(search, values),
-        ShortAnswer.parse(answer),
-        turns,
-        place,
-        may_cut=try_all or seconds_to_cut(search) < AT_ONCE_S,
-        stop=is_over,
+        question, passage, searched, ShortAnswer.parse(answer), turns, place, may_cut=may_cut, stop=stop
     )
+
+
+def try_all(asked: Asked, search: Search) -> None:
+    """Draw the button that tries all cures, with its price, or how far they are."""
+    wanted, n_tried = wanted_of(asked), count()
+    searched = searched_of(search, settings_in_use(load_encoder()) | search.settings)
+
+    def work(report: Progress) -> Diagnosis:
+        def next_cure() -> bool:
+            report(min(next(n_tried), N_CURES - 1), N_CURES)
+            return False
+
+        return diagnosis(wanted, searched, True, next_cure)
+
+    key, seconds = key_of(wanted, search), seconds_to_cut(search) + AT_ONCE_S
+    if in_background(MORE, "Try the other cures", key, seconds, "improve/diagnose", work):
+        st.rerun()  # with what was found
 
 
 def searched_of(search: Search, values: Mapping[str, Any]) -> Searched:
@@ -165,13 +196,7 @@ def show_cure(
             help="Changes the question, or the settings on all pages. One click undoes it.",
         )
     if found.is_unfinished and not (trial and trial.is_right):
-        wanted = (found.question, asked.passage, asked.answer, asked.place, turns_before(asked.question))
-        st.button(
-            f"Try the other cures: about {readable_time(seconds_to_cut(search) + AT_ONCE_S)}",
-            on_click=lambda: st.session_state.update({MORE: wanted}),
-            icon=":material/more_horiz:",
-            help="Cuts and embeds the documents anew in several ways; nothing is embedded twice.",
-        )
+        try_all(asked, search)
 
 
 def show_answers(report: Report, before: str, after: str) -> None:

@@ -12,7 +12,7 @@ from ui.figures import heat_map, numbered_cells, styled
 from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis
 
-GRID_CELLS = 48  # cells along a side of a small map
+GRID_CELLS, GRID_TICKS = 48, 8  # along a side of a small map
 TENSOR_COLUMNS = 384
 ARCS = 12
 ARC_POINTS = np.linspace(0, np.pi, 25)
@@ -82,8 +82,11 @@ def head_grid(weights: Array, chosen: int, labels: Sequence[str]) -> go.Figure:
             hovertemplate=f"head {number}<br>from %{{y}}<br>to %{{x}}<br>%{{z:.3f}}<extra></extra>",
         )
         figure.add_trace(small, row=number // n_columns + 1, col=number % n_columns + 1)
-    figure.update_xaxes(visible=False, type="category")
-    figure.update_yaxes(visible=False, type="category", autorange="reversed")
+    look = {"type": "category", "nticks": GRID_TICKS, "tickfont_size": 9, "showticklabels": False}
+    figure.update_xaxes(**look, tickangle=-60)
+    figure.update_yaxes(**look, autorange="reversed")
+    figure.update_yaxes(col=1, showticklabels=True)
+    figure.update_xaxes(row=-(-n_heads // n_columns), showticklabels=True)
     figure.update_annotations(font_size=12)
     styled(figure, height=170 * -(-n_heads // n_columns) + 30)
     return figure.update_layout(margin_t=54)  # room for the camera above the titles
