@@ -26,7 +26,7 @@ from .generation.settings import (
 )
 from .generation.thinking import MAX_THOUGHT_TOKENS
 from .layers.pooling import POOLINGS
-from .models.embedding_head import OWN
+from .models.embedding_head import MODEL_DEFAULT
 from .models.precision import PRECISIONS
 from .models.prompts import PROMPT_USES
 from .retrieval.index_choice import EXACT_CHUNKS, TRUSTED, share
@@ -189,7 +189,7 @@ SETTINGS: dict[str, Setting] = {
         "How the vectors of a text's tokens become one.",
         "“Pooling compared” shows what each does.",
         choices=POOLINGS,
-        own=OWN,
+        own=MODEL_DEFAULT,
         plural="poolings",
     ),
     "prompts": Setting(

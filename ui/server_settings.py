@@ -17,7 +17,7 @@ from streamlit.errors import StreamlitSecretNotFoundError
 
 from engine.documents.loaders import MAX_BYTES
 from engine.errors import InputError
-from engine.limited_process import Limits as ProcessLimits
+from engine.limited_process import Limits
 from engine.limited_reader import read_limited
 from engine.models.second_models import SECOND_MODELS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
@@ -47,7 +47,7 @@ SECOND = {kind: server_setting(f"GLASSBOX_{kind.upper()}") for kind in SECOND_MO
 
 
 @dataclass(frozen=True)
-class Limits:
+class VisitorLimits:
     """The most that a visitor may use."""
 
     document_mb: int  # of files
@@ -55,11 +55,11 @@ class Limits:
     characters: int  # of documents together
     cells: int  # of a grid
     kept_mb: int  # of keys and values that all visitors' last prompts keep together
-    reading: ProcessLimits  # of one file
+    reading: Limits  # of one file
 
 
-OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, ProcessLimits(90, 2000))
-PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20, ProcessLimits(20, 170, first=ProcessLimits(4, 50)))
+OWN_LIMITS = VisitorLimits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, Limits(90, 2000))
+PUBLIC_LIMITS = VisitorLimits(5, 20, 2_000_000, 50, 20, Limits(20, 170, first=Limits(4, 50)))
 
 
 def is_public() -> bool:
@@ -67,7 +67,7 @@ def is_public() -> bool:
     return server_setting(PUBLIC).lower() not in NO
 
 
-def limits() -> Limits:
+def limits() -> VisitorLimits:
     """Return the limits of this server's visitors: of files, no more than Streamlit's server takes."""
     own, taken = PUBLIC_LIMITS if is_public() else OWN_LIMITS, int(st.get_option("server.maxUploadSize"))
     return replace(own, document_mb=min(own.document_mb, taken), workspace_mb=min(own.workspace_mb, taken))

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from engine import Encoder
-from engine.models.embedding_head import OWN
+from engine.models.embedding_head import MODEL_DEFAULT
 from engine.settings import SETTINGS, SWEPT, Configuration
 from ui.server_settings import ENCODER
 from ui.text import escape_markdown, help_list, joined
@@ -115,7 +115,7 @@ def setting_widget(
         return slider(setting.title, options, first, f"{key}{suffix}", text, disabled)
 
     def words(name: str) -> str:
-        return setting.words(name) + (" · the model's own" if name == default != OWN else "")
+        return setting.words(name) + (" · the model's own" if name == default != MODEL_DEFAULT else "")
 
     if sum(len(words(name)) for name in names) <= BUTTONS_WIDTH:
         return choice(setting.title, names, f"{key}{suffix}", text, first, words)

@@ -11,7 +11,7 @@ from engine.documents.document import Document
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import AnswerSettings
 from engine.layers.pooling import POOLINGS
-from engine.models.embedding_head import OWN
+from engine.models.embedding_head import MODEL_DEFAULT
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index_kinds import AUTO
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
@@ -124,8 +124,8 @@ def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
     if (uploaded := uploaded_vectors(documents)) is not None:
         return uploaded.index.spec.pooling
     own = encoder.pooling
-    has_own = OWN in (own, st.session_state.get("pooling"))
-    names = [*POOLINGS, *([OWN] if has_own else [])]
+    has_own = MODEL_DEFAULT in (own, st.session_state.get("pooling"))
+    names = [*POOLINGS, *([MODEL_DEFAULT] if has_own else [])]
     return setting_widget("pooling", names=names, default=own)
 
 

@@ -20,7 +20,7 @@ from engine.evaluation.library_model import load_model
 from engine.installed import PROGRAM
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
-from engine.models.embedding_head import OWN
+from engine.models.embedding_head import MODEL_DEFAULT
 from engine.models.prompts import PROMPT_USES
 from engine.models.second_models import SECOND_MODELS
 from engine.retrieval.embedding_model import Model
@@ -49,15 +49,15 @@ class UploadedVectors:
     @cached_property
     def chunks(self) -> dict[str, list[Chunk]]:
         """The chunks of each document, by its name; raises `InputError` where the index is mapped."""
-        if self.why_not_read:
-            raise InputError(self.why_not_read)
+        if self.reason_unread:
+            raise InputError(self.reason_unread)
         found: dict[str, list[Chunk]] = {}
         for chunk in self.index.chunks:
             found.setdefault(chunk.document, []).append(chunk)
         return found
 
     @property
-    def why_not_read(self) -> str:
+    def reason_unread(self) -> str:
         """Why a page that reads all chunks cannot be drawn, empty where it can."""
         if not self.index.is_mapped:
             return ""
@@ -152,8 +152,8 @@ def show_upload() -> None:
     left, right = st.columns(2)
     pooling = left.selectbox(
         "Pooling",
-        [OWN, *(name for name in POOLINGS if name != OWN)],
-        format_func=lambda name: "the model's own" if name == OWN else pooling_label(name),
+        [MODEL_DEFAULT, *(name for name in POOLINGS if name != MODEL_DEFAULT)],
+        format_func=lambda name: "the model's own" if name == MODEL_DEFAULT else pooling_label(name),
         key="vectors-pooling",
     )
     prompts = right.selectbox(

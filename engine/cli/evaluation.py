@@ -37,7 +37,7 @@ from ..evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
 from ..generation.answer import Answer
 from ..generation.answering import ask
 from ..generation.sampling import GREEDY, Sampling
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.encoder import Encoder
 from ..models.precision import chosen_precision
 from ..progress import progress, say
@@ -170,8 +170,8 @@ def sweep_command(
     documents, asked, to_answer = sources(corpus, beir or (), document or (), questions, sample)
     models = load_models(values["model"], values["retriever"], second)
     given = [] if vectors is None else given_rows(vectors, models, values, documents, asked)
-    if OWN not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
-        configurations = grid(**values | {"pooling": [*values["pooling"], OWN]})
+    if MODEL_DEFAULT not in values["pooling"] and any(each.as_encoder is None for each in models.values()):
+        configurations = grid(**values | {"pooling": [*values["pooling"], MODEL_DEFAULT]})
     chosen = fitting(configurations, models)
     reasons = Counter(each.why for each in chosen.left_out)
     if not chosen.configurations:
@@ -264,7 +264,7 @@ def given_rows(
 ) -> list[SweepRow]:
     """Measure chunks whose vectors are given, by the first model and settings of it that made them."""
     say(f"Reading {path}")
-    poolings = dict.fromkeys([*values["pooling"], OWN])
+    poolings = dict.fromkeys([*values["pooling"], MODEL_DEFAULT])
     reasons = []
     for name, pooling, *read_as in product(models, poolings, values["prompts"], values["precision"]):
         try:
@@ -324,7 +324,7 @@ def evaluate(
         ),
     ],
     model: EncoderOption = DEFAULT_ENCODER,
-    pooling: str = OWN,
+    pooling: str = MODEL_DEFAULT,
     precision: str = default("precision"),
     as_json: JsonOption = False,
 ) -> None:
@@ -336,7 +336,7 @@ def evaluate(
     collection = load_beir(folder)
     say_if_slower(precision)
     encoder = load_encoder(model).with_precision(precision)
-    pooling = encoder.pooling if pooling == OWN else pooling
+    pooling = encoder.pooling if pooling == MODEL_DEFAULT else pooling
     rows = evaluated(collection, encoder, pooling)
     if as_json:
         print_json(

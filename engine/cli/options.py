@@ -15,7 +15,7 @@ from ..documents.loaders import BUNDLED_CORPUS, check_address, corpus_files, kin
 from ..documents.splitters import Splitting, check_splitting
 from ..errors import InputError, check_question
 from ..generation.settings import DEFAULT_ANSWER
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.precision import AUTO, chosen_precision
 from ..models.second_models import SECOND_MODELS
 from ..progress import quiet
@@ -110,7 +110,7 @@ class EmbeddingOptions:
     overlap: int = default("overlap")
     context: str = default("context")
     max_tokens: int | None = default("max_tokens")
-    pooling: str = OWN
+    pooling: str = MODEL_DEFAULT
     prompts: str = default("prompts")
     precision: str = default("precision")
     cache: Annotated[

@@ -18,7 +18,7 @@ from ..kernels.primitives import prepare_compiled
 from ..models.encoder import Encoder
 from ..progress import say
 from ..retrieval.embedding_model import Model
-from ..serving.served import Limits, Searched, Served
+from ..serving.served import RequestLimits, Searched, Served
 from ..settings import default
 from ..wording import counted, model_name
 from .loading import load_reader, load_search_model, load_searched, load_writer, null_scores_in
@@ -77,19 +77,25 @@ class ServerOptions:
             "--tools", help="Serve search, ask and list_documents at /mcp, for assistants that speak MCP."
         ),
     ] = False
-    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = Limits.body_mb
-    max_texts: Annotated[int, typer.Option(help="Texts of a request.", min=1)] = Limits.texts
-    max_request_tokens: Annotated[int, typer.Option(help="Tokens of a request.", min=1)] = Limits.tokens
-    max_requests: Annotated[int, typer.Option(help="Requests at work or waiting.", min=1)] = Limits.requests
-    max_seconds: Annotated[float, typer.Option(help="Seconds of a request.", min=0.1)] = Limits.seconds
+    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = (
+        RequestLimits.body_mb
+    )
+    max_texts: Annotated[int, typer.Option(help="Texts of a request.", min=1)] = RequestLimits.texts
+    max_request_tokens: Annotated[int, typer.Option(help="Tokens of a request.", min=1)] = (
+        RequestLimits.tokens
+    )
+    max_requests: Annotated[int, typer.Option(help="Requests at work or waiting.", min=1)] = (
+        RequestLimits.requests
+    )
+    max_seconds: Annotated[float, typer.Option(help="Seconds of a request.", min=0.1)] = RequestLimits.seconds
     drain_seconds: Annotated[
         int, typer.Option(help="Seconds in which requests are still answered after SIGTERM.", min=0)
-    ] = Limits.drain_s
+    ] = RequestLimits.drain_s
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> RequestLimits:
         """The most that requests may take."""
-        return Limits(
+        return RequestLimits(
             self.max_body_mb,
             self.max_texts,
             self.max_request_tokens,

@@ -40,7 +40,7 @@ CODE = (
 OnPage = Callable[[str, int, int], None]  # a file, a page whose picture is recognised next, and the last page
 
 MAX_BYTES = 20 * 1024 * 1024
-LARGE = 2_000_000  # bytes of a file that can take much memory though it is not packed: lines of JSON
+LARGE_BYTES = 2_000_000  # bytes of a file that can take much memory though it is not packed: lines of JSON
 MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
@@ -312,7 +312,7 @@ def read_file(path: Path, name: str, on_page: OnPage = lambda *_: None) -> Loade
 def parse_apart(name: str, content: bytes, on_page: OnPage = lambda *_: None) -> Loaded:
     """Make documents as `parse_file` does, of a packed or large file in a child process."""
     found = format_of(name)
-    if (found is not None and found.is_packed) or len(content) > LARGE:
+    if (found is not None and found.is_packed) or len(content) > LARGE_BYTES:
         return parse_limited(name, content, on_page=partial(on_page, name))
     return parse_file(name, content)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..documents.splitters import SPLITTERS, check_splitting
 from ..errors import InputError
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..retrieval.embedding_model import Model, embedding_spec
 from ..retrieval.retrievers import reason_unavailable
 from ..settings import SWEPT, Configuration, check_value
@@ -61,11 +61,11 @@ def fitting(configurations: Grid, models: Mapping[str, Model]) -> Grid:
     other poolings it is meant for models whose own is not, and its combinations with others are dropped. The
     token limit of a model that takes none becomes its own.
     """
-    is_only = all(one.pooling == OWN for one in configurations.configurations)
+    is_only = all(one.pooling == MODEL_DEFAULT for one in configurations.configurations)
     asked = dict.fromkeys(
         resolved(one, models[one.model])
         for one in configurations.configurations
-        if one.pooling != OWN or models[one.model].pooling == OWN or is_only
+        if one.pooling != MODEL_DEFAULT or models[one.model].pooling == MODEL_DEFAULT or is_only
     )
     kept = without_problems(list(asked), lambda one: reason_left_out(one, models[one.model]))
     return Grid(kept.configurations, configurations.left_out + kept.left_out)
@@ -75,7 +75,7 @@ def resolved(configuration: Configuration, model: Model) -> Configuration:
     """Replace the pooling "own" by its strategy, and drop a token limit that the model does not take."""
     return replace(
         configuration,
-        pooling=model.pooling if configuration.pooling == OWN else configuration.pooling,
+        pooling=model.pooling if configuration.pooling == MODEL_DEFAULT else configuration.pooling,
         max_tokens=configuration.max_tokens if model.sets_limit else None,
     )
 
@@ -102,7 +102,7 @@ def reason_left_out(configuration: Configuration, model: Model) -> str:
     """Return why a model cannot do a configuration, empty if it can."""
     if reason := reason_unavailable(configuration.retriever, model):
         return reason
-    if configuration.pooling == OWN and model.pooling != OWN:
+    if configuration.pooling == MODEL_DEFAULT and model.pooling != MODEL_DEFAULT:
         return f"pooling 'own' of {model_name(model.name)} is {model.pooling!r}: give that"
     if configuration.prompts != "own" and not model.prompts.in_search:
         return f"{model_name(model.name)} has no prompts to leave out: 'own' stands for both"

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..documents.document import Chunk, Document
 from ..documents.formats.table import SEPARATOR_LINE
-from ..documents.loaders import LARGE, suffixes
+from ..documents.loaders import LARGE_BYTES, suffixes
 from ..errors import InputError
 from ..installed import bundled
 from ..layers.tracing import Array
@@ -114,7 +114,7 @@ class Question:
 def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
     """Read questions from a file, as `parse_questions` does."""
     content = file_content(path, "CSV or JSONL")
-    if len(content) > LARGE:
+    if len(content) > LARGE_BYTES:
         return read_limited(parse_questions, path.name, content)
     return parse_questions(path.name, content)
 

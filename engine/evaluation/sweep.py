@@ -19,7 +19,7 @@ from ..documents.splitters import Splitting, split
 from ..documents.token_spans import TokenSpans, token_spans
 from ..errors import InputError
 from ..layers.tracing import Array
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.prompts import Role
 from ..retrieval.embedding_model import Model
 from ..retrieval.index import Index, bm25_of
@@ -187,7 +187,7 @@ def split_documents(
     cache: VectorCache,
 ) -> list[Chunk]:
     """Cut documents with known token spans; "semantic" compares sentences by their mean vectors."""
-    pooling = "mean" if model.as_encoder else OWN
+    pooling = "mean" if model.as_encoder else MODEL_DEFAULT
 
     def embed(sentences: Sequence[str]) -> Array:
         return cached_encode(sentences, model, pooling, None, cache)

@@ -12,7 +12,7 @@ from ..documents.document import Chunk, Document
 from ..documents.splitters import SPLITTERS
 from ..documents.token_spans import token_spans
 from ..kernels.primitives import prepare_compiled
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.reader import Reader
 from ..models.reranker import Reranker
 from ..models.second_models import SECOND_MODELS
@@ -141,7 +141,7 @@ def answer_seconds(
 
 def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:
     """Return the seconds that a model takes for a token of chunks; a few of them are timed."""
-    pooling = OWN if model.as_encoder is None else "mean"
+    pooling = MODEL_DEFAULT if model.as_encoder is None else "mean"
     lengths = np.cumsum([chunk.n_tokens for chunk in chunks], dtype=int)
     some = chunks[: int(np.searchsorted(lengths, SAMPLE_TOKENS)) + 1]
     texts, limit = [chunk.indexed for chunk in some], model.token_limit(max_tokens)

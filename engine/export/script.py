@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..evaluation.grid import reason_left_out, resolved
 from ..evaluation.library_model import LibraryModel
 from ..layers.pooling import POOLINGS, pooling_label
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.sentence_transformer_folder import POOLING_MODES
 from ..retrieval.embedding_model import Model
 from ..retrieval.fusion import RRF_CONSTANT
@@ -91,7 +91,7 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
     own, limit, normalizes = facts_of(model)
     pooling, prompts = configuration.pooling, model.with_prompts(configuration.prompts).prompts
     dense = retriever.uses_vectors
-    bert = dense and pooling not in (OWN, *POOLING_MODES)
+    bert = dense and pooling not in (MODEL_DEFAULT, *POOLING_MODES)
     barriers = BARRIERS[splitter.barriers] if splitter.barriers else ""
     topics, context = barriers == "topic_starts", configuration.context
 
@@ -161,7 +161,7 @@ def facts_of(model: Model) -> tuple[str, int | None, bool]:
     if (encoder := model.as_encoder) is not None:
         return encoder.pooling, encoder.max_tokens, encoder.head.normalize
     if isinstance(model, LibraryModel):
-        return OWN, model.most_tokens, True
+        return MODEL_DEFAULT, model.most_tokens, True
     raise InputError(
         f"{model_name(model.name)} is behind a server, which a script cannot load: export another model"
     )
@@ -236,7 +236,7 @@ def left_out(configuration: Configuration, model: Model) -> tuple[str, ...]:
             (encoder := model.as_encoder) is not None
             and not encoder.head.include_prompt
             and bool(model.prompts.in_search)
-            and configuration.pooling not in (OWN, model.pooling),
+            and configuration.pooling not in (MODEL_DEFAULT, model.pooling),
             "prompts kept out of the pooling: the script pools their tokens, too",
         ),
     )

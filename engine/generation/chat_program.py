@@ -18,7 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_CHARACTERS = 20_000_000
 # A list of parts that a template shows as Python or JSON writes it.
-LISTED = re.compile(r"\[\{['\"]type['\"]: ")
+LISTS_PARTS = re.compile(r"\[\{['\"]type['\"]: ")
 Chat = list[dict[str, Any]]
 
 
@@ -76,7 +76,7 @@ def rendered(
         except Exception as error:
             best = best or broken(error)
             continue
-        n_shown = sum(mark in texts[1] for mark in marks) if not LISTED.search(texts[1]) else -1
+        n_shown = sum(mark in texts[1] for mark in marks) if not LISTS_PARTS.search(texts[1]) else -1
         if sum(map(len, texts)) > MAX_CHARACTERS:
             return {"broken": f"it makes over {MAX_CHARACTERS // 10**6} million characters"}
         if n_shown > most and (best.keys() <= {"texts"} or n_shown == len(marks)):

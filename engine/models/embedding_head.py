@@ -17,7 +17,7 @@ from ..layers.norm import LayerNorm, l2_normalize, layer_norm
 from ..layers.tracing import Array
 
 NORM_EPS = 1e-5  # of torch's norms
-OWN = "own"  # the name of a model's own head, besides those of `POOLINGS`
+MODEL_DEFAULT = "own"  # the name of a model's own head, besides those of `POOLINGS`
 
 
 # Activations of dense layers, by the class of torch.nn that the files name.
@@ -111,7 +111,7 @@ class EmbeddingHead:
     def pooling(self) -> str:
         """The key of `POOLINGS` that gives the same vectors, up to their length, or "own" if none does."""
         simple = not self.steps and self.include_prompt and self.dimensions is None
-        return self.poolings[0] if simple and len(self.poolings) == 1 else OWN
+        return self.poolings[0] if simple and len(self.poolings) == 1 else MODEL_DEFAULT
 
     def width(self, d_model: int) -> int:
         """Length of a vector before it is cut."""

@@ -22,7 +22,7 @@ from ..weights.fetch import Progress
 from ..weights.tensors import damaged_files
 from ..wording import counted
 from .bert import EncoderConfig, EncoderWeights
-from .embedding_head import OWN, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
+from .embedding_head import MODEL_DEFAULT, SIMILARITIES, EmbeddingHead, check_dimensions, check_widths
 from .fingerprint import parts_digest
 from .multi_vector import MultiVectorEncoder
 from .parallel import run_packs
@@ -197,7 +197,7 @@ class Encoder(MadeByMethod, TokenReader):
 
     def width(self, pooling: str | None = None, dimensions: int | None = None) -> int:
         """Length of the vectors of a pooling, or of those cut to ``dimensions``."""
-        if pooling not in (None, OWN):
+        if pooling not in (None, MODEL_DEFAULT):
             return dimensions or self.config.d_model
         return dimensions or self.head.dimensions or self.head.width(self.config.d_model)
 
@@ -454,11 +454,11 @@ class Encoder(MadeByMethod, TokenReader):
 
     def _full_width(self, strategy: str) -> int:
         """Length of a strategy's vectors before they are cut."""
-        return self.head.width(self.config.d_model) if strategy == OWN else self.config.d_model
+        return self.head.width(self.config.d_model) if strategy == MODEL_DEFAULT else self.config.d_model
 
     def _finish(self, vectors: Array, strategy: str, length_1: bool | None, dimensions: int | None) -> Array:
         """Cut vectors ``(n_texts, width)``, and scale them to length 1; None is the model's own way."""
-        own_cut = self.head.dimensions if strategy == OWN else None
+        own_cut = self.head.dimensions if strategy == MODEL_DEFAULT else None
         if length_1 is None and dimensions is None and self.head.normalize:
             return l2_normalize(vectors)[:, :own_cut]  # in this order, as the library does
         cut = vectors[:, : dimensions or own_cut]
@@ -475,14 +475,14 @@ class Encoder(MadeByMethod, TokenReader):
 
     def needed_poolings(self, strategy: str) -> Sequence[str]:
         """Return the keys of `POOLINGS` that a strategy consists of."""
-        return self.head.poolings if strategy == OWN else [strategy]
+        return self.head.poolings if strategy == MODEL_DEFAULT else [strategy]
 
     def pool(self, states: TokenStates, strategy: str, mask: Array | None = None) -> Array:
         """Pool one text's tokens, or those in the mask ``(n_tokens,)``: ``(d_model,)``, or the head's width.
 
         Not scaled to length 1, and not cut.
         """
-        if strategy == OWN:
+        if strategy == MODEL_DEFAULT:
             return self.head.vector(lambda each: self.pool(states, each, mask))
         return pooled(states, strategy, self.weights.pooler, self.idf, mask)
 
@@ -500,14 +500,14 @@ class Encoder(MadeByMethod, TokenReader):
         InputError
             A strategy is unknown, or this encoder lacks its weights; or there is none.
         """
-        pooling = OWN if pooling is None else pooling
+        pooling = MODEL_DEFAULT if pooling is None else pooling
         strategies = [pooling] if isinstance(pooling, str) else list(pooling)
         if not strategies:
             raise InputError(f"no pooling was asked for: give one or more of {', '.join(POOLINGS)}")
         for strategy in strategies:
-            if strategy == OWN:
+            if strategy == MODEL_DEFAULT:
                 continue
-            check_choice("pooling", strategy, (*POOLINGS, OWN))
+            check_choice("pooling", strategy, (*POOLINGS, MODEL_DEFAULT))
             if POOLINGS[strategy].needs == "pooler" and self.weights.pooler is None:
                 raise InputError("the model has no pooler weights: use mean or cls")
             if POOLINGS[strategy].needs == "idf" and self.idf is None:
@@ -521,9 +521,9 @@ class Encoder(MadeByMethod, TokenReader):
         shapes: Shapes = self.family.trace_shapes(self.config, n_tokens)
         shapes |= {f"pooled.{strategy}": (self.config.d_model,) for strategy in self.poolings}
         own = (self.head.width(self.config.d_model),)
-        if self.pooling == OWN:
-            shapes[f"pooled.{OWN}"] = own
-        return shapes | {"normalized": own if pooling in (None, OWN) else (self.config.d_model,)}
+        if self.pooling == MODEL_DEFAULT:
+            shapes[f"pooled.{MODEL_DEFAULT}"] = own
+        return shapes | {"normalized": own if pooling in (None, MODEL_DEFAULT) else (self.config.d_model,)}
 
     def trace(
         self,
@@ -583,11 +583,11 @@ class Encoder(MadeByMethod, TokenReader):
         [states] = token_states(
             [ids], self.poolings, self.weights, self.config, trace, type_ids=types, family=self.family
         )
-        strategies = [*self.poolings, *([OWN] if self.pooling == OWN else [])]
+        strategies = [*self.poolings, *([MODEL_DEFAULT] if self.pooling == MODEL_DEFAULT else [])]
         vectors = {
             strategy: trace(f"pooled.{strategy}", self.pool(states, strategy)) for strategy in strategies
         }
-        chosen = self.pooling if pooling is None or pooling == OWN else pooling
+        chosen = self.pooling if pooling is None or pooling == MODEL_DEFAULT else pooling
         return trace("normalized", l2_normalize(vectors[chosen]))
 
 

@@ -12,7 +12,7 @@ from ..documents.document import Chunk, Document
 from ..documents.splitters import Splitting, split
 from ..errors import InputError, check_question, check_several
 from ..layers.tracing import Array
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.encoder import Encoder
 from ..models.fingerprint import head_digest
 from ..models.precision import chosen_precision
@@ -111,7 +111,7 @@ class BlackBoxModel(ABC):
     name: str
     d_model: int
 
-    pooling: ClassVar[str] = OWN
+    pooling: ClassVar[str] = MODEL_DEFAULT
     precision: ClassVar[str] = "float32"
     reranker: ClassVar[None] = None
     as_encoder: ClassVar[None] = None
@@ -146,11 +146,12 @@ class BlackBoxModel(ABC):
     def check_poolings(self, pooling: str | Sequence[str] | None) -> list[str]:
         """Return ``["own"]``; raise `InputError` for another pooling."""
         for each in [pooling] if isinstance(pooling, str) else pooling or []:
-            if each != OWN:
+            if each != MODEL_DEFAULT:
                 raise InputError(
-                    f"pooling is {each!r}: {model_name(self.name)} pools tokens itself, give {OWN!r}"
+                    f"pooling is {each!r}: {model_name(self.name)} pools tokens itself, "
+                    f"give {MODEL_DEFAULT!r}"
                 )
-        return [OWN]
+        return [MODEL_DEFAULT]
 
     def encode_as(
         self,
@@ -178,7 +179,7 @@ class BlackBoxModel(ABC):
                 blocks.append(embed(block))
                 if on_progress is not None:
                     on_progress(start + len(block), len(texts))
-        return {OWN: np.concatenate(blocks)}
+        return {MODEL_DEFAULT: np.concatenate(blocks)}
 
 
 def embedding_spec(model: Model, pooling: str | None = None, max_tokens: int | None = None) -> EmbeddingSpec:
@@ -187,10 +188,10 @@ def embedding_spec(model: Model, pooling: str | None = None, max_tokens: int | N
     A model's own pooling has the name of the strategy that it is, or "own" if it is more than one.
     """
     model.check_poolings(pooling)
-    pooling = model.pooling if pooling is None or pooling == OWN else pooling
+    pooling = model.pooling if pooling is None or pooling == MODEL_DEFAULT else pooling
     digest = prompted_digest(model.fingerprint, model.prompts)
     if (encoder := model.as_encoder) is not None:
-        if pooling == OWN:
+        if pooling == MODEL_DEFAULT:
             digest = sha256(f"{digest} {head_digest(encoder.head)}".encode()).hexdigest()
         if pooling == "idf":
             assert encoder.idf is not None, "checked by check_poolings"

@@ -17,7 +17,7 @@ from ..memory import give_back_soon
 from ..wording import reason_of
 from .bodies import RequestError, overloaded
 from .metrics import Metrics
-from .served import Limits
+from .served import RequestLimits
 
 OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy
 ANY_HOST = "*"
@@ -45,7 +45,7 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        limits: Limits,
+        limits: RequestLimits,
         metrics: Metrics,
         hosts: Collection[str],
         api_key: str,
@@ -216,7 +216,7 @@ class ClientLeftError(Exception):
     """The client of a request has left."""
 
 
-def check_values(body: bytearray, limits: Limits) -> None:
+def check_values(body: bytearray, limits: RequestLimits) -> None:
     """Raise `RequestError` for a body of more values or lists than its texts can be, before it is parsed.
 
     A list in Python takes fifty times the bytes that it has in JSON. Marks within texts count only where

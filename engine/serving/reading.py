@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ..models.reranker import Reranker
 from ..wording import model_name
 from .bodies import FORMS, RequestError
-from .served import Limits, Served
+from .served import RequestLimits, Served
 
 T = TypeVar("T")
 
@@ -175,7 +175,7 @@ def too_long(cut: Mapping[int, Cut], limit: int, model: str, field: str, what: s
     )
 
 
-def check_tokens(n_tokens: int, limits: Limits, field: str, is_all: bool = True) -> None:
+def check_tokens(n_tokens: int, limits: RequestLimits, field: str, is_all: bool = True) -> None:
     """Raise `RequestError` for a request of too many tokens; ``is_all``: all of them were counted."""
     if n_tokens > limits.tokens:
         more = "" if is_all else " or more"
@@ -186,7 +186,7 @@ def check_tokens(n_tokens: int, limits: Limits, field: str, is_all: bool = True)
         )
 
 
-def check_texts(n_texts: int, limits: Limits, field: str) -> None:
+def check_texts(n_texts: int, limits: RequestLimits, field: str) -> None:
     """Raise `RequestError` for a request of no texts or too many."""
     if not n_texts:
         raise RequestError(400, f"{field} is empty: give one text or more", field)

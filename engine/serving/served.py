@@ -8,7 +8,7 @@ from typing import Any
 from ..generation.settings import AnswerSettings
 from ..generation.writer import Writer
 from ..layers.tracing import Array
-from ..models.embedding_head import OWN
+from ..models.embedding_head import MODEL_DEFAULT
 from ..models.encoder import Encoder
 from ..models.reader import Reader, best_spans, shipped_reader
 from ..retrieval.index import Index
@@ -22,7 +22,7 @@ ANSWER_S = 2.0  # that a client is asked to wait for each of them
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """The most that requests may take."""
 
     body_mb: float = 4.0  # megabytes of a body
@@ -54,11 +54,11 @@ class Served:
     """What a server serves: its models and its corpus, and the most that requests may take."""
 
     encoder: Encoder  # with its reranker if one is loaded; requests give its name
-    pooling: str = OWN  # as in `Encoder.encode`
+    pooling: str = MODEL_DEFAULT  # as in `Encoder.encode`
     truncate: bool = False  # whether texts beyond the token limit are cut where a request does not say so
     matryoshka: bool = False  # whether the model was trained to have its vectors cut, so that requests may
     searched: Searched | None = None  # the corpus, if there is one
-    limits: Limits = Limits()
+    limits: RequestLimits = RequestLimits()
     writer: Writer | None = None  # the language model of chats, where the corpus has none of its own
     tools: bool = False  # whether assistants may search and ask by MCP
 
@@ -101,7 +101,7 @@ class Served:
         kind, *settings = key
         if kind == "embed":
             n_prompt, dimensions = settings
-            pooling = None if self.pooling == OWN else self.pooling
+            pooling = None if self.pooling == MODEL_DEFAULT else self.pooling
             return self.encoder.encode_ids(items, pooling, n_prompt=n_prompt, dimensions=dimensions)
         if kind == "pairs":
             assert self.encoder.reranker is not None, "checked before pairs are read"

@@ -34,7 +34,7 @@ UNKNOWN_PENALTY = 10.0  # below the least probable piece
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PieceCandidate:
     """A piece that fits a word at ``word[start:end]``."""
 
     piece: str
@@ -54,7 +54,7 @@ class UnigramStages:
     start: int
     end: int
     normalized: str  # the word that is split, with ``▁`` for a blank
-    candidates: list[Candidate]  # the pieces that were weighed
+    candidates: list[PieceCandidate]  # the pieces that were weighed
     tokens: list[str]  # those of the best split
     ids: list[int]
     offsets: list[tuple[int, int]]  # their spans in the whole text
@@ -112,7 +112,7 @@ class UnigramTokenizer(TextTokenizer):
         tokens = [byte_token(byte) for byte in text.encode()]
         return tokens if self._falls_back and all(token in self._pieces for token in tokens) else None
 
-    def candidates(self, word: str) -> Iterator[Candidate]:
+    def candidates(self, word: str) -> Iterator[PieceCandidate]:
         """Weigh every piece that fits a word, from left to right and from the shortest on."""
         best: dict[int, float] = {0: 0.0}  # score of the best split of word[:end]
         for start in range(len(word)):
@@ -146,18 +146,20 @@ class UnigramTokenizer(TextTokenizer):
 
 def candidate(
     best: dict[int, float], piece: str, number: int | None, start: int, end: int, score: float
-) -> Candidate:
+) -> PieceCandidate:
     """Weigh a piece, and keep it in ``best`` if no split before it reaches ``end`` as well."""
     total = score + best[start]
     kept = end not in best or total > best[end]
     if kept:
         best[end] = total
-    return Candidate(piece, number, start, end, score, total, kept)
+    return PieceCandidate(piece, number, start, end, score, total, kept)
 
 
-def best_split(candidates: Iterator[Candidate], n_characters: int, unknown_id: int) -> list[tuple[int, int]]:
+def best_split(
+    candidates: Iterator[PieceCandidate], n_characters: int, unknown_id: int
+) -> list[tuple[int, int]]:
     """Return the spans of the best split; neighbouring unknown characters are joined."""
-    last: Mapping[int, Candidate] = {each.end: each for each in candidates if each.kept}
+    last: Mapping[int, PieceCandidate] = {each.end: each for each in candidates if each.kept}
     spans: list[tuple[int, int]] = []
     end, joins = n_characters, False
     while end:

@@ -36,8 +36,8 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw a table of the documents, a box to paste a text, and a choice of files to remove."""
     if not documents:
         st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
-    elif (uploaded := uploaded_vectors(documents)) is not None and uploaded.why_not_read:
-        st.info(f"{escape_markdown(uploaded.why_not_read)}.")
+    elif (uploaded := uploaded_vectors(documents)) is not None and uploaded.reason_unread:
+        st.info(f"{escape_markdown(uploaded.reason_unread)}.")
     else:
         chunks = split_documents(documents, cut)
         limit = cut.text_limit(model)

@@ -12,7 +12,7 @@ from engine.documents.splitters import DEFAULT_SPLITTING, GIVEN
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.given_chunks import GivenDocument, given_documents
 from engine.installed import PROGRAM
-from engine.models.embedding_head import OWN
+from engine.models.embedding_head import MODEL_DEFAULT
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
 from engine.retrieval.stored.index_update import save_given, update_index
@@ -161,7 +161,7 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
         search_vectors(stored, folder, model)
         return
     values = settings.options | {
-        "pooling": encoder.pooling if settings.pooling == OWN else settings.pooling,
+        "pooling": encoder.pooling if settings.pooling == MODEL_DEFAULT else settings.pooling,
         "index_kind": settings.index_kind,
     }
     if not encoder.prompts.in_search:  # the sidebar has no such setting
@@ -208,7 +208,7 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
             ENCODER,
             cut.splitting,
             cut.parent_tokens,
-            OWN if in_use["pooling"] == encoder.pooling else in_use["pooling"],
+            MODEL_DEFAULT if in_use["pooling"] == encoder.pooling else in_use["pooling"],
             cut.prompts,
             cut.precision,
             None if cut.max_tokens == encoder.max_tokens else cut.max_tokens,

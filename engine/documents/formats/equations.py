@@ -8,7 +8,7 @@ ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0307": "dot", "\u20d7": "vec"}
 
 
-def linear(element: Any) -> str:
+def linear_text(element: Any) -> str:
     """Return the equation below an element as text, with brackets where a fraction or power needs them."""
     return "".join(linear_of(child) for child in element)
 
@@ -16,7 +16,9 @@ def linear(element: Any) -> str:
 def linear_of(element: Any) -> str:
     """Return one object of an equation as text; properties have none."""
     kind = element.tag.removeprefix(MATH) if isinstance(element.tag, str) else ""
-    parts = {child.tag.removeprefix(MATH): linear(child) for child in element if isinstance(child.tag, str)}
+    parts = {
+        child.tag.removeprefix(MATH): linear_text(child) for child in element if isinstance(child.tag, str)
+    }
     base = parts.get("e", "")
     match kind:
         case "t":
@@ -35,7 +37,7 @@ def linear_of(element: Any) -> str:
             return f"{value_of(element, 'chr', '∫')}{scripts(parts)} {base}"
         case "d":
             inner = value_of(element, "sepChr", "|").join(
-                linear(child) for child in element if child.tag == f"{MATH}e"
+                linear_text(child) for child in element if child.tag == f"{MATH}e"
             )
             return value_of(element, "begChr", "(") + inner + value_of(element, "endChr", ")")
         case "func":
@@ -51,10 +53,11 @@ def linear_of(element: Any) -> str:
         case "m" | "eqArr":
             rows = [child for child in element if child.tag in (f"{MATH}mr", f"{MATH}e")]
             cells = [
-                [linear(cell) for cell in row] if row.tag == f"{MATH}mr" else [linear(row)] for row in rows
+                [linear_text(cell) for cell in row] if row.tag == f"{MATH}mr" else [linear_text(row)]
+                for row in rows
             ]
             return "; ".join(", ".join(row) for row in cells)
-    return "" if kind.endswith("Pr") else linear(element)
+    return "" if kind.endswith("Pr") else linear_text(element)
 
 
 def scripts(parts: dict[str, str]) -> str:

@@ -26,7 +26,7 @@ LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 3  # lines above and below, whose cells tell that a blank parts two
-NEAR = 20  # lines of a table that a line between others is compared with
+NEAR_LINES = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
 MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
@@ -362,8 +362,8 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     run: list[Line] = []
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else []
-        columns = columns_of(run[-NEAR:]) if run and len(line) == 1 else []
-        is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR:], line])) == len(columns)
+        columns = columns_of(run[-NEAR_LINES:]) if run and len(line) == 1 else []
+        is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR_LINES:], line])) == len(columns)
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
         is_cell = is_cell and (len(following) > 1 or goes_on) and not stands_apart(run, line, following)
         if len(line) > 1 or is_cell:

@@ -21,7 +21,7 @@ THIN, LEAST_RULE = 3, 5  # points: the width of a line, and its length
 LARGEST_BOX = 0.6  # of the page: more is its frame or background
 MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
-FEW = 200  # characters, a typed head on a scan
+FEW_CHARACTERS = 200  # characters, a typed head on a scan
 FIELD_HEIGHT = 12  # of letters in a field
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp"}
@@ -43,13 +43,13 @@ class Page:
     @property
     def is_scan(self) -> bool:
         """Whether the page is a picture, with a few words at most."""
-        return self.share_of_pictures > LARGE and len(self.text) < FEW
+        return self.share_of_pictures > LARGE and len(self.text) < FEW_CHARACTERS
 
     @property
     def may_be_recognised(self) -> bool:
         """Whether most of the page is no text, but a picture, a drawing, or letters without characters."""
         is_drawn = not self.text and (self.n_drawn > 0 or self.share_of_pictures > SMALL)
-        return self.is_scan or is_drawn or (self.n_unmapped > 0 and len(self.text) < FEW)
+        return self.is_scan or is_drawn or (self.n_unmapped > 0 and len(self.text) < FEW_CHARACTERS)
 
 
 def read_page(page: Any, form: Any) -> Page:

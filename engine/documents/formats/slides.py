@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
-from .equations import EQUATION, linear
+from .equations import EQUATION, linear_text
 from .metadata import date_of, tags_of
 from .office import DRAWING, notes_on, repacked
 from .outline import join_slides, one_line
@@ -180,7 +180,7 @@ def paragraph_text(paragraph: Any) -> str:
         if child.tag == f"{DRAWING}br":
             pieces.append("\n")
         elif child.tag == EQUATION:
-            pieces.append(linear(child))
+            pieces.append(linear_text(child))
         elif not any(parent.tag in (FALLBACK, EQUATION) for parent in child.iterancestors()):
             text = child.findtext(f"{DRAWING}t") or ""
             about = child.find(f"{DRAWING}rPr")

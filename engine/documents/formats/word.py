@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import DocumentError
 from ..document import Document
-from .equations import EQUATION, linear
+from .equations import EQUATION, linear_text
 from .metadata import date_of, tags_of
 from .office import DRAWING, OFFICE, nearest, notes_on, repacked
 from .outline import Block, bounded, join_blocks, one_line
@@ -78,8 +78,8 @@ def read_docx(name: str, content: bytes) -> Document:
     """Make a document from a Word file; headings are paragraphs with an outline level.
 
     A table row is a line of cells separated by `` | ``. Footnotes and text boxes stand below their paragraph,
-    endnotes at the end, equations as `linear` writes them. Tracked insertions are read, tracked deletions
-    and hidden text not. Word stores no page numbers.
+    endnotes at the end, equations as `linear_text` writes them. Tracked insertions are read, tracked
+    deletions and hidden text not. Word stores no page numbers.
     """
     import docx
 
@@ -308,7 +308,7 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
             is_struck = is_on(about, "strike") or is_on(about, "dstrike")
             text = scripted(text, before, attribute(about, "vertAlign"), is_struck)
         elif child.tag == EQUATION:
-            text = " ".join(linear(child).split())
+            text = " ".join(linear_text(child).split())
             text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text
             reading.seen["equation"] += not text
         elif child.tag in (PROPERTIES, f"{WORD}sdtPr"):

@@ -24,7 +24,7 @@ from engine.evaluation.sweep import SweepInputs, by_name
 from engine.evaluation.sweep_answers import MOST_ANSWERED, Answering
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.layers.pooling import POOLINGS
-from engine.models.embedding_head import OWN
+from engine.models.embedding_head import MODEL_DEFAULT
 from engine.models.encoder_families import FAMILIES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import bm25_of
@@ -282,8 +282,8 @@ def configurations_of(
             "fewer values"
         )
     poolings = list(values["pooling"])
-    if any(model.pooling == OWN for model in models.values()):
-        poolings.append(OWN)
+    if any(model.pooling == MODEL_DEFAULT for model in models.values()):
+        poolings.append(MODEL_DEFAULT)
     whole = grid(**{**values, "pooling": poolings, "model": list(models)})
     others = [one for one in whole.configurations if one != baseline]
     found = fitting(Grid((baseline, *others)), models)
@@ -308,7 +308,7 @@ def unmeasured(configurations: Sequence[Configuration], models: Mapping[str, Mod
         model = models[name]
         tried = [replace(one, model=name) for one in configurations[1:] or configurations]
         if model.as_encoder is None:
-            tried = [resolved(replace(one, pooling=OWN), model) for one in tried]
+            tried = [resolved(replace(one, pooling=MODEL_DEFAULT), model) for one in tried]
         reason = next(filter(None, (reason_left_out(one, model) for one in tried)), "no value suits it")
         reason = reason.replace("max_tokens", f"“{SETTINGS['max_tokens'].label}”")  # as the page calls it
         lines.append(f"{name} is not measured at all: {reason}. Change the grid, or remove the model.")
@@ -386,7 +386,9 @@ def show_start(inputs: SweepInputs) -> None:
 
 def default_name(configurations: Sequence[Configuration]) -> str:
     """``"3 chunk sizes × 2 poolings"``, without values that only the baseline has, or a model's own."""
-    counts = {key: len({getattr(one, key) for one in configurations[1:]} - {OWN, None}) for key in SWEPT}
+    counts = {
+        key: len({getattr(one, key) for one in configurations[1:]} - {MODEL_DEFAULT, None}) for key in SWEPT
+    }
     return " × ".join(f"{n} {SETTINGS[key].plural}" for key, n in counts.items() if n > 1) or "one setting"
 
 

@@ -45,7 +45,7 @@ def show_cache(written: Written, times: WritingTimes) -> None:
 
 def show_cost(cost: CacheCost, n_tokens: int) -> None:
     """Draw the cost of a token with and without the cache, and a button that measures it anew."""
-    st.markdown(f"**{finding(cost)}**")
+    st.markdown(f"**{headline(cost)}**")
     show_figure(
         cache_figure(cost),
         name="kv-cache",
@@ -63,7 +63,7 @@ def measured_lengths(n_prompt: int) -> tuple[int, ...]:
     return (*(length for length in LENGTHS if length < 0.9 * longest), longest)
 
 
-def finding(cost: CacheCost) -> str:
+def headline(cost: CacheCost) -> str:
     """Say in a sentence how much faster the cache makes the token behind the longest text measured."""
     cached, uncached = cost.cached_s[-1], cost.uncached_s[-1]
     ratio = f"{uncached / cached:,.1f}" if uncached < 10 * cached else f"{uncached / cached:,.0f}"

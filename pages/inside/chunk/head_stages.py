@@ -2,7 +2,7 @@
 
 from engine import Encoder
 from engine.layers.pooling import POOLINGS, pooling_label
-from engine.models.embedding_head import OWN, Dense, EmbeddingHead, Norm
+from engine.models.embedding_head import MODEL_DEFAULT, Dense, EmbeddingHead, Norm
 from pages.inside.chunk.tensor_equations import Stage, Tensor
 from ui.text import escape_markdown
 from ui.tokens import special_names
@@ -13,8 +13,8 @@ DENSE_NAMES = {"Tanh": r"\tanh", "Sigmoid": r"\sigma", "Identity": ""}
 def pooling_stage(encoder: Encoder) -> Stage:
     """Return the stage of the poolings, the model's own first."""
     own, names = encoder.pooling, encoder.poolings
-    if own == OWN:
-        names, way = (OWN, *names), own_words(encoder.head)
+    if own == MODEL_DEFAULT:
+        names, way = (MODEL_DEFAULT, *names), own_words(encoder.head)
     else:
         names = (own, *(name for name in names if name != own))
         way = POOLINGS[own].label
@@ -27,7 +27,7 @@ def pooling_stage(encoder: Encoder) -> Stage:
         Tensor(
             pooling_label(name),
             f"pooled.{name}",
-            own_equation(encoder.head) if name == OWN else POOLINGS[name].equation,
+            own_equation(encoder.head) if name == MODEL_DEFAULT else POOLINGS[name].equation,
         )
         for name in names
     )

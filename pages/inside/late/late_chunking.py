@@ -65,7 +65,7 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         return
     cosines = vector_cosines(index.vectors, late)  # (n_chunks,)
     with result:
-        st.markdown(f"**{escape_markdown(finding(document.name, cosines, context))}**")
+        st.markdown(f"**{escape_markdown(headline(document.name, cosines, context))}**")
         show_figure(
             moved_figure(index.chunks, cosines),
             "late-cosines",
@@ -99,7 +99,7 @@ def cost_words(encoder: Encoder) -> str:
     )
 
 
-def finding(name: str, cosines: Array, context: int) -> str:
+def headline(name: str, cosines: Array, context: int) -> str:
     """Say in a sentence how far the chunks of a document move, from their cosines ``(n_chunks,)``."""
     lowest = cosines.min()
     if len(cosines) == 1:

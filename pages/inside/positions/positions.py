@@ -65,7 +65,7 @@ def show_positions() -> None:
         n_tokens = decoder_tokens(middle.text, decoder.name)
         length = n_tokens if 0 < n_tokens < decoder.max_tokens else None
     own = own_scheme(decoder.name, min(max(N_DISTANCES, (length or 0) + 1), decoder.max_tokens))
-    st.markdown(f"**{escape_markdown(finding(own, decoder.name, length, len(chunks)))}**")
+    st.markdown(f"**{escape_markdown(headline(own, decoder.name, length, len(chunks)))}**")
     show_scheme(own, "positions-own", length)
     st.markdown("**All four, in vectors of 512 dimensions and 8 heads**")
     for left, right in zip(all_schemes()[::2], all_schemes()[1::2], strict=True):
@@ -79,7 +79,7 @@ def show_positions() -> None:
     )
 
 
-def finding(scheme: DistanceScores, model: str, length: int | None, n_chunks: int) -> str:
+def headline(scheme: DistanceScores, model: str, length: int | None, n_chunks: int) -> str:
     """Say in a sentence how far attention falls at the length of a chunk, or else at the largest distance.
 
     The score that has changed by c multiplies the attention weight by ``exp(c)``, before it is normalised.

@@ -27,7 +27,7 @@ from ui.widgets import chapters, choice, slider
 WORDS, ATTENTION = "Without each word", "Attention between the texts"
 
 
-def finding(name: str, pair: ReadPair, effects: Sequence[WordEffect]) -> str:
+def headline(name: str, pair: ReadPair, effects: Sequence[WordEffect]) -> str:
     """Say in a sentence what the score is, and which word matters most."""
     words = f"{name} gives this pair {pair.score:.3f} (a logit of {pair.logit:+.2f})"
     if effects:
@@ -173,7 +173,7 @@ def main() -> None:
             icon=":material/content_cut:",
         )
     effects = effects_of(second_name("reranker"), question, passage, reranker)
-    result.markdown(finding(second_name("reranker"), pair, effects))
+    result.markdown(headline(second_name("reranker"), pair, effects))
     if chapters((WORDS, ATTENTION), "reranker-chapter") == WORDS:
         show_words(question, passage, effects)
     else:

@@ -7,7 +7,7 @@ import docx
 import pytest
 from docx.oxml import parse_xml
 
-from engine.documents.formats.equations import linear
+from engine.documents.formats.equations import linear_text
 from engine.documents.formats.word_numbers import formatted
 from tests.one_document import parse_document
 
@@ -208,7 +208,7 @@ SQUARE = f"<m:sSup><m:e>{sign('r')}</m:e><m:sup>{sign('2')}</m:sup></m:sSup>"
 )
 @pytest.mark.reads("Word (.docx, .docm, .dotx)", "equations as `(a+b)/2`")
 def test_equations_are_text_on_a_line(inner, text):
-    assert linear(parse_xml(maths(inner).replace(">", f" {NAMES}>", 1))) == text
+    assert linear_text(parse_xml(maths(inner).replace(">", f" {NAMES}>", 1))) == text
     assert text_of(paragraph(maths(inner))) == text  # a paragraph that is one equation
     sentence = paragraph(run("The value ") + maths(inner) + run(" holds."))
     assert text_of(sentence) == f"The value {text} holds."

@@ -17,13 +17,13 @@ from engine.layers.activation import sigmoid
 from engine.models.prompts import Prompts
 from engine.models.reranker import Reranker
 from engine.retrieval.bm25 import Bm25
-from engine.serving.served import Limits, Served
+from engine.serving.served import RequestLimits, Served
 from tests.engine_server import MODEL, engine_server
 from tests.sentence_transformer_folders import save_reranker
 
 TEXTS = ["The cat sat.", "A feline rests on the mat.", "Lighthouses are tall.", "7"]
 LONG = "word " * 300
-SMALL = Limits(body_mb=0.02, texts=3, tokens=40)
+SMALL = RequestLimits(body_mb=0.02, texts=3, tokens=40)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_a_body_that_tells_no_length_or_is_no_json_object_is_refused(small, serv
 
 
 def test_more_requests_than_the_limit_are_asked_to_come_again(served):
-    with engine_server(served, Limits(requests=1)) as running, ThreadPoolExecutor(8) as pool:
+    with engine_server(served, RequestLimits(requests=1)) as running, ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: running.embed([LONG[:900]] * 20), range(8)))
         busy = [each for each in answers if each.status_code == 503]
         assert {each.status_code for each in answers} == {200, 503}
@@ -184,7 +184,7 @@ def test_more_requests_than_the_limit_are_asked_to_come_again(served):
 
 
 def test_a_request_that_takes_too_long_ends(served, monkeypatch):
-    with engine_server(served, Limits(seconds=0.05)) as running:
+    with engine_server(served, RequestLimits(seconds=0.05)) as running:
         response = running.embed([LONG[:1200]] * 300)
         assert response.status_code == 504
         assert "not done within 0.05 s" in error_of(response)["message"]
@@ -199,7 +199,7 @@ def test_what_is_not_answered_when_the_server_has_to_end_is_told(encoder, monkey
         return np.zeros((len(items), 384), np.float32)
 
     monkeypatch.setattr(Served, "work", slow)
-    with ThreadPoolExecutor(1) as pool, engine_server(Served(encoder), Limits(drain_s=0)) as running:
+    with ThreadPoolExecutor(1) as pool, engine_server(Served(encoder), RequestLimits(drain_s=0)) as running:
         answer = pool.submit(running.embed, "a")
         started.wait()
         running.stop()

@@ -22,7 +22,7 @@ from engine.retrieval.index import Index
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER
 from engine.serving import asking
-from engine.serving.served import Limits, Searched, Served
+from engine.serving.served import RequestLimits, Searched, Served
 from tests.engine_server import engine_server
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
@@ -235,7 +235,7 @@ def test_an_answer_ends_where_its_client_leaves(served, monkeypatch):
 
 def test_an_answer_that_takes_too_long_ends_with_the_words_so_far(served, monkeypatch):
     written = slow_tokens(monkeypatch, 0.3)
-    with engine_server(served, Limits(seconds=3)) as running:
+    with engine_server(served, RequestLimits(seconds=3)) as running:
         answer = running.post("/ask", {"question": QUESTION}).text
     events = dict(events_of(answer.splitlines()))
     assert 1 <= len(written) < SETTINGS.max_new_tokens

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.serving import connections, guard, reading
-from engine.serving.served import Limits, Served
+from engine.serving.served import RequestLimits, Served
 from tests.engine_server import MODEL, engine_server
 
 HEAD = (
@@ -88,7 +88,7 @@ def test_headers_that_drip_are_closed_and_so_is_a_connection_kept_alive(served, 
 
 
 def test_bodies_that_drip_are_ended_and_take_no_place_of_whole_requests(served, impatient):
-    with engine_server(served, Limits(requests=2)) as running, ExitStack() as open_ones:
+    with engine_server(served, RequestLimits(requests=2)) as running, ExitStack() as open_ones:
         dripping = [open_ones.enter_context(connected(running)) for _ in range(8)]
         for client in dripping:
             client.sendall(HEAD.format(path="/v1/embeddings", length=1000).encode() + b'{"model": "')
@@ -193,7 +193,7 @@ def test_a_long_text_is_tokenized_in_part_and_beside_the_event_loop(served, monk
 
 def test_texts_are_tokenized_until_their_tokens_exceed_the_limit(served, monkeypatch):
     monkeypatch.setattr(reading, "GROUP_CHARACTERS", 1000)
-    with engine_server(served, Limits(tokens=300)) as running:
+    with engine_server(served, RequestLimits(tokens=300)) as running:
         message = running.embed(["The cat sat. " * 20] * 2000).json()["error"]["message"]
     assert "328 tokens or more, over the 300 of a request" in message
 

@@ -16,11 +16,11 @@ LEARNED, SINUSOIDAL, ROPE, ALIBI = score_by_distance(64, 32, 4)
 
 
 def test_late_chunking_says_how_far_the_median_and_the_farthest_chunk_move():
-    said = late_chunking.finding("tide.md", np.array([0.9, 0.712, 1.0, 0.8]), 256)
+    said = late_chunking.headline("tide.md", np.array([0.9, 0.712, 1.0, 0.8]), 256)
     assert "a context of 256 tokens, the 4 chunks of tide.md" in said
     assert "median cosine of 0.850" in said
     assert said.endswith("chunk 2 changes most, to 0.712.")
-    said = late_chunking.finding("tide.md", np.array([0.9876]), 128)
+    said = late_chunking.headline("tide.md", np.array([0.9876]), 128)
     assert "the only chunk of tide.md has a vector with a cosine of 0.988" in said
     assert "median" not in said
 
@@ -28,16 +28,16 @@ def test_late_chunking_says_how_far_the_median_and_the_farthest_chunk_move():
 def test_positions_say_what_remains_of_the_weight_over_a_chunk():
     for scheme in (LEARNED, SINUSOIDAL, ROPE):
         change = scheme.change[0, 21]
-        said = positions.finding(scheme, "tiny", 21, 1431)
+        said = positions.headline(scheme, "tiny", 21, 1431)
         assert said.startswith("At a distance of 21 tokens, as many as the median chunk of the 1,431 in use")
         assert f"tiny ({scheme.scheme}) lower the score of two equal tokens by {-change:.2f}: " in said
         assert f": {np.exp(change):.1%} of the attention weight remains." in said
-    assert "At a distance of 1 token, as many as the only chunk in use has" in positions.finding(
+    assert "At a distance of 1 token, as many as the only chunk in use has" in positions.headline(
         ROPE, "tiny", 1, 1
     )
-    without = positions.finding(ROPE, "tiny", None, 0)
+    without = positions.headline(ROPE, "tiny", None, 0)
     assert without.startswith("At a distance of 63 tokens, the positions of tiny (RoPE)")
-    steep = positions.finding(ALIBI, "tiny", 63, 2)  # slope 1/4: a score lower by 15.75
+    steep = positions.headline(ALIBI, "tiny", 63, 2)  # slope 1/4: a score lower by 15.75
     assert "by 15.75: less than 0.1% of the attention weight remains." in steep
 
 
@@ -52,7 +52,7 @@ def test_the_cache_is_judged_behind_the_longest_text_and_an_answer_costs_its_tok
         (0.01, 0.0101, "the cache saves no time."),
         (0.02, 0.01, "the cache saves no time."),
     ):
-        said = kv_cache.finding(CacheCost((16, 1024), (9.0, cached_s), (9.0, uncached_s)))
+        said = kv_cache.headline(CacheCost((16, 1024), (9.0, cached_s), (9.0, uncached_s)))
         assert said.startswith("Behind 1,024 tokens of the last question's prompt, one more token takes ")
         assert words in said
     cost = CacheCost((16, 64), (9.0, 0.01), (9.0, 0.1))
