@@ -47,16 +47,18 @@ class Program:
     idle: deque[subprocess.Popen[bytes]] = field(default_factory=deque, compare=False)
 
 
-def ask(program: Program, request: bytes, limits: Limits, on_report: Report | None = None) -> bytes | None:
-    """Return a program's answer, None where it exceeds the limits.
+def ask(
+    program: Program, request: bytes, limits: Limits, on_report: Report | None = None, content: bytes = b""
+) -> bytes | None:
+    """Return a program's answer to a request and the content that follows it, None beyond the limits.
 
     With ``on_report`` the wall time is that between two reports of the program, and `MOST_S` in all.
     """
-    header = REQUEST.pack(len(request), limits.seconds, limits.megabytes)
+    header = REQUEST.pack(len(request) + len(content), limits.seconds, limits.megabytes)
     while True:
         process = idle_process(program)
         try:
-            kind, answer = exchange(process, limits, on_report, header, request)
+            kind, answer = exchange(process, limits, on_report, header, request, content)
         except EOFError:
             if process.wait() == 0:  # it ended at the moment of the request, having waited long enough
                 continue

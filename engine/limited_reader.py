@@ -68,8 +68,8 @@ def read_limited(
 
     def found_by(limits: Limits, turn: str, on_page: Report | None = None) -> Any:
         """Return the result or the error, None beyond the limits."""
-        request = json.dumps([turn, below, read.__name__, name, *options]).encode() + b"\n" + content
-        answer = ask(READER, request, limits, on_page)
+        request = json.dumps([turn, below, read.__name__, name, *options]).encode() + b"\n"
+        answer = ask(READER, request, limits, on_page, content)
         return answer and Unpickler(io.BytesIO(answer)).load()
 
     if limits.first:

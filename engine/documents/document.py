@@ -4,7 +4,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MOST_OF_NAME = 5000  # characters; those that are read here have at most some 1000
 
@@ -51,6 +51,14 @@ class Document:
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     language: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: sections by their columns, as each object costs a pickle memory."""
+        return {**vars(self), "sections": tuple(zip(*self.sections, strict=True))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a pickle holds."""
+        vars(self).update(state, sections=tuple(map(Section._make, zip(*state["sections"], strict=True))))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -21,7 +21,7 @@ ARROWS = {
     "limited_process": "errors limited_program",
     "weights": "atomic_write cores errors installed layers wording",
     "limited_reader": "errors limited_process wording",
-    "reading_program": "documents errors limited_process wording",
+    "reading_program": "documents errors limited_process memory wording",
     "library_process": "errors layers limited_process weights",
     "official_program": "layers library_process",
     "kernels": f"layers weights {SHARED}",

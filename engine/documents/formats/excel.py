@@ -14,7 +14,7 @@ from .office import DRAWING, repacked
 from .outline import one_line
 from .plain import as_document_error, unified
 from .scripts import scripted
-from .sheets import Row, Sheet, filled_rows, sheets_text
+from .sheets import Row, Sheet, sheets_text
 
 LONGEST_HEAD = 10_000  # bytes of a sheet before its rows
 MAX_TAGS = 12_000_000  # openpyxl keeps no tree of them
@@ -38,20 +38,18 @@ def read_xlsx(name: str, content: bytes) -> Document:
             b"<sheetData>", b'<dimension ref="A1"/><sheetData>', 1
         )  # else it is searched for
 
-    plain = repacked(name, content, usual, MAX_TAGS)
     notes: list[str] = []
     errors = as_document_error(f"{name} is no Excel file, or damaged", "save it again as .xlsx")
-    with errors, warnings.catch_warnings():
+    with repacked(name, content, usual, MAX_TAGS) as plain, errors, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and extensions
         book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
-        sheets = [sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"]
+        text, sections = sheets_text(
+            sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"
+        )
         hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
         boxes = text_boxes(book._archive)
         names = book._archive.namelist()
         about = book.properties
-        del book, plain  # of some hundred MB
-    sheets = [sheet for sheet in sheets if sheet.rows]
-    text, sections = sheets_text(sheets)
     text = "\n\n".join([*filter(None, (text,)), *boxes])
     if not text:
         raise DocumentError(f"{name} has no text in its sheets: there is nothing to search")
@@ -66,7 +64,7 @@ def read_xlsx(name: str, content: bytes) -> Document:
 
 
 def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
-    """Return the rows of a sheet with their values as they are shown; add notes of what is left out."""
+    """Return a sheet, whose rows are read later; add notes of what is left out, then and now."""
     from openpyxl.utils import range_boundaries
 
     xml = sheet.parent._archive.read(sheet._worksheet_path)
@@ -83,22 +81,21 @@ def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
     n_uncomputed = len(UNCOMPUTED.findall(xml))
     del xml  # of some hundred MB
     sheet.reset_dimensions()
-    found, wide = filled_rows(shown_rows(sheet, rows, columns), merged)
-    used = {column for column in columns if column < max((len(cells) for _, cells in found), default=0)}
-    for n, what in ((len(rows), "hidden row"), (len(used), "hidden column")):
-        if n:
-            notes.append(f"{counted(n, what)} of {sheet.title} left out")
+    if rows:
+        notes.append(f"{counted(len(rows), 'hidden row')} of {sheet.title} left out")
     if n_uncomputed:
         formulas = f"{counted(n_uncomputed, 'formula')} of {sheet.title}"
         notes.append(f"{formulas} without a saved value: open and save the file again")
-    return Sheet(one_line(sheet.title), found, wide)
+    return Sheet(one_line(sheet.title), shown_rows(sheet, rows, columns, notes), merged)
 
 
-def shown_rows(sheet: Any, rows: set[int], columns: set[int]) -> Iterator[Row]:
+def shown_rows(sheet: Any, rows: set[int], columns: set[int], notes: list[str]) -> Iterator[Row]:
     """Yield the rows that are not hidden, without the cells of hidden columns; ``~~`` strikes values out."""
     has_struck = any(font.strike for font in sheet.parent._fonts)
+    left_out: set[int] = set()
     for number, cells in enumerate(sheet.iter_rows(), 1):
         if number not in rows:
+            left_out.update(n for n in columns if n < len(cells) and cells[n].value is not None)
             yield (
                 number,
                 [
@@ -110,6 +107,8 @@ def shown_rows(sheet: Any, rows: set[int], columns: set[int]) -> Iterator[Row]:
                     for column, cell in enumerate(cells)
                 ],
             )
+    if left_out:
+        notes.append(f"{counted(len(left_out), 'hidden column')} of {sheet.title} left out")
 
 
 def text_boxes(archive: Any) -> list[str]:

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 from ...errors import DocumentError
@@ -38,9 +39,10 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     failure, and the rest is still read.
     """
     text = decode(name, content)
-    lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
     records: list[tuple[str, dict[str, Any] | Failure]] = []
-    for number, line in lines:
+    for number, line in enumerate(StringIO(text), 1):
+        if not line.strip():
+            continue
         line_name = f"{name}#{number}"
         try:
             records.append((line_name, record(line_name, line)))
@@ -53,33 +55,51 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     if not found:
         raise DocumentError(next(each.reason for _, each in records if isinstance(each, Failure)))
     key = text_key(name, found)
-    documents: list[Document] = []
     others = unread_fields(found, key) if key else ""
     notes = (f"other fields than {key} left out: {others}",) if others else ()
-    for line_name, values in records:
+    are_documents = any(date_of(each.get("date")) or tags_of(each.get("tags")) for each in found)
+    del text, found
+    failures: list[Failure] = []
+    documents = line_documents(records, key, notes, failures)
+    if are_documents:
+        yield from documents
+    elif whole := one_document(name, documents, notes):
+        yield whole
+    yield from failures
+
+
+def line_documents(
+    records: list[tuple[str, dict[str, Any] | Failure]],
+    key: str | None,
+    notes: tuple[str, ...],
+    failures: list[Failure],
+) -> Iterator[Document]:
+    """Yield a document for each record, which is then taken out, as many take much memory; add failures."""
+    records.reverse()
+    while records:
+        line_name, values = records.pop()
         try:
             if isinstance(values, Failure):
-                yield values
+                failures.append(values)
             else:
-                documents.append(replace(line_document(line_name, values, key), notes=notes))
+                yield replace(line_document(line_name, values, key), notes=notes)
         except DocumentError as error:
-            yield Failure(line_name, str(error))
-    if any(document.date or document.tags for document in documents):
-        yield from documents
-    elif documents:
-        yield one_document(name, documents)
+            failures.append(Failure(line_name, str(error)))
 
 
-def one_document(name: str, lines: Sequence[Document]) -> Document:
-    """Return one document, whose rows are the documents of lines."""
-    if len(lines) > MAX_ROWS:
-        raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
-    rows = []
-    for line in lines:
-        headings = (f"row {line.name.rpartition('#')[2]}", line.title)
-        rows.append((Section(0, tuple(filter(None, headings)), is_row=True), line.text))
+def one_document(name: str, lines: Iterable[Document], notes: tuple[str, ...]) -> Document | None:
+    """Return one document, whose rows are the documents of lines; None without any."""
+    rows = (
+        (
+            Section(0, tuple(filter(None, (f"row {line.name.rpartition('#')[2]}", line.title))), is_row=True),
+            line.text,
+        )
+        for line in lines
+    )
     text, sections = joined_rows(rows)
-    return Document(name, text, sections=sections, notes=lines[0].notes)
+    if len(sections) > MAX_ROWS:
+        raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
+    return Document(name, text, sections=sections, notes=notes) if sections else None
 
 
 def unread_fields(records: Sequence[dict[str, Any]], key: str) -> str:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from ...errors import DocumentError
 from .archive import open_archive, read_member
@@ -37,7 +37,7 @@ def repacked(
 ) -> BytesIO:
     """Return an Office file with its members, as ``change`` makes them, unpacked within limits."""
     plain, n_tags = BytesIO(), 0
-    with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
+    with open_archive(name, content) as archive, ZipFile(plain, "w", ZIP_DEFLATED, compresslevel=1) as copy:
         for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names
             if not info.filename.endswith("/"):
                 try:

@@ -86,8 +86,7 @@ def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Docum
     if (workbook := body.find(f"{OFFICE}spreadsheet")) is not None:
         tables = list(workbook.iterfind(f"{TABLE}table"))
         shown = [each for each in tables if is_shown(each, reading)]
-        found = [sheet_of(each, reading) for each in shown]
-        text, sections = sheets_text([sheet for sheet in found if sheet.rows])
+        text, sections = sheets_text(sheet_of(each, reading) for each in shown)
         if hidden := len(tables) - len(shown):
             notes.append(f"{counted(hidden, 'hidden sheet')} left out")
     elif (presentation := body.find(f"{OFFICE}presentation")) is not None:
@@ -161,8 +160,7 @@ def sheet_of(table: Any, reading: Reading) -> Sheet:
 
     all_rows = list(rows())  # which finds the merged cells
     reading.seen["hidden column"] += len(left_out)
-    found, wide = filled_rows(all_rows, merged)
-    return Sheet(one_line(table.get(f"{TABLE}name", "")), found, wide)
+    return Sheet(one_line(table.get(f"{TABLE}name", "")), all_rows, merged)
 
 
 def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section, ...]]:
@@ -200,7 +198,7 @@ def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:
             case tag if tag == BLOCKS[2]:
                 yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1)
             case tag if tag == BLOCKS[3]:
-                for number, (_, cells) in enumerate(sheet_of(each, reading).rows):
+                for number, (_, cells) in enumerate(filled_rows(sheet_of(each, reading))):
                     yield Block(" | ".join(map(one_line, cells)), 0, "\n" if number else "\n\n")
                 yield from waiting_blocks(reading)
             case _:

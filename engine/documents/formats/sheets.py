@@ -1,9 +1,10 @@
 """Spreadsheets: their rows with the names of their columns, sheet by sheet."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise, zip_longest
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from io import StringIO
+from itertools import chain, groupby, islice, pairwise, zip_longest
 
 from ..document import Section
 from .outline import one_line
@@ -11,74 +12,115 @@ from .plain import unified
 
 NUMBER = re.compile(r"\W{0,3}\d[\d.,:/ '-]*\W{0,3}")
 MOST_ABOVE = 20  # rows that are looked at for the names of columns
+HEAD = 2 * MOST_ABOVE  # rows that tell tables apart
 MAX_ROWS = 300_000  # of a table in a text file: each is a section
 ROW_GAP = "\n\n"
 MAX_MERGED = 200_000  # places that merged cells fill
 
 Row = tuple[int, list[str]]  # its number from 1, and its cells
+Block = tuple[list[Row], Iterator[Row]]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sheet:
-    """A sheet: its rows that are not empty, and the rows in which cells are merged across columns."""
+    """A sheet: its rows, and its merged cells: first and last row, first and last column, columns from 0."""
 
     name: str
-    rows: list[Row]
-    merged_rows: set[int] = field(default_factory=set)
+    rows: Iterable[Row]
+    merged: Sequence[tuple[int, int, int, int]] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a sheet: its first rows, of a long one at least `HEAD`, and the rest."""
+
+    head: list[Row]
+    rest: Iterator[Row]
+    wide: Set[int]  # rows in which cells are merged across columns
     is_title: bool = False  # lines above a wider table
 
 
-def sheets_text(sheets: Sequence[Sheet]) -> tuple[str, tuple[Section, ...]]:
+def sheets_text(sheets: Iterable[Sheet]) -> tuple[str, tuple[Section, ...]]:
     """Return the text of all sheets, and a section for every row: its headings are sheet and number."""
-    return joined_rows(
-        (Section(0, (sheet.name, f"row {number}") if number else (sheet.name,), is_row=number > 0), text)
-        for sheet in sheets
-        for number, text in ((0, sheet.name), *chain.from_iterable(map(row_texts, tables_of(sheet))))
-    )
+    return joined_rows(row for sheet in sheets for row in sheet_rows(sheet))
+
+
+def sheet_rows(sheet: Sheet) -> Iterator[tuple[Section, str]]:
+    """Yield the section and the text of a sheet's name and of each row, one row in memory at a time."""
+    wide = {first for first, _, left, right in sheet.merged if right > left}
+    tables = tables_of(filled_rows(sheet), wide)
+    for place, (number, text) in enumerate(chain.from_iterable(map(row_texts, tables))):
+        if not place:
+            yield Section(0, (sheet.name,)), sheet.name
+        yield Section(0, (sheet.name, f"row {number}"), is_row=True), text
 
 
 def joined_rows(rows: Iterable[tuple[Section, str]]) -> tuple[str, tuple[Section, ...]]:
     """Return the text of rows, a blank line between them, and the section of each at its place."""
-    sections, texts, position = [], [], 0
+    whole, sections = StringIO(), []
     for section, text in rows:
-        sections.append(section._replace(start=position))
-        texts.append(text)
-        position += len(text) + len(ROW_GAP)
-    return ROW_GAP.join(texts), tuple(sections)
+        whole.write(ROW_GAP if sections else "")
+        sections.append(section._replace(start=whole.tell()))
+        whole.write(text)
+    return whole.getvalue(), tuple(sections)
 
 
-def tables_of(sheet: Sheet) -> Iterator[Sheet]:
+def tables_of(rows: Iterable[Row], wide: Set[int] = frozenset()) -> Iterator[Table]:
     """Yield the tables of a sheet: one begins below an empty row, with names of columns below its title."""
-    gaps = [n for n, (a, b) in enumerate(pairwise(sheet.rows), 1) if b[0] > a[0] + 1]
-    start = 0
-    for place, end in pairwise([*gaps, len(sheet.rows)]):
-        above, below = (
-            replace(sheet, rows=sheet.rows[first : min(last, first + 2 * MOST_ABOVE)])
-            for first, last in ((start, place), (place, end))
-        )
-        if is_another_table(below, above):
-            is_title = not has_numbers(above.rows) and width_of(above.rows) < width_of(below.rows)
-            yield replace(sheet, rows=sheet.rows[start:place], is_title=is_title)
-            start = place
-    if sheet.rows:
-        yield replace(sheet, rows=sheet.rows[start:])
+    blocks = blocks_of(rows)
+    ahead = list(islice(blocks, 1))
+    while ahead:
+        head, rest = ahead.pop()
+        while len(head) < HEAD and not ahead and (block := next(blocks, None)):
+            if is_another_table(block[0], head, wide):
+                ahead.append(block)
+            else:
+                head, rest = head + block[0], block[1]
+        is_title = bool(ahead) and not has_numbers(head) and width_of(head) < width_of(ahead[0][0])
+        yield Table(head, rest_of_table(head, rest, blocks, ahead, wide), wide, is_title)
 
 
-def is_another_table(block: Sheet, above: Sheet) -> bool:
+def blocks_of(rows: Iterable[Row]) -> Iterator[Block]:
+    """Yield the first rows, at most `HEAD`, and the rest of each block of rows without an empty one."""
+    last, n_gaps = 0, 0
+
+    def gaps_above(row: Row) -> int:
+        nonlocal last, n_gaps
+        n_gaps += row[0] > last + 1
+        last = row[0]
+        return n_gaps
+
+    for _, block in groupby(rows, gaps_above):
+        yield list(islice(block, HEAD)), block  # noqa: B031
+
+
+def rest_of_table(
+    head: Sequence[Row], rest: Iterator[Row], blocks: Iterator[Block], ahead: list[Block], wide: Set[int]
+) -> Iterator[Row]:
+    """Yield the rest of a block and the blocks of the same table; add the first of another to ``ahead``."""
+    yield from rest
+    while not ahead and (block := next(blocks, None)):
+        if is_another_table(block[0], head[:HEAD], wide):
+            ahead.append(block)
+        else:
+            yield from chain(*block)
+
+
+def is_another_table(block: Sequence[Row], above: Sequence[Row], wide: Set[int]) -> bool:
     """Whether rows below an empty one have names of columns, and those above it, too.
 
     The row below the names has a number, or a column that has only numbers above has only texts.
     """
-    _, place, names = names_of(block)
-    if not names or not names_of(above)[2]:
+    _, place, names = names_of(block, wide)
+    if not names or not names_of(above, wide)[2]:
         return False
-    body = block.rows[place:]
+    body = block[place:]
     before, now = (
         [
             {is_of_texts([cell]) for cell in column if cell.strip()}
             for column in zip_longest(*cells, fillvalue="")
         ]
-        for cells in ([row for _, row in above.rows[1:]], [row for _, row in body])
+        for cells in ([row for _, row in above[1:]], [row for _, row in body])
     )
     are_others = len(body) > 1 and ({False}, {True}) in zip(before, now, strict=False)
     return has_numbers(body[:1]) or are_others
@@ -94,10 +136,10 @@ def width_of(rows: Iterable[Row]) -> int:
     return max((sum(map(bool, cells)) for _, cells in rows), default=0)
 
 
-def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:
+def row_texts(table: Table) -> Iterator[tuple[int, str]]:
     """Yield number and text of each row: ``column: value`` below the names of columns, cells else."""
-    first, place, names = names_of(sheet)
-    for index, (number, cells) in enumerate(sheet.rows):
+    first, place, names = (0, 0, []) if table.is_title else names_of(table.head, table.wide)
+    for index, (number, cells) in enumerate(chain(table.head, table.rest)):
         if index < place:
             if index < first:
                 yield number, " | ".join(dict.fromkeys(filter(None, cells)))
@@ -110,15 +152,14 @@ def row_texts(sheet: Sheet) -> Iterator[tuple[int, str]]:
         yield number, "\n".join(named) if names else " | ".join(filter(None, cells))
 
 
-def names_of(sheet: Sheet) -> tuple[int, int, list[str]]:
+def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
     """Return the places of the first row of names of columns and of that below them, and the names, if any.
 
     They stand in the first row of several texts, without numbers but years, below lines of a title; where
     cells of it are merged, the names of the next row are added: "Price, Rent".
     """
-    rows = sheet.rows
-    most = width_of(rows[: 2 * MOST_ABOVE])
-    for place, (number, cells) in enumerate(() if sheet.is_title else rows[:MOST_ABOVE]):
+    most = width_of(rows[:HEAD])
+    for place, (number, cells) in enumerate(rows[:MOST_ABOVE]):
         filled = [cell for cell in cells if cell]
         if len(set(filled)) < 2 or 2 * len(filled) < most:
             continue
@@ -127,10 +168,10 @@ def names_of(sheet: Sheet) -> tuple[int, int, list[str]]:
         if is_pair or (numbers and not are_years(numbers)) or place + 1 >= len(rows):
             return 0, 0, []
         names, first, place = cells, place, place + 1
-        is_plain = place + 1 < len(rows) and number not in sheet.merged_rows
+        is_plain = place + 1 < len(rows) and number not in wide
         if is_plain and (two := names_of_two(names, rows[place][1], rows[place + 1][1])):
             return first, place + 1, [one_line(name) for name in two]
-        while number in sheet.merged_rows and place + 1 < len(rows) and is_of_texts(rows[place][1]):
+        while number in wide and place + 1 < len(rows) and is_of_texts(rows[place][1]):
             number, below = rows[place]
             width = max(len(names), len(below))
             pairs = zip(padded(names, width), padded(below, width), strict=True)
@@ -183,20 +224,12 @@ def padded(cells: Sequence[str], width: int) -> list[str]:
     return [*cells, *[""] * (width - len(cells))]
 
 
-def filled_rows(
-    rows: Iterable[Row], merged: Sequence[tuple[int, int, int, int]]
-) -> tuple[list[Row], set[int]]:
-    """Return the rows that are not empty, with the text of merged cells in all their places.
-
-    ``merged`` has the first and last row, and the first and last column, of each, columns from 0. The second
-    value is the numbers of rows with cells that are merged across columns.
-    """
-    starts = {(first, left): (last, right) for first, last, left, right in merged}
-    wide = {first for first, _, left, right in merged if right > left}
+def filled_rows(sheet: Sheet) -> Iterator[Row]:
+    """Yield the rows that are not empty, with the text of merged cells in all their places."""
+    starts = {(first, left): (last, right) for first, last, left, right in sheet.merged}
     fills: dict[int, dict[int, str]] = {}
     n_filled = 0
-    found = []
-    for number, values in rows:
+    for number, values in sheet.rows:
         cells = [unified(value).strip() for value in values]
         for column, text in fills.pop(number, {}).items():
             cells = padded(cells, column + 1)
@@ -212,5 +245,4 @@ def filled_rows(
                 for below in range(number + 1, last + 1):
                     fills.setdefault(below, {})[other] = cells[column]
         if any(cells):
-            found.append((number, cells))
-    return found, wide
+            yield number, cells

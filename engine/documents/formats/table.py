@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import islice, takewhile, zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from ...wording import counted, reason_of
 from ..document import Document, Failure, Section
 from .outline import one_line
 from .plain import check_characters, decode
-from .sheets import MAX_ROWS, Row, Sheet, joined_rows, names_of_two, tables_of
+from .sheets import MAX_ROWS, ROW_GAP, Row, names_of_two, tables_of
 
 DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
 NO_DELIMITER = "\x1f"  # of a file with one column
@@ -40,15 +40,21 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     text = text[separator.end() :] if separator else text
     delimiter = separator[1] if separator else delimiter_of(text)
     notes: list[str] = []
-    sections: list[tuple[Section, str]] = []
-    file_title, n_characters = "", 0
-    whole = Sheet("", list(numbered_rows(name, text, delimiter, quoting_of(text, delimiter))))
+    sections: list[Section] = []
+    whole, file_title = StringIO(), ""
+
+    def add(headings: tuple[str, ...], text: str) -> None:
+        whole.write(ROW_GAP if sections else "")
+        sections.append(Section(whole.tell(), headings, is_row=True))
+        whole.write(text)
+
     rows: list[Row] = []
-    for table in tables_of(whole):
-        rows += table.rows
+    for table in tables_of(numbered_rows(name, text, delimiter, quoting_of(text, delimiter))):
+        rows += table.head
         if table.is_title:
             continue
-        above, header, body = parts_of_table(name, rows, delimiter, notes)
+        rows += islice(table.rest, SAMPLE_ROWS)
+        above, header, body = parts_of_table(name, rows, table.rest, delimiter, notes)
         rows = []
         lines = [(number, f"{delimiter} ".join(filter(None, row))) for number, row in above]
         if not sections:
@@ -58,7 +64,8 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
             if column is not None and column not in header:
                 raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
         else:
-            sections += [(Section(0, (f"row {number}",), is_row=True), line) for number, line in lines]
+            for number, line in lines:
+                add((f"row {number}",), line)
         titles = [i for i, title in enumerate(header) if title.lower() == "title"]
         for number, row in body:
             if width(row) > len(header):
@@ -67,21 +74,21 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
                 yield Failure(row_name, f"{row_name} {reason}")
             elif text := row_text(header, row, column):
                 title = one_line(row[titles[0]]) if titles and titles[0] < len(row) else ""
-                headings = (f"row {number}", title) if title else (f"row {number}",)
-                sections.append((Section(0, headings, is_row=True), text))
-                n_characters += len(text)
-                check_characters(name, n_characters, len(content))
+                add((f"row {number}", title) if title else (f"row {number}",), text)
+                check_characters(name, whole.tell(), len(content))
             if len(sections) > MAX_ROWS:
                 raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
     if sections:
-        text, places = joined_rows(sections)
-        yield Document(name, text, file_title, places, notes=tuple(dict.fromkeys(notes)))
+        yield Document(name, whole.getvalue(), file_title, tuple(sections), notes=tuple(dict.fromkeys(notes)))
 
 
 def parts_of_table(
-    name: str, rows: Sequence[Row], delimiter: str, notes: list[str]
+    name: str, rows: Sequence[Row], rest: Iterable[Row], delimiter: str, notes: list[str]
 ) -> tuple[Sequence[Row], list[str], Iterable[Row]]:
-    """Return the lines above the header, the names of columns, and the rows; add notes of what was judged."""
+    """Return the lines above the header, the names of columns, and the rows; add notes of what was judged.
+
+    ``rest`` is the rows below the first.
+    """
     sample = rows[:SAMPLE_ROWS]
     place = header_place(sample)
     above, body = rows[:place], rows[place + 1 :]
@@ -100,16 +107,14 @@ def parts_of_table(
     if decimals is not None:
         notes.append(f"commas between two columns read as decimal commas of {header[decimals]}")
         halves = slice(decimals, decimals + 2)
-        return (
-            above,
-            header,
-            [(n, [*row[:decimals], ",".join(row[halves]), *row[decimals + 2 :]]) for n, row in body],
-        )
+        whole = chain(body, rest)
+        joined = ((n, [*row[:decimals], ",".join(row[halves]), *row[decimals + 2 :]]) for n, row in whole)
+        return above, header, joined
     if 2 * sum(width(row) > len(header) for _, row in few) > len(few):
         n_unnamed = max(usual_width(few) - len(header), 1)
         notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
         header += [""] * n_unnamed
-    return above, [title.strip() or f"column {i}" for i, title in enumerate(header, 1)], body
+    return above, [title.strip() or f"column {i}" for i, title in enumerate(header, 1)], chain(body, rest)
 
 
 def delimiter_of(text: str) -> str:

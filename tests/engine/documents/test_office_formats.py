@@ -97,8 +97,8 @@ def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     assert document.text == "Shown\n\nItem: Lamp"
     assert [note.split(":")[0] for note in document.notes] == [
         "1 hidden row of Shown left out",
-        "1 hidden column of Shown left out",
         "1 formula of Shown without a saved value",
+        "1 hidden column of Shown left out",
         "1 hidden sheet left out",
     ]
 
