@@ -63,8 +63,8 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     documents = line_documents(records, key, notes, failures)
     if are_documents:
         yield from documents
-    elif whole := one_document(name, documents, notes):
-        yield whole
+    elif joined := one_document(name, documents, notes):
+        yield joined
     yield from failures
 
 

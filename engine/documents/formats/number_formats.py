@@ -40,15 +40,12 @@ def shown(value: Any, layout: str) -> str:
     if layout == "General":
         return general(value)
     section, is_signed = section_of(layout[:LONGEST], value)
-    plain = without_literals(section)
-    number = Decimal(repr(value)) * 100 ** plain.count("%")
-    places = DIGITS.search(plain)
-    if not number.is_finite() or not (places or plain.strip()) or "General" in plain or "@" in plain:
+    before, places, after, n_percent = pieces_of(section)
+    number = Decimal(repr(value)) * 100**n_percent
+    if not number.is_finite() or not (before or places or after):
         return general(value)
-    if places:
-        digits = digits_in(abs(number), places[0])
-        plain = plain[: places.start()] + shifted(digits) + plain[places.end() :]
-    text = "".join(chr(ord(sign) - SHIFT) if ord(sign) >= SHIFT else sign for sign in plain)
+    digits = digits_in(abs(number), places) if places else ""
+    text = before + (digits if digits.isascii() else shifted(digits, -SHIFT)) + after
     return ("-" * (is_signed and value < 0) + " ".join(text.split())) or general(value)
 
 
@@ -64,14 +61,22 @@ def shown_time(value: datetime | time, layout: str) -> str:
 
 
 @lru_cache
-def without_literals(section: str) -> str:
-    """Return a part of a format with its literal characters out of the way of its digits."""
-    return LITERAL.sub(lambda found: shifted(next(filter(None, found.groups()), "")), section)
+def pieces_of(section: str) -> tuple[str, str, str, int]:
+    """Return the text before a number's digits, their places, the text after them, and percent signs.
+
+    All are empty in a part of a format that shows the value as it is.
+    """
+    plain = LITERAL.sub(lambda found: shifted(next(filter(None, found.groups()), ""), SHIFT), section)
+    places = DIGITS.search(plain)
+    if not (places or plain.strip()) or "General" in plain or "@" in plain:
+        return "", "", "", 0
+    start, end = places.span() if places else (len(plain), len(plain))
+    return shifted(plain[:start], -SHIFT), plain[start:end], shifted(plain[end:], -SHIFT), plain.count("%")
 
 
-def shifted(text: str) -> str:
-    """Return a text whose characters have no meaning in a format."""
-    return "".join(chr(ord(sign) + SHIFT) if ord(sign) < SHIFT else sign for sign in text)
+def shifted(text: str, by: int) -> str:
+    """Return a text whose literal characters have no meaning in a format, or again their own."""
+    return "".join(chr(ord(sign) + by) if (ord(sign) < SHIFT) == (by > 0) else sign for sign in text)
 
 
 def general(value: float) -> str:
@@ -79,15 +84,21 @@ def general(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else f"{value:.15g}"
 
 
+@lru_cache
+def sections_of(layout: str) -> tuple[list[str], list[tuple[str, str, float]]]:
+    """Return the parts of a format, for numbers over 0, below, 0 and text, and those with a condition."""
+    sections = SECTION.findall(layout) or [""]
+    found = [(section, CONDITION.search(section)) for section in sections]
+    conditions = [(section, each[1], float(each[2])) for section, each in found if each]
+    return [section for section, each in found if not each] or sections, conditions
+
+
 def section_of(layout: str, value: float) -> tuple[str, bool]:
     """Return the part of a format for a value, and whether it leaves the sign to be written."""
-    sections = SECTION.findall(layout) or [""]  # for positive numbers, negative ones, zero and text
-    for section in sections:
-        if (found := CONDITION.search(section)) and COMPARE.get(found[1], operator.eq)(
-            value, float(found[2])
-        ):
+    sections, conditions = sections_of(layout)
+    for section, sign, limit in conditions:
+        if COMPARE.get(sign, operator.eq)(value, limit):
             return section, True
-    sections = [each for each in sections if not CONDITION.search(each)] or sections
     if value < 0 and len(sections) > 1:
         return sections[1], False
     return sections[2 if value == 0 and len(sections) > 2 else 0], True

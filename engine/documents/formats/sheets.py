@@ -57,7 +57,8 @@ def sheet_rows(sheet: Sheet) -> Iterator[tuple[Section, str]]:
 
 def joined_rows(rows: Iterable[tuple[Section, str]]) -> tuple[str, tuple[Section, ...]]:
     """Return the text of rows, a blank line between them, and the section of each at its place."""
-    whole, sections = StringIO(), []
+    whole = StringIO()
+    sections: list[Section] = []
     for section, text in rows:
         whole.write(ROW_GAP if sections else "")
         sections.append(section._replace(start=whole.tell()))
