@@ -7,7 +7,7 @@ decoder and second models, which sessions that chose the same share.
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from threading import Lock
+from threading import Lock, Timer
 from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -21,6 +21,7 @@ from engine.evaluation.sweep_cost import token_seconds
 from engine.generation.listed_decoders import read_rate, weight_bytes
 from engine.kernels.primitives import has_op_tape, prepare_compiled
 from engine.layers.pooling import pooling_label
+from engine.memory import give_back_soon
 from engine.models.embedding_head import SIMILARITIES, Dense
 from engine.models.reader import Reader, shipped_reader
 from engine.models.second_models import SECOND_MODELS, SecondModel
@@ -30,7 +31,7 @@ from engine.weights.fetch import Progress, is_cached, model_path
 from engine.weights.transfer import Transfer
 from engine.wording import counted, model_name
 from ui.jobs import MACHINE, learn
-from ui.server_settings import DECODER, ENCODER, SECOND, check_source
+from ui.server_settings import DECODER, ENCODER, SECOND, check_source, is_public
 from ui.text import escape_markdown, joined
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ WORK_PER_S = 15_000 * 6 * 384**2  # tokens by layers by squares of the width, of
 LONG = 8  # binary digits of the tokens of a chunk: 128 to 255
 WRITTEN_TOKENS = 3_000  # that take as long as an answer: to load the model, read a prompt, write and check
 READ_PER_S = 1_400 * 97e6  # tokens by bytes of weights, of two cores with SmolLM2
+IDLE_S = 60  # after which a public server's decoder leaves the memory; it is back within a second
 RETRY_S = 60  # after which a reader that could not be loaded is tried again
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
 _decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
@@ -47,6 +49,7 @@ _second: dict[str, WeakValueDictionary[str, SecondModel]] = {
     kind: WeakValueDictionary() for kind in SECOND_MODELS
 }
 _loading = Lock()
+_leaving: Timer | None = None
 
 
 def load_encoder() -> Encoder:
@@ -145,8 +148,28 @@ def choose_decoder(name: str) -> None:
 
 
 def decoder_named(name: str) -> Decoder:
-    """Load a decoder if it fits in; the server's own stays in memory, another replaces the previous one."""
-    return default_decoder(name) if name == DECODER else chosen_decoder(name)
+    """Load a decoder if it fits in; another than the server's own replaces the previous one."""
+    if name != DECODER:
+        return chosen_decoder(name)
+    if is_public():
+        let_go_later()
+    return default_decoder(name)
+
+
+def let_go_later() -> None:
+    """Have the server's own decoder leave the memory once it was not used for `IDLE_S`."""
+    global _leaving
+    if _leaving is not None:
+        _leaving.cancel()
+    _leaving = Timer(IDLE_S, let_go)
+    _leaving.daemon = True
+    _leaving.start()
+
+
+def let_go() -> None:
+    """Give back the memory of the server's own decoder; who uses it now goes on with it."""
+    default_decoder.clear()
+    give_back_soon()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")
@@ -169,7 +192,10 @@ def compile_decoders() -> bool:
     return has_op_tape()
 
 
-default_decoder = st.cache_resource(show_spinner=False)(read_decoder)
+@st.cache_resource(show_spinner=False)
+def default_decoder(name: str) -> Decoder:
+    """Load the server's own decoder."""
+    return shared(_decoders, name, lambda: read_decoder(name))
 
 
 @st.cache_data(max_entries=4, show_spinner="Timing the built-in model…")

@@ -18,6 +18,7 @@ from streamlit.errors import StreamlitSecretNotFoundError
 from engine.documents.loaders import MAX_BYTES
 from engine.errors import InputError
 from engine.limited_process import Limits
+from engine.limited_program import memory_in_use
 from engine.limited_reader import read_limited
 from engine.models.second_models import SECOND_MODELS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
@@ -60,6 +61,7 @@ class VisitorLimits:
 
 OWN_LIMITS = VisitorLimits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, Limits(90, 2000))
 PUBLIC_LIMITS = VisitorLimits(5, 20, 2_000_000, 50, 20, Limits(20, 170, first=Limits(4, 50)))
+CROWDED, CROWDED_MB = 400_000_000, 120  # bytes of the app with many visitors, and what a file has then
 
 
 def is_public() -> bool:
@@ -70,6 +72,8 @@ def is_public() -> bool:
 def limits() -> VisitorLimits:
     """Return the limits of this server's visitors: of files, no more than Streamlit's server takes."""
     own, taken = PUBLIC_LIMITS if is_public() else OWN_LIMITS, int(st.get_option("server.maxUploadSize"))
+    if is_public() and memory_in_use(os.getpid()) > CROWDED:
+        own = replace(own, reading=replace(own.reading, megabytes=CROWDED_MB))
     return replace(own, document_mb=min(own.document_mb, taken), workspace_mb=min(own.workspace_mb, taken))
 
 

@@ -1,8 +1,12 @@
 """Models that visitors choose: shared by those who chose the same, and kept for as long as any uses them."""
 
-from weakref import WeakValueDictionary
+from time import monotonic, sleep
+from weakref import WeakValueDictionary, ref
 
-from ui.models import shared, timed_on, token_seconds_here
+import pytest
+
+from ui.models import decoder_named, default_decoder, shared, timed_on, token_seconds_here
+from ui.server_settings import DECODER, PUBLIC
 
 
 class Model:
@@ -16,6 +20,21 @@ def test_a_choice_takes_no_model_away_from_another_session_and_none_is_kept_with
     assert shared(models, "b", Model) is second
     del first
     assert list(models) == ["b"]
+
+
+@pytest.mark.parametrize("is_public", [False, True])
+def test_a_public_server_lets_go_of_a_decoder_that_nobody_uses(is_public, monkeypatch):
+    monkeypatch.setattr("ui.models.read_decoder", lambda name: Model())
+    monkeypatch.setattr("ui.models.IDLE_S", 0.05)
+    if is_public:
+        monkeypatch.setenv(PUBLIC, "1")
+    default_decoder.clear()
+    model = ref(decoder_named(DECODER))
+    end = monotonic() + (5 if is_public else 0.2)
+    while model() is not None and monotonic() < end:
+        sleep(0.01)
+    assert (model() is None) == is_public
+    default_decoder.clear()
 
 
 def test_an_encoder_is_timed_once_in_each_precision(encoder, monkeypatch):

@@ -9,6 +9,8 @@ from engine.errors import InputError
 from tests.apps import ROOT, app_of, said
 from ui import server_settings
 from ui.server_settings import (
+    CROWDED,
+    CROWDED_MB,
     OWN_LIMITS,
     PUBLIC,
     PUBLIC_LIMITS,
@@ -78,6 +80,10 @@ def test_the_server_takes_what_its_boxes_offer_and_no_more(monkeypatch, public, 
         assert (limits().document_mb, limits().workspace_mb) == most
         assert config.get_option(option) == limits().workspace_mb
     config.set_option(option, of_tests)
+    crowded = CROWDED_MB if public == "1" else whole.reading.megabytes
+    for used, megabytes in ((0, whole.reading.megabytes), (CROWDED + 1, crowded)):
+        monkeypatch.setattr("ui.server_settings.memory_in_use", lambda process, used=used: used)
+        assert limits().reading.megabytes == megabytes
     assert file["server"]["maxUploadSize"] >= whole.workspace_mb
 
 
