@@ -30,7 +30,7 @@ from engine.wording import counted
 from ui.background import computed, keep
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
-from ui.documents import FINGERPRINTS, OF_DOCUMENTS, are_bundled, bundled_names
+from ui.documents import FINGERPRINTS, OF_DOCUMENTS, are_bundled, bundled_names, session_documents
 from ui.embedding import NotEmbeddedError, Wanted, vectors_now, wanted_vectors
 from ui.models import load_encoder
 from ui.progress import counting
@@ -52,6 +52,7 @@ def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]
         return [uploaded.chunks[document.name] for document in documents]
     bundled, own, encoder = bundled_names(), session_chunks(cut), load_encoder()
     if missing := [each for each in documents if each.name not in bundled and each.fingerprint not in own]:
+        drop_replaced()
         with counting("Cutting", "documents") as show:
             for number, document in enumerate(missing, 1):
                 own[document.fingerprint] = chunks_of(document, cut.splitting, cut.parent_tokens, encoder)
@@ -73,6 +74,14 @@ def session_chunks(cut: Cut) -> dict[str, list[Chunk]]:
     while len(kept) > MOST_CUTS:
         del kept[next(iter(kept))]
     return kept[key]
+
+
+def drop_replaced() -> None:
+    """Drop the chunks and tokens of documents that the session no longer has."""
+    present = {document.fingerprint for document in session_documents()}
+    for kept in (st.session_state.get("tokens", {}), *st.session_state["chunks"].values()):
+        for gone in kept.keys() - present:
+            del kept[gone]
 
 
 def all_chunks(documents: Iterable[Document], cut: Cut) -> list[Chunk]:

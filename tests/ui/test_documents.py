@@ -49,3 +49,22 @@ def test_many_files_are_read_together_up_to_the_limit_of_a_visitor(monkeypatch):
     assert "1 file not read" in [each.label for each in app.expander]
     monkeypatch.setattr("ui.documents.MOST_SENT", 1)
     assert "301 files arrived" in said(app.run())
+
+
+def cutting():
+    from ui.chunk_settings import Cut
+    from ui.corpus import split_documents
+    from ui.documents import session_documents
+
+    split_documents(session_documents(), Cut("sentences", 192, 0, 0, 256))
+
+
+def test_chunks_and_tokens_of_a_replaced_file_are_dropped():
+    app = app_of(cutting)
+    for text in ("The first version.", "The second version."):
+        app.session_state["uploads"] = {"own.txt": (Document("own.txt", text),)}
+        app.run()
+    kept = [*app.session_state["tokens"], *next(iter(app.session_state["chunks"].values()))]
+    own = Document("own.txt", "The second version.").fingerprint
+    assert kept.count(own) == 2
+    assert Document("own.txt", "The first version.").fingerprint not in kept
