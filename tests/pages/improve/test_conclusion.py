@@ -14,7 +14,16 @@ from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep import SweepInputs, sweep
 from engine.settings import Configuration
-from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounded, sentence, summary, verdicts
+from pages.improve.settings.conclusion import (
+    HITS,
+    conclude,
+    cost_words,
+    held_out_words,
+    rounded,
+    sentence,
+    summary,
+    verdicts,
+)
 from pages.improve.settings.experiments import Experiment, digest
 from tests.apps import app_of, by_label, said, tables
 from tests.experiments import row
@@ -55,6 +64,15 @@ def test_a_setting_that_is_better_is_told_with_how_many_questions_more_it_finds(
         "Retriever “hybrid (ranks fused)” has a better MRR for 10 of 40 questions and a worse one for 0, "
         "compared with retriever “dense (cosine)”, which is in use (a mean of 0.750 instead of 0.500)"
     )
+
+
+def test_the_gain_of_a_choice_is_that_on_held_out_questions():
+    rows = row(BASE, hits(20)), row(OTHER, hits(30))
+    assert held_out_words(rows, verdicts(rows, HITS), HITS).startswith(
+        "On held-out questions the best gains +0.2"
+    )
+    few = row(BASE, hits(2, 8)), row(OTHER, hits(6, 8))
+    assert held_out_words(few, verdicts(few, HITS), HITS) == ""
 
 
 def test_what_could_be_chance_is_told_with_the_questions_that_would_settle_it():
