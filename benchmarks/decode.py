@@ -4,7 +4,7 @@ Glassbox, transformers (float32) and llama.cpp continue one prompt greedily, fro
 
 The prompt is the start of the bundled corpus. The contestants take turns on the same two cores, each in a
 process of its own. Glassbox runs as in its app, with prompt lookup, and token by token, as the others do.
-Figures are medians over the rounds: prompt and new tokens per second, time to the first token, peak memory,
+Figures are medians over the rounds: prompt and new tokens per second, peak memory,
 and the mean Kullback-Leibler divergence (in nats) of the next-token distribution from that of float32
 transformers over 500 tokens. llama.cpp comes with ``pip install -r benchmarks/requirements.txt``, which says
 how to build it for processors with AMX.
@@ -87,7 +87,6 @@ def figures_of(measured: dict[str, Any]) -> Result:
         return {
             "new_tokens_per_s": statistics.median(new_rates(name)),
             "prompt_tokens_per_s": statistics.median(prompt_rates(name)),
-            "first_token_s": statistics.median(answer["first_s"] for answer in answers[name]),
             "peak_mb": answers[name][-1]["peak_mb"],
             "divergence": float(divergence(logits[REFERENCE], logits[name]).mean()),
             "same_tokens": answers[name][-1]["tokens"] == answers[REFERENCE][-1]["tokens"],

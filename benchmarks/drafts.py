@@ -4,9 +4,9 @@ Settings of a search, ordered by unread drafts of questions and by labelled ques
 documents.
 
 A PATH is a file of SQuAD's format, whose articles are divided among ``--corpora`` corpora; a folder in BEIR's
-format, the documents that answer its first 60 questions; or a folder of documents (*.md) with
-their labelled questions (*questions.csv), each document a corpus. ``--order FILE`` writes the mean of each
-setting over the corpora, which the app shows with drafts.
+format (such as Cranfield), the documents that answer its first 60 questions; or a folder of documents (*.md)
+with their labelled questions (*questions.csv), each document a corpus. ``--order FILE`` writes the mean of
+each setting over the corpora, which the app shows with drafts.
 """
 
 import csv

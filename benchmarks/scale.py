@@ -91,7 +91,6 @@ def kind_figures(vectors: Array) -> dict[str, dict[str, float]]:
         found[kind] = {
             "n_chunks": len(vectors),
             "bytes": n_bytes / len(vectors),
-            "effort": measured.effort,
             "recall": measured.recall,
             "build_ms": 1000 * build_s / len(vectors),
             "search_ms": 1000 * search_s / QUESTIONS,

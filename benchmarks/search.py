@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> Result:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         n_questions, tenth = make_workload(folder, arguments.chunks)
-        chosen, reason = by_size(np.load(folder / "vectors.npy", mmap_mode="r"))
+        chosen, _ = by_size(np.load(folder / "vectors.npy", mmap_mode="r"))
         others = [name for name in arguments.contestants if name != chosen]
         lineup = Lineup([chosen, *others], needed=(chosen,))
         figures: dict[str, Any] = {}
@@ -98,7 +98,6 @@ def run(arguments: Namespace) -> Result:
             f"{tenth:.2f} with their tenth passage, {arguments.rounds} rounds; built on {CORES} cores, "
             f"searched on one; load of the machine {os.getloadavg()[0]:.0f}"
         ),
-        "chosen": reason,
         "ours": rows.pop(chosen) | {"kind": chosen},
         "peers": {row_name(name, chosen): row | {"kind": name} for name, row in rows.items()},
         "words": words,

@@ -98,11 +98,6 @@ def upload(page: Page, files: list[Path]) -> None:
     page.locator("input[type=file]").set_input_files(files)
 
 
-def see_answer(page: Page) -> None:
-    """Wait until an answer is in sight."""
-    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
-
-
 def wait_for_vectors(page: Page) -> None:
     """Wait until all chunks have vectors; a page that is being drawn anew lacks the box for a moment."""
     drawn(page)
@@ -166,7 +161,7 @@ def measure_people_and_pages(browser: Browser, folder: Path) -> dict[str, dict[s
                 for page in pages:
                     begin_to_ask(page, QUESTION)
                 for page in pages:
-                    see_answer(page)
+                    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
             windows.close()
         with window(browser, WIDE) as context:
             page = visit(context.new_page(), url)
