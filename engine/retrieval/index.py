@@ -23,7 +23,7 @@ from .bm25 import Bm25, Postings
 from .embedding_model import Model, embedding_spec, encode_by
 from .embedding_spec import EmbeddingSpec, Query
 from .index_choice import EXACT_CHUNKS
-from .index_kinds import AnnIndex, exact_nearest, release, require_whole
+from .index_kinds import AnnIndex, exact_nearest, require_whole, rows_of
 from .rerank import LateVectors, TokenVectors
 from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
@@ -262,9 +262,7 @@ class Index:
         store = self._store
         if store is not None:
             return store.fetch(rows)
-        found = self.vectors[rows]
-        release(self.vectors)
-        return found
+        return rows_of(self.vectors, rows)
 
     def only(self, names: Collection[str]) -> "Index":
         """Return the index of some documents, by their names.

@@ -7,8 +7,11 @@ Each may miss a near vector, so its recall is measured against exact search befo
 """
 
 import mmap
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +29,7 @@ EXACT_SHARE = 2  # exact search where more than one in so many vectors would be 
 TRAINED_PER_CENTROID, ITERATIONS = 40, 10  # of k-means: 64 and 25 took 3.4 times as long, for the same recall
 PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF"}
 ADDED_AT_ONCE = 10_000  # vectors
+CUT = "a file of the index was cut while it is searched: open a whole index"
 MOST_SPARE = 100  # times its `candidates`, that a kind finds beyond those that are asked for
 EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 
@@ -97,8 +101,8 @@ class AnnIndex:
         found = self.candidates(len(vectors), questions, k, allowed)
         if found is None:
             return exact_nearest(vectors, questions, k, allowed)
-        scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
-        release(vectors)
+        near = rows_of(vectors, np.maximum(found, 0).ravel()).reshape(*found.shape, -1)
+        scores = np.einsum("qd,qcd->qc", questions, near)  # (n_questions, n_candidates)
         scores = np.where(found >= 0, scores, np.float32(-np.inf))
         order = np.lexsort((found, -scores))[:, :k]
         scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
@@ -204,16 +208,28 @@ def require_whole(*arrays: Array) -> None:
         while isinstance(base, np.ndarray):
             base = base.base
         if isinstance(base, mmap.mmap) and base.size() < len(base):
-            raise DocumentError("a file of the index was cut while it is searched: open a whole index")
+            raise DocumentError(CUT)
 
 
-def release(vectors: Array) -> None:
-    """Take vectors that are mapped from a file out of this process's memory; they can be read again.
+def rows_of(vectors: Array, rows: Sequence[int] | Array) -> Array:
+    """Copy some rows of vectors; of a mapped file they are read past the mapping.
 
-    With each page that is read, the system maps those around it, too: on Linux 16 by default.
+    Through it the system would map the pages around each row, too, by default 16 on Linux, which takes four
+    times as long, and keep all in this process's memory.
     """
-    if isinstance(vectors.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        vectors.base.madvise(mmap.MADV_DONTNEED)
+    if not isinstance(vectors, np.memmap) or not hasattr(os, "pread"):
+        return vectors[rows]
+    size = vectors.shape[1] * vectors.itemsize
+    places = (vectors.offset + size * np.asarray(rows, int)).tolist()
+    try:
+        with Path(str(vectors.filename)).open("rb", buffering=0) as file:
+            number = file.fileno()
+            found = b"".join([os.pread(number, size, place) for place in places])
+    except FileNotFoundError:  # another program has written the index anew; the old file is still mapped
+        return vectors[rows]
+    if len(found) < size * len(places):
+        raise DocumentError(CUT)
+    return np.frombuffer(found, vectors.dtype).reshape(-1, vectors.shape[1])
 
 
 def exact_nearest(

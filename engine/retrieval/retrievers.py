@@ -445,8 +445,8 @@ def candidate_rows(vector: Array, by_words: Array | None, uses_vectors: bool, in
         found = [every if near is None else near[near >= 0], index.nearest(-vector, 1)[1][0]]
     if by_words is not None:
         scores = by_words[0] if index.allowed is None else by_words[0, index.allowed]
-        share_words = np.flatnonzero(scores > 0)
-        places = np.append(share_words[top(scores[share_words], n)], scores.argmin())
+        best = top(scores, n)
+        places = np.append(best[scores[best] > 0], scores.argmin())
         found.append(places if index.allowed is None else index.allowed[places])
     return np.unique(np.concatenate(found))
 
