@@ -106,8 +106,9 @@ def joined(names: Sequence[str], last: str) -> str:
 
 
 def readable_seconds(seconds: float) -> str:
-    """``0.0042 -> "4.2 ms"``, ``2.1 -> "2.10 s"``: a duration that was measured."""
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+    """``0.0042 -> "4.2 ms"``, ``2.13 -> "2.1 s"``: a duration that was measured, once, by two digits."""
+    rounded = float(f"{seconds:.2g}")
+    return f"{rounded:g} s" if rounded >= 1 else f"{rounded * 1000:g} ms"
 
 
 def signed_interval(difference: float, low: float, high: float) -> str:

@@ -66,8 +66,11 @@ def measured_lengths(n_prompt: int) -> tuple[int, ...]:
 def headline(cost: CacheCost) -> str:
     """Say in a sentence how much faster the cache makes the token behind the longest text measured."""
     cached, uncached = cost.cached_s[-1], cost.uncached_s[-1]
-    ratio = f"{uncached / cached:,.1f}" if uncached < 10 * cached else f"{uncached / cached:,.0f}"
-    gain = f"makes it {ratio} times as fast" if uncached >= 1.05 * cached else "saves no time"
+    gain = (
+        f"makes it {float(f'{uncached / cached:.2g}'):g} times as fast"
+        if uncached >= 1.05 * cached
+        else "saves no time"
+    )
     return (
         f"Behind {counted(cost.lengths[-1], 'token')} of the last question's prompt, one more token takes "
         f"{readable_seconds(uncached)} without the cache and {readable_seconds(cached)} with it: on this "
@@ -80,8 +83,8 @@ def answer_words(cost: CacheCost, n_tokens: int) -> str:
     cached, uncached = cost.cached_s[-1] * n_tokens, cost.uncached_s[-1] * n_tokens
     return (
         f"At that rate the {counted(n_tokens, 'token')} of this answer "
-        f"{'takes' if n_tokens == 1 else 'take'} {cached:.1f} s with the cache and {uncached:.1f} s "
-        "without it."
+        f"{'takes' if n_tokens == 1 else 'take'} {readable_seconds(cached)} with the cache and "
+        f"{readable_seconds(uncached)} without it."
     )
 
 

@@ -82,7 +82,13 @@ def head_grid(weights: Array, chosen: int, labels: Sequence[str]) -> go.Figure:
             hovertemplate=f"head {number}<br>from %{{y}}<br>to %{{x}}<br>%{{z:.3f}}<extra></extra>",
         )
         figure.add_trace(small, row=number // n_columns + 1, col=number % n_columns + 1)
-    look = {"type": "category", "nticks": GRID_TICKS, "tickfont_size": 9, "showticklabels": False}
+    look = {
+        "type": "category",
+        "nticks": GRID_TICKS,
+        "tickfont_size": 9,
+        "showticklabels": False,
+        "automargin": True,
+    }
     figure.update_xaxes(**look, tickangle=-60)
     figure.update_yaxes(**look, autorange="reversed")
     figure.update_yaxes(col=1, showticklabels=True)

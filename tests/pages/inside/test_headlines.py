@@ -46,7 +46,7 @@ def test_the_cache_is_judged_behind_the_longest_text_and_an_answer_costs_its_tok
         (
             0.018,
             0.43,
-            "430.0 ms without the cache and 18.0 ms with it: on this machine the cache makes it 24 ",
+            "430 ms without the cache and 18 ms with it: on this machine the cache makes it 24 ",
         ),
         (0.01, 0.025, "the cache makes it 2.5 times as fast."),
         (0.01, 0.0101, "the cache saves no time."),
@@ -57,7 +57,7 @@ def test_the_cache_is_judged_behind_the_longest_text_and_an_answer_costs_its_tok
         assert words in said
     cost = CacheCost((16, 64), (9.0, 0.01), (9.0, 0.1))
     assert kv_cache.answer_words(cost, 30) == (
-        "At that rate the 30 tokens of this answer take 0.3 s with the cache and 3.0 s without it."
+        "At that rate the 30 tokens of this answer take 300 ms with the cache and 3 s without it."
     )
 
 
