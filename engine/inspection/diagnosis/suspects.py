@@ -158,7 +158,8 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
     own, question, tokenizer = case.language, case.question, case.searched.model.tokenizer
     asked = detected(question) or (ENGLISH if reads_as_words(question, tokenizer) else "")
     covered = share_covered(question, case.context, own)
-    if asked and own and asked != own and case.chain.holds("read") is not False:  # bare values tell none
+    is_text = case.chain.holds("read") is not False  # bare values are in no language and in no words
+    if is_text and asked and own and asked != own:
         yield Suspect(
             "other_language",
             f"The question is in {LANGUAGES[asked].label}, the passage in {LANGUAGES[own].label}.",
@@ -190,7 +191,7 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
             (Cure(question=worded), Cure({"retriever": "bm25"}, worded)),
             certain=2 * covered < 1 or not taken_holds(case, forms),
         )
-    if covered == 0 and share_covered(question, case.around, own) < FEW_WORDS:
+    if is_text and covered == 0 and share_covered(question, case.around, own) < FEW_WORDS:
         yield other_words(case, certain=True)
 
 
