@@ -79,6 +79,7 @@ SHOWN = {
         "The rest of a block": "9 · Feed-forward",
         "Blocks on blocks": "Bounded:",
         "Decoder": "because the end token came",
+        "Sizes": "63.1 M",
     },
     "decoder": "Nothing is trained yet",
 }

@@ -7,6 +7,7 @@ from engine.inspection.model.worked_example import N_HEADS, example_matrices
 from pages.learn.worked.decoder import show_decoder
 from pages.learn.worked.encoder import STEPS, run_block, show_inputs
 from pages.learn.worked.inputs import choose_options, edited
+from pages.learn.worked.sizes import show_sizes
 from pages.learn.worked.stack import show_stack
 from ui.widgets import choice
 
@@ -17,6 +18,7 @@ CHAPTERS = {
     "The rest of a block": (7, 8, 9),
     "Blocks on blocks": (10,),
     "Decoder": (11,),
+    "Sizes": (12,),
 }
 
 
@@ -45,6 +47,9 @@ def show_worked_example() -> None:
                 )
             valid &= show_inputs(step, head, matrices, seed)
             places.append(st.container())
+    with chapters["Sizes"]:
+        heading(len(STEPS) + 3, "The sizes of 2017")
+        show_sizes()
     if not valid:
         notice.info("The numbers come back as soon as every cell of the tables holds one.")
         return

@@ -29,14 +29,18 @@ def run(**state):
     return app_page("learn/worked", **{key.replace("_", "-"): value for key, value in state.items()}).run()
 
 
-def test_the_page_shows_the_printed_numbers_of_the_example_and_its_end():
-    app = run()
+def test_the_page_shows_the_printed_numbers_of_the_example_its_end_and_its_sizes():
+    app = run(worked_source=3, worked_target=2)
     html = html_of(app)
     given = reference_arrays()
     for name in ("K1", "Q1", "V1", "attention1_scaled_by_30", "Z", "residual_layer_norm"):
         for value in given[name].ravel():
             assert f">{readable_number(value)}<" in html, (name, value)
     assert "because the end token came" in said(app)
+    assert {metric.label: metric.value for metric in app.metric}["Parameters"] == "63.1 M"
+    assert "Rate" not in {metric.label for metric in app.metric}
+    app.button(key="worked-run").click().run()
+    assert "The logits are 2 × 37,000" in said(app)
 
 
 def test_an_edited_matrix_and_another_divisor_change_what_follows_and_can_be_set_back():
@@ -57,6 +61,8 @@ def test_a_cell_that_is_no_number_gives_one_line_and_no_results():
     [error] = app.error
     assert "WO, row 2, column 1 is empty or no number" in error.value
     assert "as soon as every cell of the tables holds one" in said(app)
+    [sizes] = app.get("html")  # of the paper's model, whatever the numbers here
+    assert "Parameters and FLOPs" in sizes.proto.body
 
 
 def test_the_end_of_stacked_blocks_is_said_in_words():

@@ -24,9 +24,7 @@ from engine.inspection.model.worked_example import (
     positions,
     random_decoder,
 )
-from engine.layers.activation import relu
-from engine.layers.attention import attention, merge_heads
-from engine.layers.norm import layer_norm
+from engine.models.seq2seq import Seq2SeqConfig, encoder_layer
 from engine.trace import Trace
 
 FILE = Path(__file__).parents[4] / "data" / "random_transformer.json"
@@ -87,17 +85,22 @@ def test_the_attention_of_the_example_is_reproduced_to_its_printed_digits(printe
 
 
 @given(st.integers(0, 100))
-def test_with_the_options_of_the_paper_a_block_is_made_of_the_engine_s_layers(seed):
+def test_with_the_options_of_the_paper_a_block_is_the_engine_s_encoder_layer(seed):
     options = Options(np.sqrt(3), "usual", True, "formula")
-    m, (one, zero) = example_matrices(seed), (np.ones(4), np.zeros(4))
+    config = Seq2SeqConfig(5, 4, 2, 3, 8, 1, 0, 8, norm_eps=1e-5)
+    m = example_matrices(seed)
+    params = {"output.weight": m["output"].T, "output.bias": np.zeros(4)}
+    for part in ("query", "key", "value"):
+        params[f"{part}.weight"] = np.concatenate([m[f"heads.{i}.{part}"].T for i in range(2)])
+        params[f"{part}.bias"] = np.zeros(6)
+    params = {f"layer.attention.{name}": value for name, value in params.items()}
+    for part, number in (("hidden", 1), ("output", 2)):
+        params[f"layer.ffn.{part}.weight"] = m[f"ffn.w{number}"].T
+        params[f"layer.ffn.{part}.bias"] = m[f"ffn.b{number}"][0]
+    for part in ("attention", "ffn"):
+        params |= {f"layer.{part}.norm.weight": np.ones(4), f"layer.{part}.norm.bias": np.zeros(4)}
     x = m["tokens"] + positions(2, options)
-    query, key, value = (
-        np.stack([x @ m[f"heads.{i}.{part}"] for i in range(2)]) for part in ("query", "key", "value")
-    )
-    attended = merge_heads(attention(query, key, value, None, Trace())) @ m["output"]
-    norm = layer_norm(x + attended, one, zero, 1e-5)
-    transformed = relu(norm @ m["ffn.w1"] + m["ffn.b1"]) @ m["ffn.w2"] + m["ffn.b2"]
-    expected = layer_norm(norm + transformed, one, zero, 1e-5)
+    expected = encoder_layer(x, params, "layer", config, Trace())
     np.testing.assert_allclose(encoder_block(x, m, options), expected, atol=1e-12)
 
 
