@@ -19,7 +19,7 @@ RAISED = 1.75  # times the height of a power at most
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
-HYPHENS = dict.fromkeys((0x02, 0xAD), "-")  # as PDFium writes hyphens at the ends of lines
+HYPHENS = dict.fromkeys((0x02, 0xAD, 0x2010), "-")  # as PDFium and producers write those at ends of lines
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
 RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
@@ -239,9 +239,9 @@ def are_level(box: Box, other: Box) -> bool:
 
 
 def is_raised(box: Box, before: Box) -> bool:
-    """Whether a letter is smaller than the one before and stands above its line, as powers do."""
+    """Whether a letter is not larger than the one before and stands above its line, as powers do."""
     height = before[3] - before[1]
-    return box[3] - box[1] < 0.85 * height and box[1] - before[1] > 0.2 * height
+    return box[3] - box[1] < 1.02 * height and box[1] - before[1] > 0.2 * height
 
 
 def looks_like_words(text: str) -> bool:

@@ -13,10 +13,13 @@ NOTE = re.compile(r"\{\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
 TITLE = re.compile(r"\{\\title ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?\?)*)\}")
-WORDS = r"\{(?:\\[a-z]{1,32}-?\d{0,9} ?)*"  # a group's control words
+CONTROL = r"(?:\\[a-z]{1,32}-?\d{0,9} ?)*"
+WORDS = r"\{" + CONTROL  # a group's control words
 HIDDEN = re.compile(WORDS + r"\\v(?![a-z0-9])[^{}]*\}")
 DELETED = re.compile(WORDS + r"\\deleted(?![a-z0-9])[^{}]*\}")
-RAISED = re.compile(rf"({WORDS}\\super(?![a-z]) ?(?:\\[a-z]{{1,32}}-?\d{{0,9}} ?)*)(?=[-+−]?\d{{1,3}}\}})")
+RAISED = re.compile(
+    rf"(\\(?:super|up[1-9]\d?)(?![a-z]) ?{CONTROL})(?=[-+−]?\d{{1,3}}(?:\}}|\\nosupersub|\\up0))"
+)
 STRUCK = re.compile(r"\\striked?(\d*)(?![a-z]) ?|\\plain(?![a-z]) ?|\\.|[{}]", re.DOTALL)
 BOX = re.compile(r"\\(?:\*\\shpinst|shp|shptxt)(?![a-z])")
 CELLS = re.compile(r"\|\n")

@@ -350,8 +350,9 @@ NAMESPACES = " ".join(
 @pytest.mark.leaves_out("RTF", "hidden text", "(tracked deletions)")
 def test_powers_hidden_and_deleted_text_of_rtf():
     unseen = rb"{\rtlch\af0 \v\fs20 secret}{\b\deleted\revauth1 gone}"
-    document = parse_document("a.rtf", rb"{\rtf1\ansi 3 x 10{\super 6} cells%s, 1{\super st}\par}" % unseen)
-    assert document.text == "3 x 10^6 cells, 1st"
+    powers = rb"3 x 10{\super 6} m\super 2\nosupersub , s\up6 3\up0%s, 1{\super st}"
+    document = parse_document("a.rtf", rb"{\rtf1\ansi %s\par}" % powers % unseen)
+    assert document.text == "3 x 10^6 m^2, s^3, 1st"
     box = rb"{\shp{\*\shpinst\shpleft9{\sp{\sn x}{\sv 1}}{\shptxt Ring twice\par}}{\shprslt Ring twice}}"
     lists = rb"{\rtf1\ansi{\pntext 1.\tab}Fee {\b\strike 50} \strike 60\strike0  40\par%s Door\par}" % box
     text = parse_document("a.rtf", lists).text

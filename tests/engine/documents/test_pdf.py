@@ -376,9 +376,10 @@ def test_fonts_without_a_map_to_characters_are_noticed():
 
 @pytest.mark.reads("PDF", "powers as `10^6`")
 def test_powers_are_written_with_a_mark():
-    up, down = b"5 Ts /F1 8 Tf", b"0 Ts /F1 12 Tf"
-    words = (b"(3 x 10) Tj", up, b"(6) Tj", down, b"( cells, 1) Tj", up, b"(st) Tj")
-    assert read(b"BT /F1 12 Tf 50 700 Td %s ET" % b" ".join(words)).text == "3 x 10^6 cells, 1st"
+    up, down = b"5 Ts /F1 %d Tf", b"0 Ts /F1 12 Tf"
+    words = (b"(3 x 10) Tj", up % 8, b"(6) Tj", down, b"( m) Tj", up % 12, b"(2) Tj", down, b"(, 1) Tj")
+    whole = b"BT /F1 12 Tf 50 700 Td %s %s (st) Tj ET" % (b" ".join(words), up % 8)
+    assert read(whole).text == "3 x 10^6 m^2, 1st"
 
 
 @pytest.mark.reads("PDF", "turned text")
