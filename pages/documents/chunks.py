@@ -27,8 +27,10 @@ from ui.figures import styled
 from ui.look_inside import show_look_inside
 from ui.text import readable_seconds, show_error, text_html
 from ui.tokens import AS_ENCODER_COUNTS
+from ui.widgets import show_metrics
 
 PART = 12_000  # characters marked at once
+REPEATED = "Characters that a chunk repeats from the one before; striped in the text."
 HEADER_HEIGHT = 60  # pixels, above both sides, so that they begin at the same height
 
 
@@ -137,27 +139,17 @@ def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int) -> Non
     sizes = [chunk.n_tokens for chunk in chunks]
     twice = sum(max(0, a.end - b.start) for a, b in pairwise(chunks))
     long = sum(size > limit for size in sizes)
-    with st.container(horizontal=True):
-        st.metric("Chunks", f"{len(chunks):,}", width="content")
-        st.metric(
-            "Median tokens",
-            f"{median(sizes):.0f}",
-            help=f"The smallest chunk has {min(sizes)}, the largest {max(sizes)}, {AS_ENCODER_COUNTS}.",
-            width="content",
-        )
-        st.metric(
-            "In two chunks",
-            f"{twice / len(document.text):.0%}",
-            help="Characters that a chunk repeats from the one before; striped in the text.",
-            width="content",
-        )
-        if limit != NO_LIMIT:
-            st.metric(
-                "Cut by the model",
-                f"{long:,}" if long else "none",
-                help=f"Chunks over the limit of {limit} tokens; the text after it is struck through.",
-                width="content",
-            )
+    range_of = f"The smallest chunk has {min(sizes)}, the largest {max(sizes)}, {AS_ENCODER_COUNTS}."
+    over = f"Chunks over the limit of {limit} tokens; the text after it is struck through."
+    figures = {
+        "Chunks": (f"{len(chunks):,}", None, ""),
+        "Median tokens": (f"{median(sizes):.0f}", None, range_of),
+        "In two chunks": (f"{twice / len(document.text):.0%}", None, REPEATED),
+        "Cut by the model": (f"{long:,}" if long else "none", None, over),
+    }
+    if limit == NO_LIMIT:
+        del figures["Cut by the model"]
+    show_metrics(figures)
 
 
 def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:

@@ -92,13 +92,12 @@ def show_index_folder() -> None:
 def price(corpus: str) -> str:
     """Say how long files take to be embedded, all of which are new in a new index."""
     megabyte = foreseen(MACHINE, embedding_seconds(load_encoder(), 1_000_000 // CHARACTERS_PER_TOKEN))
-    rate = f"New and changed files take about {readable_time(megabyte)} for each megabyte of text"
     with suppress(InputError, OSError):
         path = path_of(corpus)
         files = (path, *path.rglob("*")) if corpus.strip() else ()
         if n_bytes := sum(file.stat().st_size for file in islice(files, MOST_COUNTED) if file.is_file()):
-            return f"{rate}: about {readable_time(megabyte * n_bytes / 1e6)} if all are text, and new."
-    return f"{rate}."
+            return f"All of it takes about {readable_time(megabyte * n_bytes / 1e6)}, if it is text and new."
+    return f"A megabyte of new text takes about {readable_time(megabyte)}."
 
 
 def path_of(text: str) -> Path:

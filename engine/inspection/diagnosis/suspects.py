@@ -240,27 +240,19 @@ def of_tables(case: Case, may_cut: bool) -> Iterator[Suspect]:
     document, taken = documents.get(place.document), case.taken
     if document is None:
         return
+    said: dict[Cause, str] = {}
     if heads_place(case.given, [document]) is not None:
-        yield Suspect(
-            "header_for_row",
-            "The first row of the table was taken for the names of its columns.",
-            (Cure(question=quoting_passage(case)), *in_words_of_passage(case)),
-            certain=True,
-        )
+        said["header_for_row"] = "The first row of the table was taken for the names of its columns."
     elif taken is not None and took_head(documents[taken.document], taken.start, taken.end):
-        yield Suspect(
-            "header_for_row",
-            f"“{beginning(taken.text, SHOWN)}” was taken, which are names of columns and no row.",
-            (Cure(question=quoting_passage(case)), *in_words_of_passage(case)),
-            certain=True,
-        )
+        took = beginning(taken.text, SHOWN)
+        said["header_for_row"] = f"“{took}” was taken, which are names of columns and no row."
     if lost := flattened(document, place):
-        yield Suspect(
-            "flattened",
-            f"The table was read as plain text: {lost}, so a value does not say of what it is.",
-            (Cure(question=quoting_passage(case)), *in_words_of_passage(case)),
-            certain=True,
+        said["flattened"] = (
+            f"The table was read as plain text: {lost}, so a value does not say of what it is."
         )
+    for cause, sentence in said.items():
+        quoted = Cure(question=quoting_passage(case))
+        yield Suspect(cause, sentence, (quoted, *in_words_of_passage(case)), certain=True)
     yield from twins(case, may_cut)
 
 

@@ -1,7 +1,8 @@
 """Reading drafts: each with its sentence marked in its document, to keep, edit or strike by a key."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -76,34 +77,21 @@ def show_draft(draft: Question, document: Document) -> None:
                 f"To be refused: it asks of a thing in **{escape_markdown(document.name)}** what is said of "
                 "another one. Strike it if the documents do answer it."
             )
-        keep, edit, strike = st.columns(3)
-        keep.button(
-            "Keep",
-            key="drafts-keep",
-            type="primary",
-            icon=":material/check:",
-            shortcut="k",
-            on_click=decide,
-            args=(draft, draft),
-            width="stretch",
-        )
-        edit.button(
-            "Edit",
-            key="drafts-edit",
-            icon=":material/edit:",
-            shortcut="e",
-            on_click=lambda: state.update({"drafts-edited": draft}),
-            width="stretch",
-        )
-        strike.button(
-            "Strike",
-            key="drafts-strike",
-            icon=":material/close:",
-            shortcut="s",
-            on_click=decide,
-            args=(draft, None),
-            width="stretch",
-        )
+        actions: dict[str, tuple[str, Callable[[], None]]] = {
+            "Keep": (":material/check:", partial(decide, draft, draft)),
+            "Edit": (":material/edit:", lambda: state.update({"drafts-edited": draft})),
+            "Strike": (":material/close:", partial(decide, draft, None)),
+        }
+        for column, (label, (icon, action)) in zip(st.columns(3), actions.items(), strict=True):
+            column.button(
+                label,
+                key=f"drafts-{label.lower()}",
+                type="primary" if label == "Keep" else "secondary",
+                icon=icon,
+                shortcut=label[0].lower(),
+                on_click=action,
+                width="stretch",
+            )
         if state.get("drafts-edited") == draft:
             show_edit(draft)
         st.caption(WHAT_COUNTS)

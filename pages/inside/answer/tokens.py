@@ -23,6 +23,7 @@ from ui.jobs import current_job
 from ui.settings import Settings
 from ui.text import escape_markdown, faint_html, show_error
 from ui.tokens import visible_blanks
+from ui.widgets import show_metrics
 
 FIRST = f"outline:2px solid {ORANGE};outline-offset:1px;border-radius:3px"
 CSS = f"""
@@ -130,23 +131,17 @@ def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Set
 def show_step(step: GeneratedToken, number: int, n_steps: int) -> None:
     """Draw the numbers of one token."""
     entropy = step.entropy or 0.0
-    place, probability, spread = st.columns(3)
-    place.metric(
-        f"Token {number}",
-        escape_markdown(token_label(step)),
-        help=f"Of {n_steps} tokens, counted from 0. White space is shown: ␣ is a space, ↵ a line break.",
+    blanks = f"Of {n_steps} tokens, counted from 0. White space is shown: ␣ is a space, ↵ a line break."
+    own = (
+        f"The model's own, before temperature and filters; its logarithm is {step.log_probability:.2f} nats."
     )
-    probability.metric(
-        "Probability",
-        f"{math.exp(step.log_probability):.1%}",
-        help=f"The model's own, before temperature and filters; its logarithm is {step.log_probability:.2f} "
-        "nats.",
-    )
-    spread.metric(
-        "Entropy",
-        f"{entropy:.2f} nats",
-        help="The uncertainty of the choice: the same as among "
-        f"{math.exp(entropy):,.1f} equally likely tokens.",
+    choices = f"The uncertainty of the choice: as among {math.exp(entropy):,.1f} equally likely tokens."
+    show_metrics(
+        {
+            f"Token {number}": (escape_markdown(token_label(step)), None, blanks),
+            "Probability": (f"{math.exp(step.log_probability):.1%}", None, own),
+            "Entropy": (f"{entropy:.2f} nats", None, choices),
+        }
     )
 
 

@@ -20,10 +20,13 @@ from ui.embedding import vectors_now, wanted_vectors
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
 from ui.settings import chunks_sidebar
-from ui.widgets import MOST_QUESTION, check_typed
+from ui.widgets import MOST_QUESTION, check_typed, show_metrics
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
 N_SHOWN, OVERLAP_AT = 5, 10
+SAME = "Cosine of its two vectors: 1 means that the fault changes nothing."
+NOW_AT = "Place in the broken ranking of the passage that the intact model ranks first."
+LEFT = "Passages that are among the first ten in both rankings, in any order."
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
 
@@ -102,26 +105,19 @@ def show_ranking(
     best_after = int(after[before == 1][0])
     kept = int(((before <= OVERLAP_AT) & (after <= OVERLAP_AT)).sum())
     of_passages = (index.vectors * vectors["mean"]).sum(axis=1)  # (n_chunks,)
-    first, second, third, fourth = st.columns(4)
-    first.metric(
-        "Question, intact and broken",
-        f"{float(intact_query @ broken_query):.3f}",
-        help="Cosine of its two vectors: 1 means that the fault changes nothing.",
-    )
-    second.metric(
-        "Passages, intact and broken",
-        f"{float(of_passages.mean()):.3f}",
-        help=f"The same, on average over {counted(len(index.chunks), 'passage')} of the corpus.",
-    )
-    third.metric(
-        "The best passage is now at",
-        f"{best_after} of {len(before)}",
-        help="Place in the broken ranking of the passage that the intact model ranks first.",
-    )
-    fourth.metric(
-        f"Left of the top {OVERLAP_AT}",
-        f"{kept} of {OVERLAP_AT}",
-        help="Passages that are among the first ten in both rankings, in any order.",
+    same, all_chunks = float(intact_query @ broken_query), counted(len(index.chunks), "passage")
+    average, now_at = float(of_passages.mean()), f"{best_after} of {len(before)}"
+    show_metrics(
+        {
+            "Question, intact and broken": (f"{same:.3f}", None, SAME),
+            "Passages, intact and broken": (
+                f"{average:.3f}",
+                None,
+                f"The same, on average over {all_chunks}.",
+            ),
+            "The best passage is now at": (now_at, None, NOW_AT),
+            f"Left of the top {OVERLAP_AT}": (f"{kept} of {OVERLAP_AT}", None, LEFT),
+        }
     )
     for column, scores, name in zip(st.columns(2), (intact, after_fault), ("Intact", "Broken"), strict=True):
         with column.container(border=True, height="stretch"):
