@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
+import streamlit as st
+
 from engine import Encoder
-from pages.improve.poolings.pair import choose_pair
+from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_notes
 from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
 from pages.improve.poolings.search import show_search
 from pages.improve.poolings.sentences import show_sentences
@@ -13,7 +15,7 @@ from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import chunks_sidebar
 from ui.similarity.explained import CHAPTERS, show_explained
-from ui.widgets import chapters, show_tabs
+from ui.widgets import chapters, check_typed, example_choice, show_tabs
 
 
 def show_two_texts(encoder: Encoder, max_tokens: int) -> None:
@@ -21,6 +23,52 @@ def show_two_texts(encoder: Encoder, max_tokens: int) -> None:
     if pair := choose_pair(encoder, max_tokens):
         chapter = chapters(CHAPTERS, "pair-chapter")
         show_explained(encoder, max_tokens, *pair, "pair", chapter)
+
+
+def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
+    """Draw the boxes of two texts; return the texts, or None if one is blank."""
+    show_examples()
+    left, right = st.columns(2)
+    first, second = (
+        column.text_area(
+            label,
+            key=f"pooling-pair-{number}",
+            persist_state="session",
+            height=80,
+            help="Leave the box, or press Ctrl + Enter, to compare.",
+        )
+        for number, (column, label) in enumerate(((left, "First text"), (right, "Second text")))
+    )
+    for text in (first, second):
+        check_typed(text, MAX_CHARACTERS)
+    if not first.strip() or not second.strip():
+        st.info("Write a text in both boxes to compare them.", icon=":material/notes:")
+        return None
+    show_cut_notes([first, second], encoder, max_tokens, "Text")
+    return first, second
+
+
+def show_examples() -> None:
+    """Draw the choice of an example, which fills the boxes."""
+    pairs = {
+        f"{name}: {kind}": (example.sentences[0], example.sentences[other])
+        for name, example in EXAMPLES.items()
+        for kind, other in (("alike", 1), ("unlike", 2))
+    }
+
+    def load(name: str) -> None:
+        st.session_state.update({f"pooling-pair-{number}": text for number, text in enumerate(pairs[name])})
+
+    if "pooling-pair-0" not in st.session_state:
+        load(next(iter(pairs)))
+    example_choice(
+        list(pairs),
+        "pooling-pair-example",
+        load,
+        "Try a pair",
+        "Fills both boxes. “Alike” and “unlike” describe the meaning, not the result of a model.",
+        as_list=True,
+    )
 
 
 def show_question(pooled: PooledChunks) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
 import streamlit as st
 
 from engine.generation.answer import Written
@@ -18,7 +19,6 @@ from engine.generation.attribution import (
     leave_one_out,
     support,
 )
-from engine.generation.correlation import MIN_PAIRS, correlation
 from engine.generation.passages import without_thinking
 from engine.generation.prompt import Prompt
 from engine.generation.sentences import Sentence, sentences_of
@@ -34,7 +34,7 @@ from ui.models import load_decoder, reading_seconds
 from ui.text import escape_html, passage_label, show_text
 from ui.widgets import choice, slider
 
-FEW_PAIRS = 12
+MIN_PAIRS, FEW_PAIRS = 4, 12  # to correlate at all, and without a warning
 READINGS = 4  # of a whole prompt, about: one without a late passage takes the beginning from the one before
 ALL, ONE_LAYER, ONE_HEAD = "All layers and heads", "One layer", "One head"
 BADGE = "padding:0 6px;border-radius:4px;font-weight:600;font-size:0.85em;white-space:nowrap"
@@ -196,8 +196,10 @@ def attention_choice(n_layers: int, n_heads: int) -> tuple[int | None, int | Non
 
 def show_correlation(shares: Array, drops: Array) -> None:
     """Draw the correlation of the two measures."""
-    agreement = correlation(shares, drops)
-    if agreement is None:
+    from scipy.stats import pearsonr, spearmanr  # slow to import
+
+    both = shares.ravel(), drops.ravel()
+    if drops.size < MIN_PAIRS or any(np.ptp(values) == 0 for values in both):
         st.info(
             f"{drops.size} pairs of sentence and passage are too few to correlate: it takes {MIN_PAIRS} "
             "that differ.",
@@ -207,13 +209,13 @@ def show_correlation(shares: Array, drops: Array) -> None:
         ranks, values = st.columns(2)
         ranks.metric(
             "Spearman",
-            f"{agreement.spearman:+.2f}",
+            f"{spearmanr(*both).statistic:+.2f}",
             help="Correlation of the ranks: whether more attention goes with a larger fall, in any "
             "proportion.",
         )
         values.metric(
             "Pearson",
-            f"{agreement.pearson:+.2f}",
+            f"{pearsonr(*both).statistic:+.2f}",
             help="Correlation of the values: whether they grow in proportion.",
         )
         few = "; so few agree or disagree by chance" if drops.size < FEW_PAIRS else ""
