@@ -32,7 +32,7 @@ from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
 from ui.models import load_decoder, reading_seconds
 from ui.text import escape_html, passage_label, show_text
-from ui.widgets import choice, slider
+from ui.widgets import choice, show_metrics, slider
 
 MIN_PAIRS, FEW_PAIRS = 4, 12  # to correlate at all, and without a warning
 READINGS = 4  # of a whole prompt, about: one without a late passage takes the beginning from the one before
@@ -206,18 +206,10 @@ def show_correlation(shares: Array, drops: Array) -> None:
             icon=":material/query_stats:",
         )
     else:
-        ranks, values = st.columns(2)
-        ranks.metric(
-            "Spearman",
-            f"{spearmanr(*both).statistic:+.2f}",
-            help="Correlation of the ranks: whether more attention goes with a larger fall, in any "
-            "proportion.",
-        )
-        values.metric(
-            "Pearson",
-            f"{pearsonr(*both).statistic:+.2f}",
-            help="Correlation of the values: whether they grow in proportion.",
-        )
+        ranks, values = (f"{found(*both).statistic:+.2f}" for found in (spearmanr, pearsonr))
+        reason = "Of the ranks: whether more attention goes with a larger fall, in any proportion."
+        proportion = "Of the values: whether they grow in proportion."
+        show_metrics({"Spearman": (ranks, None, reason), "Pearson": (values, None, proportion)})
         few = "; so few agree or disagree by chance" if drops.size < FEW_PAIRS else ""
         st.caption(f"Over {drops.size} pairs of sentence and passage; 1 is full agreement, 0 none{few}.")
     st.caption(
