@@ -220,9 +220,9 @@ def load_searched(
     unrelated: Array | None
     if options.index is not None:
         model, stored = open_searched(options, options.index, retriever)
-        index, loaded, unrelated = stored.index, Loaded(stored.noted), stored.unrelated
+        index, loaded, unrelated = stored.index, Loaded(stored.noted, stored.failures), stored.unrelated
         documents: Iterable[Document] = index.documents.values()
-        warn_of(loaded.documents, ())
+        warn_of(loaded.documents, loaded.failures)
     else:
         model, unrelated = load_search_model(options, second_models([retriever], options)), None
         index, loaded = index_searched(options, model)

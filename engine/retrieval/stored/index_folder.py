@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from ...atomic_write import sync_folder, write_atomically
-from ...documents.document import Chunk, Document
+from ...documents.document import Chunk, Document, Failure
 from ...documents.language import ENGLISH, LANGUAGES
 from ...documents.loaders import unique
 from ...documents.splitters import Splitting
@@ -62,6 +62,7 @@ FORMER = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts|store)-[0-
 OURS = re.compile(rf"{STATE}|{FORMER}|\.?{MANIFEST}(\.\w+)?|\{LOCK}|\{SHARDS}|\{CACHE}(-wal|-shm)?")
 FILES, WORDS, STORE = "files.jsonl", "words.jsonl", "store.json"
 READ_WHOLE = 10_000_000  # bytes of lines that are read at once: some 50,000 chunks, in half a second
+MOST_FAILURES = 1000  # of a corpus that are kept
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
 AGAIN = "index the corpus again with --rebuild"
@@ -101,6 +102,7 @@ class IndexSettings:
 SEARCHED_BY = ("index_kind", "store", "sparse")  # which may change while the vectors stay
 SETTINGS, CHOICE, SPEC = TypeAdapter(IndexSettings), TypeAdapter(Choice), TypeAdapter(EmbeddingSpec)
 VOCABULARY, IN_MILVUS = TypeAdapter(dict[str, int]), TypeAdapter(MilvusVectors)
+FAILURES = TypeAdapter(tuple[Failure, ...])
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class StoredIndex:
     The chunks of its files one after the other are those of the index. Where they are large, vectors are
     mapped from the disk, and files, documents and chunks are read from it when they are asked for.
     ``unrelated`` are the vectors of unrelated questions for `null_scores_by`, so that a search embeds nothing
-    but its question. ``noted`` are the documents with notes.
+    but its question. ``noted`` are the documents with notes, ``failures`` what of the corpus was not read.
     """
 
     settings: IndexSettings
@@ -141,6 +143,7 @@ class StoredIndex:
     unrelated: Array = field(repr=False)
     choice: Choice  # the kind of the index
     noted: tuple[Document, ...] = field(default=(), repr=False)
+    failures: tuple[Failure, ...] = field(default=(), repr=False)
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -216,6 +219,7 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 "choice": asdict(stored.choice),
                 "effort": 0 if index.ann is None else index.ann.effort,
                 "corpus": stored.corpus,
+                "failures": [asdict(each) for each in stored.failures[:MOST_FAILURES]],
                 "languages": postings.languages,
                 "sparse": None if expanded is None else [expanded.fingerprint, expanded.weights.shape[1]],
                 "state": state.name,
@@ -370,7 +374,9 @@ def read_state(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         noted = tuple(documents.documents[row] for row in arrays["noted"].tolist())
     else:
         noted = tuple(document for document in documents.values() if document.notes)
-    return StoredIndex(settings, manifest["corpus"], files, index, arrays["unrelated"], choice, noted)
+    failures = FAILURES.validate_python(manifest.get("failures", ()))
+    unrelated = arrays["unrelated"]
+    return StoredIndex(settings, manifest["corpus"], files, index, unrelated, choice, noted, failures)
 
 
 def corpus_of(

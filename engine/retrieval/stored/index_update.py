@@ -1,6 +1,7 @@
 """Bring the index in a folder up to a corpus: only new and changed files are cut and embedded."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ from ..vector_cache import WHOLE_FILE, VectorCache
 from .index_folder import (
     CACHE,
     MANIFEST,
+    MOST_FAILURES,
     SHARDS,
     Build,
     IndexSettings,
@@ -60,7 +62,7 @@ class Update:
     deleted: int
     unchanged: int
     embedded_chunks: int
-    failures: tuple[Failure, ...] = ()  # not those of files that were read in part and have not changed since
+    failures: tuple[Failure, ...] = ()
 
     @property
     def words(self) -> str:
@@ -113,7 +115,7 @@ def update_index(
             as_indexed(old, model, folder)
         say(f"Reading {corpus}")
         files, failures = read_files(paths, old, not isinstance(embedder, Cluster), on_page)
-        failures = (*failures, *map(not_read, others))
+        failures = tuple(sorted((*failures, *map(not_read, others)), key=lambda each: each.name))
         new, changed, deleted = differences(old, files)
         is_same = old is not None and not (new or changed or deleted)
         build = Build(folder, model, settings, on_progress, say)
@@ -128,8 +130,17 @@ def update_index(
         if old is None or not is_same or settings != old.settings:
             index, choice = with_search(index, settings, say)
             index = with_words(index, files, old, model, say)
-        stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice)
-        if old is None or not is_same or (settings, stored.corpus) != (old.settings, old.corpus):
+        stored = StoredIndex(
+            settings,
+            str(corpus.resolve()),
+            files,
+            index,
+            unrelated,
+            choice,
+            failures=failures[:MOST_FAILURES],
+        )
+        about = settings, stored.corpus, stored.failures
+        if old is None or not is_same or about != (old.settings, old.corpus, old.failures):
             say(f"Writing {folder}" + (f" and Milvus at {settings.uri}" if settings.uri else ""))
             save_index(folder, stored)
         shutil.rmtree(folder / SHARDS, ignore_errors=True)
@@ -262,6 +273,7 @@ def read_files(
     names = {name for name, _ in known}
     files: list[IndexedFile] = []
     failures: list[Failure] = []
+    unchanged = set[str]()
     for name, path in paths.items():
         try:
             content = content_of(path)
@@ -273,6 +285,7 @@ def read_files(
         file = IndexedFile(name, sha256(content).hexdigest())
         if key_of(file) in known:
             file = known[key_of(file)]
+            unchanged.add(name)
         elif is_parsed:
             loaded = parse_apart(name, content, on_page)
             failures += left_out(loaded)
@@ -282,6 +295,9 @@ def read_files(
         files.append(file)
     if not files:
         raise DocumentError(failures[0].reason)
+    for each in () if old is None else old.failures:  # of parts of files that are not read again
+        if unchanged & {each.name[: mark.start()] for mark in re.finditer("[#/]", each.name)}:
+            failures.append(each)
     return tuple(files), tuple(failures)
 
 

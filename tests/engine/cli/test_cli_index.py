@@ -67,7 +67,8 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(corpus, tmp_path)
     assert f"warning: left out: {reason}\n" in searched.stderr
     assert "left out: old.doc is of a kind that is not read: save it as .docx" in searched.stderr
     assert f"note: cut.md: {note}\n" in searched.stderr
-    assert printed(*asked, "--index", tmp_path / "kept")["notes"] == made["notes"]
+    kept = printed(*asked, "--index", tmp_path / "kept")
+    assert (kept["notes"], kept["failures"]) == (made["notes"], made["failures"])
     assert refusal(*asked, "--corpus", corpus / "empty.txt") == f"error: {reason}"
 
 
