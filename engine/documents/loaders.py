@@ -44,6 +44,7 @@ LARGE_BYTES = 2_000_000  # bytes of a file that can take much memory though it i
 MOST_LISTED = 8  # suffixes of a format, in messages
 MAX_ATTACHED = 3  # e-mails that are attached to one another
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
+INDEX_MANIFEST = "glassbox-index.json"  # a file of every index
 BUNDLED_CORPUS = bundled("corpus")
 BUNDLED_INDEX = BUNDLED_CORPUS.with_suffix(".glassbox")  # a workspace with its chunks and vectors by default
 
@@ -283,6 +284,8 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
         raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
     if path.is_file():
         return {path.name: path}, []
+    if (path / INDEX_MANIFEST).is_file():
+        raise DocumentError(f"{path} is an index: open it by --index, or by Index.load in Python")
     below = sorted(file for file in path.rglob("*") if file.is_file())
     names = {file.relative_to(path).as_posix(): file for file in below}
     names = {name: file for name, file in names.items() if not is_hidden(name)}

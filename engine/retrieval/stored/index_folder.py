@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from ...atomic_write import sync_folder, write_atomically
 from ...documents.document import Chunk, Document, Failure
 from ...documents.language import ENGLISH, LANGUAGES
-from ...documents.loaders import unique
+from ...documents.loaders import INDEX_MANIFEST, unique
 from ...documents.splitters import Splitting
 from ...errors import UNREADABLE, DocumentError, GlassboxError, InputError
 from ...installed import PROGRAM
@@ -53,7 +53,7 @@ from .index_rows import IndexedFile, StoredDocuments, line_of, stored_rows, to_f
 from .milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 
 FORMAT, VERSION = "glassbox index", 3
-MANIFEST, LOCK = "glassbox-index.json", ".lock"
+MANIFEST, LOCK = INDEX_MANIFEST, ".lock"
 # What is embedded for the next state, by a cluster or by this process; a run that goes on finds it there.
 SHARDS, CACHE = ".shards", ".vectors"
 STATE = r"state-[0-9a-f]{8}"

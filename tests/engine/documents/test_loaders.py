@@ -74,12 +74,14 @@ def test_what_cannot_be_read_is_a_failure(monkeypatch, name, content, reason):
 def test_a_corpus_is_a_file_or_a_folder_that_can_be_read(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "folder.md").mkdir()
+    (tmp_path / "folder.md" / loaders.INDEX_MANIFEST).write_text("{}")
     (tmp_path / "a.exe").write_text("x")
     with (tmp_path / "large.txt").open("wb") as file:
         file.truncate(loaders.MAX_BYTES + 1)
     for name, reason in (
         ("empty", "holds no file that is read"),
         ("missing", "does not exist"),
+        ("folder.md", "is an index: open it by --index"),
         ("a.exe", "of a kind that is not read"),
         ("large.txt", "more than the 20 MB"),
     ):
