@@ -38,7 +38,7 @@ CONTESTANTS = (
 )
 MIXED = "mixed"
 MIXED_WORDS, MIXED_CHUNKS = (20, 160), 640  # fewer would make the peers' batches of like lengths pad more
-FIXED_LENGTHS, FIXED_TOKENS = (32, 128, 256), 4_096
+FIXED, FIXED_LENGTH, FIXED_CHUNKS = "256 tokens", 256, 16
 
 
 @dataclass
@@ -64,19 +64,14 @@ def workloads(encoder: Encoder) -> dict[str, Workload]:
     rng = random.Random(0)
     words = corpus_words()
 
-    def chunk(n_words: int) -> str:
-        return passage(words, n_words, rng)
-
     def chunk_of_tokens(n_tokens: int) -> str:
-        text = chunk(n_tokens)  # every word has at least one token
-        last = encoder.tokenizer.encode_batch([text])[0].offsets[n_tokens - 2]
-        return text[: last[1]]
+        text = passage(words, n_tokens, rng)  # every word has at least one token
+        return text[: encoder.tokenizer.encode_batch([text])[0].offsets[n_tokens - 2][1]]
 
     texts = {
-        f"{length} tokens": [chunk_of_tokens(length) for _ in range(FIXED_TOKENS // length)]
-        for length in FIXED_LENGTHS
+        FIXED: [chunk_of_tokens(FIXED_LENGTH) for _ in range(FIXED_CHUNKS)],
+        MIXED: [passage(words, rng.randint(*MIXED_WORDS), rng) for _ in range(MIXED_CHUNKS)],
     }
-    texts[MIXED] = [chunk(rng.randint(*MIXED_WORDS)) for _ in range(MIXED_CHUNKS)]
     return {
         name: Workload(some, [min(len(ids), MAX_TOKENS) for ids in encoder.tokenizer.ids_batch(some)])
         for name, some in texts.items()
@@ -146,7 +141,7 @@ def figures_of(own: str, measured: dict[str, Any], work: dict[str, Workload]) ->
     n_mixed = work[MIXED]
     return {
         "workload": f"{len(n_mixed.texts)} chunks of {min(n_mixed.lengths)} to {max(n_mixed.lengths)} tokens "
-        f"({sum(n_mixed.lengths)} in all), and {FIXED_TOKENS} tokens in chunks of each fixed length, "
+        f"({sum(n_mixed.lengths)} in all), and {FIXED_CHUNKS} of {FIXED_LENGTH}, "
         f"on {CORES} cores; {OURS} is {own}",
         "ours": figures(own),
         "peers": peers | measured["ended"],
