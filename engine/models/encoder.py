@@ -37,6 +37,7 @@ from .token_states import pooled, token_states
 from .transformer import model_folder, prepared, read_transformer
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
+IDF_TEXTS = 4096  # whose tokens are counted at a time
 # Options that sentence-transformers has besides those of `Encoder.encode`, and why they do nothing here.
 WITHOUT_EFFECT = {
     "batch_size": "a core reads as many texts at once as fit",
@@ -201,15 +202,19 @@ class Encoder(MadeByMethod, TokenReader):
             return dimensions or self.config.d_model
         return dimensions or self.head.dimensions or self.head.width(self.config.d_model)
 
-    def with_idf(self, texts: Sequence[str]) -> "Encoder":
+    def with_idf(self, texts: Sequence[str], on_progress: Progress | None = None) -> "Encoder":
         """Return this encoder with the idf of every token in a corpus, for pooling ``"idf"``.
 
         It is ``ln((1 + N) / (1 + df))`` for a token in ``df`` of the ``N`` texts, which are counted whole,
-        without the token limit.
+        without the token limit. ``on_progress`` is called with texts counted and in all.
         """
         check_several(texts)
-        held = chain.from_iterable(map(set, self.tokenizer.ids_batch(texts)))
-        frequency = np.bincount(np.fromiter(held, int), minlength=self.config.vocab_size)
+        frequency = np.zeros(self.config.vocab_size, int)
+        for start in range(0, len(texts), IDF_TEXTS):
+            if on_progress is not None:
+                on_progress(start, len(texts))
+            held = chain.from_iterable(map(set, self.tokenizer.ids_batch(texts[start : start + IDF_TEXTS])))
+            frequency += np.bincount(np.fromiter(held, int), minlength=self.config.vocab_size)
         return replace(self, idf=idf(frequency, len(texts)).astype(self.dtype))
 
     @overload

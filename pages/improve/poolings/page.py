@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_notes
-from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
+from pages.improve.poolings.pooled_chunks import PooledChunks, encoder_with_idf, pooled_chunks
 from pages.improve.poolings.search import show_search
 from pages.improve.poolings.sentences import show_sentences
 from pages.improve.poolings.tokens import show_tokens
@@ -85,13 +85,14 @@ def main() -> None:
 
     def draw_texts(show: Callable[[Encoder, int], None]) -> None:
         """Draw a view of texts, with the IDF weights of the documents, where there are any."""
-        weighted = chunks_and_encoder(documents, encoder, cut)[1] if documents else encoder
-        show(weighted, cut.max_tokens)
+        weighted = encoder_with_idf(documents, encoder, cut) if documents else None
+        show(weighted or cut.encoder(encoder), cut.max_tokens)
 
     def draw_question() -> None:
         if not documents:
             raise NoDocumentError
-        show_question(pooled_chunks(documents, encoder, cut))
+        if weighted := encoder_with_idf(documents, encoder, cut):
+            show_question(pooled_chunks(documents, weighted, cut))
 
     views: dict[str, Callable[[], None]] = {
         "Sentences": partial(draw_texts, show_sentences),

@@ -13,10 +13,15 @@ from engine.errors import DocumentError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index, index_vectors
+from engine.weights.fetch import Progress
+from ui.background import in_background
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks, content_hash, session_vectors
 from ui.documents import OF_DOCUMENTS
 from ui.embedding import vectors_now, wanted_vectors
+
+WEIGH = "Weigh the words of the documents, for the mean by IDF"
+IDF_S = 4e-5  # to weigh those of a chunk
 
 
 @dataclass(frozen=True)
@@ -54,21 +59,22 @@ DIGESTS: dict[str | type[Any], Callable[[Any], Any]] = {
 }
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, **OF_DOCUMENTS)
-def chunks_and_encoder(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut
-) -> tuple[tuple[Chunk, ...], Encoder]:
-    """Cut documents; return their chunks, and the encoder with their IDF weights."""
-    with st.spinner("Cutting the documents…", show_time=True):
-        chunks = tuple(all_chunks(documents, cut))
-        return chunks, cut.encoder(_encoder).with_idf([chunk.indexed for chunk in chunks])
+def encoder_with_idf(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Encoder | None:
+    """Return the encoder with the IDF weights of documents; None while those of many are not computed."""
+    chunks = all_chunks(documents, cut)
+    if not chunks:
+        raise DocumentError("the chosen documents hold no text to search: choose others")
+
+    def weigh(on_progress: Progress) -> Encoder:
+        return cut.encoder(encoder).with_idf([chunk.indexed for chunk in chunks], on_progress)
+
+    key = (tuple(documents), cut, encoder.fingerprint)
+    return in_background("idf", WEIGH, key, IDF_S * len(chunks), "poolings", weigh)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, **OF_DOCUMENTS)
-def pooled_chunks(documents: Sequence[Document], _encoder: Encoder, cut: Cut) -> PooledChunks:
-    """Embed documents' chunks under every strategy, as `vectors_now` does."""
-    chunks, encoder = chunks_and_encoder(documents, _encoder, cut)
-    if not chunks:
-        raise DocumentError("the chosen documents hold no text to search: choose others")
-    wanted = wanted_vectors(chunks, encoder, encoder.poolings, cut.max_tokens, session_vectors())
-    return PooledChunks(tuple(documents), chunks, encoder, dict(vectors_now(wanted)), cut.max_tokens)
+def pooled_chunks(documents: Sequence[Document], _weighted: Encoder, cut: Cut) -> PooledChunks:
+    """Embed documents' chunks under every strategy of an `encoder_with_idf`, as `vectors_now` does."""
+    chunks = tuple(all_chunks(documents, cut))
+    wanted = wanted_vectors(chunks, _weighted, _weighted.poolings, cut.max_tokens, session_vectors())
+    return PooledChunks(tuple(documents), chunks, _weighted, dict(vectors_now(wanted)), cut.max_tokens)
