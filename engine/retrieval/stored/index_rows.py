@@ -128,6 +128,7 @@ class StoredRows(Sequence[T]):
         try:
             return self.read(json.loads(self.content[slice(*place[-2:])].tobytes()), place)
         except UNREADABLE as error:
+            require_whole(self.content)
             raise DocumentError(
                 f"the index is damaged ({reason_of(error)}): index the corpus again with --rebuild"
             ) from error
@@ -160,7 +161,10 @@ def stored_rows(
     path: Path, arrays: Mapping[str, Array]
 ) -> tuple[Sequence[IndexedFile], Sequence[Chunk], Mapping[str, Document]]:
     """Map the lines that `write_lines` wrote; return the files, the chunks and the documents in them."""
+    from ...kernels.cut_files import survive_cuts  # numba, which a small index does without
+
     content = np.memmap(path, np.uint8, "r")
+    survive_cuts(content)
     documents = StoredRows(content, arrays["document_places"], lambda row, _: to_document(row))
     document_at = lru_cache(KEPT_DOCUMENTS)(documents.__getitem__)
 

@@ -13,13 +13,12 @@ from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
 from engine.generation.passage_search import retrieve
 from engine.generation.settings import SearchSettings
-from engine.kernels.cut_files import survive_cuts
 from engine.retrieval import index as index_module
 from engine.retrieval import index_choice
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import index_scores
-from engine.retrieval.stored import checked_files
+from engine.retrieval.stored import checked_files, index_folder, index_rows
 from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, digest_of, open_index, read_manifest
 from engine.retrieval.stored.index_update import update_index
 from engine.weights.download import file_sha256
@@ -216,9 +215,11 @@ def test_an_array_that_is_cut_within_a_search_fails_it_alone(folder, encoder, mo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system ends the process")
-def test_what_is_missing_of_a_mapped_file_is_read_as_zeros(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones(100_000))
-    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
-    survive_cuts(mapped)
-    os.truncate(tmp_path / "a.npy", 5000)
-    assert 0 < mapped.sum() < 1000
+def test_a_document_that_is_cut_while_it_is_read_fails_alone(folder, monkeypatch):
+    monkeypatch.setattr(index_folder, "READ_WHOLE", 0)
+    chunks = open_index(folder).index.chunks
+    monkeypatch.setattr(
+        index_rows, "require_whole", lambda content: os.truncate(state_of(folder) / "files.jsonl", 0)
+    )
+    with pytest.raises(DocumentError, match="the index is damaged"):
+        chunks[0]
