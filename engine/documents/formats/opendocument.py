@@ -64,7 +64,7 @@ def read_opendocument(name: str, content: bytes) -> Document:
             n_tags = sum(part.count(b"<") for part in parts.values())
             if n_tags > MAX_TAGS:
                 raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
-            roots = {part: etree.fromstring(xml, parser) for part, xml in parts.items()}
+            roots = {part: etree.fromstring(parts.pop(part), parser) for part in list(parts)}
             equations = {
                 path.removesuffix("/content.xml"): equation_of(
                     etree.fromstring(read_member(archive, info), parser)

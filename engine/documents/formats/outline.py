@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from typing import TypeVar
 
 from ...errors import DocumentError
@@ -41,16 +42,14 @@ def bounded(name: str, found: Iterable[T], most: int, what: str) -> Iterator[T]:
 
 def join_blocks(blocks: Iterable[Block]) -> tuple[str, tuple[Section, ...]]:
     """Join blocks; return the text and its sections."""
-    parts: list[str] = []
+    whole = StringIO()
     headings: list[Heading] = []
-    position = 0
     for block in blocks:
-        gap = block.gap if parts else ""
-        parts.append(gap + block.text)
+        whole.write(block.gap if whole.tell() else "")
         if block.level:
-            headings.append(Heading(position + len(gap), block.level, one_line(block.text)))
-        position += len(parts[-1])
-    return "".join(parts), sections_under(headings)
+            headings.append(Heading(whole.tell(), block.level, one_line(block.text)))
+        whole.write(block.text)
+    return whole.getvalue(), sections_under(headings)
 
 
 def join_slides(slides: Iterable[tuple[int, str, str]]) -> tuple[str, tuple[Section, ...]]:

@@ -86,9 +86,8 @@ def read_docx(name: str, content: bytes) -> Document:
     def usual(path: str, member: bytes) -> bytes:
         return OTHER_TYPES.sub(DOCUMENT_TYPE, member) if path == "[Content_Types].xml" else member
 
-    plain = repacked(name, content, usual)
     with as_document_error(f"{name} is no Word file, or damaged", "save it again as .docx"):
-        document = docx.Document(plain)
+        document = docx.Document(repacked(name, content, usual))
         body = document.element.body
         styles = styles_of(
             list(bounded(name, document.styles.element.iter(f"{WORD}style"), MAX_STYLES, "styles"))
