@@ -294,7 +294,7 @@ def changed_array(array, rng):
             )
         case 1:
             return rng.choice(
-                (array[None], array[:-1], array[:0], array.reshape(-1), array[..., None], array[0])
+                (array[None], array[:-1], array[:0], array.reshape(-1), array[..., None], array.flat[:1])
             )
         case 2:
             return np.concatenate([array, array])
