@@ -39,64 +39,49 @@ def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     failure, and the rest is still read.
     """
     text = decode(name, content)
-    records: list[tuple[str, dict[str, Any] | Failure]] = []
+    records: list[tuple[str, dict[str, Any]]] = []
+    failures: list[Failure] = []
     for number, line in enumerate(StringIO(text), 1):
-        if not line.strip():
-            continue
         line_name = f"{name}#{number}"
         try:
-            records.append((line_name, record(line_name, line)))
+            if line.strip():
+                records.append((line_name, record(line_name, line)))
         except DocumentError as error:
-            if not records and (whole := whole_records(text)):
+            if not records and not failures and (whole := whole_records(text)):
                 records = [(f"{name}#{i}", each) for i, each in enumerate(whole, 1)]
                 break
-            records.append((line_name, Failure(line_name, str(error))))
-    found = [each for _, each in records if isinstance(each, dict)]
-    if not found:
-        raise DocumentError(next(each.reason for _, each in records if isinstance(each, Failure)))
+            failures.append(Failure(line_name, str(error)))
+    if not records:
+        raise DocumentError(failures[0].reason)
+    found = [each for _, each in records]
     key = text_key(name, found)
     others = unread_fields(found, key) if key else ""
     notes = (f"other fields than {key} left out: {others}",) if others else ()
     are_documents = any(date_of(each.get("date")) or tags_of(each.get("tags")) for each in found)
     del text, found
-    failures: list[Failure] = []
-    documents = line_documents(records, key, notes, failures)
-    if are_documents:
-        yield from documents
-    elif joined := one_document(name, documents, notes):
-        yield joined
-    yield from failures
-
-
-def line_documents(
-    records: list[tuple[str, dict[str, Any] | Failure]],
-    key: str | None,
-    notes: tuple[str, ...],
-    failures: list[Failure],
-) -> Iterator[Document]:
-    """Yield a document for each record, which is then taken out, as many take much memory; add failures."""
     records.reverse()
-    while records:
-        line_name, values = records.pop()
-        try:
-            if isinstance(values, Failure):
-                failures.append(values)
-            else:
+
+    def documents() -> Iterator[Document]:
+        while records:
+            line_name, values = records.pop()  # as many take much memory
+            try:
                 yield replace(line_document(line_name, values, key), notes=notes)
-        except DocumentError as error:
-            failures.append(Failure(line_name, str(error)))
+            except DocumentError as error:
+                failures.append(Failure(line_name, str(error)))
+
+    if are_documents:
+        yield from documents()
+    elif joined := one_document(name, documents(), notes):
+        yield joined
+    yield from sorted(failures, key=lambda each: int(each.name.rpartition("#")[2]))
 
 
 def one_document(name: str, lines: Iterable[Document], notes: tuple[str, ...]) -> Document | None:
     """Return one document, whose rows are the documents of lines; None without any."""
-    rows = (
-        (
-            Section(0, tuple(filter(None, (f"row {line.name.rpartition('#')[2]}", line.title))), is_row=True),
-            line.text,
-        )
-        for line in lines
+    paths = ((line, (f"row {line.name.rpartition('#')[2]}", line.title)) for line in lines)
+    text, sections = joined_rows(
+        (Section(0, tuple(filter(None, path)), is_row=True), line.text) for line, path in paths
     )
-    text, sections = joined_rows(rows)
     if len(sections) > MAX_ROWS:
         raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
     return Document(name, text, sections=sections, notes=notes) if sections else None

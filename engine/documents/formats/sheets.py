@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain, groupby, islice, pairwise, zip_longest
+from operator import itemgetter
 
 from ..document import Section
 from .outline import one_line
@@ -83,16 +84,9 @@ def tables_of(rows: Iterable[Row], wide: Set[int] = frozenset()) -> Iterator[Tab
 
 def blocks_of(rows: Iterable[Row]) -> Iterator[Block]:
     """Yield the first rows, at most `HEAD`, and the rest of each block of rows without an empty one."""
-    last, n_gaps = 0, 0
-
-    def gaps_above(row: Row) -> int:
-        nonlocal last, n_gaps
-        n_gaps += row[0] > last + 1
-        last = row[0]
-        return n_gaps
-
-    for _, block in groupby(rows, gaps_above):
-        yield list(islice(block, HEAD)), block  # noqa: B031
+    for _, block in groupby(enumerate(rows), lambda each: each[1][0] - each[0]):
+        below = map(itemgetter(1), block)
+        yield list(islice(below, HEAD)), below
 
 
 def rest_of_table(
