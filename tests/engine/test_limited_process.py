@@ -1,6 +1,5 @@
 """Programs in child processes: limits of one request end that request alone."""
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -100,10 +99,3 @@ def test_a_process_ends_when_it_is_not_asked_and_is_replaced(tmp_path):
     first = ask(program, b"process", LIMITS)
     assert program.idle[-1].wait(timeout=10) == 0
     assert ask(program, b"process", LIMITS) != first
-
-
-def test_a_process_that_was_killed_is_replaced(program):
-    process = int(ask(program, b"process", LIMITS))
-    os.kill(process, 9)
-    program.idle[-1].wait()
-    assert ask(program, b"sum 1", LIMITS) == b"1"
