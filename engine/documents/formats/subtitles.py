@@ -4,11 +4,12 @@ import re
 from html import unescape
 
 from ...errors import DocumentError
+from ...wording import counted
 from ..document import Document, Section
 from .plain import decode
 
 CLOCK = r"(?:(\d{1,3}):)?(\d\d?):(\d\d(?:[.,]\d{1,3})?)"
-TIME = re.compile(rf"{CLOCK}[ \t]+-->[ \t]+{CLOCK}.*")
+TIME = re.compile(rf"{CLOCK}[ \t]*-->[ \t]*{CLOCK}.*")
 SPEAKER = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]*)>")
 MARKS = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
 UNSEEN = re.compile(r"(?:NOTE|STYLE|REGION)\b")
@@ -26,12 +27,13 @@ def read_subtitles(name: str, content: bytes) -> Document:
     """
     cues: list[tuple[int, str]] = []  # the minute, and what is said
     before: list[str] = []  # the lines of the last cue, and when it ends
-    end = -1.0
+    end, n_unread = -1.0, 0
     for block in BEFORE_CUE.split(decode(name, content)):
         lines = block.strip("\n").split("\n")
         times = [TIME.fullmatch(line.strip()) for line in lines[:2]]
         place, time = next(((number, found) for number, found in enumerate(times) if found), (0, None))
         if time is None or UNSEEN.match(lines[0]):
+            n_unread += "-->" in "".join(lines[:2]) and not UNSEEN.match(lines[0])
             continue
         start = seconds(*time.groups()[:3])
         is_next, end = start <= end + AT_ONCE, seconds(*time.groups()[3:])
@@ -52,7 +54,8 @@ def read_subtitles(name: str, content: bytes) -> Document:
             last = minute
             sections.append(Section(position, (f"{minute // 60}:{minute % 60:02}",)))
         position += len(said_now) + 1
-    return Document(name, "\n".join(said_now for _, said_now in cues), sections=tuple(sections))
+    notes = (f"{counted(n_unread, 'caption')} without a time that can be read left out",) if n_unread else ()
+    return Document(name, "\n".join(said_now for _, said_now in cues), sections=tuple(sections), notes=notes)
 
 
 def seconds(hours: str | None, minutes: str, rest: str) -> float:

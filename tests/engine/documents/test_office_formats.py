@@ -446,10 +446,11 @@ def test_sheets_and_slides_of_libreoffice_are_read():
 )
 @pytest.mark.leaves_out("subtitles (.srt, .vtt)", "(times, notes, marks)")
 def test_subtitles_are_read_without_their_times():
-    times = "00:00:01,000 --> 00:00:02,000", "00:01:05,000 --> 00:01:06,000"
+    times = "00:00:01,000 --> 00:00:02,000", "00:01:05,000-->00:01:06,000"
     srt = f"1\n{times[0]}\n<i>Hello</i>\nthere\n\n2\n{times[1]}\n- 42 keys\n"
-    document = parse_document("a.srt", srt.encode())
+    document = parse_document("a.srt", f"{srt}\n3\nsoon --> late\nBye\n".encode())
     assert document.text == "Hello there\n- 42 keys"
+    assert document.notes == ("1 caption without a time that can be read left out",)
     assert document.sections == (Section(0, ("0:00",)), Section(12, ("0:01",)))
     assert parse_document("a.srt", srt.replace("\n\n", "\n").encode()).text == document.text
     vtt = "WEBVTT\n\nNOTE no\n\nintro\n01:02.000 --> 01:03.000 align:start\n<v Anna>Hi <00:01:02.500>you\n"
