@@ -36,7 +36,7 @@ from ui.questions.sets import LABEL_SOME
 from ui.report import Report
 from ui.search import Search
 from ui.setting_values import apply_settings, configuration_of, settings_in_use
-from ui.text import Strong, p_words
+from ui.text import Strong, p_words, readable_seconds
 
 CURE = "The cure"
 APPLIED = "diagnose-applied"  # key of the session's state: the cure in use
@@ -219,7 +219,7 @@ def answer_words(answer: Answer) -> str:
 
 def cost_words(found: Diagnosis, trial: Trial) -> str:
     """Say what a cure costs."""
-    words = f"The answer took {trial.seconds:.1f} s"
+    words = f"The answer took {readable_seconds(trial.seconds)}"
     if any(key in trial.cure.settings for key in CUTTING):
         chunks = f"{found.n_chunks:,} chunks become {trial.n_chunks:,}"
         words += f", with cutting and embedding the documents anew: {chunks}"
