@@ -72,6 +72,13 @@ def test_drafts_are_kept_edited_and_struck_one_by_one(encoder):
     assert len(kept(app, LABELLED)) == 1
 
 
+def test_nothing_is_drafted_about_the_samples_while_files_are_read(encoder):
+    app = questions_page(upload_failures=[], upload_skipped=[])
+    app.session_state["unread"] = [("sound.md", b"The sound is four miles wide.")]
+    app.button(key="drafts-start").click().run()
+    assert "Your files were still being read" in app.error[0].value
+
+
 def test_a_draft_of_a_text_that_has_changed_since_is_told(encoder):
     moved = replace(OPENED, references=(Reference(OPENED.references[0].content, 1, 79),))
     assert "has changed since" in said(questions_page(moved))
