@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from .cli.loading import check_has_model, load_decoder, load_reader, load_searched, load_second_model
 from .cli.options import SearchedOptions
-from .documents.document import Chunk, Document
+from .documents.document import Chunk, Document, Failure
 from .documents.loaders import corpus_files
 from .errors import InputError, MadeByMethod, check_question
 from .generation.answer import Answer
@@ -199,10 +199,10 @@ class Index(MadeByMethod):
         with quiet(not self.show_progress):
             searched, choice = with_search(index, settings, say)
             searched = with_words(searched, files, None, self.model, say)
+        unrelated, failures = self._unrelated_vectors, tuple(Failure(**each) for each in self.failures)
+        stored = StoredIndex(settings, corpus, files, searched, unrelated, choice, failures=failures)
         with locked(folder):
-            save_index(
-                folder, StoredIndex(settings, corpus, files, searched, self._unrelated_vectors, choice)
-            )
+            save_index(folder, stored)
 
     @property
     def documents(self) -> tuple[Document, ...]:
