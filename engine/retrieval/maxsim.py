@@ -9,12 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import InputError, check_several
+from ..errors import InputError
 from ..layers.norm import l2_normalize
 from ..layers.tracing import Array
 from ..models.encoder import BATCH_TOKENS, Encoder
 from ..models.parallel import row_spans, run_packs
-from ..weights.fetch import Progress
 
 MAXSIM = "maxsim"
 
@@ -41,42 +40,6 @@ def best_matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Arr
 def max_sim(query_vectors: Array, chunk_vectors: Array) -> float:
     """``1/n sum_i max_j q_i · k_j`` over the question's ``n`` tokens; the rest is as in `best_matches`."""
     return float(best_matches(query_vectors, chunk_vectors)[1].mean())
-
-
-def maxsim_scores(
-    questions: Sequence[str],
-    texts: Sequence[str],
-    encoder: Encoder,
-    max_tokens: int | None = None,
-    on_progress: Progress | None = None,
-) -> Array:
-    """Score every chunk for every question.
-
-    The vectors of the questions' tokens stay in memory, ``4 * d_model`` bytes a token, those of the chunks
-    are dropped pack by pack. ``max_tokens`` are read of each text, [CLS] and [SEP] included; None is the
-    model's own limit. Returns `max_sim`, float32 ``(n_questions, n_chunks)``.
-    """
-    check_several(questions)
-    check_several(texts)
-    asked, read = (
-        [encoder.truncate(ids, max_tokens) for ids in encoder.tokenizer.ids_batch(list(both))]
-        for both in (questions, texts)
-    )
-    scores = np.empty((len(asked), len(read)), np.float32)
-    lengths = np.array([len(ids) for ids in asked], int)
-    starts = np.cumsum(lengths) - lengths
-    query_vectors = unit_vectors(asked, encoder)  # (tokens of all questions, d_model)
-
-    def score(batch: slice) -> None:
-        """Score a pack of chunks one by one, so that no product is larger than one chunk's."""
-        states = encoder.token_states(read[batch])
-        for number, each in enumerate(states, start=batch.start):
-            best = (query_vectors @ l2_normalize(each.vectors).T).max(axis=1)  # (tokens of all questions,)
-            scores[:, number] = np.add.reduceat(best, starts) / lengths
-
-    if asked:
-        run_packs(score, read, BATCH_TOKENS, on_progress)
-    return scores
 
 
 def unit_vectors(sequences: Sequence[Sequence[int]], encoder: Encoder) -> Array:

@@ -17,11 +17,12 @@ from ..models.parallel import row_spans
 from ..models.reader import Reader
 from ..models.reranker import Reranker
 from ..weights.fetch import Progress
-from .maxsim import max_sim, maxsim_scores, unit_vectors
+from .maxsim import unit_vectors
 from .ranking import best_first, ordered_scores, top
 
 # Chunks that are reordered. By the reader, the best of 16 are no better than those of 8.
 RERANK_DEPTH, READER_DEPTH = 50, 8
+READ_AT_ONCE = 256  # chunks
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 # Of a late-interaction model, whose vectors are shorter and are to be kept for a whole corpus: 300 MB of 128
 # float32.
@@ -55,11 +56,6 @@ class TokenVectors:
                 n_tokens -= len(self._kept.pop(next(iter(self._kept))))
         return [found[chunk] for chunk in chunks]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the vectors in memory."""
-        return sum(each.nbytes for each in self._kept.values())
-
     def _read(
         self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None
     ) -> dict[int, Array]:
@@ -87,10 +83,10 @@ class LateVectors(TokenVectors):
 
 
 class MaxSim:
-    """MaxSim of questions with chunks, each chunk scored once, on demand.
+    """`max_sim` of questions with chunks, each chunk scored once, on demand.
 
-    Arguments and errors are those of `maxsim_scores`. The scores of a chunk stay in memory,
-    ``4 * n_questions`` bytes each; its token vectors only do in ``tokens``, for later questions.
+    ``max_tokens`` are as of `TokenVectors`. The scores of a chunk stay in memory, ``4 * n_questions`` bytes
+    each; its token vectors only do in ``tokens``, for later questions.
     """
 
     def __init__(
@@ -117,12 +113,20 @@ class MaxSim:
 
     def _read(self, chunks: Sequence[int], on_progress: Progress | None) -> Array:
         """Score chunks that have no scores yet: ``(n_questions, n)``."""
-        if self.tokens is None:
-            texts = [self.texts[chunk] for chunk in chunks]
-            return maxsim_scores(self.questions, texts, self.encoder, self.max_tokens, on_progress)
+        tokens = self.tokens or TokenVectors(self.texts, self.max_tokens)
         asked = TokenVectors(self.questions, self.max_tokens).of(range(len(self.questions)), self.encoder)
-        read = self.tokens.of(chunks, self.encoder)
-        return np.array([[max_sim(question, each) for each in read] for question in asked], np.float32)
+        if not asked:
+            return np.empty((0, len(chunks)), np.float32)
+        vectors = np.concatenate(asked)  # (tokens of all questions, d_model)
+        lengths = np.array([len(each) for each in asked])
+        starts, columns = np.cumsum(lengths) - lengths, []
+        for first in range(0, len(chunks), READ_AT_ONCE):
+            for each in tokens.of(chunks[first : first + READ_AT_ONCE], self.encoder):
+                best = (vectors @ each.T).max(axis=1)  # (tokens of all questions,)
+                columns.append(np.add.reduceat(best, starts) / lengths)
+            if on_progress is not None:
+                on_progress(len(columns), len(chunks))
+        return np.array(columns, np.float32).T
 
 
 class LateMaxSim(MaxSim):

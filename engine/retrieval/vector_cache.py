@@ -148,15 +148,10 @@ def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes
     for start in range(0, len(keys), KEYS_PER_QUERY):
         some = keys[start : start + KEYS_PER_QUERY]
         marks = ", ".join("?" * len(some))
-        rows = connection.execute(
-            f"SELECT key, checksum, vector, used FROM vectors WHERE key IN ({marks})", some
-        )
-        stale = []
-        for key, check, blob, used in rows:
-            found[key] = check, blob
-            if not isinstance(used, int) or used < now - FRESH_NS:
-                stale.append((now, key))
-        connection.executemany("UPDATE vectors SET used = ? WHERE key = ?", stale)
+        rows = connection.execute(f"SELECT key, checksum, vector FROM vectors WHERE key IN ({marks})", some)
+        found.update((key, (check, blob)) for key, check, blob in rows)
+        stale = f"key IN ({marks}) AND +used < ?"
+        connection.execute(f"UPDATE vectors SET used = ? WHERE {stale}", [now, *some, now - FRESH_NS])
     return found
 
 

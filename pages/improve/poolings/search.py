@@ -13,7 +13,8 @@ from engine.inspection.pooling.pooling_search import (
 )
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
-from engine.retrieval.maxsim import MAXSIM, maxsim_scores
+from engine.retrieval.maxsim import MAXSIM
+from engine.retrieval.rerank import MaxSim
 from engine.wording import beginning, readable_time
 from pages.improve.poolings.pooled_chunks import DIGESTS, PooledChunks
 from pages.improve.poolings.quality import (
@@ -132,7 +133,7 @@ def maxsim_of(question: str, pooled: PooledChunks) -> Array:
     """Score the chunks token by token, with a progress bar: ``(n_chunks,)``."""
     texts = [chunk.indexed for chunk in pooled.chunks]
     with counting("Reading every token again", "chunks") as show:
-        return maxsim_scores([question], texts, pooled.encoder, pooled.max_tokens, show)[0]
+        return MaxSim([question], texts, pooled.encoder, pooled.max_tokens).scores(range(len(texts)), show)[0]
 
 
 def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:

@@ -7,7 +7,8 @@ from hypothesis.extra.numpy import arrays
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.retrieval import maxsim
-from engine.retrieval.maxsim import best_matches, max_sim, maxsim_scores
+from engine.retrieval.maxsim import best_matches, max_sim
+from engine.retrieval.rerank import MaxSim
 
 QUESTIONS = ["How do cats sleep?", "Which rates did the bank raise?", ""]
 CHUNKS = [
@@ -40,7 +41,7 @@ def test_scores_are_those_of_every_pair_however_chunks_are_packed(
     encoder, official, monkeypatch, batch_tokens
 ):
     monkeypatch.setattr(maxsim, "BATCH_TOKENS", batch_tokens)
-    scores = maxsim_scores(QUESTIONS, CHUNKS, encoder, max_tokens=32)
+    scores = MaxSim(QUESTIONS, CHUNKS, encoder, max_tokens=32).scores(range(len(CHUNKS)))
     texts = [*QUESTIONS, *CHUNKS]
     official_limit, official.max_seq_length = official.max_seq_length, 32
     try:
@@ -63,6 +64,6 @@ def test_vectors_that_cannot_be_compared_are_refused():
 
 def test_a_bare_string_or_a_limit_out_of_range_is_refused(encoder):
     with pytest.raises(InputError, match="a list of texts"):
-        maxsim_scores("How?", CHUNKS, encoder)
+        MaxSim("How?", CHUNKS, encoder)
     with pytest.raises(InputError, match="max_tokens is 2"):
-        maxsim_scores(QUESTIONS, CHUNKS, encoder, max_tokens=2)
+        MaxSim(QUESTIONS, CHUNKS, encoder, max_tokens=2).scores([0])
