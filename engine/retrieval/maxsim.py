@@ -37,11 +37,6 @@ def best_matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Arr
     return best, np.take_along_axis(cosines, best[:, None], axis=1)[:, 0]
 
 
-def max_sim(query_vectors: Array, chunk_vectors: Array) -> float:
-    """``1/n sum_i max_j q_i · k_j`` over the question's ``n`` tokens; the rest is as in `best_matches`."""
-    return float(best_matches(query_vectors, chunk_vectors)[1].mean())
-
-
 def unit_vectors(sequences: Sequence[Sequence[int]], encoder: Encoder) -> Array:
     """Vectors of the tokens of all texts, one text after the other, each of length 1: ``(n, d_model)``."""
     spans = row_spans([len(ids) for ids in sequences])

@@ -56,6 +56,11 @@ class TokenVectors:
                 n_tokens -= len(self._kept.pop(next(iter(self._kept))))
         return [found[chunk] for chunk in chunks]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors in memory."""
+        return sum(each.nbytes for each in self._kept.values())
+
     def _read(
         self, chunks: Sequence[int], encoder: Encoder | None, on_progress: Progress | None
     ) -> dict[int, Array]:
@@ -83,7 +88,7 @@ class LateVectors(TokenVectors):
 
 
 class MaxSim:
-    """`max_sim` of questions with chunks, each chunk scored once, on demand.
+    """MaxSim of questions with chunks, each chunk scored once, on demand.
 
     ``max_tokens`` are as of `TokenVectors`. The scores of a chunk stay in memory, ``4 * n_questions`` bytes
     each; its token vectors only do in ``tokens``, for later questions.

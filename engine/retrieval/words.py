@@ -13,7 +13,6 @@ and single Chinese ones. Korean words lose their last particle and are cut into 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 
 import regex
@@ -46,22 +45,17 @@ class Stems(dict[str, str]):
     """The stem of each word of a language, computed at the first access; empty for a stop word."""
 
     def __init__(self, language: str, leave_out_more: bool = False) -> None:
-        is_short = language == ENGLISH and not leave_out_more
-        self.left_out = lucene_stop_words() if is_short else stop_words(language)
+        self.left_out = stop_words(language)
+        if language == ENGLISH and not leave_out_more:
+            from bm25s.stopwords import STOPWORDS_EN  # Lucene's 33; slow to load
+
+            self.left_out = frozenset(STOPWORDS_EN)
         self.stemmer = Stemmer(language) if LANGUAGES[language].stems else None
 
     def __missing__(self, word: str) -> str:
         stem = "" if word in self.left_out else self.stemmer.stemWord(word) if self.stemmer else word
         self[word] = stem
         return stem
-
-
-@cache
-def lucene_stop_words() -> frozenset[str]:
-    """Return the 33 English stop words of Lucene."""
-    from bm25s.stopwords import STOPWORDS_EN  # slow to load
-
-    return frozenset(STOPWORDS_EN)
 
 
 def words(

@@ -19,7 +19,7 @@ from ...layers.norm import l2_normalize
 from ...layers.pooling import TokenStates
 from ...layers.tracing import Array
 from ...models.encoder import Encoder
-from ...retrieval.maxsim import MAXSIM, best_matches, max_sim
+from ...retrieval.maxsim import MAXSIM, best_matches
 from ...tokenizers.encoding import Encoding
 from ...tokenizers.text_tokenizer import TextTokenizer
 from .token_contributions import pooled_parts
@@ -88,7 +88,7 @@ def decompose_similarity(
         best, cosines = best_matches(unit_x, unit_y)
         matrix = np.zeros((len(unit_x), len(unit_y)))
         matrix[np.arange(len(unit_x)), best] = cosines.astype(np.float64) / len(unit_x)
-        return Decomposition(*texts, strategy, max_sim(unit_x, unit_y), matrix)
+        return Decomposition(*texts, strategy, float(cosines.mean()), matrix)
     u, v = (unit_parts(states, strategy, encoder.idf) for states in (x, y))  # (n_first, d), (n_second, d)
     winners = (x.vectors.argmax(axis=0), y.vectors.argmax(axis=0)) if strategy == "max" else None
     score = cosine(encoder.pool(x, strategy), encoder.pool(y, strategy))
