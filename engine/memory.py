@@ -7,15 +7,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
-from time import monotonic
 
 from .weights.mapped import release_pages
 
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # from glibc's malloc.h
 LARGE_ARRAY = 4 * 1024**2  # bytes of an array that a small server gives back as soon as it is freed
-QUIET_S, BUSY_S = 1.0, 5.0  # after the last call of `give_back_soon`, and at most after the first
+QUIET_S = 1.0  # after the last call of `give_back_soon`
 _timer: Timer | None = None
-_due = 0.0
 
 
 def bound_freed_memory(is_small: bool) -> None:
@@ -30,16 +28,14 @@ def bound_freed_memory(is_small: bool) -> None:
 
 
 def give_back_soon() -> None:
-    """Give memory back once nobody has called this for `QUIET_S`, and every `BUSY_S` while many do.
+    """Give memory back once nobody has called this for `QUIET_S`: runs of pages follow one another.
 
     A public server that is ready to be asked takes 383 MB with it, and 524 without (`benchmarks.memory`).
     """
-    global _timer, _due
-    if _timer is None or not _timer.is_alive():
-        _due = monotonic() + BUSY_S
-    else:
+    global _timer
+    if _timer is not None:
         _timer.cancel()
-    _timer = Timer(min(QUIET_S, max(0.0, _due - monotonic())), give_back)
+    _timer = Timer(QUIET_S, give_back)
     _timer.daemon = True
     _timer.start()
 

@@ -21,7 +21,6 @@ from engine.evaluation.sweep_cost import token_seconds
 from engine.generation.listed_decoders import read_rate, weight_bytes
 from engine.kernels.primitives import has_op_tape, prepare_compiled
 from engine.layers.pooling import pooling_label
-from engine.memory import give_back_soon
 from engine.models.embedding_head import SIMILARITIES, Dense
 from engine.models.reader import Reader, shipped_reader
 from engine.models.second_models import SECOND_MODELS, SecondModel
@@ -157,19 +156,13 @@ def decoder_named(name: str) -> Decoder:
 
 
 def let_go_later() -> None:
-    """Have the server's own decoder leave the memory once it was not used for `IDLE_S`."""
+    """Let the server's own decoder go once it was not used for `IDLE_S`; who works with it keeps it."""
     global _leaving
     if _leaving is not None:
         _leaving.cancel()
-    _leaving = Timer(IDLE_S, let_go)
+    _leaving = Timer(IDLE_S, default_decoder.clear)
     _leaving.daemon = True
     _leaving.start()
-
-
-def let_go() -> None:
-    """Give back the memory of the server's own decoder; who uses it now goes on with it."""
-    default_decoder.clear()
-    give_back_soon()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")
