@@ -1,7 +1,7 @@
 """The causes of wrong answers, and their cures: ``python -m benchmarks.diagnosis [--json]``.
 
 Wrong and refused answers: how often their true cause is named, and how often a cure gives the right answer.
-The second half was written aside.
+The second half was written aside, the last later.
 """
 
 import json
@@ -35,7 +35,7 @@ from engine.settings import SETTINGS
 from tests.pdf_file import make_pdf
 
 CASES = Path(__file__).with_suffix(".json")
-HALVES = {"build": "half to build with", "aside": "half aside"}
+HALVES = {"build": "half to build with", "aside": "half aside", "fresh": "written later"}
 FILLER = re.compile(r"\{(\d+)\}")  # so many sentences about something else
 
 
