@@ -28,7 +28,10 @@ TAGS = ("keywords", "article:tag")
 MAX_ATTRIBUTES = 2000
 MAX_ELEMENTS = 1_000_000  # 4 s and 400 MB; the specification of HTML, on one page of 12 MB, has fewer
 # Characters that no page shows and lxml refuses to write, and references to characters.
-CONTROLS = dict.fromkeys((*range(9), 0x0B, *range(0x0E, 0x20), 0xFFFE, 0xFFFF))
+CONTROLS: dict[int, str | None] = {
+    **dict.fromkeys((*range(9), 0x0B, *range(0x0E, 0x20), 0xFFFE, 0xFFFF)),
+    0x0C: " ",  # between printed pages
+}
 REFERENCE = re.compile(r"&#(?:x([0-9a-f]{1,8})|([0-9]{1,9}))(?![0-9a-f]);?", re.IGNORECASE)
 TAG = re.compile(r"""<[a-zA-Z](?>(?:=\s*(?:"[^"]*"|'[^']*')|[^>])*)""")
 VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*'|[^\s>]*)""")
