@@ -129,7 +129,8 @@ def table(result: Result) -> Table:
     """Tabulate a row for each half; cures count for answers that are wrong."""
     lines = []
     for half, name in HALVES.items():
-        own = [row for row in result["ours"]["rows"] if row["half"] == half]
+        if not (own := [row for row in result["ours"]["rows"] if row["half"] == half]):
+            continue  # figures that were kept before it was there
         named = [row["named"] == row["cause"] for row in own]
         cured = [row["cured"] for row in own if row["cause"] != "none"]
         mean = sum(row["seconds"] for row in own) / len(own)
