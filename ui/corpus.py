@@ -271,11 +271,9 @@ def index_to_ask(
     return index, null_scores
 
 
-def content_hash(chunks: Sequence[Chunk], vectors: Array, questions: Array | None = None) -> str:
-    """Return a hash of chunks, their vectors and the vectors of questions, as a key of caches."""
+def content_hash(chunks: Sequence[Chunk], vectors: Array) -> str:
+    """Return a hash of chunks and their vectors, as a key of caches."""
     digest = hashlib.sha256(np.ascontiguousarray(vectors).tobytes())
-    if questions is not None:
-        digest.update(np.ascontiguousarray(questions).tobytes())
     for chunk in chunks:
         place = (chunk.document, chunk.start, chunk.end, chunk.n_tokens, chunk.indexed)
         digest.update(repr(place).encode())

@@ -37,8 +37,7 @@ class PooledChunks:
     @cached_property
     def digest(self) -> str:
         """What identifies the chunks, the encoder and the vectors in a cache."""
-        content = content_hash(self.chunks, self.vectors["mean"], None)
-        return f"{encoder_digest(self.encoder)} {content} {self.max_tokens}"
+        return f"{content_hash(self.chunks, self.vectors['mean'])} {self.max_tokens}"
 
     def index(self, strategy: str) -> Index:
         """Return the index of one strategy."""
@@ -47,14 +46,9 @@ class PooledChunks:
         return index_vectors(self.chunks, self.vectors[strategy], spec, words)
 
 
-def encoder_digest(encoder: Encoder) -> str:
-    """Return what identifies an encoder and its IDF weights in a cache."""
-    return embedding_spec(encoder, "mean" if encoder.idf is None else "idf").model
-
-
 # Hash functions of Streamlit's caches.
 DIGESTS: dict[str | type[Any], Callable[[Any], Any]] = {
-    Encoder: encoder_digest,
+    Encoder: lambda encoder: embedding_spec(encoder, "mean" if encoder.idf is None else "idf").model,
     PooledChunks: lambda pooled: pooled.digest,
 }
 
@@ -69,7 +63,7 @@ def encoder_with_idf(documents: Sequence[Document], encoder: Encoder, cut: Cut) 
         return cut.encoder(encoder).with_idf([chunk.indexed for chunk in chunks], on_progress)
 
     key = (tuple(documents), cut, encoder.fingerprint)
-    return in_background("idf", WEIGH, key, IDF_S * len(chunks), "poolings", weigh)
+    return in_background("idf", WEIGH, key, IDF_S * len(chunks), "improve/poolings", weigh)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, **OF_DOCUMENTS)
