@@ -213,7 +213,10 @@ def rewrite_formulas(root: Any) -> None:
     for source in sources if root.find(".//math") is None else ():
         become(source, f" {source.text or ''} ")  # formulas that the page draws from their source
     for copy in with_class(root, COPIES):
-        if "MathJax_Preview" in copy.get("class") or copy.getparent().find(".//math") is not None:
+        around = copy.getparent()  # None within a formula that is written by now
+        if around is not None and (
+            "MathJax_Preview" in copy.get("class") or around.find(".//math") is not None
+        ):
             become(copy, "")
     for math in list(root.iter("math")):
         become(math, f" {linear_math(math)} ")
