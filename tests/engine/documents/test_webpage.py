@@ -47,7 +47,7 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<p>H<sub>2</sub>SO<sub>4</sub>, x<sub>1</sub>, log<sub>10</sub>100", "H2SO4, x_1, log_10 100"),
         ("<p><sup>14</sup>C and Ca<sup>2+</sup>", "14C and Ca^2+"),
         ("<p>2<sup>1</sup>&frasl;<sub>2</sub>\fcups", "2 1⁄2 cups"),
-        ("<b class=katex><math>x</math><b class=katex-html>x<b class=katex-html>x</b></b></b> end", "x end"),
+        ("<math><mi>x</mi></math><b class=katex-html>x<b class=katex-html>x</b></b> end", "x end"),
         ("<style>.u{vertical-align:super}</style>20 m<span class=u>2</span>", "20 m^2"),
         ("<p>x<span style='vertical-align: sub'>i</span>", "x_i"),
         # what is a table by its roles
