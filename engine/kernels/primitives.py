@@ -45,10 +45,7 @@ def best_primitives() -> Primitives:
 
 
 def compile_apart() -> None:
-    """Compile what models run on in a child process, which leaves it in the cache on disk.
-
-    The compiler keeps 100 MB as long as its process runs.
-    """
+    """Compile for the cache on disk in a child process: the compiler keeps 100 MB as long as it runs."""
     root = Path(__file__).parents[len(__name__.split(".")) - 1]
     code = f"from {__name__} import _load_compiled, has_op_tape; _load_compiled(); has_op_tape()"
     subprocess.run([sys.executable, "-c", code], cwd=root, stdin=subprocess.DEVNULL, check=False)
