@@ -82,9 +82,8 @@ class Bm25:
         for row, question in zip(scores, questions, strict=True):
             for stem in question_stems(question, postings.languages):
                 own = postings.of(stem)
-                np.add.at(
-                    row, postings.rows[own], postings.impacts[own]
-                )  # ``row[rows] +=`` takes twice as long
+                # ``row[rows] +=`` takes twice as long.
+                np.add.at(row, postings.rows[own], postings.impacts[own])
         return scores
 
     def idf(self, stem: str) -> float:

@@ -268,10 +268,8 @@ class TensorReader:
     def dense(self, name: str, d_in: int, d_out: int, biased: bool = True) -> Linear:
         """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
         weight = self.tensor(f"{name}.weight", d_out, d_in)
-        if isinstance(weight, np.ndarray) and not is_mapped(
-            weight
-        ):  # column-major, so that W^T is read row by row in x W^T
-            weight = np.asfortranarray(weight)
+        if isinstance(weight, np.ndarray) and not is_mapped(weight):
+            weight = np.asfortranarray(weight)  # so that W^T is read row by row in x W^T
         bias = self.tensor(f"{name}.bias", d_out) if biased else np.zeros(d_out, self.dtype)
         return Linear(weight, bias)
 
