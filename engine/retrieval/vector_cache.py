@@ -119,7 +119,7 @@ class VectorCache:
                 self.close()
                 self.notice = (
                     f"{self._path} cannot keep embeddings ({error}): they are kept in memory until the app "
-                    f"stops; move the file away if it is damaged, or give another path"
+                    f"stops; make room on a full disk, move a damaged file away, or give another path"
                 )
                 self._path = None
                 return self._transaction(work)
