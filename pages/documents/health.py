@@ -33,7 +33,7 @@ from ui.widgets import check_typed, fragment
 MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
 
-CHUNK_S, PAIR_S = 1.2e-4, 1.2e-8  # to look at a chunk, and to compare two
+CHUNK_S, PAIR_S = 9e-5, 9e-9  # to look at a chunk, and to compare two
 MAX_LISTED = 8  # findings of a kind, and questions of a preview
 SHOWN_CHARACTERS = 280
 HITS = 5

@@ -46,7 +46,7 @@ from ui.tokens import visible_blanks
 
 KEY = "lab-decoder-run"
 KEPT_NAME, KEEP_S = "small-decoder", 5.0  # the kept checkpoint, and seconds between two
-FLOPS = 3e10  # of a training, on the machine that estimates were measured on
+FLOPS = 9e10  # of a training, on the machine that estimates were measured on
 HELD_OUT_WINDOWS = 16
 SNAPSHOTS = 20  # in a whole training
 LOOKED_AT = 32  # tokens of the fixed text whose attention is drawn
