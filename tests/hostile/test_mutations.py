@@ -358,7 +358,7 @@ def questions(name, content, change=changed_bytes):
 
 
 # Files that are hardly ever refused after a change, or hardly ever read.
-MORE = {"a.txt": 40, "a.xlsx": 100, "a.pptx": 40}
+MORE = {"a.txt": 40, "a.md": 60, "a.xlsx": 100, "a.pptx": 40}
 # How many cases a kind has, and the function that makes and reads one.
 KINDS = {
     "GGUF": (20, lambda rng: use_gguf(changed_bytes(gguf_file(), rng))),
