@@ -8,6 +8,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictBool,
     StrictInt,
     StrictStr,
     WithJsonSchema,
@@ -66,7 +67,7 @@ class EmbeddingBody(Body):
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: StrictInt | None = None
     user: str | None = None
-    truncate: bool | None = None
+    truncate: StrictBool | None = None
     prompt_name: Name | None = None
 
 
@@ -75,7 +76,7 @@ class OllamaBody(Body):
 
     input: StrictStr | Texts
     model: str
-    truncate: bool = True
+    truncate: StrictBool = True
     dimensions: StrictInt | None = None
     keep_alive: Any = None
 
@@ -94,10 +95,10 @@ class RerankBody(Body):
     texts: Texts | None = None
     model: str | None = None
     top_n: Annotated[StrictInt, Field(ge=1)] | None = None
-    return_documents: bool = False
-    return_text: bool = False  # of TEI
-    raw_scores: bool = False  # of TEI, whose scores go through a sigmoid without it
-    truncate: bool | None = None
+    return_documents: StrictBool = False
+    return_text: StrictBool = False  # of TEI
+    raw_scores: StrictBool = False  # of TEI, whose scores go through a sigmoid without it
+    truncate: StrictBool | None = None
 
     @model_validator(mode="after")
     def of_one_form(self) -> "RerankBody":
@@ -120,7 +121,7 @@ class SearchBody(Body):
     query: str
     k: Annotated[StrictInt, Field(ge=1)] = 5
     retriever: Name | None = None
-    truncate: bool | None = None
+    truncate: StrictBool | None = None
 
 
 class TurnBody(Body):
@@ -137,9 +138,9 @@ class AskBody(Body):
     k: Annotated[StrictInt, Field(ge=1)] | None = None
     retriever: Name | None = None
     after: Annotated[list[TurnBody], Field(fail_fast=True, max_length=MOST_TURNS)] = []
-    write: bool | None = None
-    stream: bool = True
-    truncate: bool | None = None
+    write: StrictBool | None = None
+    stream: StrictBool = True
+    truncate: StrictBool | None = None
 
 
 class PartBody(BaseModel):
@@ -164,7 +165,7 @@ class MessageBody(Body):
 class StreamOptions(BaseModel):
     """What a stream says besides the text."""
 
-    include_usage: bool = False
+    include_usage: StrictBool = False
 
 
 class ChatBody(Body):
@@ -172,7 +173,7 @@ class ChatBody(Body):
 
     messages: Annotated[list[MessageBody], Field(fail_fast=True, min_length=1, max_length=MOST_MESSAGES)]
     model: str
-    stream: bool = False
+    stream: StrictBool = False
     stream_options: StreamOptions = StreamOptions()
     max_tokens: Annotated[StrictInt, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[StrictInt, Field(ge=1)] | None = None

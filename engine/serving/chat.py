@@ -50,13 +50,14 @@ def chat_routes(served: Served, threads: Threads) -> APIRouter:
             raise RequestError(404, why, "model", "model_not_found")
         extra = warned([*body.warnings, *model_warnings(body.model, own)])
         name = body.model if body.model in own else own[0]
+        sampling = sampling_of(body, served)
         if name == INDEX:
             assert served.searched is not None, "or it would not be among the models"
             stream, truncation = await index_stream(body, served, served.searched, threads)
             extra |= truncation
         else:
             assert served.chat_writer is not None, "or it would not be among the models"
-            stream = decoder_stream(body, served, served.chat_writer, threads)
+            stream = decoder_stream(body, served, served.chat_writer, sampling, threads)
         reply = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": name}
         if not body.stream:
             content = await stream.last()
@@ -108,9 +109,11 @@ async def chunks(
         stream.cancel()
 
 
-def decoder_stream(body: ChatBody, served: Served, writer: Writer, threads: Threads) -> EventStream:
+def decoder_stream(
+    body: ChatBody, served: Served, writer: Writer, sampling: Sampling, threads: Threads
+) -> EventStream:
     """Return the events of a text that the language model writes: ``text``, and ``answer`` with all of it."""
-    decoder, sampling = writer.decoder, sampling_of(body, served)
+    decoder = writer.decoder
     n_characters, most = sum(len(each.text) for each in body.messages), decoder.max_tokens * TOKEN_CHARACTERS
     if n_characters > most:
         over = f"over the {most:,} that {model_name(decoder.name)} reads"

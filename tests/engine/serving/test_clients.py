@@ -173,6 +173,8 @@ def test_a_chat_goes_on_about_its_topic_and_says_where_nothing_is_relevant(serve
         ({"messages": [{"role": "user", "content": " "}]}, 400, "the question is empty"),
         ({"messages": [{"role": "user", "content": "word " * 300}]}, 400, "text 0 has 302 tokens"),
         ({"model": "decoder", "temperature": -1}, 400, "temperature is -1.0: give 0"),
+        ({"temperature": -1}, 400, "temperature is -1.0: give 0"),
+        ({"stream": "yes"}, 400, "stream: input should be a valid boolean"),
         ({"model": "decoder", "n": 2}, 400, "n: input should be 1"),
         (
             {"model": "decoder", "messages": [{"role": "user", "content": "a" * 300_000}]},
