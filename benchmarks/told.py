@@ -182,17 +182,12 @@ def run(arguments: Namespace) -> Result:
             rows[name] = measure(browser, folder, WORKS[name], file)
             say(f"{name}: {rows[name]}")
         browser.close()
-    within = [is_within(row) for row in rows.values()]
+    within = [1 / FACTOR <= row["told"] / row["measured"] <= FACTOR for row in rows.values()]
     return {
         "workload": f"{len(rows)} buttons, {BYTES / 1e6:.0f} MB or the bundled documents",
         "ours": {"rows": rows, "share_within": sum(within) / len(within)},
         "limit": {"ratio": FACTOR, "share_within": ASKED},
     }
-
-
-def is_within(row: dict[str, float]) -> bool:
-    """Whether the told seconds are within the factor of the measured ones."""
-    return 1 / FACTOR <= row["told"] / row["measured"] <= FACTOR
 
 
 def table(result: Result) -> Table:
