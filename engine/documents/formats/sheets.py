@@ -57,14 +57,33 @@ def sheet_rows(sheet: Sheet) -> Iterator[tuple[Section, str]]:
 
 
 def joined_rows(rows: Iterable[tuple[Section, str]]) -> tuple[str, tuple[Section, ...]]:
-    """Return the text of rows, a blank line between them, and the section of each at its place."""
-    whole = StringIO()
-    sections: list[Section] = []
+    """Return the text of rows, and the section of each at its place."""
+    joined = RowsText()
     for section, text in rows:
-        whole.write(ROW_GAP if sections else "")
-        sections.append(section._replace(start=whole.tell()))
-        whole.write(text)
-    return whole.getvalue(), tuple(sections)
+        joined.add(section, text)
+    return str(joined), tuple(joined.sections)
+
+
+class RowsText:
+    """A text to which rows are added, a blank line between them, and the section of each at its place."""
+
+    def __init__(self) -> None:
+        self._whole = StringIO()
+        self.sections: list[Section] = []
+
+    def add(self, section: Section, text: str) -> None:
+        """Add a row, and its section."""
+        self._whole.write(ROW_GAP if self.sections else "")
+        self.sections.append(section._replace(start=len(self)))
+        self._whole.write(text)
+
+    def __len__(self) -> int:
+        """Return the number of characters."""
+        return self._whole.tell()
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self._whole.getvalue()
 
 
 def tables_of(rows: Iterable[Row], wide: Set[int] = frozenset()) -> Iterator[Table]:

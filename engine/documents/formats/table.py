@@ -14,7 +14,7 @@ from ...wording import counted, reason_of
 from ..document import Document, Failure, Section
 from .outline import one_line
 from .plain import check_characters, decode
-from .sheets import MAX_ROWS, ROW_GAP, Row, names_of_two, tables_of
+from .sheets import MAX_ROWS, Row, RowsText, names_of_two, tables_of
 
 DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
 NO_DELIMITER = "\x1f"  # of a file with one column
@@ -40,14 +40,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     text = text[separator.end() :] if separator else text
     delimiter = separator[1] if separator else delimiter_of(text)
     notes: list[str] = []
-    sections: list[Section] = []
-    whole, file_title = StringIO(), ""
-
-    def add(headings: tuple[str, ...], text: str) -> None:
-        whole.write(ROW_GAP if sections else "")
-        sections.append(Section(whole.tell(), headings, is_row=True))
-        whole.write(text)
-
+    joined, file_title = RowsText(), ""
     rows: list[Row] = []
     for table in tables_of(numbered_rows(name, text, delimiter, quoting_of(text, delimiter))):
         rows += table.head
@@ -57,7 +50,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
         above, header, body = parts_of_table(name, rows, table.rest, delimiter, notes)
         rows = []
         lines = [(number, f"{delimiter} ".join(filter(None, row))) for number, row in above]
-        if not sections:
+        if not joined.sections:
             file_title = one_line(" ".join(line for _, line in lines))
             if above:
                 notes.insert(0, f"{counted(len(above), 'line')} above the header read as the title")
@@ -65,7 +58,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
                 raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
         else:
             for number, line in lines:
-                add((f"row {number}",), line)
+                joined.add(Section(0, (f"row {number}",), is_row=True), line)
         titles = [i for i, title in enumerate(header) if title.lower() == "title"]
         for number, row in body:
             if width(row) > len(header):
@@ -74,12 +67,13 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
                 yield Failure(row_name, f"{row_name} {reason}")
             elif text := row_text(header, row, column):
                 title = one_line(row[titles[0]]) if titles and titles[0] < len(row) else ""
-                add((f"row {number}", title) if title else (f"row {number}",), text)
-                check_characters(name, whole.tell(), len(content))
-            if len(sections) > MAX_ROWS:
+                headings = (f"row {number}", title) if title else (f"row {number}",)
+                joined.add(Section(0, headings, is_row=True), text)
+                check_characters(name, len(joined), len(content))
+            if len(joined.sections) > MAX_ROWS:
                 raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
-    if sections:
-        yield Document(name, whole.getvalue(), file_title, tuple(sections), notes=tuple(dict.fromkeys(notes)))
+    if sections := tuple(joined.sections):
+        yield Document(name, str(joined), file_title, sections, notes=tuple(dict.fromkeys(notes)))
 
 
 def parts_of_table(
