@@ -207,9 +207,10 @@ def writing_seconds() -> float:
 
     0 for a model whose size is not known before it is loaded.
     """
-    known = None if "decoder" in st.session_state else KNOWN_MODELS.get(DECODER)
-    n_bytes = known.size if known else weight_bytes(load_decoder()) if "decoder" in st.session_state else 0
-    return n_bytes * WRITTEN_TOKENS / READ_PER_S
+    if "decoder" in st.session_state:  # chosen, and loaded by now
+        return reading_seconds(load_decoder(), WRITTEN_TOKENS)
+    known = KNOWN_MODELS.get(DECODER)
+    return known.size * WRITTEN_TOKENS / READ_PER_S if known else 0.0
 
 
 def reading_seconds(decoder: Decoder, n_tokens: int) -> float:
