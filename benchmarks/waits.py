@@ -4,9 +4,10 @@ Chromium uses the app, models downloaded and kernels compiled before: seconds un
 processor time and peak memory.
 
 The first answer counts from the start of the app. Ten megabytes are drawn sentence by sentence from the
-bundled documents, by a seed; a folder of text files may be given in their place, and all their vectors count
-from the upload. Then one, four and twelve people ask at once, with the seconds of the longest wait, and every
-page is opened twice with the samples.
+bundled documents, by a seed; a folder of text files may be given beside them. All vectors count from the
+upload. Then one, four and twelve people ask about the samples within five seconds, each another question:
+they speak the browser's protocol, as twelve browsers would take the cores from the app. Every page is
+opened twice, with the samples and with the folder.
 """
 
 import argparse
@@ -14,11 +15,14 @@ import os
 import tempfile
 import threading
 from argparse import Namespace
+from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from time import monotonic
+from statistics import median
+from time import monotonic, sleep
 from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -28,17 +32,20 @@ from benchmarks.memory import begin_to_ask, memory_mb, process_tree
 from benchmarks.processes import say
 from benchmarks.texts import drawn_sentences
 from engine.documents.loaders import BUNDLED_CORPUS
+from engine.evaluation.answers import load_answer_questions
 from tests.browser.conftest import TITLES, WIDE, drawn, go_to, launch, served, visit, window
+from tests.browser.visitor import Visitor, visiting
 from ui.server_settings import WORKSPACES
 
 FIRST, SECOND = ", first visit", ", second visit"
 PAGES = Path(__file__).parent / "pages"
 SAMPLES = BUNDLED_CORPUS.parent / "samples"
 FIRST_PAGE, FIRST_ANSWER = "first page", "first answer"
-PEOPLE = (1, 4, 12)
+PEOPLE, WITHIN_S = (1, 4, 12), 5
 BYTES, SENTENCES = 10_000_000, 5_000  # of all files, and of one
 POLL_S, PATIENCE_MS = 0.2, 3_600_000
 QUESTION = "What does the CarbFix project do with carbon dioxide?"
+OTHER_QUESTION = "What is said about the energy of Stockholm?"
 
 
 def cpu_seconds(process: int) -> float:
@@ -121,12 +128,12 @@ def measure_start(browser: Browser, folder: Path) -> dict[str, dict[str, float]]
 
 
 def measure_uploads(
-    browser: Browser, folder: Path, name: str, files: list[Path]
+    browser: Browser, folder: Path, name: str, files: list[Path], pages: bool = False, in_8_bits: bool = False
 ) -> dict[str, dict[str, float]]:
-    """Upload files, ask a question at once, and wait for all vectors."""
+    """Upload files, ask a question at once, wait for all vectors, and open every page if so asked."""
     with (
         window(browser, WIDE) as context,
-        served(folder / "uploads.txt", **{WORKSPACES: f"{folder}/{len(files)}"}) as (url, process),
+        served(folder / "uploads.txt", **{WORKSPACES: f"{folder}/{name}"}) as (url, process),
     ):
         page, waits = visit(context.new_page(), url), Waits(process)
         begun = monotonic()
@@ -134,6 +141,8 @@ def measure_uploads(
         with waits.measured(f"{name}: searchable"):
             upload(page, files)
             expect(caption).to_be_visible(timeout=PATIENCE_MS)
+        if in_8_bits:
+            page.get_by_role("button", name="In 8 bits").click()
         with waits.measured(f"{name}: a question at once"):
             begin_to_ask(page, QUESTION)
             expect(page.locator(".st-key-answer")).to_be_visible(timeout=PATIENCE_MS)
@@ -141,35 +150,52 @@ def measure_uploads(
             wait_for_vectors(page)
         waits.rows[f"{name}: all vectors"]["seconds"] = monotonic() - begun
         with waits.measured(f"{name}: a question"):
-            begin_to_ask(page, "What is said about the energy of Stockholm?")
-            expect(page.get_by_role("heading", name="Stockholm")).to_be_visible(timeout=PATIENCE_MS)
+            begin_to_ask(page, OTHER_QUESTION)
+            expect(page.get_by_role("heading", name=OTHER_QUESTION)).to_be_visible(timeout=PATIENCE_MS)
+        if pages:
+            visit_pages(page, waits, name)
     return waits.rows
 
 
-def measure_people_and_pages(browser: Browser, folder: Path) -> dict[str, dict[str, float]]:
-    """Have several people ask the samples at once, then open every page twice."""
-    with (
-        served(folder / "people.txt", **{WORKSPACES: f"{folder}/people"}) as (url, process),
-        ExitStack() as windows,
-    ):
+def visit_pages(page: Page, waits: Waits, corpus: str) -> None:
+    """Open every page but the first twice."""
+    for visited in (FIRST, SECOND):
+        for title in TITLES.values():
+            if title != TITLES[""]:
+                with waits.measured(f"{corpus}: {title}{visited}"):
+                    go_to(page, title)
+
+
+def measure_people(url: str, waits: Waits) -> None:
+    """Have several people ask about the samples, each another question, one shortly after the other."""
+
+    def ask(visitor: Visitor, question: str, after: float) -> float:
+        sleep(after)
+        begun = monotonic()
+        visitor.run(**{"Your question": question, "Ask": None})
+        return monotonic() - begun
+
+    for n_people in PEOPLE:
+        with ExitStack() as stack, ThreadPoolExecutor(n_people) as pool:
+            visitors = [stack.enter_context(visiting(url)) for _ in range(n_people)]
+            for visitor in visitors:
+                visitor.open()
+            questions = [one.text for one in load_answer_questions()[:n_people]]
+            times = [number * WITHIN_S / n_people for number in range(n_people)]
+            with waits.measured(name := f"{n_people} ask within {WITHIN_S} s"):
+                seconds = list(pool.map(ask, visitors, questions, times))
+        row = waits.rows.pop(name)
+        for which, of_all in (("median", median(seconds)), ("longest", max(seconds))):
+            waits.rows[f"{name}: {which}"] = row | {"seconds": of_all}
+
+
+def measure_samples(browser: Browser, folder: Path) -> dict[str, dict[str, float]]:
+    """Have people ask about the samples, then open every page."""
+    with served(folder / "people.txt", **{WORKSPACES: f"{folder}/people"}) as (url, process):
         waits = Waits(process)
-        for n_people in PEOPLE:
-            pages = [
-                visit(windows.enter_context(window(browser, WIDE)).new_page(), url) for _ in range(n_people)
-            ]
-            with waits.measured(f"a question by {n_people} at once"):
-                for page in pages:
-                    begin_to_ask(page, QUESTION)
-                for page in pages:
-                    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
-            windows.close()
+        measure_people(url, waits)
         with window(browser, WIDE) as context:
-            page = visit(context.new_page(), url)
-            for number in ("first", "second"):
-                for title in TITLES.values():
-                    if title != TITLES[""]:
-                        with waits.measured(f"{title}, {number} visit"):
-                            go_to(page, title)
+            visit_pages(visit(context.new_page(), url), waits, "samples")
     return waits.rows
 
 
@@ -180,27 +206,35 @@ def run(arguments: Namespace) -> Result:
         folder, browser = Path(temporary), launch(playwright)
         drawn = folder / "drawn"
         drawn.mkdir()
-        large = large_corpus(drawn) if arguments.corpus is None else sorted(arguments.corpus.iterdir())
         ours: dict[str, Any] = measure_start(browser, folder)
         ours |= measure_uploads(browser, folder, f"{len(small)} files", small)
-        ours |= measure_uploads(
-            browser, folder, (arguments.corpus and arguments.corpus.name) or "10 MB", large
-        )
-        ours |= measure_people_and_pages(browser, folder)
+        large = large_corpus(drawn)
+        ours |= measure_uploads(browser, folder, "10 MB", large)
+        ours |= measure_uploads(browser, folder, "10 MB in 8 bits", large, in_8_bits=True)
+        workload = f"{len(small)} small files, {len(large)} with 10 MB"
+        if arguments.corpus is not None:
+            brought = sorted(arguments.corpus.iterdir())
+            name = f"{len(brought):,} files in 8 bits"
+            ours |= measure_uploads(browser, folder, name, brought, pages=True, in_8_bits=True)
+            n_bytes = sum(path.stat().st_size for path in brought)
+            workload += f", {name} with {n_bytes / 1e6:.0f} MB"
+        ours |= measure_samples(browser, folder)
         browser.close()
-        n_bytes = sum(path.stat().st_size for path in large)
-    workload = f"{len(small)} small files, and {len(large)} with {n_bytes / 1e6:.0f} MB"
     return {"workload": workload, "ours": ours}
 
 
 def table(result: Result) -> Table:
     """Tabulate what a person waits for; of the visits of pages, the slowest."""
-    found = dict(result["ours"])
-    for number in (FIRST, SECOND):
-        pages = [name for name in found if name.endswith(number)]
-        slowest = max(pages, key=lambda name: found[name]["seconds"])
-        found[f"slowest of {len(pages)} pages: {slowest}"] = found[slowest]
-        found = {name: row for name, row in found.items() if name not in pages}
+    found, visits = dict[str, dict[str, float]](), defaultdict[str, dict[str, dict[str, float]]](dict)
+    for name, row in result["ours"].items():
+        corpus, _, page = name.partition(": ")
+        if page.endswith((FIRST, SECOND)):
+            visits[f"{corpus}, {page.rpartition(', ')[2]}"][page.rpartition(", ")[0]] = row
+        else:
+            found[name] = row
+    for kind, pages in visits.items():
+        slowest = max(pages, key=lambda page: pages[page]["seconds"])
+        found[f"slowest of {len(pages)} pages with {kind}: {slowest}"] = pages[slowest]
     rows = [
         [
             name,
@@ -214,7 +248,7 @@ def table(result: Result) -> Table:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the option of another corpus."""
-    parser.add_argument("--corpus", type=Path, metavar="FOLDER", help="text files in place of the 10 MB")
+    parser.add_argument("--corpus", type=Path, metavar="FOLDER", help="text files beside the 10 MB")
 
 
 BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options)

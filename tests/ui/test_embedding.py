@@ -73,6 +73,17 @@ def test_work_is_stopped_anywhere_and_resumed_from_what_is_kept(batches):
     assert "have vectors" not in said(app.run())
 
 
+def test_8_bits_are_offered_while_long_work_goes_on(batches, monkeypatch):
+    price = {"float32": 10.0, "int8": 1.0}
+    monkeypatch.setattr(embedding, "token_seconds_here", lambda model, chunks: price[model.precision])
+    app = app_file(**tides("bay")).run()
+    app.button(key="embed").click().run()
+    slow = app.session_state["jobs"][JOB]
+    app.button(key="embed-int8").click().run()
+    batches.release(6)
+    assert slow.stopped and app.session_state["jobs"][JOB] is not slow
+
+
 def test_questions_are_answered_while_vectors_are_missing_and_the_share_is_said(batches):
     app = app_file(**tides("lagoon"), **{AT_ONCE: "ask"}).run()
     job = app.session_state["jobs"][JOB]
