@@ -49,11 +49,11 @@ def draft_questions_command(
     model = load_decoder(decoder)
     drafts = list(done)
     label = f"Drafting {counted(n, 'question')}"
-    with write_errors(out), out.open("a", encoding="utf-8") as file, progress(label) as show:
+    with write_errors(out), progress(label) as show:
         for draft in draft_questions(documents, n, seed, model, shipped_reader(), done, on_progress=show):
             drafts.append(draft)
-            file.write(to_jsonl([draft]))
-            file.flush()
+            with out.open("a", encoding="utf-8") as file:
+                file.write(to_jsonl([draft]))
     report(out, drafts, n, as_json)
 
 

@@ -89,7 +89,7 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     show_choice(name, len(found.usable), found.problems)
     if said:
         show_error(said)
-    else:
+    elif name != DRAFTS or found != Examined():  # else they are offered below
         show_counts(found)
     if name in kept_names() or name in answer_sets():
         show_names_in(name)

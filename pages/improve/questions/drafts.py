@@ -12,6 +12,8 @@ from engine.installed import PROGRAM
 from engine.wording import counted
 from pages.improve.questions.passage_picker import show_marked
 from ui.questions.drafts import ENOUGH, decide, drafts, labelled_here, show_drafting, undo
+from ui.questions.kept import DRAFTS, keep_questions
+from ui.questions.sets import mended_questions
 from ui.text import escape_markdown
 from ui.widgets import MOST_QUESTION, check_typed, download
 
@@ -24,6 +26,9 @@ WHAT_COUNTS = (
 def show_drafts(documents: Sequence[Document]) -> None:
     """Draw the drafting, the draft to read next, and the downloads of what is not read yet."""
     show_drafting(documents, is_offer=not drafts())
+    found, n_moved = mended_questions(drafts(), documents)
+    if n_moved:  # the text before them has changed
+        keep_questions(DRAFTS, found)
     n_kept = sum(each.status == KEPT for each in labelled_here())
     by_stem = {stem(document.name): document for document in documents}
     unread = [each for each in drafts() if each.corpus_id in by_stem]

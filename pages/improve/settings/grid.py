@@ -115,7 +115,6 @@ def show_grid(
         st.caption(ACROSS_K)
     show_left_out(chosen)
     if not questions:
-        st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
         return
     sample = sampled(documents, questions, cut)
     searched = by_name(sample.documents)

@@ -52,3 +52,4 @@ def test_what_cannot_be_drafted_is_told(corpus, tmp_path, monkeypatch, options, 
     row["references"] = [{"content": "The mill.", "start_index": 0, "end_index": 9}]
     (tmp_path / "others.jsonl").write_text(json.dumps(row))
     assert message in refusal("draft-questions", corpus, *options)
+    assert not (tmp_path / "drafts.jsonl").exists()

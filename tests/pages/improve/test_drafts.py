@@ -79,9 +79,13 @@ def test_nothing_is_drafted_about_the_samples_while_files_are_read(encoder):
     assert "Your files were still being read" in app.error[0].value
 
 
-def test_a_draft_of_a_text_that_has_changed_since_is_told(encoder):
-    moved = replace(OPENED, references=(Reference(OPENED.references[0].content, 1, 79),))
-    assert "has changed since" in said(questions_page(moved))
+def test_a_draft_follows_its_sentence_and_one_whose_sentence_has_changed_is_told(encoder):
+    moved = replace(OPENED, references=(Reference(SENTENCES[0], 1, 1 + len(SENTENCES[0])),))
+    app = questions_page(moved)
+    assert f"{SENTENCES[0]}</mark>" in html_of(app)
+    assert kept(app, DRAFTS) == [question_fields(OPENED)]
+    changed = replace(OPENED, references=(Reference("The harbour was opened in 1790.", 0, 31),))
+    assert "has changed since" in said(questions_page(changed))
 
 
 def picker_page():
