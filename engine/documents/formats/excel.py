@@ -8,9 +8,8 @@ from typing import Any
 from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
-from .metadata import date_of, tags_of
 from .number_formats import shown
-from .office import DRAWING, repacked
+from .office import DRAWING, repacked, stated
 from .outline import one_line
 from .plain import as_document_error, unified
 from .scripts import scripted
@@ -49,7 +48,7 @@ def read_xlsx(name: str, content: bytes) -> Document:
         hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
         boxes = text_boxes(book._archive)
         names = book._archive.namelist()
-        about = book.properties
+        title, day, tags = stated(plain, book.properties)
     text = "\n\n".join([*filter(None, (text,)), *boxes])
     if not text:
         raise DocumentError(f"{name} has no text in its sheets: there is nothing to search")
@@ -58,9 +57,7 @@ def read_xlsx(name: str, content: bytes) -> Document:
     for start, kind in LEFT_OUT.items():
         if n := sum(each.startswith(start) for each in names):
             notes.append(f"{counted(n, kind)} left out")
-    day = date_of(about.modified or about.created)
-    title = one_line(unified(about.title or ""))
-    return Document(name, text, title, sections, day, tags_of(about.keywords), tuple(notes))
+    return Document(name, text, title, sections, day, tags, tuple(notes))
 
 
 def sheet_of(sheet: Any, notes: list[str]) -> Sheet:

@@ -9,6 +9,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from ...errors import DocumentError
 from .archive import open_archive, read_member
+from .metadata import date_of, tags_of
+from .outline import one_line
+from .plain import unified
 
 OFFICE = "http://schemas.openxmlformats.org"
 DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
@@ -51,6 +54,15 @@ def repacked(
                 if n_tags > most_tags:
                     raise DocumentError(f"{name} has over {most_tags} tags, the most that are read: split it")
     return plain
+
+
+def stated(plain: BytesIO, about: Any) -> tuple[str, str, tuple[str, ...]]:
+    """Return the title, the day and the tags that a repacked file states: libraries make some up."""
+    with ZipFile(plain) as archive:
+        if b"/core-properties" not in archive.read("_rels/.rels"):
+            return "", "", ()
+    day = date_of(about.modified or about.created)
+    return one_line(unified(about.title or "")), day, tags_of(about.keywords)
 
 
 def nearest(element: Any, *tags: str) -> Iterator[Any]:

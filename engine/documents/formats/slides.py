@@ -8,8 +8,7 @@ from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
 from .equations import EQUATION, linear_text
-from .metadata import date_of, tags_of
-from .office import DRAWING, notes_on, repacked
+from .office import DRAWING, notes_on, repacked, stated
 from .outline import join_slides, one_line
 from .plain import as_document_error, unified
 from .scripts import scripted
@@ -61,9 +60,8 @@ def read_pptx(name: str, content: bytes) -> Document:
             )
             slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen)))))
         whole, sections = join_slides(slides)
-        about, first = presentation.core_properties, next((each for each in sections if each.headings), None)
-        title = one_line(unified(about.title or "")) or (first.headings[0] if first else "")
-        day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
+        title, day, tags = stated(plain, presentation.core_properties)
+        title = title or next((each.headings[0] for each in sections if each.headings), "")
     if not whole:
         raise DocumentError(f"{name} has no text on its slides: there is nothing to search")
     notes = [f"{counted(len(hidden), 'hidden slide')} left out"] if hidden else []

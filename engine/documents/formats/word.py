@@ -13,8 +13,7 @@ from typing import Any
 from ...errors import DocumentError
 from ..document import Document
 from .equations import EQUATION, linear_text
-from .metadata import date_of, tags_of
-from .office import DRAWING, OFFICE, nearest, notes_on, repacked
+from .office import DRAWING, OFFICE, nearest, notes_on, repacked, stated
 from .outline import Block, bounded, join_blocks, one_line
 from .plain import as_document_error, unified
 from .running_lines import PAGE_NUMBER
@@ -87,7 +86,7 @@ def read_docx(name: str, content: bytes) -> Document:
         return OTHER_TYPES.sub(DOCUMENT_TYPE, member) if path == "[Content_Types].xml" else member
 
     with as_document_error(f"{name} is no Word file, or damaged", "save it again as .docx"):
-        document = docx.Document(repacked(name, content, usual))
+        document = docx.Document(plain := repacked(name, content, usual))
         body = document.element.body
         styles = styles_of(
             list(bounded(name, document.styles.element.iter(f"{WORD}style"), MAX_STYLES, "styles"))
@@ -108,15 +107,14 @@ def read_docx(name: str, content: bytes) -> Document:
         main = list(body_blocks(body, reading))
         ends = [block for number, note in reading.endnotes for block in note_blocks(number, note, reading)]
         text, sections = join_blocks([*heads, *main, *ends, *feet])
-        about = document.core_properties
-        title = about.title or title_in(body, reading)
-        day, tags = date_of(about.modified or about.created), tags_of(about.keywords)
+        title, day, tags = stated(plain, document.core_properties)
+        title = title or one_line(unified(title_in(body, reading)))
         embedded = body.iter(f"{WORD}altChunk", f"{WORD}subDoc")
         reading.seen["embedded document"] = sum(1 for _ in embedded)
         reading.seen["comment"] = 0 if parts["comments"] is None else len(parts["comments"])
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    return Document(name, text, one_line(unified(title)), sections, day, tags, notes_on(reading.seen))
+    return Document(name, text, title, sections, day, tags, notes_on(reading.seen))
 
 
 def related(part: Any, kind: str) -> Any:

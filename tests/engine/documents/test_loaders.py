@@ -5,14 +5,7 @@ import pytest
 from engine.documents import loaders
 from engine.documents.document import Document
 from engine.documents.formats import json_lines, table
-from engine.documents.loaders import (
-    content_of,
-    load_corpus,
-    parse_file,
-    read_corpus,
-    suffixes,
-    unique,
-)
+from engine.documents.loaders import content_of, load_corpus, parse_file, read_corpus, suffixes, unique
 from engine.errors import DocumentError
 from tests.one_document import parse_document
 

@@ -55,6 +55,14 @@ def test_a_file_states_its_day_and_tags(name, content):
     assert "text" in document.text
 
 
+def test_a_word_file_without_properties_states_none():
+    document = docx.Document(io.BytesIO(word()))
+    links = document.part.package.rels
+    links.pop(next(key for key, each in links.items() if each.reltype.endswith("/core-properties")))
+    assert (read := parse_document("a.docx", saved(document.save))).text == "text"
+    assert (read.title, read.date, read.tags) == ("", "", ())
+
+
 @pytest.mark.reads("JSONL, JSON", "a document a line where lines have a `date` or `tags`")
 def test_a_line_of_json_states_its_day_and_tags():
     content = (

@@ -92,10 +92,7 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
         ),
         (
             "- an item long enough to go on in the line that follows it,\n  as far as here\n- the next",
-            [
-                "- an item long enough to go on in the line that follows it,\n  as far as here",
-                "\n- the next",
-            ],
+            ["- an item long enough to go on in the line that follows it,\n  as far as here", "\n- the next"],
         ),
         (
             "Contents\nThe beginning . . . . . . . . . . . . . . 1\nThe end . . . . . . . . . . . . . . . 9",
