@@ -61,14 +61,16 @@ def decoder_picker() -> None:
             "tokenizer.json, or a Hugging Face id (owner/name), which is downloaded.",
         )
     name = (name or "").strip() or decoder_name()
+    if name != decoder_name() and is_here(name):
+        use(name)
     if name in listed:
         show_facts(listed[name])
+    elif name == decoder_name():
+        st.caption("In use.")
     if (download := current_job("download")) is not None and not download.done:
         stop_help = "Ends the download. What is there stays, and the next try goes on with it."
         follow_progress(download, key="download", stop_help=stop_help, is_narrow=True)
-    if name != decoder_name() and is_here(name):
-        use(name)
-    elif name != decoder_name():
+    if name != decoder_name() and not is_here(name):
         offer_download(name, listed.get(name))
         st.caption(f"{escape_markdown(decoder_name())} stays in use until then.")
     if st.button("Compare models", icon=":material/table_rows:", type="tertiary", key="compare-decoders"):

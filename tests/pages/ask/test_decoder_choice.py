@@ -154,6 +154,7 @@ def test_a_model_of_ones_own_is_loaded_at_once(known, weights, tmp_path):
     app = chosen("Another file, folder or id…")
     assert in_use(app) == DEFAULT_DECODER
     assert in_use(app.text_input(key="own_decoder").set_value(str(path)).run()) == str(path)
+    assert "In use." in said(app)
     app.text_input(key="own_decoder").set_value("/nowhere/model.gguf").run()
     assert in_use(app) == str(path)
     assert "no model '/nowhere/model.gguf'" in app.error[0].value.replace("\\", "")
