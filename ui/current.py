@@ -65,11 +65,11 @@ def set_passage(document: str, start: int, end: int, shown_by: str = "") -> None
 
 
 def follow_question(key: str, default: str = "") -> Callable[[], None]:
-    """Set a text box, by its key, to the session's question; return the callback of its changes."""
-    state = st.session_state
-    if question := current_question():
-        follow(key, question, question)
-    state.setdefault(key, default)
+    """Set a text box, by its key, to the session's question, or else a default; return its callback."""
+    state, question = st.session_state, current_question() or default
+    if not current_question() and key in state:
+        state.setdefault("followed", {}).setdefault(key, default)
+    follow(key, question, question)
     return lambda: set_question(state[key])
 
 

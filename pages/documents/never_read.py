@@ -20,7 +20,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks, index_documents, query_of
 from ui.current import follow_question
-from ui.documents import OF_DOCUMENTS, NoDocumentError
+from ui.documents import OF_DOCUMENTS, NoDocumentError, are_bundled
 from ui.figures import show_prompt_parts
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
@@ -56,7 +56,7 @@ def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> No
         show_truncated(show_limits(documents, encoder, large, all_chunks(documents, large)))
         return
     st.header("What a question gets")
-    changed = follow_question("budget-question", QUESTION)
+    changed = follow_question("budget-question", QUESTION if are_bundled(documents) else "")
     question = st.text_input("Question", key="budget-question", on_change=changed)
     if not check_typed(question, MOST_QUESTION).strip():
         st.info("Type a question to see which passages fit its prompt, and what its search misses.")
@@ -177,7 +177,7 @@ def show_truncated(report: TruncationReport) -> None:
             for each in shown
         ],
         "truncated",
-        f"The {len(shown)} chunks with most tokens never read",
+        "The chunks with most tokens never read",
         {"Text never read": TextColumn(width="large")},
     )
     if len(report.truncated) > MAX_ROWS_SHOWN:

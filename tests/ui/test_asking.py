@@ -4,10 +4,7 @@ import streamlit as st
 from engine.errors import InputError
 from tests.apps import app_within
 
-BOXES = {
-    "ask": "question",
-    "inside/answer": "inside-answer-question",
-}
+BOXES = {"ask": "question", "inside/answer": "inside-answer-question"}
 QUESTION = "When was the Vardholm tower finished?"
 
 

@@ -15,7 +15,8 @@ def boxes():
     from engine.documents.document import Chunk, Document
     from ui.current import document_choice, follow_chunk, follow_question
 
-    st.text_input("Question", key="question", on_change=follow_question("question", "Why?"))
+    own = st.session_state.get("own", "Why?")
+    st.text_input("Question", key="question", on_change=follow_question("question", own))
     name = document_choice([Document("a.md", ""), Document("b.md", "")], "document").name
     chunks = [
         Chunk(name, start, start + 10, "x" * 10, 3) for start in range(0, 50 if name == "a.md" else 20, 10)
@@ -50,6 +51,8 @@ def test_a_page_begins_with_the_session_s_question_document_and_passage_or_its_o
     assert [app.text_input[0].value, app.selectbox[0].value, app.number_input[0].value] == ["Who?", "a.md", 4]
     app = app_of(boxes, **{"current-document": "gone.md"}).run()
     assert [app.text_input[0].value, app.selectbox[0].value, app.number_input[0].value] == ["Why?", "a.md", 1]
+    app.session_state["own"] = ""  # that of other documents
+    assert app.run().text_input[0].value == ""
 
 
 def test_what_is_chosen_on_a_page_becomes_the_session_s():

@@ -29,7 +29,7 @@ from ui.asking import (
     waiting_until_done,
 )
 from ui.corpus import index_to_ask
-from ui.documents import chosen_documents
+from ui.documents import are_bundled, chosen_documents
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.nothing_found import no_text_words, show_nothing_found
@@ -50,9 +50,10 @@ STEP = 64  # step of the prompt's budget in the sidebar
 
 
 def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
-    """Draw the examples and the box; return the question to answer, if any."""
+    """Draw examples about the samples, and the box; return the question to answer, if any."""
     with st.expander("Ask another question", expanded=False) if has_answer else st.container():
-        example_choice(EXAMPLES, "inside-answer-example", queue_question)
+        if are_bundled(documents):
+            example_choice(EXAMPLES, "inside-answer-example", queue_question)
         question_form("inside-answer-question")
         st.caption(
             f"Searches {counted(len(documents), 'document')}, chosen on the page “Ask your documents”."
@@ -119,7 +120,7 @@ def views_of_text(written: Written, settings: Settings, question: str) -> dict[s
         )
         return {}
     st.caption(
-        f"{len(written.ids)} tokens by {escape_markdown(decoder.name)}, from "
+        f"{counted(len(written.ids), 'token')} by {escape_markdown(decoder.name)}, from "
         f"{counted(len(written.prompt.sources), 'passage')} in a prompt of {len(written.prompt.ids):,} tokens"
         + (f", behind a thought of {len(written.thought_ids):,}." if written.thought_ids else ".")
     )
@@ -193,7 +194,7 @@ def main() -> None:
     if "answer_job" in state:
         show_job(state["answer_job"], state["asked"].question, settings)
     else:
-        st.info("Pick a question above, type your own, or ask on the page “Ask your documents”.")
+        st.info("Ask a question above, or on the page “Ask your documents”.")
 
 
 main()

@@ -26,7 +26,7 @@ DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
 N_SHOWN, OVERLAP_AT = 5, 10
 SAME = "Cosine of its two vectors: 1 means that the fault changes nothing."
 NOW_AT = "Place in the broken ranking of the passage that the intact model ranks first."
-LEFT = "Passages that are among the first ten in both rankings, in any order."
+LEFT = "Passages that are among these in both rankings, in any order."
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
 
@@ -35,8 +35,7 @@ def break_model(encoder: Encoder) -> None:
     if is_other_family(encoder, "Breaking the model"):
         return
     documents, cut = chunks_sidebar(encoder)
-    are_samples = are_bundled(documents)
-    changed = follow_question("broken-question", DEFAULT_QUESTION if are_samples else "")
+    changed = follow_question("broken-question", DEFAULT_QUESTION if are_bundled(documents) else "")
     question = st.text_input("Question", key="broken-question", persist_state="session", on_change=changed)
     check_typed(question, MOST_QUESTION)
     st.caption(
@@ -103,25 +102,22 @@ def show_ranking(
     intact, after_fault = index.vectors @ intact_query, vectors["mean"] @ broken_query  # (n_chunks,)
     before, after = ordinal_ranks(intact), ordinal_ranks(after_fault)
     best_after = int(after[before == 1][0])
-    kept = int(((before <= OVERLAP_AT) & (after <= OVERLAP_AT)).sum())
+    top = min(OVERLAP_AT, len(before))
+    kept = int(((before <= top) & (after <= top)).sum())
     of_passages = (index.vectors * vectors["mean"]).sum(axis=1)  # (n_chunks,)
-    same, all_chunks = float(intact_query @ broken_query), counted(len(index.chunks), "passage")
+    same, over = float(intact_query @ broken_query), counted(len(index.chunks), "passage")
     average, now_at = float(of_passages.mean()), f"{best_after} of {len(before)}"
     show_metrics(
         {
             "Question, intact and broken": (f"{same:.3f}", None, SAME),
-            "Passages, intact and broken": (
-                f"{average:.3f}",
-                None,
-                f"The same, on average over {all_chunks}.",
-            ),
+            "Passages, intact and broken": (f"{average:.3f}", None, f"The same, on average over {over}."),
             "The best passage is now at": (now_at, None, NOW_AT),
-            f"Left of the top {OVERLAP_AT}": (f"{kept} of {OVERLAP_AT}", None, LEFT),
+            f"Left of the top {top}": (f"{kept} of {top}", None, LEFT),
         }
     )
     for column, scores, name in zip(st.columns(2), (intact, after_fault), ("Intact", "Broken"), strict=True):
         with column.container(border=True, height="stretch"):
-            st.markdown(f"**{name}: the first {N_SHOWN}**")
+            st.markdown(f"**{name}: the first {min(N_SHOWN, top)}**")
             st.html(ranking_html(index.chunks, scores, before, after, name == "Broken", N_SHOWN))
     st.caption(
         "Scores of the broken model can be higher than those of the intact one: they compare broken vectors "
