@@ -173,5 +173,5 @@ def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:
             annotation_position="top left",
         )
     figure.update_xaxes(title="tokens of a chunk, special tokens included", rangemode="tozero")
-    figure.update_yaxes(title="chunks")
+    figure.update_yaxes(title="chunks", dtick=1 if np.bincount(sizes // width).max() <= 6 else None)
     return styled(figure, height=220)

@@ -24,7 +24,7 @@ def loss_figure(run: CrossValidated) -> go.Figure:
             hover = f"fold {fold + 1}, {name}<br>epoch %{{x}}: %{{y:.3f}}"
             shown = {"legendgroup": name, "showlegend": fold == 0, "line_width": 2}
             add_line(figure, epochs, losses, name, colour, hover, **look, **shown)
-    figure.update_xaxes(title="epoch", rangemode="tozero")
+    figure.update_xaxes(title="epoch", rangemode="tozero", dtick=1 if epochs[-1] <= 12 else None)
     figure.update_yaxes(title="loss (nats)")
     figure.update_layout(legend=LEGEND)
     return styled(figure, height=330)

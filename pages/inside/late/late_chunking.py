@@ -130,7 +130,7 @@ def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
             hovertemplate="chunk %{x}<br>%{hovertext}<extra></extra>",
         )
     )
-    figure.update_xaxes(title="chunk, in the order of the text")
+    figure.update_xaxes(title="chunk, in the order of the text", dtick=1 if len(chunks) <= 12 else None)
     figure.update_yaxes(title="cosine with the chunk by itself")
     figure.update_layout(hoverlabel={"align": "left"})
     return styled(figure, height=260)
@@ -141,10 +141,7 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
     st.header("What a question finds")
     changed = follow_question("late-question")
     question = st.text_input(
-        "Question",
-        key="late-question",
-        placeholder="What do you want to know?",
-        on_change=changed,
+        "Question", key="late-question", placeholder="What do you want to know?", on_change=changed
     )
     if not check_typed(question, MOST_QUESTION).strip():
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
@@ -165,6 +162,6 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
             for move in best
         ],
         "late",
-        f"The {len(best)} best chunks by late vectors, with their ordinary ranks",
+        "The best chunks by late vectors, with their ordinary ranks",
         {"Text": st.column_config.TextColumn(width="large")},
     )

@@ -43,11 +43,7 @@ def test_positions_say_what_remains_of_the_weight_over_a_chunk():
 
 def test_the_cache_is_judged_behind_the_longest_text_and_an_answer_costs_its_tokens():
     for cached_s, uncached_s, words in (
-        (
-            0.018,
-            0.43,
-            "430 ms without the cache and 18 ms with it: on this machine the cache makes it 24 ",
-        ),
+        (0.018, 0.43, "430 ms without the cache and 18 ms with it: on this machine the cache makes it 24 "),
         (0.01, 0.025, "the cache makes it 2.5 times as fast."),
         (0.01, 0.0101, "the cache saves no time."),
         (0.02, 0.01, "the cache saves no time."),
