@@ -22,7 +22,7 @@ from ..retrieval.vector_files import save_npz
 from ..settings import Configuration
 from ..verify import verify_model
 from ..weights.catalog import DEFAULT_ENCODER
-from ..wording import beginning
+from ..wording import beginning, counted
 from .command_group import CommandGroup
 from .loading import (
     check_second_models,
@@ -289,4 +289,4 @@ def embed(
     if as_json:
         print_json({"out": str(out), "chunks": len(index.chunks), "tokens": sum(map(len, ids))})
     else:
-        print(f"{len(index.chunks)} chunks of {sum(map(len, ids))} tokens in {out}")
+        print(f"{counted(len(index.chunks), 'chunk')} of {sum(map(len, ids))} tokens in {out}")

@@ -255,7 +255,7 @@ def show_prompt(written: Written, n_tokens: int) -> None:
     show_prompt_parts(prompt)
     if written.server:
         st.caption(
-            f"About {len(prompt.ids)} tokens in, about {n_tokens} tokens out, counted by the tokenizer of "
+            f"About {len(prompt.ids)} tokens in, about {n_tokens} out, counted by the tokenizer of "
             "the built-in model: the server's own prompt is not visible."
         )
         for message in prompt.messages:
@@ -263,7 +263,7 @@ def show_prompt(written: Written, n_tokens: int) -> None:
             st.code(message["content"], language=None, wrap_lines=True)
         return
     st.caption(
-        f"{len(prompt.ids)} tokens in, {n_tokens} tokens out, {AS_DECODER_COUNTS}. "
+        f"{len(prompt.ids)} tokens in, {n_tokens} out, {AS_DECODER_COUNTS}. "
         "The decoder sees nothing of the documents but this."
     )
     st.code(prompt.text, language=None, wrap_lines=True)

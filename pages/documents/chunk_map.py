@@ -74,8 +74,7 @@ def show_map(
     """
     if len(chunks) < MIN_CHUNKS:
         st.info(
-            f"A map needs {MIN_CHUNKS} chunks or more, and there are {len(chunks)}. Add a document, or make "
-            "the chunks smaller.",
+            f"A map needs {MIN_CHUNKS} chunks or more: add a document, or make the chunks smaller.",
             icon=":material/scatter_plot:",
         )
         return

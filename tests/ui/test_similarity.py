@@ -129,7 +129,7 @@ def test_texts_that_are_missing_too_long_or_over_the_limit_are_told():
     assert not app.selectbox
     app = run(QUESTION, LONG, 64)
     assert app.segmented_control[0].value == "words"
-    assert any("tokens are beyond the limit of 64" in caption.value for caption in app.caption)
+    assert any("beyond the limit of 64: " in caption.value for caption in app.caption)
     [warning] = run(QUESTION, PASSAGE, 4096).warning
     assert "4096" in warning.value
 

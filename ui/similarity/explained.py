@@ -122,8 +122,8 @@ def show_sum(found: Decomposition) -> None:
     for read, side in ((found.first, "first"), (found.second, "second")):
         if read.tokens_truncated:
             st.caption(
-                f"The {side} text is cut: its last {read.tokens_truncated:,} tokens are beyond the limit of "
-                f"{len(read.encoding):,} and do not count. They are struck through below."
+                f"Tokens of the {side} text beyond the limit of {len(read.encoding):,}: "
+                f"{read.tokens_truncated:,}. They do not count, and are struck through below."
             )
 
 

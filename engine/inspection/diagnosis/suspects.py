@@ -13,7 +13,7 @@ from ...generation.reading import AnswerSpan
 from ...retrieval.evidence import CandidateSentence, has_digit, short_sentences
 from ...retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ...settings import SETTINGS, changes_in_words, default
-from ...wording import beginning
+from ...wording import beginning, counted
 from .asking import Searched, touches
 from .chain import SHOWN, WHOLE, Chain
 from .location import Location
@@ -407,7 +407,7 @@ def outranked(case: Case, better: Sequence[str], may_cut: bool) -> Suspect:
     ways += [*({"retriever": name} for name in names), {"k": MOST_K}, *smaller]
     return Suspect(
         "outranked",
-        f"By {RETRIEVERS[retriever].label} {n_above:,} other chunks rank above it{by}.",
+        f"By {RETRIEVERS[retriever].label} it ranks below {counted(n_above, 'other chunk')}{by}.",
         tuple(Cure(way) for way in ways if differs(way, values)),
         certain=True,
     )

@@ -221,7 +221,7 @@ def cost_words(found: Diagnosis, trial: Trial) -> str:
     """Say what a cure costs."""
     words = f"The answer took {readable_seconds(trial.seconds)}"
     if any(key in trial.cure.settings for key in CUTTING):
-        chunks = f"{found.n_chunks:,} chunks become {trial.n_chunks:,}"
+        chunks = f"{counted(found.n_chunks, 'chunk')} before, {trial.n_chunks:,} after"
         words += f", with cutting and embedding the documents anew: {chunks}"
     return f"{words}."
 

@@ -82,6 +82,6 @@ def show_quality(quality: PoolingQuality | None) -> None:
         },
     )
     st.caption(
-        f"Over {quality.reciprocal_ranks.shape[1]} labelled questions about the chosen documents. "
+        f"Labelled questions about the chosen documents: {quality.reciprocal_ranks.shape[1]}. "
         "Where ± reaches past 0, chance may have put a strategy behind."
     )

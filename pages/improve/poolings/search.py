@@ -142,7 +142,7 @@ def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     show_figure(
         rank_flow(compared, chunks),
         "rank-flow",
-        f"Places of {len(compared.rows)} passages under {len(compared.strategies)} strategies",
+        "Places of passages under each strategy",
     )
     st.caption(
         f"Each line is a passage; {len(compared.rows)} of {len(chunks):,} are among the first {compared.k} "

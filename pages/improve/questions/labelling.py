@@ -223,7 +223,7 @@ def show_set(name: str) -> None:
             | ({"Origin": ORIGINS[question.status]} if any(each.status for each in questions) else {})
             for question in questions
         ],
-        f"{n} labelled questions with their documents and passages",
+        f"{counted(n, 'labelled question')} with their documents and passages",
     )
     st.caption(
         f"{counted(n, 'question')}, {keeping_words()}. "

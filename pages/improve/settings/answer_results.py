@@ -148,7 +148,7 @@ def show_answer_rows(every: Sequence[AnswerRow], write: bool, key: str) -> None:
 
     show_selectable(
         lines,
-        f"{len(rows)} questions with their outcomes, and what was shown for each",
+        "Questions with their outcomes, and what was shown for each",
         {
             "Question": TextColumn(width="medium"),
             "Known answer": TextColumn(width="medium", help="As in the file: | divides spellings, & parts."),

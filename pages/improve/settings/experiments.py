@@ -349,7 +349,7 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
 
     def work(job: Job[None]) -> None:
         def report(n_done: float, _: int) -> None:
-            job.report(n_done, len(every), f"{name}: {len(job.rows):,} of {len(every):,} configurations")
+            job.report(n_done, len(every), f"{name}: configurations {len(job.rows):,} of {len(every):,}")
 
         def is_stopped() -> bool:
             return not job.take_turn()

@@ -201,8 +201,7 @@ def show_correlation(shares: Array, drops: Array) -> None:
     both = shares.ravel(), drops.ravel()
     if drops.size < MIN_PAIRS or any(np.ptp(values) == 0 for values in both):
         st.info(
-            f"{drops.size} pairs of sentence and passage are too few to correlate: it takes {MIN_PAIRS} "
-            "that differ.",
+            f"Pairs of sentence and passage: {drops.size}. To correlate takes {MIN_PAIRS} that differ.",
             icon=":material/query_stats:",
         )
     else:

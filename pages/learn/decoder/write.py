@@ -98,7 +98,7 @@ def _show_written(session: TrainingSession, written: Written) -> None:
     rest = whole.removeprefix(begun)
     show_text(f"<b>{escape(begun)}</b>{escape(rest)}", height=220)
     why = "a stop token" if written.steps[-1].finish_reason == "stop" else "the maximum"
-    st.caption(f"{len(written.steps)} tokens by the model of step {written.trained:,}, ended by {why}.")
+    st.caption(f"Tokens: {len(written.steps)}, by the model of step {written.trained:,}, ended by {why}.")
     names = texts(session, written.ids)
     number = st.select_slider(
         "Attention of token",
