@@ -31,12 +31,7 @@ from ui.asking import (
 )
 from ui.corpus import index_documents, index_so_far, null_scores_of_documents, warm
 from ui.current import current_question, follow_question
-from ui.documents import (
-    NoDocumentError,
-    document_picker,
-    format_names,
-    has_own_files,
-)
+from ui.documents import NoDocumentError, document_picker, format_names, has_own_files
 from ui.embedding import AT_ONCE, NotEmbeddedError, show_embedding
 from ui.jobs import Job, current_job
 from ui.models import load_encoder, load_reader
@@ -67,11 +62,7 @@ def question_box() -> str | None:
 
 
 def show_job(
-    job: Job[Answer],
-    asked: Asked,
-    documents: Sequence[Document],
-    settings: Settings,
-    server: Server | None,
+    job: Job[Answer], asked: Asked, documents: Sequence[Document], settings: Settings, server: Server | None
 ) -> None:
     """Draw a question and its answer: while it is written without sources, then with them."""
     writing, finished = st.empty(), st.empty()  # so that the previous answer disappears at once
