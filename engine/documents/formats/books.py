@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...errors import DocumentError
-from ...wording import counted
+from ...wording import counted, printable, some_of
 from ..document import Document, Section
 from .archive import open_archive, read_member
 from .metadata import date_of, tags_of
@@ -38,6 +38,7 @@ def read_epub(name: str, content: bytes) -> Document:
             path = container.find(".//{*}rootfile").get("full-path")
             package = etree.fromstring(member(path), parser)
             chapters = chapters_of(package, posixpath.dirname(path))
+            lacking = [path for path in chapters if path not in infos]
             found = []
             n_without = 0
             for path in filter(infos.__contains__, chapters):
@@ -45,7 +46,7 @@ def read_epub(name: str, content: bytes) -> Document:
                     found.append(read_html(f"{name}/{path}", member(path)))
                 except DocumentError:  # it shows no text
                     n_without += 1
-    return book(name, package, found, n_without)
+    return book(name, package, found, n_without, lacking)
 
 
 def chapters_of(package: Any, folder: str) -> list[str]:
@@ -59,7 +60,7 @@ def chapters_of(package: Any, folder: str) -> list[str]:
     return list(dict.fromkeys(paths))[:MAX_CHAPTERS]
 
 
-def book(name: str, package: Any, chapters: list[Document], n_without: int) -> Document:
+def book(name: str, package: Any, chapters: list[Document], n_without: int, lacking: list[str]) -> Document:
     """Return the document of all chapters, with what the book states of itself."""
     about = {
         key: [one_line(unified(each.text or "")) for each in package.iterfind(f".//{{*}}metadata/{{*}}{key}")]
@@ -79,6 +80,8 @@ def book(name: str, package: Any, chapters: list[Document], n_without: int) -> D
         notes += each.notes
     if n_without:
         notes.append(f"{counted(n_without, 'chapter')} without text, as of pictures, left out")
+    if lacking:
+        notes.append(f"chapters that the file lacks: {printable(some_of(lacking, 3))[:300]}")
     title, day = (next(iter(about[key]), "") for key in ("title", "date"))
     day = date_of(day[:10]) or date_of(f"{day[:4]}-01-01" if len(day) == 4 else "")
     return Document(

@@ -21,6 +21,7 @@ TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document", "page
 CHAT_KEYS = ("messages", "conversations", "conversation", "turns", "dialog", "dialogue", "chat", "mapping")
 SPEAKER_KEYS = ("role", "from", "author", "speaker", "sender", "user", "username", "name")
 MESSAGE_KEYS = ("content", "value", "text", "message", "body", "utterance")
+ATTACHED_KEYS = ("attachments", "embeds")  # of a message, as Slack and Discord export them
 PART_KEYS = ("title", "system", "instruction", "context", "question", "query", "prompt", "input", "answer",
              "answers", "response", "completion", "output", "summary", "description")  # fmt: skip
 MOST_NAMED = 8  # fields, in notes
@@ -113,11 +114,14 @@ def read_json(name: str, content: bytes) -> Document:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return Document(name, text)
-    talks = [conversation(each) for each in (value if isinstance(value, list) else [value])]
+    values = value if isinstance(value, list) else [value]
+    talks = [conversation(each) for each in values]
     if isinstance(value, list) and (talk := conversation({"messages": value})):
         talks = [talk]
     if talks and all(talks):
-        return Document(name, "\n\n\n".join(talks), title_in(value))
+        heads = map(title_in, values) if len(talks) > 1 else [""]
+        texts = ("\n\n".join(filter(None, pair)) for pair in zip(heads, talks, strict=True))
+        return Document(name, "\n\n\n".join(texts), title_in(value))
     return Document(name, unified(ESCAPE.sub(lambda found: unescaped(found[0]), text)))
 
 
@@ -130,6 +134,8 @@ def unescaped(escapes: str) -> str:
 def record(name: str, line: str) -> dict[str, Any]:
     """Return the JSON object of a line."""
     value = parse_json(name, line)
+    if isinstance(value, list) and value and not any(isinstance(each, dict | list) for each in value):
+        value = {f"column {place}": each for place, each in enumerate(value, 1)}
     if not isinstance(value, dict):
         raise DocumentError(f'{name} is no JSON object: write {{"text": "…"}} on every line')
     return value
@@ -198,7 +204,8 @@ def conversation(values: Any) -> str:
             continue
         message = node["message"] if isinstance(node.get("message"), dict) else node
         speaker = first_text(message, SPEAKER_KEYS)
-        text = first_text(message, MESSAGE_KEYS)
+        attached = (plain_text(message.get(key)) for key in ATTACHED_KEYS)
+        text = "\n".join(filter(None, (first_text(message, MESSAGE_KEYS), *attached)))
         if text.strip():
             lines.append(f"{one_line(speaker)}: {unified(text).strip()}".removeprefix(": "))
             n_spoken += bool(speaker)
@@ -218,7 +225,7 @@ def plain_text(value: Any, depth: int = 4) -> str:
         texts = filter(None, (plain_text(each, depth - 1) for each in value))
         return ("\n" if len({type(each) for each in value}) == 1 else "").join(texts)
     if isinstance(value, dict) and depth:
-        kinds = ("text", "parts", "role", "name", "content")
+        kinds = ("text", "parts", "role", "name", "content", "fallback", "description", "title", "fileName")
         return next(filter(None, (plain_text(value.get(kind), depth - 1) for kind in kinds)), "")
     return ""
 

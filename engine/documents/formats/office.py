@@ -16,8 +16,8 @@ from .plain import unified
 OFFICE = "http://schemas.openxmlformats.org"
 DRAWING = f"{{{OFFICE}/drawingml/2006/main}}"
 COUNTED = (  # in notes
-    "picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document", "hidden row",
-    "hidden column",
+    "hidden slide", "picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document",
+    "hidden row", "hidden column",
 )  # fmt: skip
 MAX_TAGS = 3_000_000  # a book of 1000 pages has a million; the libraries take seconds for them
 # Files of the strict standard differ only in these names.

@@ -167,6 +167,11 @@ def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section
     """Return the text of all slides, and a section for each, under its title."""
     slides = []
     for number, slide in enumerate(presentation.iterfind(f"{DRAW}page"), 1):
+        style = reading.styles.get(slide.get(f"{DRAW}style-name"))
+        about = style.find(f"{STYLE}drawing-page-properties") if style is not None else None
+        if about is not None and about.get(f"{PRESENTATION}visibility") == "hidden":
+            reading.seen["hidden slide"] += 1
+            continue
         frames = [each for each in slide if each.tag in (*BLOCKS, f"{DRAW}g")]
         frames.sort(key=lambda each: each.get(f"{PRESENTATION}class") != "title")
         texts = ["\n".join(block.text for block in blocks_of([each], reading)) for each in frames]

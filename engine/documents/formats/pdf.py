@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...errors import DocumentError, GlassboxError
-from ...wording import counted, reason_of
+from ...wording import counted, printable, reason_of
 from .. import recognition
 from ..document import Document, Section
 from .metadata import date_of, tags_of
@@ -24,6 +24,7 @@ from .running_lines import PAGE_NUMBER, without_number, without_running_lines
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 RECOGNITION_SECONDS = 900.0  # pages that are pictures are recognised
 MAX_CHARACTERS = 100_000_000
+MAX_ATTACHED = 20  # files that are named
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
 HYPHENATED = re.compile(rf"(?<![\w-])([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-)(\S*)( ?)")
@@ -49,7 +50,7 @@ def read_pdf(name: str, content: bytes) -> Document:
         raise DocumentError(
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
         )
-    title, day, tags, read = read_pages(name, content)
+    title, day, tags, read, attached = read_pages(name, content)
     kept = without_running_lines([page.text for page in read])
     pages = [finished(page) for page in without_hyphenation(kept)]
     if not any(pages):
@@ -66,9 +67,8 @@ def read_pdf(name: str, content: bytes) -> Document:
             whole += gap_between(whole, text)
             sections.append(Section(len(whole), page=number))
             whole += text
-    return Document(
-        name, whole, title, tuple(sections), day, tags, (*notes_of(read), *notes_of_lines(read, kept))
-    )
+    notes = (*notes_of(read), *notes_of_lines(read, kept), *attached)
+    return Document(name, whole, title, tuple(sections), day, tags, notes)
 
 
 def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
@@ -176,8 +176,8 @@ def without_hyphenation(pages: Sequence[str]) -> list[str]:
     return [HYPHENATED.sub(joined, page) for page in pages]
 
 
-def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], list[Page]]:
-    """Return the title, the date, the tags, and every page."""
+def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], list[Page], list[str]]:
+    """Return the title, the date, the tags, every page, and notes of attached files."""
     import pypdfium2
 
     deadline = time.process_time() + MAX_SECONDS
@@ -188,6 +188,10 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
         file = pypdfium2.PdfDocument(content)
         file.init_forms()
         about = file.get_metadata_dict()
+        attached = [
+            f"attached file {printable(unified(file.get_attachment(n).get_name()))[:100]} left out"
+            for n in range(min(file.count_attachments(), MAX_ATTACHED))
+        ]
         changed = DATE.match(about.get("ModDate") or about.get("CreationDate") or "")
         day = date_of("-".join(part or "01" for part in changed.groups())) if changed else ""
         for number in range(len(file)):
@@ -214,4 +218,4 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
             f"{name} is damaged {where} ({reason_of(error)}): export it as PDF again"
         ) from error
     title, tags = (unified(about.get(key, "")) for key in ("Title", "Keywords"))
-    return one_line(title), day, tags_of(tags), pages
+    return one_line(title), day, tags_of(tags), pages, attached

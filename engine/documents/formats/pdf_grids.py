@@ -45,7 +45,7 @@ def merged(rules: Iterable[Rule]) -> list[Rule]:
     level = 0.0
     rows: list[tuple[float, float, float]] = []
     for place, start, end in sorted(rules):
-        level = place if not rows or place - level > TOUCH / 2 else level
+        level = place if not rows or place - level > TOUCH else level
         rows.append((level, start, end))
     for place, start, end in sorted(rows):
         if found and found[-1][0] == place and start <= found[-1][2] + TOUCH:

@@ -30,6 +30,7 @@ NEAR_LINES = 20  # lines of a table that a line between others is compared with
 SAME_LINE = 0.5  # times the height of the letters
 MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
+NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
 
@@ -327,13 +328,13 @@ def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Li
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     """Return the text of lines that follow one another, tables among them row by row."""
-    texts, places = [], []
+    texts, places, tables = [], [], []
     for table in tables_of(lines):
         rows = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
         for row in [[joined(*row)] for row in rows] if is_list(rows) else rows:
             texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
             places.append([segment for segment in row if segment])
-    tables = [CELL_GAP in text for text in texts]
+            tables.append(len(rows) > 1 and CELL_GAP in texts[-1])  # a line by itself is set in full
     distances = [a[0].middle - b[0].middle for a, b in pairwise(places)]
     near = sorted(each for each, pair in zip(distances, pairwise(tables), strict=True) if not any(pair))
     usual = near[len(near) // 4] if near else 0.0  # some are those between paragraphs
@@ -434,7 +435,10 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
             is_below = cells[0] is None and few and number not in starts
             goes_on = bool(row) and (is_below or is_wrapped)
-        if goes_on:
+        pairs = zip(row, cells, strict=False)  # no number goes on in another
+        if goes_on and not any(
+            a and b and NUMBER.fullmatch(a.text) and NUMBER.fullmatch(b.text) for a, b in pairs
+        ):
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:
             if row:

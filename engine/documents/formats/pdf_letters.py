@@ -14,14 +14,19 @@ from .pdf_grids import Rule
 from .pdf_layout import LEAST_BREAK, Segment
 
 SHARED = 0.3  # of the height of two letters in one line
-NO_GAP, NO_LEVEL_GAP = 0.08, 0.045  # times the height of letters, of different sizes and of one
+# times the height of letters, of different sizes, of one, and before a power
+NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
 RAISED = 1.75  # times the height of a power at most
+RAISED_BOX = 0.25  # times the height of letters: a glyph above the line
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
 HYPHENS = dict.fromkeys((0x02, 0xAD, 0x2010), "-")  # as PDFium and producers write those at ends of lines
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
+POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
+RAISED_GLYPH = re.compile(r"(?:[^\W\d]|\b10)[+−-]?\d{1,2}(?!\d)")  # as some fonts have for powers
+TURNED = re.compile(r"([.,:;!?]+)(\d\S*)")  # the end of a number in text from the right, as it is drawn
 RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
 FROM_RIGHT = re.compile(f"[{RIGHT}]")
 ONLY_FROM_RIGHT = re.compile(rf"(?:{FROM_RIGHT.pattern}|[^\w\s])+")
@@ -33,7 +38,8 @@ ALEF, LAM = "\u0622\u0623\u0625\u0627", "\u0644"
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 SAME = 0.001  # times it: a difference by rounding
-PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")  # words whose ends tell the box around them
+# words whose ends tell the box around them
+PLAIN = re.compile(rf"(?!10[+−-]?\d\d?$)[\d+−-]+|[^\d+−{SINGLE}-]+")
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 
 
@@ -67,7 +73,8 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             height = max(edges[3] - edges[1], 1.0)
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
-                least_gap = NO_LEVEL_GAP if are_level(edges, before) else NO_GAP
+                is_power = is_raised(edges, before) and POWER.fullmatch(written)
+                least_gap = NO_LEVEL_GAP if are_level(edges, before) else POWER_GAP if is_power else NO_GAP
                 is_close = blank and gap < least_gap * height and not FROM_RIGHT.search(letters[-1])
                 if is_close and pdfium.FPDFText_IsGenerated(characters, first - 1) == 1:
                     blank = ""  # before a letter of another size, or within a word of slanted letters
@@ -86,13 +93,15 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             if not letters:
                 turns, (left, bottom, right, top), blank = now, edges, ""
                 was_raised = False
-            elif is_raised(edges, before) and (written.isdigit() or written in "+-−") and not blank:
+            elif is_power and not blank:
                 letters.append("^" * (not was_raised))
                 was_raised = True
             else:
                 was_raised = False
             if blank and letters and edges[0] - right > LEAST_BREAK * height:
                 breaks.append((sum(map(len, letters)), right, edges[0]))
+            if letters and FROM_RIGHT.search(letters[-1]):
+                written = TURNED.sub(r"\2\1", written)
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
             if is_unknown:
@@ -190,15 +199,22 @@ def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterato
     """Yield a word with the box around it, or each letter of it where some are raised, as powers are."""
     import pypdfium2.raw as pdfium
 
-    box = pdfium.FS_RECTF()
+    box, edges = pdfium.FS_RECTF(), [ctypes.c_double() for _ in range(4)]
+    has_power = turns == 0 and RAISED_GLYPH.search(word)
 
     def box_of(place: int) -> Box:
         pdfium.FPDFText_GetLooseCharBox(characters, first + place, box)
+        if has_power and word[place] in "0123456789+-−":
+            pdfium.FPDFText_GetCharOrigin(characters, first + place, *edges[:2])
+            line = edges[1].value
+            pdfium.FPDFText_GetCharBox(characters, first + place, *edges)
+            if edges[2].value - line > RAISED_BOX * (box.top - box.bottom):
+                box.bottom, box.top = edges[2].value, edges[3].value
         return turned((box.left, box.bottom, box.right, box.top), turns)
 
     places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
-    first_edges, *others = edges = [box_of(place) for place in sorted(places)]
-    lefts, bottoms, rights, tops = zip(*edges, strict=True)
+    first_edges, *others = boxes = [box_of(place) for place in sorted(places)]
+    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
     left, right = min(lefts), max(rights)
     is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
     is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)

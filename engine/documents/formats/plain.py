@@ -59,10 +59,11 @@ SAMPLE = 100_000  # bytes that are looked at for NUL
 # Shares of the bytes at every second place, of UTF-16 in the letters of an alphabet, and its first bytes.
 MOST_SAME, FEW_NULLS, HIGH_BYTES = 0.5, 0.05, (0x00, 0x03, 0x04, 0x05, 0x06, 0x09, 0x0E)
 
-# Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st, which become
-# letters, and the soft hyphen.
+# Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st and the
+# characters of formulas, which become letters, and the soft hyphen.
+LIGATURES, OF_FORMULAS = range(0xFB00, 0xFB07), range(0x1D400, 0x1D800)
 TYPESETTING: dict[int, str | None] = {
-    **{code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)},
+    **{code: unicodedata.normalize("NFKC", chr(code)) for code in (*LIGATURES, *OF_FORMULAS)},
     0xAD: None,
     **DIRECTIONS,
 }
@@ -189,5 +190,4 @@ def unified(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():
         return text
-    text = text.translate(TYPESETTING)
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").translate(TYPESETTING)

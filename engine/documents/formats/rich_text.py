@@ -9,7 +9,7 @@ from ..document import Document
 from .outline import one_line
 from .plain import as_document_error, kind_of, unified
 
-NOTE = re.compile(r"\{\\footnote\b")
+NOTE = re.compile(r"\{(?:\\\*)?\\footnote\b")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
 TITLE = re.compile(r"\{\\title ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?\?)*)\}")
@@ -23,6 +23,7 @@ RAISED = re.compile(
 STRUCK = re.compile(r"\\striked?(\d*)(?![a-z]) ?|\\plain(?![a-z]) ?|\\.|[{}]", re.DOTALL)
 BOX = re.compile(r"\\(?:\*\\shpinst|shp|shptxt)(?![a-z])")
 CELLS = re.compile(r"\|\n")
+END_OF_CELL = re.compile(r"\\par(?=[{}\s]*\\cell(?![a-z]))")  # as pandoc writes it
 MARGINS = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
 
 
@@ -39,6 +40,7 @@ def read_rtf(name: str, content: bytes) -> Document:
     notes = []
     hidden = HIDDEN.findall(source)
     source = RAISED.sub(raised, DELETED.sub("", HIDDEN.sub("", source)))
+    source = END_OF_CELL.sub("", source)
     source = BOX.sub(lambda box: "" if box[0].startswith("\\*") else "\\par", source)
     source = with_struck(source.replace("\\pntext", ""))  # which are numbers of lists
     source, footnotes = without_footnotes(source)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...errors import DocumentError
-from ...wording import counted
 from ..document import Document
 from .equations import EQUATION, linear_text
 from .office import DRAWING, notes_on, repacked, stated
@@ -44,14 +43,13 @@ def read_pptx(name: str, content: bytes) -> Document:
 
     plain = repacked(name, content, usual)
     seen: Counter[str] = Counter()
-    hidden: list[int] = []
     slides = []
     with as_document_error(f"{name} is no PowerPoint file, or damaged", "save it again as .pptx"):
         presentation = pptx.Presentation(plain)
         for number, slide in enumerate(presentation.slides, 1):
             seen["comment"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
             if slide._element.get("show") in ("0", "false"):
-                hidden.append(number)
+                seen["hidden slide"] += 1
                 continue
             head = (
                 one_line(unified(slide.shapes.title.text_frame.text))
@@ -64,8 +62,7 @@ def read_pptx(name: str, content: bytes) -> Document:
         title = title or next((each.headings[0] for each in sections if each.headings), "")
     if not whole:
         raise DocumentError(f"{name} has no text on its slides: there is nothing to search")
-    notes = [f"{counted(len(hidden), 'hidden slide')} left out"] if hidden else []
-    return Document(name, whole, title, sections, day, tags, (*notes, *notes_on(seen)))
+    return Document(name, whole, title, sections, day, tags, notes_on(seen))
 
 
 def slide_texts(slide: Any, seen: Counter[str]) -> Iterator[str]:

@@ -61,7 +61,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
                 joined.add(Section(0, (f"row {number}",), is_row=True), line)
         titles = [i for i, title in enumerate(header) if title.lower() == "title"]
         for number, row in body:
-            if width(row) > len(header):
+            if width(row) > len(header) and delimiter == ",":
                 row_name = f"{name}#{number}"
                 reason = f"has {width(row)} cells where the header has {len(header)}: quote cells with commas"
                 yield Failure(row_name, f"{row_name} {reason}")
@@ -253,7 +253,8 @@ def numbered_rows(
 
 def row_text(header: list[str], row: list[str], column: str | None) -> str:
     """Return the text of a row: the cell of one column, or all cells with their names."""
-    cells = [(title, cell.strip()) for title, cell in zip(header, row, strict=False)]
+    beyond = (f"column {place}" for place in range(len(header) + 1, len(row) + 1))
+    cells = [(title, cell.strip()) for title, cell in zip([*header, *beyond], row, strict=False)]
     if column is not None:
         return dict(reversed(cells)).get(column, "")  # the first of columns with the same name
     return "\n".join(f"{title}: {cell}" for title, cell in cells if cell)

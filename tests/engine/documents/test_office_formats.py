@@ -207,7 +207,7 @@ def test_slides_are_pages_under_their_titles():
     assert document.text.endswith("2021 | 4\n2022 | 7")
     assert document.sections == (Section(0, ("Safety",), 1), Section(len(first) + 2, ("Prices",), 2))
     assert document.title == "Safety"
-    assert document.notes == ("1 hidden slide left out", "1 picture was left out")
+    assert document.notes == ("1 hidden slide was left out", "1 picture was left out")
 
 
 CONTAINER = '<container xmlns="urn:x"><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
