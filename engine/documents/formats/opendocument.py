@@ -85,7 +85,8 @@ def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Docum
     notes: list[str] = []
     if (workbook := body.find(f"{OFFICE}spreadsheet")) is not None:
         tables = list(workbook.iterfind(f"{TABLE}table"))
-        shown = [each for each in tables if is_shown(each, reading)]
+        of = "table", TABLE, reading
+        shown = [each for each in tables if properties(each, *of).get(f"{TABLE}display") != "false"]
         text, sections = sheets_text(sheet_of(each, reading) for each in shown)
         if hidden := len(tables) - len(shown):
             notes.append(f"{counted(hidden, 'hidden sheet')} left out")
@@ -95,15 +96,9 @@ def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Docum
         text, sections = join_blocks(blocks_of(body.find(f"{OFFICE}text"), reading))
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    about = roots.get("meta.xml")
-    texts = (
-        {}
-        if about is None
-        else {
-            each.tag.rpartition("}")[2]: each.text or "" for each in about.iter() if isinstance(each.tag, str)
-        }
-    )
-    keywords = [] if about is None else [each.text or "" for each in about.iterfind(".//{*}keyword")]
+    about = list(roots["meta.xml"].iter("{*}*")) if "meta.xml" in roots else []
+    names = [(each.tag.rpartition("}")[2], each.text or "") for each in about]
+    texts, keywords = dict(names), [text for name, text in names if name == "keyword"]
     day = date_of(texts.get("date", "")[:10] or texts.get("creation-date", "")[:10])
     title = one_line(unified(texts.get("title", "")))
     return Document(name, text, title, sections, day, tags_of(keywords), (*notes, *notes_on(reading.seen)))
@@ -117,11 +112,11 @@ def equation_of(root: Any) -> str:
     return " ".join(((typed.text if typed is not None else "") or "".join(root.itertext())).split())
 
 
-def is_shown(table: Any, reading: Reading) -> bool:
-    """Whether a sheet is shown."""
-    style = reading.styles.get(table.get(f"{TABLE}style-name"))
-    about = style.find(f"{STYLE}table-properties") if style is not None else None
-    return about is None or about.get(f"{TABLE}display") != "false"
+def properties(element: Any, kind: str, of: str, reading: Reading) -> Any:
+    """Return the properties of an element's style, by their names."""
+    style = reading.styles.get(element.get(f"{of}style-name"))
+    found = style.find(f"{STYLE}{kind}-properties") if style is not None else None
+    return {} if found is None else found
 
 
 def sheet_of(table: Any, reading: Reading) -> Sheet:
@@ -167,9 +162,8 @@ def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section
     """Return the text of all slides, and a section for each, under its title."""
     slides = []
     for number, slide in enumerate(presentation.iterfind(f"{DRAW}page"), 1):
-        style = reading.styles.get(slide.get(f"{DRAW}style-name"))
-        about = style.find(f"{STYLE}drawing-page-properties") if style is not None else None
-        if about is not None and about.get(f"{PRESENTATION}visibility") == "hidden":
+        about = properties(slide, "drawing-page", DRAW, reading)
+        if about.get(f"{PRESENTATION}visibility") == "hidden":
             reading.seen["hidden slide"] += 1
             continue
         frames = [each for each in slide if each.tag in (*BLOCKS, f"{DRAW}g")]
@@ -262,15 +256,14 @@ def paragraph_text(paragraph: Any, reading: Reading) -> str:
 
 def pieces(element: Any, reading: Reading) -> Iterator[str]:
     """Yield the pieces of text in a paragraph, and keep notes and text boxes for after it."""
-    style = reading.styles.get(element.get(f"{TEXT}style-name"))
-    about = style.find(f"{STYLE}text-properties") if style is not None else None
-    if about is not None and about.get(f"{TEXT}display") == "none":
+    about = properties(element, "text", TEXT, reading)
+    if about.get(f"{TEXT}display") == "none":
         reading.seen["hidden"] += 1
         return
-    place = about.get(f"{STYLE}text-position", "") if about is not None else ""
+    place = about.get(f"{STYLE}text-position", "")
     text = " ".join((element.text or "").split("\n"))
     is_power = place.startswith(("super", "33%")) and text.strip("-−+").isdigit()
-    is_struck = about is not None and about.get(f"{STYLE}text-line-through-style", "none") != "none"
+    is_struck = about.get(f"{STYLE}text-line-through-style", "none") != "none"
     text = f"^{text}" if is_power else text
     yield f"~~{text}~~" if text.strip() and is_struck else text
     for child in element:

@@ -17,7 +17,7 @@ SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
 RAISED = 1.75  # times the height of a power at most
-RAISED_BOX = 0.25  # times the height of letters: a glyph above the line
+RAISED_BOX = 0.2  # times the height of letters: a glyph above the line
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
@@ -205,9 +205,10 @@ def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterato
     def box_of(place: int) -> Box:
         pdfium.FPDFText_GetLooseCharBox(characters, first + place, box)
         if has_power and word[place] in "0123456789+-−":
-            pdfium.FPDFText_GetCharOrigin(characters, first + place, *edges[:2])
+            digit = first + place + (word[place] in "+-−")  # behind a sign
+            pdfium.FPDFText_GetCharOrigin(characters, digit, *edges[:2])
             line = edges[1].value
-            pdfium.FPDFText_GetCharBox(characters, first + place, *edges)
+            pdfium.FPDFText_GetCharBox(characters, digit, *edges)
             if edges[2].value - line > RAISED_BOX * (box.top - box.bottom):
                 box.bottom, box.top = edges[2].value, edges[3].value
         return turned((box.left, box.bottom, box.right, box.top), turns)

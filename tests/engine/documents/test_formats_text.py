@@ -115,6 +115,10 @@ def test_a_csv_row_of_too_many_cells_fails_by_itself():
     assert [d.text for d in loaded.documents] == ["id: 2\ntext: c"]
     assert loaded.failures[0].name == "a.csv#2"
     assert "3 cells where the header has 2" in loaded.failures[0].reason
+    assert (
+        parse_document("a.csv", b"id;text\n1;a;b\n2;c\n").text
+        == "id: 1\ntext: a\ncolumn 3: b\n\nid: 2\ntext: c"
+    )
     [failure] = parse_file("a.csv", b"id,text\n1,a", csv_column="body").failures
     assert "no column body: choose one of id, text" in failure.reason
 

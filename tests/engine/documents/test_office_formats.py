@@ -236,7 +236,8 @@ def test_a_book_has_its_chapters_in_reading_order():
     assert document.text == "One\n\nBees fly.\n\nTwo\n\nThey dance."
     assert document.sections == (Section(0, ("One",)), Section(16, ("Two",)))
     assert (document.title, document.date, document.tags) == ("Bees", "2021-05-03", ("insects",))
-    assert document.notes == ("1 chapter without text, as of pictures, left out",)
+    lacking = book(**{"OPS/book.opf": PACKAGE.replace("two", "ten")})
+    assert parse_document("a.epub", lacking).notes[-1] == "chapters that the file lacks: OPS/ten .xhtml"
 
 
 def encryption(method):
@@ -318,6 +319,9 @@ def test_an_email_whose_plain_text_says_nothing_is_read_in_html():
     assert [each.text[:16] for each in loaded.documents] == ["From: a@b\n\nSee H", "The fee is 12.\n\n"]
 
 
+BELOW = ("[^1] By 3.5 percent.", "[^2] May")
+
+
 @pytest.mark.reads("RTF", "text", "tables", "footnotes at the end")
 @pytest.mark.leaves_out("RTF", "pictures, heads and feet")
 def test_rtf_is_read_with_its_footnotes_and_tables():
@@ -325,11 +329,11 @@ def test_rtf_is_read_with_its_footnotes_and_tables():
         rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}}{\header Top\par}\pard"
         rb" K\'fcche: rent rises"
         rb"{\footnote \pard By {\b 3.5} percent.} yearly. \u8364?5\par{\v DRAFT}"
-        rb"\trowd\cellx100\cellx200 Blue\cell 9-12\cell\row\pard End.\par{\pict 00ff}}"
+        rb"\trowd\cellx100\cellx200 {Blue\par}\cell 9-12{\*\footnote May}\cell\row\pard End.\par{\pict 00ff}}"
     )
     document = parse_document("a.rtf", content)
     lines = [" ".join(line.split()) for line in document.text.split("\n") if line.strip()]
-    assert lines == ["Küche: rent rises[^1] yearly. €5", "Blue | 9-12", "End.", "[^1] By 3.5 percent."]
+    assert lines == ["Küche: rent rises[^1] yearly. €5", "Blue | 9-12[^2]", "End.", *BELOW]
     assert document.title == "The lease"
     assert document.notes == (
         "hidden text was left out", "1 picture left out", "1 head and foot line left out"
@@ -432,8 +436,13 @@ def test_sheets_and_slides_of_libreoffice_are_read():
     assert text == "S\n\nItem: 5\nDay: 2026-03-01"
     box = "<draw:frame {}><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     title = box.format('presentation:class="title"', "Bees")
-    page = f"<draw:page>{box.format('', 'Bees fly.')}{title}</draw:page>"
-    document = parse_document("a.odp", opendocument("presentation", page))
+    page = f"<draw:page>{box.format('', 'Bees fly.')}{title}</draw:page><draw:page draw:style-name='h'/>"
+    hidden = (
+        '<style:style style:name="h"><style:drawing-page-properties presentation:visibility="hidden"/>'
+        "</style:style>"
+    )
+    document = parse_document("a.odp", opendocument("presentation", page, hidden))
+    assert document.notes == ("1 hidden slide was left out",)
     assert (document.text, document.sections) == ("Bees\n\nBees fly.", (Section(0, ("Bees",), 1),))
     [failure] = parse_file("a.odt", opendocument("text", "", manifest="<encryption-data/>")).failures
     assert "is encrypted" in failure.reason

@@ -378,8 +378,54 @@ def test_fonts_without_a_map_to_characters_are_noticed():
 def test_powers_are_written_with_a_mark():
     up, down = b"5 Ts /F1 %d Tf", b"0 Ts /F1 12 Tf"
     words = (b"(3 x 10) Tj", up % 8, b"(6) Tj", down, b"( m) Tj", up % 12, b"(2) Tj", down, b"(, 1) Tj")
-    whole = b"BT /F1 12 Tf 50 700 Td %s %s (st) Tj ET" % (b" ".join(words), up % 8)
-    assert read(whole).text == "3 x 10^6 m^2, 1st"
+    whole = b"BT /F1 12 Tf 50 700 Td %s %s (st) Tj %s (, 10) Tj %s (-4) Tj %s (, a) Tj 1 0 Td %s (1.5) Tj ET"
+    assert (
+        read(whole % (b" ".join(words), up % 8, down, up % 8, down, up % 8)).text
+        == "3 x 10^6 m^2, 1st, 10^-4, a^1.5"
+    )
+
+
+def test_glyphs_that_a_font_draws_as_powers_have_the_mark():
+    mapped = b"/CIDInit/ProcSet findresource begin begincmap 1 beginbfchar <33><0033> endbfchar endcmap"
+    font = b"/Subtype/Type1/BaseFont/Helvetica/Encoding<</Differences[51/threesuperior]>>/ToUnicode 7 0 R"
+    unicode = b"<</Length %d>>stream\n%s\nendstream" % (len(mapped), mapped)
+    content = drawn_pdf(shown((50, 700, "7 g/cm3 and 103 h4")), font=font, annotations=[unicode])
+    assert parse_document("a.pdf", content).text == "7 g/cm^3 and 10^3 h4"
+
+
+def test_numbers_below_one_another_are_of_several_rows():
+    rows = (
+        ("1", "Pipe", "85,00", "170,00"),
+        ("2", "Valve", "49,90", "49,90"),
+        ("", "", "Net", "219,90"),
+        ("", "", "Tax", "41,78"),
+    )
+    places = [(50 + 120 * j, 700 - 18 * i, cell) for i, row in enumerate(rows) for j, cell in enumerate(row)]
+    text = "1 | Pipe | 85,00 | 170,00\n2 | Valve | 49,90 | 49,90\n |  | Net | 219,90\n |  | Tax | 41,78"
+    assert read(shown(*places)).text == text
+
+
+def test_cells_with_lines_of_their_own_are_those_of_a_table():
+    boxes = b"".join(b"%d %d 98 18 re S\n" % (50 + 100 * j, 700 - 20 * i) for i in range(2) for j in range(2))
+    places = [(54 + 100 * j, 705 - 20 * i, "abcd"[2 * i + j] + " cell") for i in range(2) for j in range(2)]
+    assert read(boxes + shown(*places)).text == "a cell | b cell\nc cell | d cell"
+
+
+def test_words_are_joined_in_lines_set_in_full():
+    lines = [
+        (50, 700, "The"),
+        (120, 700, "steamship com-"),
+        (50, 680, "pany sailed on the"),
+        (50, 660, "third"),
+        (140, 660, "of May."),
+    ]
+    assert read(shown(*lines)).text == "The steamship company\nsailed on the\nthird of May."
+
+
+def test_attached_files_are_named():
+    attached = b"<</Names<</EmbeddedFiles<</Names[(b.xml)<</F(b.xml)/EF<</F 4 0 R>>>>]>>>>/Type/Catalog"
+    content = drawn_pdf(shown((50, 700, "Invoice"))).replace(b"<</Type/Catalog", attached)
+    assert parse_document("a.pdf", content).notes == ("attached file b.xml left out",)
 
 
 @pytest.mark.reads("PDF", "turned text")
