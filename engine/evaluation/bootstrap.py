@@ -148,7 +148,7 @@ def main_effects(values: Array, levels: Sequence[Hashable], reference: Hashable)
         MainEffect(
             value,
             int(rows.sum()),
-            found.interval(n),
+            level_interval(columns[:, n]),
             None if n == first else found.difference_interval(n, first),
         )
         for n, (value, rows) in enumerate(zip(distinct, members, strict=True))

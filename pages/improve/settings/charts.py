@@ -127,7 +127,7 @@ def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
             )
         )
     figure.update_xaxes(title=title, type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
-    figure.update_yaxes(title=MEASURES[metric].label, fixedrange=True)
+    figure.update_yaxes(title=MEASURES[metric].label, fixedrange=True, autorangeoptions_clipmax=1.02)
     figure.update_layout(
         legend=legend_below(0.25), hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select"
     )

@@ -364,7 +364,7 @@ def show_effects(report: Report, experiment: Experiment, metric: str) -> None:
         "Each value of each setting with its mean over the grid, and its difference to the value in use",
         {
             label: NumberColumn(format="%.3f", help="Mean over all configurations with the value."),
-            "95 % interval": TextColumn(help="The bootstrap over questions."),
+            "95 % interval": TextColumn(help="Over questions; exact where each is 0 or 1."),
             "Difference": TextColumn(
                 width="medium",
                 help="To the value in use, or to the first where that is no part of the grid, with its 95 % "

@@ -67,6 +67,8 @@ def test_an_effect_is_the_mean_of_all_configurations_with_a_value_and_its_differ
     assert astuple(small.mean) == pytest.approx(astuple(mean_interval(of_small)))
     assert astuple(large.difference) == pytest.approx(astuple(mean_interval(of_large - of_small)))
     assert small.difference is None
+    [sure] = main_effects(np.ones((2, 19)), [64, 64], 64)  # no resample holds a failure
+    assert (round(sure.mean.low, 2), sure.mean.high) == (0.82, 1)
 
 
 def test_a_reference_without_a_configuration_is_refused():
