@@ -128,7 +128,7 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror  # without the number and the path
     message = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-    return printable(message)[:200]
+    return printable(message)[:200].rstrip(".")
 
 
 def csv_cell(value: Any) -> Any:

@@ -116,9 +116,9 @@ def show_headline(report: TruncationReport, chunks: Sequence[Chunk], cut: Cut) -
     """Say how much of the chunks is never read under a limit."""
     if report.truncated:
         st.warning(
-            f"Not read to the end: {len(report.truncated):,} of {counted(report.n_chunks, 'chunk')}. They "
-            f"have more tokens than the limit of {cut.max_tokens}, and {report.share_unread:.1%} of the text "
-            "is in no vector.",
+            f"Not read to the end: {len(report.truncated):,} of {counted(report.n_chunks, 'chunk')}, with "
+            f"more tokens than the limit of {cut.max_tokens}: {report.share_unread:.1%} of the text is in no "
+            "vector.",
             icon=":material/content_cut:",
         )
         return

@@ -327,7 +327,7 @@ def show_counts(found: Examined) -> None:
         for number, why in (
             (found.n_elsewhere, "about documents that are not searched"),
             (found.n_faulty, "without a passage at its place (open “Questions” to see what is wrong)"),
-            (found.n_unanswered, "that the documents do not answer, which are to be refused"),
+            (found.n_unanswered, "that the documents do not answer, to be refused"),
         )
         if number
     ]

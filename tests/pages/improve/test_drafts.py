@@ -111,7 +111,7 @@ def test_without_questions_drafts_are_offered_and_unread_ones_are_a_set_of_their
     assert app.selectbox(key="questions").value == DRAFTS
     assert app.session_state["picked"] == [OPENED, replace(FEE, status=KEPT)]
     assert "1 draft that nobody has read and 1 draft that you kept" in said(app)
-    assert "1 that the documents do not answer, which are to be refused" in said(app)
+    assert "1 that the documents do not answer, to be refused" in said(app)
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert app.session_state["picked"] == [replace(FEE, status=KEPT)]
     assert "1 draft that you kept" in said(app)
@@ -142,7 +142,7 @@ def test_one_choice_of_questions_serves_search_and_answers(encoder):
     (bees,) = app.session_state["picked"]
     assert bees.references[0].content == SENTENCES[2]
     assert "1 without a passage at its place" in said(app)
-    assert "1 that the documents do not answer, which are to be refused" in said(app)
+    assert "1 that the documents do not answer, to be refused" in said(app)
     app.button(key="questions-remove").click().run()
     assert app.selectbox(key="questions").value == DRAFTS
 
