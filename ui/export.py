@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from ui.tables import Rows, rows_csv
+from ui.text import escape_markdown
 
 
 def show_figure(
@@ -24,8 +25,11 @@ def show_figure(
 
     ``name`` is that of the files without suffix, unique on the page as the widgets' key; ``alt`` is the
     figure in words, for screen readers. ``on_click`` is called with the points that are clicked; figures of
-    another ``version`` have none of the clicks before.
+    another ``version`` have none of the clicks before. The only cell of a heat map is drawn as text.
     """
+    if cell := only_cell(figure):
+        st.write(escape_markdown(cell))
+        return
     key = f"figure-{name}{version}"
 
     def select() -> None:
@@ -44,6 +48,16 @@ def show_figure(
         alt=alt,
     )
     show_save(figure, name)
+
+
+def only_cell(figure: go.Figure) -> str:
+    """``"S1, [1]: 11.6%"``: the single cell of a heat map in words; empty for other figures."""
+    heat, *_ = figure.data
+    if heat.type != "heatmap" or np.size(heat.z) != 1:
+        return ""
+    [cell] = figure_rows(figure)
+    shown = (heat.texttemplate or "%{z:.3g}").removeprefix("%{z:").removesuffix("}")
+    return f"{cell['y']}, {cell['x']}: {cell['value']:{shown}}"
 
 
 def show_save(figure: go.Figure, name: str) -> None:

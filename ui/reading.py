@@ -4,11 +4,7 @@ from html import escape
 
 import streamlit as st
 
-from engine.inspection.model.reading import (
-    AnswerTokens,
-    Characters,
-    answer_tokens,
-)
+from engine.inspection.model.reading import AnswerTokens, Characters, answer_tokens
 from engine.models.reader import WINDOW_TOKENS, Reader, Scores
 from engine.wording import beginning
 from ui.colours import BLUE, GREY, ORANGE, VERMILION, paint

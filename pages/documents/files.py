@@ -104,10 +104,7 @@ def show_notes(documents: Sequence[Document]) -> None:
 
 
 def show_documents(
-    documents: Sequence[Document],
-    chunks: Sequence[Sequence[Chunk]],
-    limit: int,
-    languages: Mapping[str, str],
+    documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int, languages: Mapping[str, str]
 ) -> None:
     """Draw a table with a row for each document; ``languages`` are keys of `LANGUAGES`, by its name."""
     encoder = load_encoder()

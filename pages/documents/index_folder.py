@@ -216,12 +216,7 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
         model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
         with counting("Reading and embedding", "chunks") as show:
             update = update_index(
-                path_of(corpus),
-                folder,
-                model,
-                settings,
-                session_vectors(),
-                on_progress=show,
+                path_of(corpus), folder, model, settings, session_vectors(), on_progress=show
             )
         state["index-done"] = (
             f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "

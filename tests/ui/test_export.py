@@ -4,7 +4,7 @@ import re
 import plotly.graph_objects as go
 import streamlit as st  # noqa: F401  (whose theme becomes the default of figures)
 
-from ui.export import figure_rows, standalone
+from ui.export import figure_rows, only_cell, standalone
 from ui.figures import styled
 from ui.tables import rows_csv
 
@@ -32,3 +32,9 @@ def test_the_numbers_of_a_figure_are_a_table_of_what_it_draws():
         "search,1,,seconds",
         "answer,2,,seconds",
     ]
+
+
+def test_the_only_cell_of_a_heat_map_is_text():
+    cell = go.Heatmap(z=[[0.116]], x=["[1]"], y=["S1"], texttemplate="%{z:.1%}")
+    assert only_cell(go.Figure(cell)) == "S1, [1]: 11.6%"
+    assert only_cell(go.Figure(go.Heatmap(z=[[1, 2]]))) == only_cell(go.Figure(go.Bar(y=[1]))) == ""

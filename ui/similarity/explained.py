@@ -21,14 +21,7 @@ from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
-from ui.similarity.figures import (
-    NUMBER,
-    TEXT_HEIGHT,
-    contribution_map,
-    numbered,
-    painted,
-    won_bars,
-)
+from ui.similarity.figures import NUMBER, TEXT_HEIGHT, contribution_map, numbered, painted, won_bars
 from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import LABELLED_TOKENS

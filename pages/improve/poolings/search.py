@@ -6,24 +6,14 @@ from html import escape
 import streamlit as st
 
 from engine.documents.document import Chunk
-from engine.inspection.pooling.pooling_search import (
-    PoolingRankings,
-    only_found_by,
-    rankings,
-)
+from engine.inspection.pooling.pooling_search import PoolingRankings, only_found_by, rankings
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM
 from engine.retrieval.rerank import MaxSim
 from engine.wording import beginning, readable_time
 from pages.improve.poolings.pooled_chunks import DIGESTS, PooledChunks
-from pages.improve.poolings.quality import (
-    RANKS_AS_MEAN,
-    TRUST,
-    distinct,
-    labelled_quality,
-    show_quality,
-)
+from pages.improve.poolings.quality import RANKS_AS_MEAN, TRUST, distinct, labelled_quality, show_quality
 from pages.improve.poolings.rank_flow import rank_flow
 from pages.improve.poolings.sentences import strategy_pills
 from ui.current import current_passage, follow, follow_question, nearest, set_question
@@ -139,11 +129,7 @@ def maxsim_of(question: str, pooled: PooledChunks) -> Array:
 def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     """Draw the passages' ranks from strategy to strategy."""
     st.header(RANKINGS)
-    show_figure(
-        rank_flow(compared, chunks),
-        "rank-flow",
-        "Places of passages under each strategy",
-    )
+    show_figure(rank_flow(compared, chunks), "rank-flow", "Places of passages under each strategy")
     st.caption(
         f"Each line is a passage; {len(compared.rows)} of {len(chunks):,} are among the first {compared.k} "
         "of some strategy. The grey lane holds those that a strategy ranks lower, in order; hover, or "

@@ -149,6 +149,7 @@ def show_maps(written: Written, found: Attribution) -> None:
     """Draw both measures side by side, and their correlation."""
     n_passages = len(written.prompt.sources)
     passages = [f"[{source.number}]" for source in written.prompt.sources]
+    columns = [*passages, "all"] if n_passages > 1 else passages  # without the only one, none is left
     rows = [f"S{number}" for number in range(1, len(found.sentences) + 1)]
     drops = found.left_out.drops(found.sentences)  # (n_sentences, n_passages + 1)
     st.markdown("**Where it looks, and what it needs**")
@@ -168,7 +169,7 @@ def show_maps(written: Written, found: Attribution) -> None:
     with right:
         st.caption("Leaving it out: fall of log-probability, nats per token")
         show_figure(
-            sentence_map(drops, rows, [*passages, "all"], are_shares=False),
+            sentence_map(drops[:, : len(columns)], rows, columns, are_shares=False),
             name="drops-without-passages",
             alt="Fall of each sentence's log-probability without each passage",
         )

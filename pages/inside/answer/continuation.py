@@ -56,10 +56,7 @@ def start_continuation(name: str, request: Request) -> Job[Continuation]:
         job.write("".join(token_texts(ids, decoder.tokenizer)))
         if not decoder.end_ids.intersection(ids[-1:]):
             steps = decoder.generate(
-                [*request.prompt_ids, *ids],
-                request.max_new_tokens,
-                request.sampling,
-                reuse=cache,
+                [*request.prompt_ids, *ids], request.max_new_tokens, request.sampling, reuse=cache
             )
             for step in steps:
                 ids.append(step.token_id)

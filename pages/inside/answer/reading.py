@@ -185,10 +185,7 @@ def effects_of(
     question: str, text: str, words: Characters, _reader: Reader
 ) -> tuple[list[PartEffect], list[PartEffect]]:
     """Leave out each word of the question and each sentence of the passage; cached."""
-    return (
-        without_words(_reader, question, text, words),
-        without_sentences(_reader, question, text, words),
-    )
+    return (without_words(_reader, question, text, words), without_sentences(_reader, question, text, words))
 
 
 def show_attention(question: str, text: str, words: Characters, reader: Reader) -> None:

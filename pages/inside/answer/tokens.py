@@ -180,10 +180,7 @@ def alternative(
         return None
     begun = (*written.ids[:chosen], others[taken].token_id)
     return Request(
-        written.read_ids,
-        begun,
-        max(1, settings.answer.max_new_tokens - len(begun)),
-        settings.answer.sampling,
+        written.read_ids, begun, max(1, settings.answer.max_new_tokens - len(begun)), settings.answer.sampling
     )
 
 

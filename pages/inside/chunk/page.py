@@ -52,10 +52,7 @@ def decoder_limit() -> int:
 def page_input() -> Input:
     """Draw the choice of the model and of the input, with its boxes; return the input."""
     encoder = load_encoder()
-    names = {
-        "encoder": f"Encoder · {model_name(encoder.name)}",
-        "decoder": f"Decoder · {decoder_name()}",
-    }
+    names = {"encoder": f"Encoder · {model_name(encoder.name)}", "decoder": f"Decoder · {decoder_name()}"}
     read = "only those before it" if encoder.is_causal else "all others"
     with st.sidebar:
         model: Model = st.radio(
