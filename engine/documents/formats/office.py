@@ -56,13 +56,11 @@ def repacked(
     return plain
 
 
-def stated(plain: BytesIO, about: Any) -> tuple[str, str, tuple[str, ...]]:
+def stated(plain: BytesIO, core: Any) -> tuple[str, str, tuple[str, ...]]:
     """Return the title, the day and the tags that a repacked file states: libraries make some up."""
-    with ZipFile(plain) as archive:
-        if b"/core-properties" not in archive.read("_rels/.rels"):
-            return "", "", ()
-    day = date_of(about.modified or about.created)
-    return one_line(unified(about.title or "")), day, tags_of(about.keywords)
+    if b"/core-properties" not in ZipFile(plain).read("_rels/.rels"):
+        return "", "", ()
+    return one_line(unified(core.title or "")), date_of(core.modified or core.created), tags_of(core.keywords)
 
 
 def nearest(element: Any, *tags: str) -> Iterator[Any]:
@@ -71,7 +69,4 @@ def nearest(element: Any, *tags: str) -> Iterator[Any]:
     The recursion is limited since libxml2 refuses files nested deeper than 256.
     """
     for child in element:
-        if child.tag in tags:
-            yield child
-        else:
-            yield from nearest(child, *tags)
+        yield from [child] if child.tag in tags else nearest(child, *tags)
