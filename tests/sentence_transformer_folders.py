@@ -5,16 +5,7 @@ import json
 import unicodedata
 
 import numpy as np
-from tokenizers import (
-    AddedToken,
-    Regex,
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from tests.pytorch import modules, sentence_transformers, torch, transformers
 from tests.tokenizer_files import WORD, small_byte_level

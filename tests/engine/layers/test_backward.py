@@ -16,12 +16,7 @@ from engine.layers.attention import (
 from engine.layers.dropout import dropout, dropout_backward
 from engine.layers.embedding import embedding, embedding_backward
 from engine.layers.linear import linear, linear_backward
-from engine.layers.norm import (
-    l2_normalize,
-    l2_normalize_backward,
-    layer_norm,
-    layer_norm_backward,
-)
+from engine.layers.norm import l2_normalize, l2_normalize_backward, layer_norm, layer_norm_backward
 from engine.layers.positions import apply_rope, rope_backward, rope_tables
 from tests.pytorch import Library, torch
 
@@ -83,12 +78,7 @@ def official_rope(x):
 
 def of_one(forward, backward, official, n_parts=1):
     """The case of an operation of one input, whose width is a multiple of a number of parts."""
-    return (
-        lambda batch, d: [(*batch, n_parts * d)],
-        forward,
-        lambda d_y, x: (backward(d_y, x),),
-        official,
-    )
+    return (lambda batch, d: [(*batch, n_parts * d)], forward, lambda d_y, x: (backward(d_y, x),), official)
 
 
 # name: shapes of the inputs for a batch and a width; forward; backward; official
@@ -113,9 +103,7 @@ CASES = {
     ),
     "gelu": of_one(activation.gelu, activation.gelu_backward, lambda x: functional.gelu(x)),
     "gelu_new": of_one(
-        activation.gelu_new,
-        activation.gelu_new_backward,
-        lambda x: functional.gelu(x, approximate="tanh"),
+        activation.gelu_new, activation.gelu_new_backward, lambda x: functional.gelu(x, approximate="tanh")
     ),
     "silu": of_one(activation.silu, activation.silu_backward, lambda x: functional.silu(x)),
     "tanh": of_one(np.tanh, activation.tanh_backward, lambda x: torch.tanh(x)),

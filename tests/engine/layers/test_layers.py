@@ -5,12 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from engine.layers.activation import log_softmax, softmax
-from engine.layers.attention import (
-    attention,
-    causal_mask,
-    window_mask,
-    windowed_attention,
-)
+from engine.layers.attention import attention, causal_mask, window_mask, windowed_attention
 from engine.layers.norm import l2_normalize, rms_norm
 from engine.layers.quantization import dequantize, quantize
 

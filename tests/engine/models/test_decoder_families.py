@@ -447,11 +447,7 @@ CHUNKED = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["chu
         ),
         ("llama", config_with(attention_bias=True), "no tensor 'model.layers.0.self_attn.q_proj.bias'"),
         ("llama", lambda f: edit_tensors(f, lambda t: t.pop("lm_head.weight")), "no tensor 'lm_head.we"),
-        (
-            "phi3",
-            config_with(rope_parameters={"rope_type": "su", "short_factor": [1.0]}),
-            "not 4 numbers",
-        ),
+        ("phi3", config_with(rope_parameters={"rope_type": "su", "short_factor": [1.0]}), "not 4 numbers"),
         ("smollm3", config_with(no_rope_layers=[1]), "not 2 of 0 and 1"),
         ("mistral", config_with(sliding_window=[4]), "sliding_window .4., not a size"),
         (
@@ -509,10 +505,7 @@ def test_a_damaged_gguf_file_is_refused_with_the_reason(tmp_path, tokenizer, kin
 @pytest.mark.parametrize(
     ("architecture", "reason"),
     [
-        (
-            "gemma2",
-            r"which is not read \(Gemma 2, with bounded attention scores\): give one of",
-        ),
+        ("gemma2", r"which is not read \(Gemma 2, with bounded attention scores\): give one of"),
         ("mamba", "'mamba' model, which is not read: give one of the architectures llama, qwen2, "),
         ("llama", "no metadata 'llama.block_count'"),
     ],

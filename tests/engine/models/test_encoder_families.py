@@ -114,14 +114,10 @@ FAMILY_CASES = {
         LLAMA,
     ),
     "gte": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2},
-        unigram_tokenizer,
-        ROBERTA,
+        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2}, unigram_tokenizer, ROBERTA
     ),
     "nomic_bert": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2},
-        wordpiece,
-        BERT,
+        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2}, wordpiece, BERT
     ),
 }
 

@@ -227,11 +227,7 @@ def test_gte_of_its_makers_equals_its_equations(tmp_path, factor, mixed):
     [
         (JINA, {"feed_forward_type": "original"}, "feed_forward_type 'original' is not one of geglu, reglu"),
         (GTE, {"logn_attention_scale": True}, "sets logn_attention_scale to True"),
-        (
-            GTE,
-            {"rope_scaling": {"type": "longrope", "factor": 2}},
-            r"rotary positions \(longrope\)",
-        ),
+        (GTE, {"rope_scaling": {"type": "longrope", "factor": 2}}, r"rotary positions \(longrope\)"),
     ],
 )
 def test_what_is_not_read_is_refused(tmp_path, config, changes, reason):

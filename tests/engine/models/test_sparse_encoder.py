@@ -10,14 +10,7 @@ from engine.weights.fetch import model_path
 from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH, Family
 from tests.model_files import edit_tensors
 from tests.pytorch import Library, sentence_transformers, transformers
-from tests.sentence_transformer_folders import (
-    BERT,
-    SIZES,
-    edit_json,
-    random_model,
-    save_tokenizer,
-    wordpiece,
-)
+from tests.sentence_transformer_folders import BERT, SIZES, edit_json, random_model, save_tokenizer, wordpiece
 
 TEXTS = ["a", "abc def", "j i h g f e d c b a " * 9, "unknown?", "Ab Cd", "a bad dad had a bee"]
 CASES = {"bert": Family({**SIZES, "max_position_embeddings": LENGTH}, wordpiece, BERT), **FAMILY_CASES}

@@ -118,10 +118,7 @@ def test_what_cannot_be_fused_is_said(fuse, message):
 
 def test_a_ranking_that_finds_nothing_changes_no_order():
     dense, nothing = np.array([[0.1, 0.9, 0.5]]), np.zeros((1, 3))
-    for fused in (
-        reciprocal_rank_fusion([dense, nothing]),
-        weighted_fusion([dense, nothing], [0.5, 0.5]),
-    ):
+    for fused in (reciprocal_rank_fusion([dense, nothing]), weighted_fusion([dense, nothing], [0.5, 0.5])):
         assert best_first(fused).tolist() == [[1, 2, 0]]
 
 

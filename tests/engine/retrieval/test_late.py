@@ -78,12 +78,7 @@ def test_a_long_document_is_read_in_windows(encoder, official):
     np.testing.assert_allclose(vector, unit(hidden[inside].mean(0)), rtol=0, atol=1e-5)
 
 
-@given(
-    n_tokens=st.integers(1, 4000),
-    room=st.integers(1, 510),
-    place=st.floats(0, 1),
-    size=st.floats(0, 1),
-)
+@given(n_tokens=st.integers(1, 4000), room=st.integers(1, 510), place=st.floats(0, 1), size=st.floats(0, 1))
 def test_every_window_holds_its_chunk_and_context_on_both_sides(n_tokens, room, place, size):
     length = max(1, int(size * min(room, n_tokens)))
     first = int(place * (n_tokens - length))

@@ -32,12 +32,7 @@ def naive_order(relevance, vectors, diversity, depth):
     return chosen + ordered[depth:]
 
 
-@given(
-    st.integers(0, 10**6),
-    st.integers(1, 20),
-    st.sampled_from([0.0, 0.1, 0.5, 1.0]),
-    st.integers(1, 25),
-)
+@given(st.integers(0, 10**6), st.integers(1, 20), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.integers(1, 25))
 def test_the_order_is_that_of_a_naive_loop(seed, n_chunks, diversity, depth):
     scores, vectors = search(seed, 2, n_chunks)
     found = mmr_scores(scores, vectors, diversity, depth)

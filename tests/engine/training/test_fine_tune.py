@@ -8,12 +8,7 @@ import pytest
 from engine import Encoder
 from engine.errors import InputError
 from engine.training.backward.encoder import layer_parameters
-from engine.training.search.contrastive import (
-    ContrastiveBatch,
-    TrainingTexts,
-    draw_batch,
-    loss_and_gradients,
-)
+from engine.training.search.contrastive import ContrastiveBatch, TrainingTexts, draw_batch, loss_and_gradients
 from engine.training.search.fine_tune import FineTuning, fine_tune, tuned_encoder
 from engine.training.search.folds import Fold, LabelledTexts
 from engine.training.search.frozen_layers import run_frozen_layers, vectors_from_frozen

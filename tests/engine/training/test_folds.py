@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 from engine.errors import InputError
 from engine.evaluation.significance import Comparison
 from engine.layers.norm import l2_normalize
-from engine.training.search.cross_validation import (
-    FoldResult,
-    cross_validate,
-    should_keep,
-)
+from engine.training.search.cross_validation import FoldResult, cross_validate, should_keep
 from engine.training.search.folds import LabelledTexts, folds_by_document, folds_by_question, hold_out
 
 

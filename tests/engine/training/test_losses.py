@@ -10,19 +10,14 @@ from tests.pytorch import Library
 seeds = st.integers(0, 2**32 - 1)
 
 
-@given(
-    batch=st.lists(st.integers(1, 4), max_size=2),
-    n_classes=st.integers(1, 6),
-    seed=seeds,
-)
+@given(batch=st.lists(st.integers(1, 4), max_size=2), n_classes=st.integers(1, 6), seed=seeds)
 def test_cross_entropy_and_its_gradient_equal_torch(torch, batch, n_classes, seed):
     rng = np.random.default_rng(seed)
     logits = 3 * rng.normal(size=(*batch, n_classes))
     targets = rng.integers(0, n_classes, size=batch)
     official = torch.tensor(logits, requires_grad=True)
     expected = torch.nn.functional.cross_entropy(
-        official.reshape(-1, n_classes),
-        torch.tensor(targets.reshape(-1)),
+        official.reshape(-1, n_classes), torch.tensor(targets.reshape(-1))
     )
     expected.backward()
     loss, d_logits = cross_entropy(logits, targets)

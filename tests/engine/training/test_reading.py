@@ -21,12 +21,7 @@ from engine.training.reading.examples import (
     kind_counts,
     reading_set,
 )
-from engine.training.reading.loop import (
-    ReadingSettings,
-    ReadingState,
-    quality,
-    train,
-)
+from engine.training.reading.loop import ReadingSettings, ReadingState, quality, train
 from engine.training.reading.negatives import (
     article_text,
     holds,

@@ -11,12 +11,7 @@ from engine.generation.small import generate
 from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, held_out_loss, train
-from engine.training.language.text_stream import (
-    even_windows,
-    random_windows,
-    split_tokens,
-    write_tokens,
-)
+from engine.training.language.text_stream import even_windows, random_windows, split_tokens, write_tokens
 from engine.training.language.vocabulary import Vocabulary, learn_vocabulary, token_texts, tokenizer_of
 
 TINY = SmallDecoderConfig(vocab_size=8, d_model=16, n_layers=1, n_heads=2, d_ff=32, context=8)
