@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 
+from .from_right import is_mostly_from_right
+
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
@@ -101,6 +103,7 @@ def body_of(lines: Sequence[Line]) -> tuple[int, int]:
 def lines_of(segments: Sequence[Segment]) -> list[Line]:
     """Return the lines of a page from the top, with the segments that stand at the same height."""
     lines: list[Line] = []
+    is_from_right = is_mostly_from_right("".join(segment.text for segment in segments))
     for segment in sorted(segments, key=lambda each: -each.middle):
         last = lines[-1][0] if lines else None
         if last and last.middle - segment.middle < SAME_LINE * min(
@@ -110,9 +113,6 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
         else:
             lines.append([segment])
     for line in lines:
-        letters = "".join(segment.text for segment in line)
-        n_from_right = 0 if letters.isascii() else sum("\u0590" <= sign <= "\u08ff" for sign in letters)
-        is_from_right = n_from_right > len(letters) / 2
         line.sort(key=lambda each: -each.right if is_from_right else each.left)
         if len(line) == 2 and MARKER.fullmatch(line[0].text):
             line[:] = [whole for whole in [joined(*line)] if whole]

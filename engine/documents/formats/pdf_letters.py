@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .from_right import RIGHT, in_reading_order
 from .pdf_grids import Rule
 from .pdf_layout import LEAST_BREAK, Segment
 
@@ -17,29 +18,24 @@ SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
 RAISED = 1.75  # times the height of a power at most
-RAISED_BOX = 0.2  # times the height of letters: a glyph above the line
+RAISED_BOX = 0.36  # times the height of letters, between their lower edge and a glyph above the line
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
 HYPHENS = dict.fromkeys((0x02, 0xAD, 0x2010), "-")  # as PDFium and producers write those at ends of lines
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
+SIGNED_DIGIT = re.compile(r"[+−-]?\d")
 POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
-RAISED_GLYPH = re.compile(r"(?:[^\W\d]|\b10)[+−-]?\d{1,2}(?!\d)")  # as some fonts have for powers
-TURNED = re.compile(r"([.,:;!?]+)(\d\S*)")  # the end of a number in text from the right, as it is drawn
-RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
-FROM_RIGHT = re.compile(f"[{RIGHT}]")
-ONLY_FROM_RIGHT = re.compile(rf"(?:{FROM_RIGHT.pattern}|[^\w\s])+")
 ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
-ALEF, LAM = "\u0622\u0623\u0625\u0627", "\u0644"
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 SAME = 0.001  # times it: a difference by rounding
 # words whose ends tell the box around them
-PLAIN = re.compile(rf"(?!10[+−-]?\d\d?$)[\d+−-]+|[^\d+−{SINGLE}-]+")
+PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 
 
@@ -66,17 +62,17 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             return None
         return turns, Segment(written, left, bottom, right, top, parted), font if is_unmapped else ""
 
-    for blank, word, first, now, is_unknown, box in runs_of(text, rules):
+    for blank, word, at, now, is_unknown, box in runs_of(text, rules):
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
-        parts = [(word, box)] if box else parts_of_word(characters, first, word, now)
+        parts = [(word, box)] if box else parts_of_word(characters, at, word, now)
         for written, edges in parts:
             height = max(edges[3] - edges[1], 1.0)
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
                 is_power = is_raised(edges, before) and POWER.fullmatch(written)
                 least_gap = NO_LEVEL_GAP if are_level(edges, before) else POWER_GAP if is_power else NO_GAP
-                is_close = blank and gap < least_gap * height and not FROM_RIGHT.search(letters[-1])
-                if is_close and pdfium.FPDFText_IsGenerated(characters, first - 1) == 1:
+                is_close = blank and -height < gap < least_gap * height
+                if is_close and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 1:
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
                 is_off = shared < SHARED * min(height, before[3] - before[1])
@@ -100,13 +96,11 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 was_raised = False
             if blank and letters and edges[0] - right > LEAST_BREAK * height:
                 breaks.append((sum(map(len, letters)), right, edges[0]))
-            if letters and FROM_RIGHT.search(letters[-1]):
-                written = TURNED.sub(r"\2\1", written)
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
             if is_unknown:
                 n_unmapped += len(written)
-                font = font_of(characters, first)
+                font = font_of(characters, at[0])
             left, bottom = min(left, edges[0]), min(bottom, edges[1])
             right, top = max(right, edges[2]), max(top, edges[3])
             blank, is_new_line = "", False
@@ -114,22 +108,30 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
         yield whole
 
 
-def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[str, str, int, int, bool, Box | None]]:
+def runs_of(
+    text: Any, rules: Sequence[Rule]
+) -> Iterator[tuple[str, str, Sequence[int], int, bool, Box | None]]:
     """Yield the words of a page, as one those of a line that `segments_of` would join by blanks anyway.
 
-    They come with the blank before them, the place of the first character, the quarter turns of the line,
-    whether the font has no map to characters, and the box, None where letters may be raised.
+    They come with the blank before them, the places of the characters, the quarter turns of the line, whether
+     the font has no map to characters, and the box, None where letters may be raised.
     """
     import pypdfium2.raw as pdfium
 
-    characters, written = text.raw, all_characters(text)
+    characters, last = text.raw, pdfium.FS_RECTF()
+
+    def box_of(place: int) -> Box:
+        pdfium.FPDFText_GetLooseCharBox(characters, place, last)
+        return last.left, last.bottom, last.right, last.top
+
+    written, places = in_reading_order(all_characters(text), box_of)
     words = list(BLANK_AND_WORD.finditer(written))
     spans = [word.span(2) for word in words]
     if not words:
         return
     corners = (pdfium.FS_RECTF * (2 * len(words)))()
     for corner, place in zip(
-        corners, (each for start, end in spans for each in (start, end - 1)), strict=True
+        corners, (places[each] for start, end in spans for each in (start, end - 1)), strict=True
     ):
         pdfium.FPDFText_GetLooseCharBox(characters, place, corner)
     edges = np.frombuffer(corners, np.float32).reshape(-1, 2, 4).astype(float)  # of first and last letters
@@ -140,17 +142,22 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[str, str, int, i
     # Direction and font seldom change within a word.
     turns = np.zeros(len(words), int)
     for number in np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0])):
-        angle = pdfium.FPDFText_GetCharAngle(characters, spans[number][0])
+        angle = pdfium.FPDFText_GetCharAngle(characters, places[spans[number][0]])
         turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
-    unknown = [pdfium.FPDFText_HasUnicodeMapError(characters, start) == 1 for start, _ in spans]
+    unknown = [pdfium.FPDFText_HasUnicodeMapError(characters, places[start]) == 1 for start, _ in spans]
     is_plain = (high - low)[:, 0] < WIDEST * heights * [end - start for start, end in spans]
     is_plain &= is_level & (turns == 0) & ~np.array(unknown)
     is_plain &= [PLAIN.fullmatch(word[2]) is not None for word in words]
+    for number in np.flatnonzero(is_plain):  # a font's own powers
+        if words[number][2][-1].isdigit() and spans[number][1] - spans[number][0] > 1:
+            is_plain[number] = (
+                raised_glyph(characters, places[spans[number][1] - 1], corners[2 * number + 1]) is None
+            )
 
     gaps = low[1:, 0] - high[:-1, 0]
     off = (np.abs(np.diff(low, axis=0)) + np.abs(np.diff(high, axis=0)))[:, 1]
-    places = np.sort([place for place, _, _ in rules])
-    n_rules = np.searchsorted(places, low[1:, 0] + 1) - np.searchsorted(places, high[:-1, 0] - 1, "right")
+    lines = np.sort([place for place, _, _ in rules])
+    n_rules = np.searchsorted(lines, low[1:, 0] + 1) - np.searchsorted(lines, high[:-1, 0] - 1, "right")
     goes_on = is_plain[1:] & is_plain[:-1] & (off < SAME * heights[1:]) & (n_rules <= 0)
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
     goes_on &= np.array([word[1] == " " for word in words[1:]], bool)
@@ -159,9 +166,9 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[str, str, int, i
     for (start, end), (left, bottom), (right, top) in zip(
         pairwise([*starts.tolist(), len(words)]), lows, highs, strict=True
     ):
-        first, run = spans[start][0], written[spans[start][0] : spans[end - 1][1]]
+        whole = slice(spans[start][0], spans[end - 1][1])
         box = (left, bottom, right, top) if is_plain[start] else None
-        yield words[start][1], run, first, int(turns[start]), unknown[start], box
+        yield words[start][1], written[whole], places[whole], int(turns[start]), unknown[start], box
 
 
 def font_of(characters: Any, place: int) -> str:
@@ -195,22 +202,27 @@ def character_at(characters: Any, place: int) -> str:
     return "\ufffd" if right > left and top > bottom else " "
 
 
-def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterator[tuple[str, Box]]:
+def raised_glyph(characters: Any, place: int, loose: Any) -> tuple[float, float] | None:
+    """Return the lower and upper edge of a digit that its font draws as a power, None for others."""
+    import pypdfium2.raw as pdfium
+
+    edges = [ctypes.c_double() for _ in range(4)]
+    pdfium.FPDFText_GetCharBox(characters, place, *edges)
+    is_raised = edges[2].value - loose.bottom > RAISED_BOX * (loose.top - loose.bottom)
+    return (edges[2].value, edges[3].value) if is_raised else None
+
+
+def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> Iterator[tuple[str, Box]]:
     """Yield a word with the box around it, or each letter of it where some are raised, as powers are."""
     import pypdfium2.raw as pdfium
 
-    box, edges = pdfium.FS_RECTF(), [ctypes.c_double() for _ in range(4)]
-    has_power = turns == 0 and RAISED_GLYPH.search(word)
+    box = pdfium.FS_RECTF()
 
     def box_of(place: int) -> Box:
-        pdfium.FPDFText_GetLooseCharBox(characters, first + place, box)
-        if has_power and word[place] in "0123456789+-−":
-            digit = first + place + (word[place] in "+-−")  # behind a sign
-            pdfium.FPDFText_GetCharOrigin(characters, digit, *edges[:2])
-            line = edges[1].value
-            pdfium.FPDFText_GetCharBox(characters, digit, *edges)
-            if edges[2].value - line > RAISED_BOX * (box.top - box.bottom):
-                box.bottom, box.top = edges[2].value, edges[3].value
+        pdfium.FPDFText_GetLooseCharBox(characters, at[place], box)
+        if turns == 0 and (digit := SIGNED_DIGIT.match(word, place)):
+            edges = raised_glyph(characters, at[digit.end() - 1], box)
+            box.bottom, box.top = edges or (box.bottom, box.top)
         return turned((box.left, box.bottom, box.right, box.top), turns)
 
     places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
@@ -223,12 +235,6 @@ def parts_of_word(characters: Any, first: int, word: str, turns: int) -> Iterato
         yield word, (left, min(bottoms), right, max(tops))
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
-        is_from_right = FROM_RIGHT.search(word) and ONLY_FROM_RIGHT.fullmatch(word)
-        if is_from_right and letters[0][1][0] < letters[-1][1][0]:
-            letters.reverse()  # some words of a line PDFium leaves as they are drawn, from the left
-        for place, ((one, around), (other, same)) in enumerate(pairwise(letters)):
-            if around == same and one in ALEF and other == LAM:  # one glyph, whose letters PDFium turns round
-                letters[place : place + 2] = [(other, same), (one, around)]
         yield from with_accents(letters)
 
 

@@ -378,7 +378,7 @@ def test_fonts_without_a_map_to_characters_are_noticed():
 def test_powers_are_written_with_a_mark():
     up, down = b"5 Ts /F1 %d Tf", b"0 Ts /F1 12 Tf"
     words = (b"(3 x 10) Tj", up % 8, b"(6) Tj", down, b"( m) Tj", up % 12, b"(2) Tj", down, b"(, 1) Tj")
-    whole = b"BT /F1 12 Tf 50 700 Td %s %s (st) Tj %s (, 10) Tj %s (-4) Tj %s (, a) Tj 1 0 Td %s (1.5) Tj ET"
+    whole = b"BT /F1 12 Tf 50 700 Td %s %s (st) Tj %s (, 10) Tj %s (-4) Tj %s (, a) Tj %s (1.5) Tj ET"
     assert (
         read(whole % (b" ".join(words), up % 8, down, up % 8, down, up % 8)).text
         == "3 x 10^6 m^2, 1st, 10^-4, a^1.5"
