@@ -22,6 +22,11 @@ MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
 HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
 HIDDEN_COLUMNS = re.compile(rb'<(?:x:)?col\b(?=[^>]*\bhidden="(?:1|true)")[^>]*>')
 UNCOMPUTED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
+PART = rb"(<r><rPr>(?:(?!</r>).)*<%s/>(?:(?!</r>).)*<t[^>]*>)"
+RAISED_PART = re.compile(
+    PART % rb'vertAlign val="superscript"' + rb"(?=[-+\xe2\x88\x92]*\d{1,3}</t>)", re.DOTALL
+)
+STRUCK_PART = re.compile(PART % b'strike(?: val="(?:1|true)")?' + b"([^<]+)(</t>)", re.DOTALL)
 LEFT_OUT = {"xl/charts/chart": "chart", "xl/comments": "sheet with comments", "xl/media/": "picture"}
 
 
@@ -29,8 +34,10 @@ def read_xlsx(name: str, content: bytes) -> Document:
     """Make a document of a workbook's shown sheets, rows and columns, with the saved values of formulas."""
     import openpyxl
 
-    def usual(path: str, member: bytes) -> bytes:
+    def usual(_: str, member: bytes) -> bytes:
         member = EMPTY_CELL.sub(b"", member)
+        if b"<rPr>" in member:
+            member = STRUCK_PART.sub(rb"\1~~\2~~\3", RAISED_PART.sub(rb"\1^", member))
         if b"<dimension" in member[:LONGEST_HEAD]:
             return member
         return member.replace(

@@ -20,8 +20,8 @@ TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document", "page
 # Keys of conversations, of the speaker and the text of a message, and of texts that belong together.
 CHAT_KEYS = ("messages", "conversations", "conversation", "turns", "dialog", "dialogue", "chat", "mapping")
 SPEAKER_KEYS = ("role", "from", "author", "speaker", "sender", "user", "username", "name")
-MESSAGE_KEYS = ("content", "value", "text", "message", "body", "utterance")
-ATTACHED_KEYS = ("attachments", "embeds")  # of a message, as Slack and Discord export them
+MESSAGE_KEYS = ("content", "value", "text", "message", "body", "utterance", "blocks")
+ATTACHED_KEYS = ("attachments", "embeds", "files")  # of a message, as Slack and Discord export them
 PART_KEYS = ("title", "system", "instruction", "context", "question", "query", "prompt", "input", "answer",
              "answers", "response", "completion", "output", "summary", "description")  # fmt: skip
 MOST_NAMED = 8  # fields, in notes
@@ -217,7 +217,7 @@ def first_text(values: dict[str, Any], keys: Sequence[str]) -> str:
     return next(filter(None, (plain_text(values.get(key)) for key in keys)), "")
 
 
-def plain_text(value: Any, depth: int = 4) -> str:
+def plain_text(value: Any, depth: int = 6) -> str:
     """Return a text, or the texts of a list of parts (``{"type": "text", "text": …}``), empty for others."""
     if isinstance(value, str):
         return value
@@ -225,7 +225,8 @@ def plain_text(value: Any, depth: int = 4) -> str:
         texts = filter(None, (plain_text(each, depth - 1) for each in value))
         return ("\n" if len({type(each) for each in value}) == 1 else "").join(texts)
     if isinstance(value, dict) and depth:
-        kinds = ("text", "parts", "role", "name", "content", "fallback", "description", "title", "fileName")
+        kinds = ("text", "parts", "role", "name", "content", "fallback", "description", "title", "fileName",
+                 "elements")  # fmt: skip
         return next(filter(None, (plain_text(value.get(kind), depth - 1) for kind in kinds)), "")
     return ""
 

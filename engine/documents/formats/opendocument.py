@@ -24,7 +24,10 @@ TEXT, TABLE, DRAW, OFFICE, STYLE = (
 FORMAT = f"{{{NAMESPACE}xsl-fo-compatible:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
 MATH = "{http://www.w3.org/1998/Math/MathML}"
-BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", f"{DRAW}frame", f"{DRAW}custom-shape")
+SHAPES = tuple(
+    f"{DRAW}{kind}" for kind in ("frame", "custom-shape", "rect", "ellipse", "line", "connector", "path")
+)
+BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", *SHAPES)
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
 UNSEEN_ROWS = ("collapse", "filter")  # and columns
@@ -278,7 +281,7 @@ def pieces(element: Any, reading: Reading) -> Iterator[str]:
                 mark = f"[^{one_line(child.findtext(f'{TEXT}note-citation') or '*')}]"
                 reading.waiting.append((mark, child.find(f"{TEXT}note-body")))
                 yield mark
-            case tag if tag in (f"{DRAW}frame", f"{DRAW}custom-shape"):
+            case tag if tag in SHAPES:
                 linked = child.find(f"{DRAW}object")
                 path = (
                     linked.get("{http://www.w3.org/1999/xlink}href", "") if linked is not None else ""

@@ -102,7 +102,7 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
         pictures and f"pictures on {numbered('page', pictures, '')} were not read",
         n_fields and f"{n_fields} form field{'s' * (n_fields > 1)} {'were' if n_fields > 1 else 'was'} read",
     ]
-    for kind in ("comment", "stamp", "signature"):
+    for kind in ("comment", "stamp", "signature", "attached file"):
         found = [number for number, page in enumerate(pages, 1) if page.annotations[kind]]
         n = sum(page.annotations[kind] for page in pages)
         notes.append(n and f"{n} {kind}{'s' * (n > 1)} on {numbered('page', found, '')} left out")
@@ -155,7 +155,7 @@ def finished(text: str) -> str:
     return "\n".join(shown)
 
 
-def without_hyphenation(pages: Sequence[str]) -> list[str]:
+def without_hyphenation(pages: list[str]) -> list[str]:
     """Join the words that two lines share with a hyphen ("contain-" and "ing"), on the first line.
 
     The hyphen goes where the whole word occurs elsewhere, or, before a lower-case letter, where the first
@@ -173,7 +173,8 @@ def without_hyphenation(pages: Sequence[str]) -> list[str]:
         line_end = "\n" if match[4] and "\n" in match[0] else match[4]
         return match[1] + "-" * (not is_one_word) + match[2] + match[3] + line_end
 
-    return [HYPHENATED.sub(joined, page) for page in pages]
+    read = [HYPHENATED.sub(joined, page) for page in pages]
+    return read if read == pages else without_hyphenation(read)  # a word may be on three lines
 
 
 def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], list[Page], list[str]]:

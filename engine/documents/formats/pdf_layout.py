@@ -62,7 +62,7 @@ def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, f
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    lines = lines_of(segments)
+    lines = lines_of(with_drop_caps(segments))
     first, last = body_of(lines)
     parts = lines[:first], lines[first:last], lines[last:]
     blocks = (block for part in parts for block in blocks_of(part, rules))
@@ -71,6 +71,24 @@ def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, f
         following = block_text(block, heights)
         text += gap_between(text, following) + following
     return text
+
+
+def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return segments with large first letters in the line that they begin, the upper one next to them."""
+    for large in [each for each in segments if len(each.text) == 1 and each.text.isupper()]:
+        height = large.top - large.bottom
+        beside = [
+            each
+            for each in segments
+            if 0 <= each.left - large.right < height / 2
+            and large.bottom < each.middle < large.top
+            and TALL * (each.top - each.bottom) < height
+        ]
+        if len(beside) > 1:
+            first = max(beside, key=lambda each: each.middle)
+            whole = replace(first, text=large.text + first.text, breaks=())
+            segments = [whole if each is first else each for each in segments if each is not large]
+    return segments
 
 
 def gap_between(before: str, text: str) -> str:

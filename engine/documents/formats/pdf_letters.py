@@ -17,6 +17,7 @@ from .pdf_layout import LEAST_BREAK, Segment
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
+SMALL, WIDEST_POWER = 0.9, 2.5  # times the usual height of words: the height and width of powers
 RAISED = 1.75  # times the height of a power at most
 RAISED_BOX = 0.36  # times the height of letters, between their lower edge and a glyph above the line
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
@@ -36,6 +37,7 @@ LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and 
 SAME = 0.001  # times it: a difference by rounding
 # words whose ends tell the box around them
 PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")
+EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 
 
@@ -136,6 +138,10 @@ def runs_of(
         pdfium.FPDFText_GetLooseCharBox(characters, place, corner)
     edges = np.frombuffer(corners, np.float32).reshape(-1, 2, 4).astype(float)  # of first and last letters
     low, high = edges[:, :, (0, 3)].min(axis=1), edges[:, :, (2, 1)].max(axis=1)  # (n, 2), (n, 2)
+    order = with_powers(low, high)
+    if order != sorted(order):
+        words, spans = [words[number] for number in order], [spans[number] for number in order]
+        edges, low, high = edges[order], low[order], high[order]
     heights = edges[:, 0, 1] - edges[:, 0, 3]
     off = np.abs(np.diff(edges[:, :, (1, 3)], axis=1)).sum(axis=(1, 2))
     is_level = off < LEVEL * heights
@@ -151,7 +157,7 @@ def runs_of(
     for number in np.flatnonzero(is_plain):  # a font's own powers
         if words[number][2][-1].isdigit() and spans[number][1] - spans[number][0] > 1:
             is_plain[number] = (
-                raised_glyph(characters, places[spans[number][1] - 1], corners[2 * number + 1]) is None
+                raised_glyph(characters, places[spans[number][1] - 1], corners[2 * order[number] + 1]) is None
             )
 
     gaps = low[1:, 0] - high[:-1, 0]
@@ -160,7 +166,7 @@ def runs_of(
     n_rules = np.searchsorted(lines, low[1:, 0] + 1) - np.searchsorted(lines, high[:-1, 0] - 1, "right")
     goes_on = is_plain[1:] & is_plain[:-1] & (off < SAME * heights[1:]) & (n_rules <= 0)
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
-    goes_on &= np.array([word[1] == " " for word in words[1:]], bool)
+    goes_on &= np.array([b[1] == " " and b.start() == a.end() for a, b in pairwise(words)], bool)
     starts = np.flatnonzero(np.concatenate([[True], ~goes_on]))
     lows, highs = np.minimum.reduceat(low, starts).tolist(), np.maximum.reduceat(high, starts).tolist()
     for (start, end), (left, bottom), (right, top) in zip(
@@ -169,6 +175,25 @@ def runs_of(
         whole = slice(spans[start][0], spans[end - 1][1])
         box = (left, bottom, right, top) if is_plain[start] else None
         yield words[start][1], written[whole], places[whole], int(turns[start]), unknown[start], box
+
+
+def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
+    """Return the order of a page's words in which powers and indexes follow theirs.
+
+    Browsers print what a style sheet has raised (`position: relative`) behind all other text.
+    """
+    order, heights = list(range(len(low))), (high - low)[:, 1]
+    usual = np.median(heights)
+    gaps = low[1:, 0] - high[:-1, 0]
+    goes_on = (np.abs(np.diff(low[:, 1])) < LEVEL * usual) & (np.abs(gaps) < usual)
+    is_small = (heights < SMALL * usual) & ((high - low)[:, 0] < WIDEST_POWER * usual)
+    for number in np.flatnonzero(is_small & ~np.concatenate([[False], goes_on])).tolist():
+        shared = np.minimum(high[:, 1], high[number, 1]) - np.maximum(low[:, 1], low[number, 1])
+        is_before = (np.abs(high[:, 0] - low[number, 0]) < POWER_GAP * usual) & (heights > heights[number])
+        for before in np.flatnonzero(is_before & (shared > SHARED * heights[number]))[:1].tolist():
+            order.remove(number)
+            order.insert(order.index(before) + 1, number)
+    return order
 
 
 def font_of(characters: Any, place: int) -> str:
@@ -206,10 +231,9 @@ def raised_glyph(characters: Any, place: int, loose: Any) -> tuple[float, float]
     """Return the lower and upper edge of a digit that its font draws as a power, None for others."""
     import pypdfium2.raw as pdfium
 
-    edges = [ctypes.c_double() for _ in range(4)]
-    pdfium.FPDFText_GetCharBox(characters, place, *edges)
-    is_raised = edges[2].value - loose.bottom > RAISED_BOX * (loose.top - loose.bottom)
-    return (edges[2].value, edges[3].value) if is_raised else None
+    pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
+    is_raised = EDGES[2].value - loose.bottom > RAISED_BOX * (loose.top - loose.bottom)
+    return (EDGES[2].value, EDGES[3].value) if is_raised else None
 
 
 def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> Iterator[tuple[str, Box]]:
@@ -220,7 +244,7 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
 
     def box_of(place: int) -> Box:
         pdfium.FPDFText_GetLooseCharBox(characters, at[place], box)
-        if turns == 0 and (digit := SIGNED_DIGIT.match(word, place)):
+        if place and turns == 0 and (digit := SIGNED_DIGIT.match(word, place)):
             edges = raised_glyph(characters, at[digit.end() - 1], box)
             box.bottom, box.top = edges or (box.bottom, box.top)
         return turned((box.left, box.bottom, box.right, box.top), turns)

@@ -24,7 +24,8 @@ LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that ar
 FEW_CHARACTERS = 200  # characters, a typed head on a scan
 FIELD_HEIGHT = 12  # of letters in a field
 HIDDEN = 2 | 32  # flags of annotations
-UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp"}
+UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp",
+                      17: "attached file"}  # fmt: skip
 
 
 @dataclass
@@ -117,7 +118,7 @@ def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
         elif kind == pdfium.FPDF_ANNOT_FREETEXT:
             text = string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
         elif kind in UNREAD_ANNOTATIONS:
-            is_seen = kind == 13 or string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+            is_seen = kind > 11 or string_of(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
             found.annotations[UNREAD_ANNOTATIONS[kind]] += bool(is_seen)
         pdfium.FPDFAnnot_GetRect(annotation, box)
         pdfium.FPDFPage_CloseAnnot(annotation)

@@ -92,6 +92,7 @@ def test_a_pdf_is_read_without_ligatures_and_without_the_soft_hyphens_at_its_lin
         ("self-\nsupervised", "self-supervised"),
         ("in 2023-\n2024", "in 2023-\n2024"),
         ("the end-\ning\n\nof it", "the ending\n\nof it"),
+        ("a con-\nstruc-\ntion of it", "a construction\nof it"),
     ],
 )
 @pytest.mark.reads("PDF", "words that lines divide by a hyphen, as one")

@@ -145,6 +145,7 @@ NODES = {
         ("a.json", [TALK], [READ], 0),
         ("a.json", [[{"title": t, "mapping": NODES} for t in "ab"]], [f"a\n\n{READ}\n\n\nb\n\n{READ}"], 0),
         ("a.json", [[{"user": "A", "text": "", "attachments": [{"text": "b"}]}]], ["A: b"], 0),
+        ("a.json", [[{"user": "A", "blocks": [{"elements": [{"elements": [{"text": "b"}]}]}]}]], ["A: b"], 0),
         ("a.jsonl", [["id", "b"], [1, "c"]], ["column 1: id\ncolumn 2: b", "column 1: 1\ncolumn 2: c"], 0),
         ("a.json", [{"name": "Chat", "messages": PARTS}], [READ], 0),
         ("a.json", [{"key": "K\u00fcche", "line": "a\nb"}], ['{"key": "Küche", "line": "a\\nb"}'], 0),

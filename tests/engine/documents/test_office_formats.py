@@ -9,6 +9,8 @@ from zipfile import ZipFile
 import openpyxl
 import pptx
 import pytest
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 from openpyxl.chart import BarChart
 from openpyxl.comments import Comment
 from openpyxl.drawing.image import Image as Picture
@@ -113,6 +115,12 @@ def test_what_lies_on_a_sheet_is_told():
     book["S"].add_image(Picture(picture()))
     document = parse_document("a.xlsx", saved(book))
     assert document.text.endswith("Price: ~~7~~")
+    small = InlineFont(vertAlign="superscript")
+    parts = CellRichText("5 m", TextBlock(small, "2"), " at ", TextBlock(InlineFont(strike=True), "3"))
+    assert (
+        parse_document("a.xlsx", saved(workbook(("S", [["Area"], [parts]])))).text
+        == "S\n\nArea\n\n5 m^2 at ~~3~~"
+    )
     assert document.notes == ("1 chart left out", "1 sheet with comments left out", "1 picture left out")
 
 
@@ -436,12 +444,14 @@ def test_sheets_and_slides_of_libreoffice_are_read():
     assert text == "S\n\nItem: 5\nDay: 2026-03-01"
     box = "<draw:frame {}><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     title = box.format('presentation:class="title"', "Bees")
-    page = f"<draw:page>{box.format('', 'Bees fly.')}{title}</draw:page><draw:page draw:style-name='h'/>"
+    page = f"<draw:page>{title}<draw:rect><text:p>Bees fly.</text:p></draw:rect></draw:page>"
     hidden = (
         '<style:style style:name="h"><style:drawing-page-properties presentation:visibility="hidden"/>'
         "</style:style>"
     )
-    document = parse_document("a.odp", opendocument("presentation", page, hidden))
+    document = parse_document(
+        "a.odp", opendocument("presentation", f"{page}<draw:page draw:style-name='h'/>", hidden)
+    )
     assert document.notes == ("1 hidden slide was left out",)
     assert (document.text, document.sections) == ("Bees\n\nBees fly.", (Section(0, ("Bees",), 1),))
     [failure] = parse_file("a.odt", opendocument("text", "", manifest="<encryption-data/>")).failures

@@ -8,6 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from engine import limited_reader
 from engine.documents import recognition
+from engine.documents.formats.from_right import in_reading_order
 from engine.documents.loaders import parse_file, parse_limited
 from engine.limited_process import Limits, Program, end_idle
 from tests.one_document import parse_document
@@ -393,6 +394,34 @@ def test_glyphs_that_a_font_draws_as_powers_have_the_mark():
     assert parse_document("a.pdf", content).text == "7 g/cm^3 and 10^3 h4"
 
 
+def test_powers_that_are_drawn_behind_all_other_text_are_where_they_stand():
+    behind = shown((80, 704, "6"), (129, 704, "2"), (166, 697, "2"), size=7)
+    front = shown((50, 700, "3 x 10"), (95, 700, "m or m"), (138, 700, "in CH"), (170, 700, "O. End"))
+    assert read(front + behind).text == "3 x 10^6 m or m^2 in CH2O. End"
+
+
+def test_a_large_first_letter_is_that_of_its_line():
+    lines = [(85, 700, "nce the mill stood"), (85, 686, "by the river, and"), (50, 672, "it had two wheels.")]
+    large = shown((50, 687, "O"), size=40)
+    assert read(large + shown(*lines)).text == "Once the mill stood\nby the river, and\nit had two wheels."
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("50.21 םדא", "אדם 50.21"),
+        (".7 הנש, 16% (חמ)", "(מח) 16% ,שנה 7."),
+        (".Google Drive-ב רמשנ ץבוק אצמנ", "נמצא קובץ נשמר ב-Google Drive."),
+        ("%61 (رب) 05.21", "05.21 (بر) 61%"),
+    ],
+)
+def test_lines_from_the_right_are_in_the_order_of_their_letters(drawn, text):
+    def box(place):
+        return 10.0 * place, 0.0, 10.0 * place + 9, 12.0
+
+    assert in_reading_order(drawn, box)[0] == text
+
+
 def test_numbers_below_one_another_are_of_several_rows():
     rows = (
         ("1", "Pipe", "85,00", "170,00"),
@@ -426,6 +455,10 @@ def test_attached_files_are_named():
     attached = b"<</Names<</EmbeddedFiles<</Names[(b.xml)<</F(b.xml)/EF<</F 4 0 R>>>>]>>>>/Type/Catalog"
     content = drawn_pdf(shown((50, 700, "Invoice"))).replace(b"<</Type/Catalog", attached)
     assert parse_document("a.pdf", content).notes == ("attached file b.xml left out",)
+    pinned = b"<</Type/Annot/Subtype/FileAttachment/Rect[0 0 9 9]>>"
+    assert read(shown((50, 700, "Invoice")), annotations=[pinned]).notes == (
+        "1 attached file on page 1 left out",
+    )
 
 
 @pytest.mark.reads("PDF", "turned text")
