@@ -20,7 +20,7 @@ N_BINS = 48
 def score_words(found: Retrieval, rank: int) -> str:
     """Return the cosine, percentile and margin of hit number ``rank``, counted from 0, in words."""
     score, margin = found.hits[rank].score, found.margins[rank]
-    words = f"cosine {score:.3f} · {closer_than(found.null_scores.percentile(score))}"
+    words = f"cosine {score:.3f} · {closer_than(found.null_scores, score)}"
     return words if margin is None else f"{words} · {margin:.3f} ahead of the next"
 
 

@@ -186,8 +186,8 @@ def search(
     if not found.hits:
         print("No passage shares a word with the question: ask in other words, or by another retriever.")
     for rank, hit in enumerate(found.hits, start=1):
-        percentile = found.null_scores.percentile(hit.score)
-        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit.chunk, hit.chunk.headings)}")
+        closer = closer_than(found.null_scores, hit.score)
+        print(f"{rank}. {hit.score:.3f}, {closer}  {place(hit.chunk, hit.chunk.headings)}")
         print(f"   {beginning(hit.chunk.text, SHOWN)}")
 
 
@@ -233,7 +233,7 @@ def ask_command(
     for source, rank in zip(
         answer.sources, answer.written.source_places if answer.written else (), strict=True
     ):
-        closer = closer_than(found.null_scores.percentile(source.score))
+        closer = closer_than(found.null_scores, source.score)
         where = place(source, found.hits[rank].chunk.headings)
         print(f"[{source.number}] {source.score:.3f}, {closer}  {where}")
 

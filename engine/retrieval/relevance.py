@@ -63,11 +63,13 @@ class NullScores:
         return float(median) + scale * log(log(2)), scale
 
 
-def closer_than(percentile: float) -> str:
-    """Describe a percentile, rounded down: 99.996 is not 100."""
+def closer_than(null_scores: NullScores, score: float) -> str:
+    """Describe the percentile of a score by the digits that so many pairs give, rounded down."""
+    percentile, n_pairs = null_scores.percentile(score), len(null_scores.pairs)
     if percentile == 100:
         return "closer than all random pairs"
-    return f"closer than {floor(percentile * 100) / 100:.2f} % of random pairs"
+    digits = min(max(len(str(n_pairs)) - 3, 0), 2)  # of 100 pairs each is 1 %
+    return f"closer than {floor(percentile * 10**digits) / 10**digits:.{digits}f} % of random pairs"
 
 
 def chance_words(relevance: float) -> str:

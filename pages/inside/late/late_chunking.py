@@ -131,7 +131,7 @@ def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
         )
     )
     figure.update_xaxes(title="chunk, in the order of the text", dtick=1 if len(chunks) <= 12 else None)
-    figure.update_yaxes(title="cosine with the chunk by itself")
+    figure.update_yaxes(title="cosine with the chunk by itself", autorangeoptions_clipmax=1.02)
     figure.update_layout(hoverlabel={"align": "left"})
     return styled(figure, height=260)
 

@@ -51,10 +51,11 @@ def test_relevance_is_a_gumbel_distribution_through_median_and_low_decile(bests,
     assert null_scores.relevance(score) == pytest.approx(relevance)
 
 
-def test_percentiles_in_words_are_never_rounded_up():
-    assert closer_than(100) == "closer than all random pairs"
-    assert closer_than(99.9999) == "closer than 99.99 % of random pairs"
-    assert closer_than(0) == "closer than 0.00 % of random pairs"
+def test_percentiles_in_words_are_never_rounded_up_and_have_the_digits_that_the_pairs_give():
+    many, few = (NullScores(np.arange(n), np.arange(2)) for n in (10**6, 100))
+    assert closer_than(many, 10**6) == "closer than all random pairs"
+    assert closer_than(many, 10**6 - 1) == "closer than 99.99 % of random pairs"
+    assert closer_than(few, 99) == "closer than 99 % of random pairs"
 
 
 def chunks_of(*texts):
