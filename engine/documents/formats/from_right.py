@@ -3,17 +3,19 @@
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
 FROM_RIGHT, LETTER = re.compile(f"[{RIGHT}]"), re.compile(r"[^\W\d_]")
 ARABIC = re.compile(r"[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefe]")
-PART = re.compile(rf"[{RIGHT}](?:[^\n]*[{RIGHT}])?")
+PART = re.compile(rf"[{RIGHT}](?:[\W\d_{RIGHT}]*[{RIGHT}])?")  # without a word from the left
 # Words and numbers between them that run from the left; Arabic parts signs from numbers.
 WORDS = rf"[^\W\d_{RIGHT}](?:[^{RIGHT}]*[^\W_{RIGHT}])?"
 FROM_LEFT = re.compile(rf"{WORDS}|[%$€£₪°]*\d(?:[.,:/+-]?\d)*[%$€£₪°]*|.", re.DOTALL)
 FROM_LEFT_IN_ARABIC = re.compile(rf"{WORDS}|\d(?:[.,:/]?\d)*|.", re.DOTALL)
 MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 CLOSED_FIRST = re.compile(r"[^()\[\]]*[)\]]")
+LEAST_BLANK, LEAST_GAP = 0.5, 0.17  # points, and times the height of letters
 ALEF = "\u0622\u0623\u0625\u0627"
 Box = tuple[float, float, float, float]
 
@@ -33,8 +35,11 @@ def in_reading_order(written: str, box_of: Callable[[int], Box]) -> tuple[str, S
         order = [*range(start, start + len(line))]
         start += len(line)
         if FROM_RIGHT.search(line):
+            boxes = {n: box_of(n) for n in order}
             boxes = {
-                n: box_of(n) for n, sign in zip(order, line, strict=True) if sign.strip("\0\ufeff \r\n\t")
+                n: box
+                for n, box in boxes.items()
+                if box[2] - box[0] > LEAST_BLANK or written[n].strip("\0 \r\n")
             }
             bottoms = [box[1] for box in boxes.values()]
             height = max(box[3] - box[1] for box in boxes.values())
@@ -76,7 +81,7 @@ def as_read(
 def drawn(written: str, line: Sequence[int], boxes: dict[int, Box]) -> list[list[int]]:
     """Return the places of a line's characters from the left, the letters and marks of a glyph together.
 
-    As the boxes of blanks are often wrong, as many as there are go to the widest gaps.
+    As many blanks as have no width go to the widest gaps: their places are often wrong.
     """
     units: list[list[int]] = []
     for place in sorted(boxes, key=lambda place: boxes[place][0] + boxes[place][2]):
@@ -86,12 +91,10 @@ def drawn(written: str, line: Sequence[int], boxes: dict[int, Box]) -> list[list
             units.append([place])
     for unit in units:  # marks behind their letter, and alef behind lam
         unit.sort(key=lambda place: (unicodedata.combining(written[place]) > 0, written[place] in ALEF))
-    blanks = [
-        place
-        for place in line[1:]
-        if place not in boxes and place - 1 in boxes and written[place] not in "\r\n"
-    ]
-    wide = sorted(range(1, len(units)), key=lambda n: boxes[units[n - 1][0]][2] - boxes[units[n][0]][0])
+    blanks = [n for n in line[1:] if n not in boxes and n - 1 in boxes and written[n] not in "\r\n"]
+    gaps = {n: boxes[b[0]][0] - boxes[a[0]][2] for n, (a, b) in enumerate(pairwise(units), 1)}
+    least = LEAST_GAP * (boxes[units[0][0]][3] - boxes[units[0][0]][1])
+    wide = [n for n in sorted(gaps, key=lambda n: -gaps[n]) if gaps[n] > least]
     for number, blank in zip(sorted(wide[: len(blanks)], reverse=True), blanks, strict=False):
         units.insert(number, [blank])
     return units

@@ -25,7 +25,20 @@ FORMAT = f"{{{NAMESPACE}xsl-fo-compatible:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
 MATH = "{http://www.w3.org/1998/Math/MathML}"
 SHAPES = tuple(
-    f"{DRAW}{kind}" for kind in ("frame", "custom-shape", "rect", "ellipse", "line", "connector", "path")
+    f"{DRAW}{kind}"
+    for kind in (
+        "frame",
+        "custom-shape",
+        "rect",
+        "ellipse",
+        "circle",
+        "line",
+        "connector",
+        "path",
+        "polygon",
+        "polyline",
+        "caption",
+    )
 )
 BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", *SHAPES)
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}

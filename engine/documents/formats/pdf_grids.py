@@ -5,8 +5,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
+from .from_right import is_mostly_from_right
 from .pdf_layout import CELL_GAP, Line, Segment, joined, lines_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
@@ -111,7 +112,8 @@ def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
         rows = list(rows_of(inner, grid))
         if len(rows) > 1 and max(sum(map(bool, row)) for row in rows) > 1:
             rest = [each for each in rest if each not in inner]
-            text = "\n".join(CELL_GAP.join(row).rstrip(CELL_GAP) for row in rows)
+            step = -1 if is_mostly_from_right("".join(chain(*rows))) else 1
+            text = "\n".join(CELL_GAP.join(row[::step]).rstrip(CELL_GAP) for row in rows)
             rest.append(Segment(text, grid.places[0], grid.heights[-1], grid.places[-1], grid.heights[0]))
     return rest
 

@@ -348,7 +348,9 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     """Return the text of lines that follow one another, tables among them row by row."""
     texts, places, tables = [], [], []
     for table in tables_of(lines):
-        rows = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
+        rows: list[list[Segment | None]] = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
+        if len(rows) > 1 and is_mostly_from_right("".join(cell.text for row in rows for cell in row if cell)):
+            rows = [row[::-1] for row in rows]
         for row in [[joined(*row)] for row in rows] if is_list(rows) else rows:
             texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
             places.append([segment for segment in row if segment])

@@ -5,12 +5,12 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 
-from .from_right import RIGHT, in_reading_order
+from .from_right import FROM_RIGHT, RIGHT, in_reading_order
 from .pdf_grids import Rule
 from .pdf_layout import LEAST_BREAK, Segment
 
@@ -84,7 +84,8 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                     is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
                 middle = (edges[1] + edges[3]) / 2
                 is_apart = is_apart or any(  # by a vertical line between the end of the text and the letter
-                    right - 1 < x < edges[0] + 1 and low < middle < high for x, low, high in rules
+                    (right - 1 < x < edges[0] + 1 or edges[2] - 1 < x < left + 1) and low < middle < high
+                    for x, low, high in rules
                 )
                 if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
@@ -185,7 +186,7 @@ def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
     order, heights = list(range(len(low))), (high - low)[:, 1]
     usual = np.median(heights)
     gaps = low[1:, 0] - high[:-1, 0]
-    goes_on = (np.abs(np.diff(low[:, 1])) < LEVEL * usual) & (np.abs(gaps) < usual)
+    goes_on = (np.abs(np.diff(low[:, 1])) < LEVEL * usual) & (np.abs(gaps) < BLANK * usual)
     is_small = (heights < SMALL * usual) & ((high - low)[:, 0] < WIDEST_POWER * usual)
     for number in np.flatnonzero(is_small & ~np.concatenate([[False], goes_on])).tolist():
         shared = np.minimum(high[:, 1], high[number, 1]) - np.maximum(low[:, 1], low[number, 1])
@@ -259,7 +260,18 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
         yield word, (left, min(bottoms), right, max(tops))
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
+        if FROM_RIGHT.search(word):  # numbers and words from the left as a whole
+            parts = (list(run) for _, run in groupby(letters, lambda each: not FROM_RIGHT.match(each[0])))
+            letters = [
+                each for run in parts for each in (run if FROM_RIGHT.match(run[0][0]) else [whole_of(run)])
+            ]
         yield from with_accents(letters)
+
+
+def whole_of(letters: Sequence[tuple[str, Box]]) -> tuple[str, Box]:
+    """Return letters as one, and the box around them."""
+    lefts, bottoms, rights, tops = zip(*(box for _, box in letters), strict=True)
+    return "".join(letter for letter, _ in letters), (min(lefts), min(bottoms), max(rights), max(tops))
 
 
 def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:
