@@ -27,8 +27,9 @@ from ..evaluation.bootstrap import level_interval
 from ..evaluation.given_chunks import given_configurations, measure_given
 from ..evaluation.grid import fitting, grid
 from ..evaluation.metrics import METRICS, Retrieved, at_depth
-from ..evaluation.questions import Question
+from ..evaluation.questions import DRAFTED, Question
 from ..evaluation.sample import MOST_QUESTIONS, some_questions
+from ..evaluation.setting_order import expected_of, setting_orders
 from ..evaluation.sweep import SweepInputs, sweep
 from ..evaluation.sweep_answers import MOST_ANSWERED, Answering, limit_of
 from ..evaluation.sweep_cost import sweep_seconds
@@ -233,7 +234,7 @@ def sweep_command(
     if as_json:
         print_json(to_json(rows))
     elif csv is None:
-        print_best(rows)
+        print_best(rows, asked)
 
 
 def load_models(
@@ -282,20 +283,29 @@ def given_rows(
     raise InputError(reasons[0])
 
 
-def print_best(rows: Sequence[SweepRow]) -> None:
-    """Print the rows with the best `SORTED_BY`, best first, with their settings and figures."""
+def print_best(rows: Sequence[SweepRow], questions: Sequence[Question]) -> None:
+    """Print the best rows with settings and figures, by `SORTED_BY`, or as unread drafts make one expect."""
     shown = [
         key
         for key in SWEPT
         if key not in SHOWN_WHERE_VARIED or len({getattr(row.configuration, key) for row in rows}) > 1
     ]
-    best = sorted(rows, key=lambda row: -row.metrics[SORTED_BY])[:SHOWN_ROWS]
-    table = []
+    by, which = SORTED_BY, "best"
+    if any(each.status == DRAFTED for each in questions):
+        by, which = "expected", "first"
+        gains = expected_of(rows, questions, SORTED_BY)
+        rows = [
+            replace(row, metrics={**row.metrics, by: x.difference})
+            for row, x in zip(rows, gains, strict=True)
+        ]
+    rows = sorted(rows, key=lambda row: -row.metrics[by])
+    best, table = rows[:SHOWN_ROWS], []
     for row in best:
         values = [getattr(row.configuration, key) for key in shown]
         low, high = row.intervals[SORTED_BY]
         right_low, right_high = row.intervals.get(RIGHT, (0.0, 0.0))
         figures = (
+            *([f"{row.metrics[by] - best[0].metrics[by]:+.3f}"] if by != SORTED_BY else []),
             f"{row.metrics[SORTED_BY]:.3f}",
             f"{low:.3f} to {high:.3f}",
             *(f"{row.metrics[name]:.3f}" for name in FOUND),
@@ -305,13 +315,19 @@ def print_best(rows: Sequence[SweepRow]) -> None:
             "" if row.search_seconds is None else f"{1000 * row.search_seconds:.2f}",
         )
         table.append(["own" if value is None else value for value in values] + [*figures])
-    names = [key.replace("_", " ") for key in shown]
+    names = [*(key.replace("_", " ") for key in shown), *([by] if by != SORTED_BY else [])]
     found = [MEASURES[name].label for name in (*FOUND, RIGHT)]
     print_table([*names, METRICS[SORTED_BY].label, "95 % interval", *found, *COSTS], table)
+    if by != SORTED_BY:
+        n_worse = sum(one.high < 0 for one in expected_of(rows, questions, SORTED_BY))
+        print(
+            f"expected: MRR against the first row, by {setting_orders()[SORTED_BY].n_corpora} labelled "
+            f"corpora and these questions; {n_worse:,} of {len(rows):,} are clearly worse than that row"
+        )
     if (limit := limit_of(best[0].answers)) is not None:
-        say(f"the best row: {limit.words}")
+        say(f"the {which} row: {limit.words}")
     if len(rows) > SHOWN_ROWS:
-        print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
+        print(f"the {which} {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 
 
 @app.command(rich_help_panel=MEASURE)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..layers.tracing import Array
-from .bootstrap import mean_interval, means, resampled
+from .bootstrap import means, resampled
 
 N_TOSSES = 9999
 BLOCK = 2**20  # signs, or sums of several systems, in memory at a time
@@ -35,23 +35,16 @@ class Comparison:
     p_value: float
 
 
-def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
-    """Compare two systems by their values of a metric on the same questions, both ``(n_questions,)``.
-
-    The interval is from the bootstrap over questions, the p-value from `randomisation_test`. For many systems
-    and one baseline use `compare_all`.
-    """
-    differences = paired_differences(baseline, other)
-    interval = mean_interval(differences, seed=seed)
-    p_value = randomisation_test(baseline, other, seed=seed)
-    return Comparison(interval.estimate, interval.low, interval.high, p_value)
+def compare(baseline: Array, other: Array) -> Comparison:
+    """Compare two systems by their values of a metric on the same questions, both ``(n_questions,)``."""
+    return compare_all(baseline, np.asarray(other)[None])[0]
 
 
 def compare_all(baseline: Array, others: Array) -> list[Comparison]:
     """Compare many systems with one; the p-values are corrected for the number of systems.
 
     Values of a metric on the same questions, ``(n_questions,)`` and ``(n_systems, n_questions)``.
-    Differences and intervals are as in `compare`, p-values those of `corrected_p_values`.
+    Intervals are from the bootstrap over questions, p-values those of `corrected_p_values`.
     """
     if not len(others):
         return []
@@ -90,8 +83,10 @@ def corrected_p_values(differences: Array) -> Array:
     for a system equal to the baseline. Differences ``(n_questions, n_systems)`` are scaled by their root
     sum of squares, which no exchange changes, so that noisy systems do not dominate. With a threshold of
     0.05 the probability of even one false difference is at most 5 %. Unlike Bonferroni's factor, the
-    correction still allows differences to be found among any number of systems.
+    correction still allows differences to be found among any number of systems. Of no more possible
+    exchanges than `N_TOSSES` each is used once; else the observed values count as one more.
     """
+    differences = differences[differences.any(axis=1)]  # an exchange of equal values changes nothing
     n_questions, n_systems = differences.shape
     size = np.sqrt(np.square(differences).sum(axis=0))
     scaled = differences / np.where(size > 0, size, 1)
@@ -100,7 +95,7 @@ def corrected_p_values(differences: Array) -> Array:
     sums = scaled.sum(axis=0)
     observed = np.abs(sums) - ROUNDING * np.abs(scaled).sum(axis=0)
     is_exact = 2**n_questions <= N_TOSSES
-    swaps = all_swaps(n_questions) if is_exact else random_swaps(n_questions, N_TOSSES, 0, n_systems)
+    swaps = all_swaps(n_questions) if is_exact else random_swaps(n_questions, n_systems)
     as_large = np.zeros(n_systems)
     for block in swaps:
         drawn = np.abs(sums - 2 * block @ scaled)  # (n_swaps, n_systems)
@@ -109,27 +104,6 @@ def corrected_p_values(differences: Array) -> Array:
     corrected = np.empty(n_systems)
     corrected[order] = np.maximum.accumulate(p[::-1])[::-1]  # at least that of systems that differ more
     return corrected
-
-
-def randomisation_test(baseline: Array, other: Array, n_tosses: int = N_TOSSES, seed: int = 0) -> float:
-    """Return the probability, by chance alone, of a difference of means at least as large in size.
-
-    The values are of the same questions, ``(n_questions,)``. If there are no more possible exchanges than
-    ``n_tosses`` (up to 13 questions on which the systems differ), each is used once and the p-value is
-    exact; otherwise the observed values count as one more, so that it is never 0. The same seed gives the
-    same exchanges.
-    """
-    if n_tosses < 1:
-        raise InputError(f"{n_tosses} tosses: make at least 1, better {N_TOSSES}")
-    differences = paired_differences(baseline, other)
-    differences = differences[differences != 0]  # an exchange of equal values changes nothing
-    observed = abs(differences.sum()) - ROUNDING * np.abs(differences).sum()
-    is_exact = 2 ** len(differences) <= n_tosses
-    swaps = all_swaps(len(differences)) if is_exact else random_swaps(len(differences), n_tosses, seed)
-    as_large = sum(
-        int((np.abs(differences.sum() - 2 * (block @ differences)) >= observed).sum()) for block in swaps
-    )
-    return as_large / 2 ** len(differences) if is_exact else (as_large + 1) / (n_tosses + 1)
 
 
 def paired_differences(baseline: Array, other: Array) -> Array:
@@ -150,13 +124,11 @@ def all_swaps(n: int) -> Iterator[Array]:
     yield (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
 
 
-def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterator[Array]:
-    """Yield ``n_tosses`` random exchanges of ``n`` questions in blocks ``(n_rows, n)``."""
-    generator = np.random.default_rng(seed)
-    size = max(1, BLOCK // max(n, n_systems))
-    for start in range(0, n_tosses, size):
-        rows = min(size, n_tosses - start)
-        yield generator.integers(2, size=(rows, n), dtype=np.int8).astype(np.float64)
+def random_swaps(n: int, n_systems: int) -> Iterator[Array]:
+    """Yield `N_TOSSES` random exchanges of ``n`` questions in blocks ``(n_rows, n)``."""
+    generator, size = np.random.default_rng(0), max(1, BLOCK // max(n, n_systems))
+    for start in range(0, N_TOSSES, size):
+        yield generator.integers(2, size=(min(size, N_TOSSES - start), n), dtype=np.int8).astype(np.float64)
 
 
 def critical_value(differences: Array) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 import streamlit as st
 
 from engine.evaluation.metrics import READ_TOKENS
-from engine.evaluation.setting_order import elsewhere
+from engine.evaluation.questions import DRAFTED, Question
+from engine.evaluation.setting_order import expected_of, setting_orders
 from engine.evaluation.significance import (
     Comparison,
     compare_all,
@@ -52,7 +53,7 @@ ACROSS_K = (
     "hit, recall, precision and all other metrics “@k” are not compared across k, only MRR is."
 )
 OTHER_K = "another k"
-ELSEWHERE = "MRR on other corpora"
+ELSEWHERE, EXPECTED = "On other corpora", "To be expected here"
 # The words of verdicts by questions that nobody has read.
 DRAFT_WORDS = {"worse": "clearly worse", "better": "the app's is clearly worse"}
 DIFFERENT = 1e-9
@@ -66,14 +67,15 @@ class Verdict:
     word: str
 
 
-def verdicts(rows: Sequence[SweepRow], metric: str) -> list[Verdict]:
+def verdicts(rows: Sequence[SweepRow], metric: str, questions: Sequence[Question] = ()) -> list[Verdict]:
     """Compare every row with the first, the baseline, whose own verdict is "baseline".
 
     A difference counts where its p-value, corrected for the number of rows, is below 0.05. Metrics at
-    different k are not compared.
+    different k are not compared. Where a question is an unread draft, other corpora count as well.
     """
     values = np.array([row.values[metric] for row in rows], np.float64)  # (n_rows, n_questions)
-    found = compare_all(values[0], values)
+    is_moved = metric in setting_orders() and any(each.status == DRAFTED for each in questions)
+    found = expected_of(rows, questions, metric) if is_moved else compare_all(values[0], values)
     words = [
         OTHER_K if is_across_k(rows[0].configuration, row.configuration, metric) else word(one, metric)
         for row, one in zip(rows, found, strict=True)
@@ -205,7 +207,7 @@ def conclude(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str) -
     return Conclusion(best, n_more=None if needed is None else max(1, needed - len(differences)))
 
 
-def draft_sentence(rows: Sequence[SweepRow], judged: Sequence[Verdict], drafted: str) -> str:
+def draft_sentence(judged: Sequence[Verdict], drafted: str, metric: str) -> str:
     """Say what drafts can tell: which settings are clearly worse than which, never which is best.
 
     ``drafted`` are the questions in words.
@@ -219,16 +221,13 @@ def draft_sentence(rows: Sequence[SweepRow], judged: Sequence[Verdict], drafted:
     said = f"{n_worse} of {n_others:,} {'are' if worse > 1 else 'is'} clearly worse than the app's settings"
     if better:
         said += f", which are clearly worse than {better:,}"
-    known = [found for row in rows if (found := elsewhere(row.configuration))]
-    fixed = (
-        f" The column “{ELSEWHERE}” shows how settings rank on {known[0].n_corpora} labelled corpora: where "
-        "that was measured, such an order agreed with labels more often than drafts did."
-        if known
-        else ""
-    )
+    by, more = f"By {drafted}", ""
+    if metric in setting_orders():
+        by = f"By what {setting_orders()[metric].n_corpora} labelled corpora say, moved by {drafted}"
+        more = f" What those corpora say alone, “{ELSEWHERE}” below, does most of the work."
     return (
-        f"By {drafted}: {said}. Which one is best, drafts do not tell: keep questions, towards {ENOUGH}, to "
-        f"learn it.{fixed}"
+        f"{by}: {said}. Which one is best, that does not tell: keep questions, towards {ENOUGH}, to "
+        f"learn it.{more}"
     )
 
 
@@ -422,7 +421,7 @@ def show_conclusion(
     rows = experiment.rows
     said = sentence(rows, judged, metric, found, rows[0].configuration == current)
     if experiment.n_drafted:
-        said = draft_sentence(rows, judged, status_words(experiment.questions))
+        said = draft_sentence(judged, status_words(experiment.questions), metric)
     elif is_enough(experiment):
         said = f"{said} {change(rows, metric, found)}".strip()
     else:

@@ -10,7 +10,7 @@ from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 
 from engine.evaluation.bootstrap import MainEffect, main_effects
 from engine.evaluation.questions import Question
-from engine.evaluation.setting_order import elsewhere
+from engine.evaluation.setting_order import setting_orders
 from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow, retrieves_every_chunk
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted
@@ -22,6 +22,7 @@ from pages.improve.settings.conclusion import (
     DRAFT_WORDS,
     ELSEWHERE,
     EQUAL_READING,
+    EXPECTED,
     OTHER_K,
     Conclusion,
     Verdict,
@@ -101,7 +102,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
     """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
     rows, report, top = experiment.rows, Report(), st.container()
     metric = metric_choice(rows, "experiment-measure", EQUAL_READING)
-    judged, found = judged_of(experiment.key, len(rows), metric, rows)
+    judged, found = judged_of(experiment.key, len(rows), metric, experiment)
     if experiment.n_drafted or not is_enough(experiment):  # drafts advise no setting
         found = Conclusion(0)
     with top:
@@ -141,11 +142,11 @@ def metric_choice(rows: Sequence[SweepRow], key: str, default: str, of_answers: 
 
 @st.cache_resource(max_entries=8, show_spinner="Telling differences from chance…", scope="session")
 def judged_of(
-    key: str, n_rows: int, metric: str, _rows: Sequence[SweepRow]
+    key: str, n_rows: int, metric: str, _experiment: Experiment
 ) -> tuple[list[Verdict], Conclusion]:
     """Return the verdicts on the rows of an experiment by a metric, and the conclusion; cached."""
-    judged = verdicts(_rows, metric)
-    return judged, conclude(_rows, judged, metric)
+    judged = verdicts(_experiment.rows, metric, _experiment.questions)
+    return judged, conclude(_experiment.rows, judged, metric)
 
 
 def show_notes(report: Report, experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
@@ -226,8 +227,13 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
             "“not sure”.",
         ),
         ELSEWHERE: TextColumn(
-            help="The mean MRR of these settings minus that of the default ones on other, labelled corpora: "
-            "what is known without a question about these documents. Empty where it was not measured."
+            help="The mean difference to the app's settings on other, labelled corpora: what is known "
+            "without a question about these documents. Empty where it was not measured."
+        ),
+        EXPECTED: TextColumn(
+            width="medium",
+            help="The difference on other corpora, moved by drafts (less what drafts say too much there) "
+            "and by kept and labelled questions, with its 95 % interval.",
         ),
         "p": TextColumn(help="Of the paired randomisation test, corrected for the number of rows."),
         "Seconds": NumberColumn(format="%.2f", help=COSTS["Seconds"][3]),
@@ -235,9 +241,12 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
             format="%.2f", help="To score all chunks for a question, without embedding it."
         ),
     }
+    if experiment.n_drafted and metric in setting_orders():
+        order.sort(key=lambda place: -judged[place].comparison.difference)
     lines = [table_row(rows[place], judged[place], metric, axes) for place in order]
     if experiment.n_drafted:
-        lines = [with_order(line, rows[place]) for line, place in zip(lines, order, strict=True)]
+        every = [rows[place].configuration for place in (0, *order)]
+        lines = [with_order(line, one, every[0], metric) for line, one in zip(lines, every[1:], strict=True)]
     alt = "Every setting with its quality, interval and verdict against the app's settings"
     key = f"experiment-table-{experiment.key}-{metric}-{len(rows)}"
     show_selectable(
@@ -246,15 +255,14 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
     report.keep_table(lines, alt, columns)
 
 
-def with_order(line: dict[str, Any], row: SweepRow) -> dict[str, Any]:
+def with_order(line: dict[str, Any], own: Configuration, first: Configuration, metric: str) -> dict[str, Any]:
     """Return a line of the table as unread drafts allow it, with the order of settings on other corpora."""
-    found = elsewhere(row.configuration)
-    verdict = line["Against the app's"]
-    return (
-        {"Value": line["Value"], ELSEWHERE: f"{found.gain:+.3f}" if found else ""}
-        | line
-        | {"Against the app's": DRAFT_WORDS.get(verdict, verdict)}
-    )
+    line["Against the app's"] = DRAFT_WORDS.get(line["Against the app's"], line["Against the app's"])
+    if (order := setting_orders().get(metric)) is None:
+        return line
+    known, expected = order.of(own, first), line.pop("Difference")
+    there = f"{known[0]:+.3f}" if known else ""
+    return {"Value": line.pop("Value"), ELSEWHERE: there, EXPECTED: expected} | line | {"p": ""}
 
 
 def show_row(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:

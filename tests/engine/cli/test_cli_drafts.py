@@ -33,8 +33,12 @@ def test_drafts_are_written_and_gone_on_with(corpus, tmp_path):
     again = printed("draft-questions", corpus, "--out", file, "--n", 1)
     assert again == {"file": str(file), "n": 1, "n_unanswerable": 0}
     assert load_questions(file) == [one]
-    swept = run("sweep", "--corpus", corpus, "--questions", file, "--retriever", "bm25")
+    swept = run("sweep", "--corpus", corpus, "--questions", file, "--retriever", "bm25,weighted")
     assert "nobody has read 1 of 1 question" in swept.stderr
+    first, second = (line for line in swept.stdout.splitlines() if line.startswith("sentences"))
+    assert "weighted" in first
+    assert "-0." in second
+    assert "by 13 labelled corpora and these questions; 0 of 2 are clearly worse" in swept.stdout
 
 
 @pytest.mark.parametrize(
