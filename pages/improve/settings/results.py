@@ -213,7 +213,7 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
             help=MEASURES[metric].help,
         ),
         "95 % interval": TextColumn(
-            help="The range of the value with other questions of this kind: the bootstrap over questions."
+            help="With other questions of this kind: exact where each is 0 or 1, else the bootstrap."
         ),
         "Against the app's": TextColumn(
             help="Better or worse, where a paired randomisation test over the questions has p below "
