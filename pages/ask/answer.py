@@ -107,7 +107,10 @@ def note_of(answer: Answer, asked: Asked) -> str:
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:
     """Return what was read, or else found, best first, each with its passage's place among the hits."""
     if answer.written:
-        return [*zip(answer.written.source_places, answer.sources, strict=True)][::-1]
+        read = [*zip(answer.written.source_places, answer.sources, strict=True)]
+        # Sentences are read best last, whole passages best first.
+        best_is_last = any(each.text == read[-1][1].text for each in answer.evidence[:1])
+        return read[::-1] if best_is_last else read
     words, quotes = words_and_quotes(answer)
     hits = answer.retrieved.hits
     found: list[tuple[int, AnswerSpan | CandidateSentence | Chunk]] = [(each.place, each) for each in words]

@@ -7,8 +7,10 @@ from engine.documents.document import Chunk, Document
 from engine.generation.answer import NOTHING_FOUND, Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.prompt import Prompt, Source
 from engine.generation.settings import DEFAULT_ANSWER
+from engine.retrieval.evidence import Quote
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores, chance_words
+from pages.ask.answer import pieces_of
 from tests.apps import app_of, by_label, plain
 from ui.asking import Asked
 from ui.chunk_settings import Cut
@@ -79,6 +81,14 @@ def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_sa
     assert words[0].startswith("Not close enough: more than 10 of 100 unrelated questions")
     assert words[1].startswith("0.md · rank 1 · cosine 0.100")
     assert words[2].startswith("2.md · rank 3 · cosine 0.050")
+
+
+def test_whole_passages_and_sentences_are_listed_best_first():
+    two = tuple(Source(n + 1, f"{n}.md", 0, 6, f"text {n}", 0.7, 3, False) for n in range(2))
+    read = {"prompt": Prompt((), "", (1,), 3, two, (), 100), "source_places": (0, 1)}
+    best = Quote("1.md", 0, 6, "text 1", 1, 0.5, (), 1.0, 0.9)
+    assert [source.number for _, source in pieces_of(answer(**read))] == [1, 2]
+    assert [source.number for _, source in pieces_of(answer(**read, evidence=(best,)))] == [2, 1]
 
 
 def notes(shown):
