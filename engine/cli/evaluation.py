@@ -97,7 +97,6 @@ SORTED_BY = "mrr"
 FOUND = ("hit_rate@k", "found_at_equal_reading")
 # Of the index, to measure a row, and to score all chunks for a question.
 COSTS = ("MB", "seconds", "ms a search")
-ANSWER_S = 0.1  # of a question, on two cores
 
 
 @app.command(name="sweep", rich_help_panel=MEASURE)
@@ -192,9 +191,8 @@ def sweep_command(
         done = [row for row in of_these if [answer.question for answer in row.answers] == list(answered)]
     counts = counted(len(chosen.configurations), "configuration"), counted(len(asked), "question")
     if answered:
-        n = len(answered) * (len(chosen.configurations) - len(done))
         which = f"{len(answered):,} of {counted(len(to_answer), 'question')}"
-        say(f"Answering {which} in each, {readable_time(n * ANSWER_S)} in all; --answers 0 answers none")
+        say(f"Answering {which} in each; --answers 0 answers none")
     own_cache = None if resume_file is None or cache else resume_file.with_name(f"{resume_file.name}.vectors")
     rows, kept_vectors = list(done), VectorCache(cache or own_cache)
     if sys.stderr.isatty():  # the estimate takes seconds

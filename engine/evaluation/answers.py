@@ -7,7 +7,7 @@ documents hold no answer to some questions (as in SQuAD 2.0, Rajpurkar et al. 20
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from time import perf_counter
@@ -20,6 +20,7 @@ from ..generation.answer import Answer
 from ..generation.confidence import AnswerStatus
 from ..generation.reading import AnswerSpan
 from ..installed import bundled
+from ..models.parallel import run_parallel
 from ..retrieval.evidence import Quote
 from ..retrieval.index import Hit
 from ..weights.fetch import Progress
@@ -362,16 +363,27 @@ def measure_answers(
     questions: Sequence[AnswerQuestion],
     answer: Callable[[str], Answer],
     on_progress: Progress | None = None,
+    at_once: bool = False,
 ) -> list[AnswerRow]:
-    """Answer questions one after the other, and score each; ``on_progress`` counts questions."""
-    rows = []
-    for n_done, question in enumerate(questions, start=1):
+    """Answer questions, and score each; ``on_progress`` counts questions.
+
+    One after the other, whose seconds are each one's own, or as many at once as there are cores.
+    """
+    rows = dict[int, AnswerRow]()
+
+    def measure(number: int) -> None:
         start = perf_counter()
-        found = answer(question.text)
-        rows.append(score_answer(question, found, perf_counter() - start))
+        found = answer(questions[number].text)
+        rows[number] = score_answer(questions[number], found, perf_counter() - start)
+
+    numbers = range(len(questions))
+    work: Callable[[Callable[[int], None], Sequence[int]], Iterable[object]] = (
+        run_parallel if at_once else map
+    )
+    for n_done, _ in enumerate(work(measure, numbers), start=1):
         if on_progress is not None:
             on_progress(n_done, len(questions))
-    return rows
+    return [rows[number] for number in numbers]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from .answers import AnswerRow
 from .grid import reason_left_out
 from .metrics import METRICS
 from .questions import Question, relevance
-from .sweep_answers import Answering
+from .sweep_answers import Answering, KeepingEncoder
 from .sweep_row import (
     FLOAT_BYTES,
     QuestionValues,
@@ -156,11 +156,11 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
 def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress, parts: Parts) -> Iterator[SweepRow]:
     """Measure configurations model by model, splitting by splitting, embedding by embedding."""
     documents, questions = inputs.documents, inputs.questions
-    counts = resamples(len(questions))
+    counts, answering = resamples(len(questions)), inputs.answering and inputs.answering.with_memory()
     try:
         progress.advance()
         for name, of_model in grouped(inputs.configurations, lambda one: one.model).items():
-            model = inputs.models[name]
+            model, answering = inputs.models[name], answering and replace(answering, read_runs={})
             tokens = [token_spans(document.text, model.tokenizer) for document in documents]
             for splitting, of_splitting in grouped(of_model, lambda one: one.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
@@ -168,7 +168,7 @@ def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress, parts: 
                 for (prompts, precision, _), same_embedding in grouped(of_splitting, embedding_key).items():
                     embedder = model.with_prompts(prompts).with_precision(precision)
                     yield from measure_configurations(
-                        same_embedding, labelled, embedder, cache, progress, inputs.answering, parts
+                        same_embedding, labelled, embedder, cache, progress, answering, parts
                     )
     except Cancelled:
         return
@@ -245,23 +245,23 @@ def measure_configurations(
     )
     spent: dict[str, float] = {}
     indexes: dict[str, tuple[Index, NullScores]] = {}  # by their poolings, where questions are answered
-    asking = answering and answering.with_memory()
+    asked_model = model if encoder is None else KeepingEncoder(**vars(encoder))
 
     def answered(one: Configuration) -> tuple[AnswerRow, ...]:
-        if asking is None:
+        if answering is None:
             return ()
         if one.pooling not in indexes:
-            indexes[one.pooling] = asking.index(one.pooling, labelled.chunks, model, texts, cache)
-        rows, n_asked = list[AnswerRow](), len(asking.questions)
+            indexes[one.pooling] = answering.index(one.pooling, labelled.chunks, model, texts, cache)
+        rows, n_asked = list[AnswerRow](), len(answering.questions)
         for start in range(0, n_asked, ANSWERED_AT_ONCE):
-            some = replace(asking, questions=asking.questions[start : start + ANSWERED_AT_ONCE])
+            some = replace(answering, questions=answering.questions[start : start + ANSWERED_AT_ONCE])
             key = f"answers from {start} on, {one}"
             if key not in parts:
 
                 def report(n: int, of: int, start: int = start) -> None:
                     progress.advance(of_next=(start + n) / (n_asked + 1))
 
-                parts[key] = list(some.rows(one, indexes[one.pooling], model, report))
+                parts[key] = list(some.rows(one, indexes[one.pooling], asked_model, report))
             rows += cast(list[AnswerRow], parts[key])
         return tuple(rows)
 

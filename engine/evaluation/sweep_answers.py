@@ -3,18 +3,20 @@
 The reader answers in some 0.1 s a question on two cores, so that a sample takes a few seconds each time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ..documents.document import Chunk, Document
 from ..generation.answer import Answer
 from ..generation.answering import ask
 from ..generation.settings import DEFAULT_ANSWER, AnswerSettings
 from ..generation.writer import Writer
-from ..models.reader import Reader, Scores, Window
+from ..layers.tracing import Array
+from ..models.encoder import Encoder
+from ..models.reader import Reader, Span
 from ..retrieval.embedding_model import Model
-from ..retrieval.index import Index, build_index
+from ..retrieval.index import Index, ReadRuns, build_index
 from ..retrieval.relevance import NullScores, null_scores_of
 from ..retrieval.retrievers import SearchTexts
 from ..retrieval.vector_cache import VectorCache
@@ -23,20 +25,49 @@ from ..wording import counted
 from .answers import AnswerQuestion, AnswerRow, measure_answers
 
 MOST_ANSWERED = 20  # questions of a sample, answered in each configuration
+KEPT_PAIRS = 16_384  # of questions and passages, with their spans: about 20 MB
 
 
 @dataclass(frozen=True)
 class KeepingReader(Reader):
-    """A reader that reads no window twice: configurations find many passages alike."""
+    """A reader that reads no pair of question and passage twice: configurations find many passages alike."""
 
-    known: dict[tuple[int, ...], Scores] = field(default_factory=dict, repr=False)
+    known: dict[Hashable, list[Span] | None] = field(default_factory=dict, repr=False)
 
-    def scores_of(self, windows: Sequence[Window]) -> list[Scores]:
-        """Score every token of windows, as `Reader.scores_of`."""
-        keys = [tuple(window.ids) for window in windows]
-        new = {key: window for key, window in zip(keys, windows, strict=True) if key not in self.known}
-        self.known.update(zip(new, super().scores_of(list(new.values())), strict=True))
-        return [replace(self.known[key], window=window) for key, window in zip(keys, windows, strict=True)]
+    def read(
+        self,
+        question: str,
+        passages: Sequence[str],
+        skipped: Sequence[Sequence[tuple[int, int]]] = (),
+        n_best: int = 5,
+    ) -> list[Span]:
+        """Return the best spans of each passage, as `Reader.read`."""
+        hidden = skipped or [()] * len(passages)
+        keys = [(question, *each, n_best) for each in zip(passages, map(tuple, hidden), strict=True)]
+        found: dict[Hashable, list[Span] | None] = {
+            key: self.known.pop(key, None) for key in dict.fromkeys(keys)
+        }
+        new = [number for number, key in enumerate(keys) if found[key] is None]
+        read = super().read(question, [passages[n] for n in new], [hidden[n] for n in new], n_best)
+        found |= {keys[n]: [span for span in read if new[span.passage] == n] for n in new}
+        self.known.update(found)
+        for old in list(self.known)[:-KEPT_PAIRS]:
+            self.known.pop(old, None)
+        spans = [replace(span, passage=n) for n, key in enumerate(keys) for span in found[key] or ()]
+        return sorted(spans, key=lambda span: -span.score)
+
+
+@dataclass(frozen=True)
+class KeepingEncoder(Encoder):
+    """An encoder that embeds no question twice."""
+
+    known: dict[str, dict[str, Array]] = field(default_factory=dict, repr=False)
+
+    def _embed(self, sequences: Sequence[Sequence[int]], *how: Any, **no_more: Any) -> dict[str, Array]:
+        key = str((sequences, *how[:-1]))  # without who is told of the progress
+        if key not in self.known:
+            self.known[key] = super()._embed(sequences, *how)
+        return self.known[key]
 
 
 @dataclass(frozen=True)
@@ -51,9 +82,10 @@ class Answering:
     reader: Reader | None
     settings: AnswerSettings = DEFAULT_ANSWER
     writer: Writer | None = None
+    read_runs: ReadRuns = field(default_factory=dict, repr=False)  # of a model's indexes
 
     def with_memory(self) -> "Answering":
-        """Return this with a `KeepingReader`, for the configurations of the same chunks."""
+        """Return this with a `KeepingReader`, for the configurations of a sweep."""
         return replace(self, reader=self.reader and KeepingReader(**vars(self.reader)))
 
     def rows(
@@ -71,7 +103,7 @@ class Answering:
         def answer(question: str) -> Answer:
             return ask(question, index, model, self.writer, settings, null_scores, reader=self.reader)
 
-        return tuple(measure_answers(self.questions, answer, on_progress))
+        return tuple(measure_answers(self.questions, answer, on_progress, at_once=True))
 
     def index(
         self,
@@ -84,7 +116,7 @@ class Answering:
         """Return the index of chunks, whose vectors are in the cache, with what unrelated questions score."""
         index = build_index(chunks, model, pooling, texts.max_tokens, None, cache, self.documents)
         postings = None if texts.words is None else texts.words.postings
-        index = replace(index, postings=postings, expanded=texts.expanded)
+        index = replace(index, postings=postings, expanded=texts.expanded, read_runs=self.read_runs)
         return index, null_scores_of(index, model, cache=cache)
 
 

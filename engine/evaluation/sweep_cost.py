@@ -36,6 +36,7 @@ from .sweep_row import BM25, resamples
 
 SAMPLE_CHARACTERS = 200_000  # of documents that are cut
 SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS = 2048, 2048, 64, 8  # that are timed
+KNOWN_SHARE = 0.2  # of an answer's time, in a further configuration: most of its passages were read
 SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
 
@@ -69,7 +70,8 @@ def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> floa
         if inputs.answering is not None and inputs.answering.questions and chunks:
             rate = answer_rates.get(name) or answer_seconds(inputs.answering, of_cut[0], chunks, model)
             answer_rates[name] = rate
-            seconds += rate * len(inputs.answering.questions) * len(of_cut)
+            n_read = 1 + KNOWN_SHARE * (len(of_cut) - 1)
+            seconds += rate * len(inputs.answering.questions) * n_read
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
             if key not in token_rates:

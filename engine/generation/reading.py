@@ -7,6 +7,7 @@ numbers and dates, each once, best first.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..documents.sentences import sentence_spans
 from ..models.reader import Reader
@@ -149,11 +150,13 @@ def overlap(one: AnswerSpan, other: AnswerSpan) -> bool:
     return one.document == other.document and one.start < other.end and other.start < one.end
 
 
+@lru_cache(maxsize=512)
 def question_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of the sentences of a text that are questions."""
     return [(start, end) for start, end in sentence_spans(text) if is_question(text[start:end])]
 
 
+@lru_cache(maxsize=8192)
 def whole_span(question: str, text: str, start: int, end: int) -> tuple[int, int]:
     """Widen a span of a text to whole words, and to the whole of an amount or date that it touches.
 

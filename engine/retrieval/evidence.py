@@ -39,7 +39,7 @@ LABEL = re.compile(r"(:\**\s|：)\s*\S")  # "Best month: June"
 CELL_GAP = " | "
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
-KEPT_RUNS = 512  # with their vectors, by an index: about 5 MB of 384 float32
+KEPT_RUNS = 2048  # with their vectors, by an index: about 20 MB of 384 float32
 
 SMALL_NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|billion|"
@@ -229,7 +229,7 @@ def sentence_vectors(
     Both are means of unit token vectors, scaled to length 1. The index keeps those of the latest runs.
     """
     runs = list(runs_of(sentences, encoder, index.spec.max_tokens))
-    kept = index.read_runs[encoder.precision]
+    kept = index.read_runs.setdefault(encoder.precision, {})
     known = {run: kept.pop(run, None) for run in dict.fromkeys(runs)}
     found: dict[Hashable, Array] = {run: each for run, each in known.items() if each is not None}
     new = [run for run in known if run not in found]

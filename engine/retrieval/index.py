@@ -29,6 +29,7 @@ from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
 
 Place = tuple[str, int, int]  # of a passage: its document, start and end
+ReadRuns = dict[str, dict[Hashable, Array]]
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ class Index:
     allowed: Array | None = field(default=None, repr=False)
     # that the chunks are spans of, by their names; search needs none, an answer their text
     documents: Mapping[str, Document] = field(default_factory=dict, repr=False, compare=False)
+    # vectors of the sentences read as evidence: by precision and run, ``(n_sentences + 1, d_model)``
+    read_runs: ReadRuns = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_searched(self) -> int:
@@ -179,11 +182,6 @@ class Index:
     def tokens(self) -> TokenVectors:
         """Vectors of the chunks' tokens, computed on demand."""
         return TokenVectors(self.texts, self.spec.max_tokens)
-
-    @cached_property
-    def read_runs(self) -> dict[str, dict[Hashable, Array]]:
-        """Vectors of the sentences read as evidence: by precision and run, ``(n_sentences + 1, d_model)``."""
-        return defaultdict(dict)
 
     def words_of(self, model: SparseEncoder, on_progress: Progress | None = None) -> SparseIndex:
         """Return the inverted index of the chunks by a learned sparse model, which is kept."""

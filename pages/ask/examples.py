@@ -10,10 +10,9 @@ from engine.documents.document import Document
 from engine.evaluation.drafts import draft_questions
 from engine.evaluation.sweep import by_name
 from engine.weights.fetch import is_here
-from engine.wording import counted
+from engine.wording import counted, readable_time
 from ui.asking import has_asked, queue_question
 from ui.documents import bundled_names, queue_sample_files
-from ui.embedding import JOB as EMBEDDING
 from ui.jobs import Job, current_job, start_job
 from ui.models import decoder_name, load_decoder, load_reader
 from ui.text import escape_markdown
@@ -33,6 +32,7 @@ FILE_EXAMPLES = (
 )
 JOB = "examples"
 N_DRAFTED, MOST_FILES = 4, 40  # questions, and files that they are drafted from
+DRAFTING_S = 10  # on two cores
 MOST_READ = 20_000  # characters of each file, from its beginning
 REDRAW_S = 1.0
 LABEL = "Try one about your documents"
@@ -63,14 +63,14 @@ def show_drafted(documents: Sequence[Document]) -> None:
     """Draw the questions that are drafted from documents, as they come."""
     job = current_job(JOB, documents)
     if job is None:
-        if (embedding := current_job(EMBEDDING)) is not None and not embedding.done:
-            st.caption("Questions about your documents are drafted once they are embedded.")
-            return
         name = decoder_name()
-        if not is_here(name):
+        is_loaded, draft = is_here(name), f"Draft some · about {readable_time(DRAFTING_S)}"
+        if not is_loaded:
             st.caption(f"They are drafted by {escape_markdown(name)}, which is not on this machine yet.")
-            if not st.button("Download it, and draft some", icon=":material/download:"):
-                return
+            draft = "Download it, and draft some"
+        if not st.button(draft, key="draft-examples", icon=":material/edit_note:"):
+            return
+        if not is_loaded:
             load_decoder()  # under its progress bar
         job = draft_examples(documents)
     if questions := list(job.rows):

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_every_configuration_is_answered_as_the_app_answers(encoder, reader, mon
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "logits", lambda self, some: read.extend(some) or logits(self, some))
         rows = {row.configuration: row for row in sweep(inputs)}
-    assert max(Counter(tuple(window.ids) for window in read).values()) == 2  # once with each context
+    assert max(Counter(tuple(window.ids) for window in read).values()) == 1  # in all cells
     for cell in cells:
         pieces = cut_documents(sorted(DOCUMENTS, key=lambda one: one.name), encoder, cell.splitting)
         index = build_index([each for own in pieces for each in own], encoder, "mean", documents=DOCUMENTS)
@@ -63,8 +64,8 @@ def test_every_configuration_is_answered_as_the_app_answers(encoder, reader, mon
             ASKED, lambda text, i=index, s=settings: ask(text, i, encoder, None, s, reader=reader)
         )
         row = rows[cell]
-        assert [(one.reading, one.right, one.status) for one in row.answers] == [
-            (one.reading, one.right, one.status) for one in expected
+        assert [replace(one, until_quotes_s=0, seconds=0) for one in row.answers] == [
+            replace(one, until_quotes_s=0, seconds=0) for one in expected
         ]
         n_right = sum(one.right for one in expected)
         interval = share_interval(n_right, 3)  # the last has no answer

@@ -7,8 +7,10 @@ from ui.models import shared_reader
 
 
 def with_examples(text):
-    """The page with one document, once the drafting of examples has ended."""
+    """The page with one document, once the drafting of examples that its button starts has ended."""
     app = app_file(**own_documents(Document("tide.md", text))).run()
+    assert "examples" not in app.session_state["jobs"]
+    app.button(key="draft-examples").click().run()
     job = app.session_state["jobs"]["examples"]
     while not job.done:
         job.wait("", seconds=0.1)
