@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import PurePosixPath
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from ...errors import DocumentError
@@ -62,8 +63,8 @@ def names_encoding(members: Sequence[ZipInfo]) -> str:
     return guess(raw, NAMES)
 
 
-def open_archive(name: str, content: bytes) -> ZipFile:
-    """Open an archive; raise if its directory exceeds the limits."""
+def open_archive(name: str, content: bytes, most: int = MAX_UNPACKED) -> ZipFile:
+    """Open an archive; raise if its directory exceeds the limits, of which ``most`` is of bytes unpacked."""
     if ENCRYPTED_OFFICE in content[:SAMPLE]:
         raise DocumentError(f"{name} is encrypted: save a copy without a password")
     if not content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -78,9 +79,9 @@ def open_archive(name: str, content: bytes) -> ZipFile:
         raise DocumentError(
             f"{name} holds {len(members):,} files, more than the {MAX_MEMBERS:,} read: split it"
         )
-    if unpacked > MAX_UNPACKED or unpacked > max(ANY_RATIO, MAX_RATIO * len(content)):
+    if unpacked > most or unpacked > max(ANY_RATIO, MAX_RATIO * len(content)):
         raise DocumentError(
-            f"{name} would unpack to {unpacked / 1024**2:.0f} MB, more than {MAX_UNPACKED // 1024**2} MB or "
+            f"{name} would unpack to {unpacked / 1024**2:.0f} MB, more than {most // 1024**2} MB or "
             f"{MAX_RATIO} times its size: split it"
         )
     return archive
@@ -96,13 +97,19 @@ def check_kind(name: str, folders: set[str]) -> None:
 
 def read_member(archive: ZipFile, info: ZipInfo, path: str = "") -> bytes:
     """Return the content of a member with this path, at most as long as its directory entry states."""
+    damaged = as_document_error(f"{info.filename} is damaged", "zip it again")
+    with damaged, open_member(archive, info, path) as file:
+        return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
+
+
+def open_member(archive: ZipFile, info: ZipInfo, path: str = "") -> IO[bytes]:
+    """Open a member with this path, which ends where its directory entry states."""
     check_path(path or info.filename)
     if info.flag_bits & ENCRYPTED:
         raise DocumentError(f"{info.filename} is encrypted: zip it without a password")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # zipfile unpacks others without a limit
         raise DocumentError(f"{info.filename} is packed by a method that is not read: zip it with Deflate")
-    with as_document_error(f"{info.filename} is damaged", "zip it again"), archive.open(info) as file:
-        return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
+    return archive.open(info)
 
 
 def check_path(path: str) -> None:

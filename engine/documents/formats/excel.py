@@ -9,14 +9,13 @@ from ...errors import DocumentError
 from ...wording import counted
 from ..document import Document
 from .number_formats import shown
-from .office import DRAWING, repacked, stated
+from .office import DRAWING, MOST_TAGS, blocks_of, repacked, stated
 from .outline import one_line
 from .plain import as_document_error, unified
 from .scripts import scripted
 from .sheets import Row, Sheet, sheets_text
 
 LONGEST_HEAD = 10_000  # bytes of a sheet before its rows
-MAX_TAGS = 12_000_000  # openpyxl keeps no tree of them
 EMPTY_CELL = re.compile(rb"<(?:x:)?c\b[^>]*\br=[^>]*/>")  # a million of them take long
 MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
 HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
@@ -34,19 +33,16 @@ def read_xlsx(name: str, content: bytes) -> Document:
     """Make a document of a workbook's shown sheets, rows and columns, with the saved values of formulas."""
     import openpyxl
 
-    def usual(_: str, member: bytes) -> bytes:
-        member = EMPTY_CELL.sub(b"", member)
-        if b"<rPr>" in member:
-            member = STRUCK_PART.sub(rb"\1~~\2~~\3", RAISED_PART.sub(rb"\1^", member))
-        if b"<dimension" in member[:LONGEST_HEAD]:
-            return member
-        return member.replace(
-            b"<sheetData>", b'<dimension ref="A1"/><sheetData>', 1
-        )  # else it is searched for
+    def usual(_: str, block: bytes) -> bytes:
+        if b"<rPr>" in block:
+            block = STRUCK_PART.sub(rb"\1~~\2~~\3", RAISED_PART.sub(rb"\1^", block))
+        if b"<dimension" not in block[:LONGEST_HEAD]:  # else it is searched for
+            block = block.replace(b"<sheetData>", b'<dimension ref="A1"/><sheetData>', 1)
+        return EMPTY_CELL.sub(b"", block)
 
     notes: list[str] = []
     errors = as_document_error(f"{name} is no Excel file, or damaged", "save it again as .xlsx")
-    with repacked(name, content, usual, MAX_TAGS) as plain, errors, warnings.catch_warnings():
+    with repacked(name, content, usual, MOST_TAGS) as plain, errors, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and extensions
         book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
         text, sections = sheets_text(
@@ -71,19 +67,18 @@ def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
     """Return a sheet, whose rows are read later; add notes of what is left out, then and now."""
     from openpyxl.utils import range_boundaries
 
-    xml = sheet.parent._archive.read(sheet._worksheet_path)
     merged = []
-    for reference in MERGED.findall(xml):
-        left, first, right, last = range_boundaries(reference.decode())
-        merged.append((first, last, left - 1, right - 1))
-    rows = {int(number) for number in HIDDEN_ROW.findall(xml)}
-    columns: set[int] = set()
-    for column in HIDDEN_COLUMNS.findall(xml):
-        first, last = (re.search(rb'\b%s="(\d+)"' % end, column) for end in (b"min", b"max"))
-        if first and last:
-            columns |= set(range(int(first[1]) - 1, min(int(last[1]), 16_384)))
-    n_uncomputed = len(UNCOMPUTED.findall(xml))
-    del xml  # of some hundred MB
+    rows, columns, n_uncomputed = set[int](), set[int](), 0
+    for xml in blocks_of(sheet.parent._archive.open(sheet._worksheet_path)):
+        for reference in MERGED.findall(xml):
+            left, first, right, last = range_boundaries(reference.decode())
+            merged.append((first, last, left - 1, right - 1))
+        rows |= {int(number) for number in HIDDEN_ROW.findall(xml)}
+        for column in HIDDEN_COLUMNS.findall(xml):
+            begin, end = (re.search(rb'\b%s="(\d+)"' % each, column) for each in (b"min", b"max"))
+            if begin and end:
+                columns |= set(range(int(begin[1]) - 1, min(int(end[1]), 16_384)))
+        n_uncomputed += len(UNCOMPUTED.findall(xml))
     sheet.reset_dimensions()
     if rows:
         notes.append(f"{counted(len(rows), 'hidden row')} of {sheet.title} left out")

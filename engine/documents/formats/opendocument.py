@@ -1,9 +1,8 @@
 """Files of LibreOffice (.odt, .ods, .odp): text, sheets and slides, from their content.xml."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from ...errors import DocumentError
@@ -11,8 +10,8 @@ from ...wording import counted
 from ..document import Document, Section
 from .archive import open_archive, read_member
 from .metadata import date_of, tags_of
-from .office import MAX_TAGS, nearest, notes_on
-from .outline import Block, join_blocks, join_slides, one_line
+from .office import MAX_TAGS, MOST_UNPACKED, Children, Growing, nearest, notes_on
+from .outline import Block, check_number, join_blocks, join_slides, one_line
 from .plain import as_document_error, unified
 from .sheets import Row, Sheet, filled_rows, sheets_text
 from .word_numbers import formatted
@@ -23,7 +22,7 @@ TEXT, TABLE, DRAW, OFFICE, STYLE = (
 )
 FORMAT = f"{{{NAMESPACE}xsl-fo-compatible:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
-MATH = "{http://www.w3.org/1998/Math/MathML}"
+MATH, XLINK = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xlink}href"
 SHAPES = tuple(
     f"{DRAW}{kind}"
     for kind in (
@@ -41,8 +40,10 @@ SHAPES = tuple(
     )
 )
 BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", *SHAPES)
+CONTENTS = tuple(f"{OFFICE}{kind}" for kind in ("spreadsheet", "presentation", "text"))
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
+PARTS = (*BLOCKS[:3], *BLOCKS[4:], *UNSEEN, f"{TABLE}table-column", f"{TABLE}table-row", f"{DRAW}page")
 UNSEEN_ROWS = ("collapse", "filter")  # and columns
 VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")  # of cells without a text
 MAX_REPEATED = 1000  # cells or rows; more are empty ones up to the edge of the sheet
@@ -65,22 +66,19 @@ def read_opendocument(name: str, content: bytes) -> Document:
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    with open_archive(name, content) as archive:
+    with open_archive(name, content, MOST_UNPACKED) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         ending = name.rpartition(".")[2]
         with as_document_error(f"{name} is no OpenDocument file, or damaged", f"save it again as .{ending}"):
             manifest = read_member(archive, infos["META-INF/manifest.xml"])
             if b"encryption-data" in manifest:
                 raise DocumentError(f"{name} is encrypted: save a copy without a password")
-            parts: dict[str, bytes] = {
-                part: read_member(archive, infos[part])
-                for part in ("content.xml", "styles.xml", "meta.xml")
-                if part in infos
-            }
-            n_tags = sum(part.count(b"<") for part in parts.values())
-            if n_tags > MAX_TAGS:
-                raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
-            roots = {part: etree.fromstring(parts.pop(part), parser) for part in list(parts)}
+            parts = [
+                read_member(archive, infos[part]) if part in infos else b"<none/>"
+                for part in ("styles.xml", "meta.xml")
+            ]
+            check_number(name, sum(part.count(b"<") for part in parts), MAX_TAGS, "tags")
+            styles, about = (etree.fromstring(part, parser) for part in parts)
             equations = {
                 path.removesuffix("/content.xml"): equation_of(
                     etree.fromstring(read_member(archive, info), parser)
@@ -88,32 +86,32 @@ def read_opendocument(name: str, content: bytes) -> Document:
                 for path, info in infos.items()
                 if path.endswith("/content.xml") and info.file_size < 1_000_000
             }
-            return opened(name, roots, equations)
+            main = Growing(name, content, "content.xml", f"{OFFICE}body", PARTS)
+            return opened(main, name, styles, about, equations)
 
 
-def opened(name: str, roots: dict[str, Any], equations: dict[str, str]) -> Document:
-    """Return the document of a file's parsed parts."""
-    sheets = [root for part, root in roots.items() if part != "meta.xml"]
-    styles = {each.get(f"{STYLE}name"): each for root in sheets for each in root.iter(f"{STYLE}style")}
-    lists = {each.get(f"{STYLE}name"): each for root in sheets for each in root.iter(f"{TEXT}list-style")}
+def opened(main: Growing, name: str, stated: Any, about: Any, equations: dict[str, str]) -> Document:
+    """Return the document of a file's main part and the others: styles, and what it states of itself."""
+    roots = main.body.getparent(), stated
+    styles = {each.get(f"{STYLE}name"): each for root in roots for each in root.iter(f"{STYLE}style")}
+    lists = {each.get(f"{STYLE}name"): each for root in roots for each in root.iter(f"{TEXT}list-style")}
     reading = Reading(styles, lists, equations)
-    body = roots["content.xml"].find(f"{OFFICE}body")
     notes: list[str] = []
-    if (workbook := body.find(f"{OFFICE}spreadsheet")) is not None:
-        tables = list(workbook.iterfind(f"{TABLE}table"))
-        of = "table", TABLE, reading
-        shown = [each for each in tables if properties(each, *of).get(f"{TABLE}display") != "false"]
-        text, sections = sheets_text(sheet_of(each, reading) for each in shown)
-        if hidden := len(tables) - len(shown):
+    content = next(each for each in main.children(main.body) if each.tag in CONTENTS)
+    if content.tag == CONTENTS[0]:
+        tables = (each for each in main.children(content) if each.tag == f"{TABLE}table")
+        shown = (each for each in tables if is_shown(each, reading))
+        text, sections = sheets_text(sheet_of(each, reading, main.children) for each in shown)
+        if hidden := reading.seen["hidden sheet"]:
             notes.append(f"{counted(hidden, 'hidden sheet')} left out")
-    elif (presentation := body.find(f"{OFFICE}presentation")) is not None:
-        text, sections = slides_text(presentation, reading)
+    elif content.tag == CONTENTS[1]:
+        slides = (each for each in main.children(content) if each.tag == f"{DRAW}page")
+        text, sections = slides_text(slides, reading)
     else:
-        text, sections = join_blocks(blocks_of(body.find(f"{OFFICE}text"), reading))
+        text, sections = join_blocks(blocks_of(content, reading, main.children))
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    about = list(roots["meta.xml"].iter("{*}*")) if "meta.xml" in roots else []
-    names = [(each.tag.rpartition("}")[2], each.text or "") for each in about]
+    names = [(each.tag.rpartition("}")[2], each.text or "") for each in about.iter("{*}*")]
     texts, keywords = dict(names), [text for name, text in names if name == "keyword"]
     day = date_of(texts.get("date", "")[:10] or texts.get("creation-date", "")[:10])
     title = one_line(unified(texts.get("title", "")))
@@ -135,29 +133,34 @@ def properties(element: Any, kind: str, of: str, reading: Reading) -> Any:
     return {} if found is None else found
 
 
-def sheet_of(table: Any, reading: Reading) -> Sheet:
-    """Return the rows of a sheet, with the texts of its cells as they are shown."""
+def is_shown(table: Any, reading: Reading) -> bool:
+    """Whether a sheet is shown; one that is not is counted."""
+    is_hidden = properties(table, "table", TABLE, reading).get(f"{TABLE}display") == "false"
+    reading.seen["hidden sheet"] += is_hidden
+    return not is_hidden
+
+
+def sheet_of(table: Any, reading: Reading, children: Children = iter) -> Sheet:
+    """Return a sheet, whose rows are read later, with the texts of its cells as they are shown."""
     merged: list[tuple[int, int, int, int]] = []
-    columns = (
-        [column.get(f"{TABLE}visibility") in UNSEEN_ROWS]
-        * min(int(column.get(f"{TABLE}number-columns-repeated", "1")), MAX_REPEATED)
-        for column in nearest(table, f"{TABLE}table-column")
-    )
-    hidden = {number for number, is_unseen in enumerate(chain.from_iterable(columns)) if is_unseen}
-    left_out: set[int] = set()
 
     def rows() -> Iterator[Row]:
-        number = 1
-        for row in nearest(table, f"{TABLE}table-row"):
+        number, n_columns = 1, 0
+        hidden, left_out = set[int](), set[int]()  # columns
+        for row in nearest(table, f"{TABLE}table-column", f"{TABLE}table-row", children=children):
+            if row.tag == f"{TABLE}table-column":
+                first, repeated = n_columns, int(row.get(f"{TABLE}number-columns-repeated", "1"))
+                n_columns += min(repeated, MAX_REPEATED)
+                hidden |= set(range(first, n_columns) if row.get(f"{TABLE}visibility") in UNSEEN_ROWS else ())
+                continue
             times = int(row.get(f"{TABLE}number-rows-repeated", "1"))
             cells: list[str] = []
             for cell in row:
                 repeated = int(cell.get(f"{TABLE}number-columns-repeated", "1"))
                 text = "\n".join(filter(None, (block.text for block in blocks_of(cell, reading))))
                 text = text or next(filter(None, (cell.get(f"{OFFICE}{value}") for value in VALUES)), "")
-                across, down = (
-                    int(cell.get(f"{TABLE}number-{each}-spanned", "1")) for each in ("columns", "rows")
-                )
+                across = int(cell.get(f"{TABLE}number-columns-spanned", "1"))
+                down = int(cell.get(f"{TABLE}number-rows-spanned", "1"))
                 if across * down > 1:
                     merged.append((number, number + down - 1, len(cells), len(cells) + across - 1))
                 cells += [text] * min(repeated, MAX_REPEATED)
@@ -168,16 +171,15 @@ def sheet_of(table: Any, reading: Reading) -> Sheet:
                 cells = ["" if n in hidden else cell for n, cell in enumerate(cells)]
                 yield from ((number + each, cells) for each in range(min(times, MAX_REPEATED)))
             number += min(times, MAX_ROWS)
+        reading.seen["hidden column"] += len(left_out)
 
-    all_rows = list(rows())  # which finds the merged cells
-    reading.seen["hidden column"] += len(left_out)
-    return Sheet(one_line(table.get(f"{TABLE}name", "")), all_rows, merged)
+    return Sheet(one_line(table.get(f"{TABLE}name", "")), rows(), merged)
 
 
-def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section, ...]]:
+def slides_text(slides: Iterable[Any], reading: Reading) -> tuple[str, tuple[Section, ...]]:
     """Return the text of all slides, and a section for each, under its title."""
-    slides = []
-    for number, slide in enumerate(presentation.iterfind(f"{DRAW}page"), 1):
+    found = []
+    for number, slide in enumerate(slides, 1):
         about = properties(slide, "drawing-page", DRAW, reading)
         if about.get(f"{PRESENTATION}visibility") == "hidden":
             reading.seen["hidden slide"] += 1
@@ -188,17 +190,17 @@ def slides_text(presentation: Any, reading: Reading) -> tuple[str, tuple[Section
         head = one_line(texts[0]) if frames and frames[0].get(f"{PRESENTATION}class") == "title" else ""
         notes = slide.find(f"{PRESENTATION}notes")
         spoken = "\n".join(block.text for block in blocks_of(notes, reading)) if notes is not None else ""
-        slides.append((number, head, "\n\n".join(filter(None, (*texts, spoken and f"Notes: {spoken}")))))
-    return join_slides(slides)
+        found.append((number, head, "\n\n".join(filter(None, (*texts, spoken and f"Notes: {spoken}")))))
+    return join_slides(found)
 
 
-def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:
+def blocks_of(element: Any, reading: Reading, children: Children = iter) -> Iterator[Block]:
     """Yield headings, paragraphs, items of lists and rows of tables below an element."""
-    for each in nearest(element, *BLOCKS, *UNSEEN, f"{TEXT}section"):
+    for each in nearest(element, *BLOCKS, *UNSEEN, f"{TEXT}section", children=children):
         match each.tag:
             case tag if tag == f"{TEXT}section":
                 if each.get(f"{TEXT}display", "true") == "true":
-                    yield from blocks_of(each, reading)
+                    yield from blocks_of(each, reading, children)
                 else:
                     reading.seen["hidden"] += 1
             case tag if tag in UNSEEN:
@@ -213,7 +215,7 @@ def blocks_of(element: Any, reading: Reading) -> Iterator[Block]:
             case tag if tag == BLOCKS[2]:
                 yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1)
             case tag if tag == BLOCKS[3]:
-                for number, (_, cells) in enumerate(filled_rows(sheet_of(each, reading))):
+                for number, (_, cells) in enumerate(filled_rows(sheet_of(each, reading, children))):
                     yield Block(" | ".join(map(one_line, cells)), 0, "\n" if number else "\n\n")
                 yield from waiting_blocks(reading)
             case _:
@@ -259,8 +261,7 @@ def list_mark(style: Any, depth: int, number: int) -> str:
     for level in style if style is not None else ():
         if level.get(f"{TEXT}level") == str(depth) and level.tag == f"{TEXT}list-level-style-number":
             written = formatted(number, FORMS.get(level.get(f"{STYLE}num-format", "1"), "none"))
-            around = (level.get(f"{STYLE}num-{side}", "") for side in ("prefix", "suffix"))
-            before, after = around
+            before, after = (level.get(f"{STYLE}num-{side}", "") for side in ("prefix", "suffix"))
             return f"{before}{written}{after}" if written else ""
     return "•"
 
@@ -296,12 +297,9 @@ def pieces(element: Any, reading: Reading) -> Iterator[str]:
                 yield mark
             case tag if tag in SHAPES:
                 linked = child.find(f"{DRAW}object")
-                path = (
-                    linked.get("{http://www.w3.org/1999/xlink}href", "") if linked is not None else ""
-                ).removeprefix("./")
                 if linked is None:
                     reading.waiting.append(("", child))
-                elif equation := reading.equations.get(path, ""):
+                elif equation := reading.equations.get(linked.get(XLINK, "").removeprefix("./")):
                     yield equation
                 else:
                     reading.seen["chart"] += 1

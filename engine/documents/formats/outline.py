@@ -32,11 +32,16 @@ class Heading:
     text: str
 
 
+def check_number(name: str, number: int, most: int, what: str) -> None:
+    """Raise `DocumentError` for a file with more parts of a kind than are read."""
+    if number > most:
+        raise DocumentError(f"{name} has over {most} {what}, the most that are read: split it")
+
+
 def bounded(name: str, found: Iterable[T], most: int, what: str) -> Iterator[T]:
     """Yield the parts of a file; raise `DocumentError` once there are over ``most``."""
-    for number, part in enumerate(found):
-        if number >= most:
-            raise DocumentError(f"{name} has over {most} {what}, the most that are read: split it")
+    for number, part in enumerate(found, 1):
+        check_number(name, number, most, what)
         yield part
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from itertools import chain, groupby, islice, pairwise, zip_longest
 from operator import itemgetter
@@ -24,11 +24,15 @@ Block = tuple[list[Row], Iterator[Row]]
 
 @dataclass(frozen=True)
 class Sheet:
-    """A sheet: its rows, and its merged cells: first and last row, first and last column, columns from 0."""
+    """A sheet: its rows, and its merged cells: first and last row, first and last column, columns from 0.
+
+    These may be added while the rows are read; they are taken for ``wide``: rows with cells merged across.
+    """
 
     name: str
     rows: Iterable[Row]
-    merged: Sequence[tuple[int, int, int, int]] = ()
+    merged: list[tuple[int, int, int, int]] = field(default_factory=list)
+    wide: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,7 @@ def sheets_text(sheets: Iterable[Sheet]) -> tuple[str, tuple[Section, ...]]:
 
 def sheet_rows(sheet: Sheet) -> Iterator[tuple[Section, str]]:
     """Yield the section and the text of a sheet's name and of each row, one row in memory at a time."""
-    wide = {first for first, _, left, right in sheet.merged if right > left}
-    tables = tables_of(filled_rows(sheet), wide)
+    tables = tables_of(filled_rows(sheet), sheet.wide)
     for place, (number, text) in enumerate(chain.from_iterable(map(row_texts, tables))):
         if not place:
             yield Section(0, (sheet.name,)), sheet.name
@@ -175,7 +178,9 @@ def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
     most = width_of(rows[:HEAD])
     for place, (number, cells) in enumerate(rows[:MOST_ABOVE]):
         filled = [cell for cell in cells if cell]
-        if len(set(filled)) < 2 or 2 * len(filled) < most:
+        starts = [bool(row[0]) for _, row in rows[place : place + 3]]  # one group may be over all columns but
+        is_group = number in wide and starts == [False, False, True]  # the first, which has no name
+        if not is_group and (len(set(filled)) < 2 or 2 * len(filled) < most):
             continue
         is_pair = most == 2 and any(map(str.isdigit, "".join(filled)))  # "Contact | Anna 5"
         numbers = [cell for cell in filled if NUMBER.fullmatch(cell)]
@@ -206,6 +211,7 @@ def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[st
     width = max(len(names), len(below))
     names, below = ([cell.strip() for cell in padded(cells, width)] for cells in (names, below))
     gaps = {place for place, value in enumerate(values[:width]) if value.strip() and not names[place]}
+    gaps -= {0} if not below[0] else set()  # the names of rows need none
     numbers = {place for place, value in enumerate(values) if not is_of_texts([value]) and value.strip()}
     filled = {place for place, name in enumerate(below) if name}
     is_partly_empty = names[0] and not below[0]
@@ -240,10 +246,14 @@ def padded(cells: Sequence[str], width: int) -> list[str]:
 
 def filled_rows(sheet: Sheet) -> Iterator[Row]:
     """Yield the rows that are not empty, with the text of merged cells in all their places."""
-    starts = {(first, left): (last, right) for first, last, left, right in sheet.merged}
+    starts: dict[tuple[int, int], tuple[int, int]] = {}
     fills: dict[int, dict[int, str]] = {}
     n_filled = 0
     for number, values in sheet.rows:
+        while sheet.merged:
+            first, last, left, right = sheet.merged.pop()
+            starts[first, left] = last, right
+            sheet.wide.update([first] * (right > left))
         cells = [unified(value).strip() for value in values]
         for column, text in fills.pop(number, {}).items():
             cells = padded(cells, column + 1)

@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import DocumentError
 from ..document import Document
 from .equations import EQUATION, linear_text
-from .office import DRAWING, notes_on, repacked, stated
+from .office import DRAWING, FALLBACK, notes_on, repacked, stated
 from .outline import join_slides, one_line
 from .plain import as_document_error, unified
 from .scripts import scripted
@@ -25,7 +25,6 @@ NUMBER_FORMS = {
     "romanLc": "lowerRoman",
     "romanUc": "upperRoman",
 }
-FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 
 
 def read_pptx(name: str, content: bytes) -> Document:

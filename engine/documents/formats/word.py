@@ -5,16 +5,17 @@ neither outline levels nor the numbers of clauses.
 """
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ...errors import DocumentError
 from ..document import Document
 from .equations import EQUATION, linear_text
-from .office import DRAWING, OFFICE, nearest, notes_on, repacked, stated
-from .outline import Block, bounded, join_blocks, one_line
+from .office import DRAWING, FALLBACK, OFFICE, Children, Growing, nearest, notes_on, repacked, stated
+from .outline import Block, bounded, check_number, join_blocks, one_line
 from .plain import as_document_error, unified
 from .running_lines import PAGE_NUMBER
 from .scripts import scripted
@@ -23,24 +24,19 @@ from .word_numbers import WORD, Numbering, Place, attribute, place_of
 
 RELATION = f"{{{OFFICE}/officeDocument/2006/relationships}}id"
 PARAGRAPH, TABLE, ROW, CELL, RUN = (f"{WORD}{name}" for name in ("p", "tbl", "tr", "tc", "r"))
+PARTS = (PARAGRAPH, ROW, f"{WORD}sectPr", f"{WORD}altChunk")  # of the text, each of which is read at once
+BODY, LONGEST_HEAD = re.compile(rb"<(\w+:|)body[\s>]"), 20_000  # bytes before it
+PARAGRAPHS = re.compile(rb"<(?:\w+:)?p[\s>/]")
 TEXT_BOX, PROPERTIES, RUN_PROPERTIES = f"{WORD}txbxContent", f"{WORD}pPr", f"{WORD}rPr"
-MARKS = {
-    f"{WORD}tab": "\t",
-    f"{WORD}ptab": "\t",
-    f"{WORD}br": "\n",
-    f"{WORD}cr": "\n",
-    f"{WORD}noBreakHyphen": "-",
-}
+MARKS = dict(
+    zip((f"{WORD}{tag}" for tag in ("tab", "ptab", "br", "cr", "noBreakHyphen")), "\t\t\n\n-", strict=True)
+)
 NOTES = {f"{WORD}footnoteReference": "footnotes", f"{WORD}endnoteReference": "endnotes"}
 PICTURES = {f"{WORD}drawing", f"{WORD}pict", f"{WORD}object"}
-# A book of 1000 pages has some 30,000 paragraphs; python-docx takes seconds for them.
-MAX_PARAGRAPHS, MAX_STYLES = 300_000, 10_000
+# A book of 1000 pages has some 30,000 paragraphs, tables of 20 MB some 700,000 cells.
+MAX_PARAGRAPHS, MAX_STYLES = 1_000_000, 10_000
 # Deleted text, and copies of text boxes for old versions of Word.
-UNSEEN = (
-    f"{WORD}del",
-    f"{WORD}moveFrom",
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-)
+UNSEEN = (f"{WORD}del", f"{WORD}moveFrom", FALLBACK)
 # Templates, and files with macros, differ in this name.
 DOCUMENT_TYPE = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
 OTHER_TYPES = re.compile(
@@ -70,6 +66,8 @@ class Reading:
     waiting: list[tuple[str, Any]] = field(default_factory=list)  # footnotes, and text boxes, of a paragraph
     endnotes: list[tuple[str, Any]] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=Counter)  # the last number of each kind of note
+    pages: list[Any] = field(default_factory=list)  # the properties of sections, with heads and feet
+    title: str = ""  # the first paragraph in the style of titles
     n_tables: int = 0  # around the present paragraph: footnotes stand below the outermost
 
 
@@ -82,12 +80,20 @@ def read_docx(name: str, content: bytes) -> Document:
     """
     import docx
 
-    def usual(path: str, member: bytes) -> bytes:
-        return OTHER_TYPES.sub(DOCUMENT_TYPE, member) if path == "[Content_Types].xml" else member
+    bodies: Counter[str] = Counter()  # paragraphs of texts
+
+    def usual(path: str, block: bytes) -> bytes:
+        """Leave out the text, which is read by itself: a tree of it would take all memory."""
+        start = None if path in bodies else BODY.search(block, 0, LONGEST_HEAD)
+        if start or path in bodies:
+            bodies[path] += len(PARAGRAPHS.findall(block))
+            return block[: start.start()] + b"<%bbody/></%bdocument>" % (2 * (start[1],)) if start else b""
+        return OTHER_TYPES.sub(DOCUMENT_TYPE, block) if path == "[Content_Types].xml" else block
 
     with as_document_error(f"{name} is no Word file, or damaged", "save it again as .docx"):
         document = docx.Document(plain := repacked(name, content, usual))
-        body = document.element.body
+        path = document.part.partname[1:]
+        check_number(name, bodies[path], MAX_PARAGRAPHS, "paragraphs")
         styles = styles_of(
             list(bounded(name, document.styles.element.iter(f"{WORD}style"), MAX_STYLES, "styles"))
         )
@@ -97,20 +103,15 @@ def read_docx(name: str, content: bytes) -> Document:
         places = {key: style.place for key, style in styles.items() if style.place}
         notes = {kind: notes_of(parts[kind]) for kind in ("footnotes", "endnotes")}
         reading = Reading(styles, Numbering(parts["numbering"], places), notes)
-        n_paragraphs = bounded(name, body.iter(PARAGRAPH), MAX_PARAGRAPHS, "paragraphs")
-        deque(n_paragraphs, maxlen=0)  # before any is read
-        for element in (body, *notes["footnotes"].values(), *notes["endnotes"].values()):
+        for element in (*notes["footnotes"].values(), *notes["endnotes"].values()):
             accept_changes(element)
-        heads, feet = (
-            list(margin_blocks(document.part, body, kind, reading)) for kind in ("header", "footer")
-        )
-        main = list(body_blocks(body, reading))
+        grown = Growing(name, content, path, f"{WORD}body", PARTS)
+        main = list(body_blocks(grown.body, reading, partial(seen_children, grown, reading)))
         ends = [block for number, note in reading.endnotes for block in note_blocks(number, note, reading)]
-        text, sections = join_blocks([*heads, *main, *ends, *feet])
         title, day, tags = stated(plain, document.core_properties)
-        title = title or one_line(unified(title_in(body, reading)))
-        embedded = body.iter(f"{WORD}altChunk", f"{WORD}subDoc")
-        reading.seen["embedded document"] = sum(1 for _ in embedded)
+        title = title or one_line(unified(reading.title))
+        heads, feet = (list(margin_blocks(document.part, kind, reading)) for kind in ("header", "footer"))
+        text, sections = join_blocks([*heads, *main, *ends, *feet])
         reading.seen["comment"] = 0 if parts["comments"] is None else len(parts["comments"])
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
@@ -194,10 +195,21 @@ def accept_changes(element: Any) -> None:
     etree.strip_elements(element, *UNSEEN, with_tail=False)
 
 
-def margin_blocks(part: Any, body: Any, kind: str, reading: Reading) -> Iterator[Block]:
+def seen_children(grown: Growing, reading: Reading, element: Any) -> Iterator[Any]:
+    """Yield the children of an element of the text that are seen; keep what states heads and feet."""
+    for child in grown.children(element):
+        if child.tag in PARTS:
+            accept_changes(child)
+            reading.seen["embedded document"] += len(list(child.iter(f"{WORD}altChunk", f"{WORD}subDoc")))
+            reading.pages += child.iter(f"{WORD}sectPr")
+        if child.tag not in (*UNSEEN, *PARTS[2:]) and child.getparent() is not None:
+            yield child
+
+
+def margin_blocks(part: Any, kind: str, reading: Reading) -> Iterator[Block]:
     """Yield the heads (or feet) of pages, each once and without page numbers."""
     found: dict[str, None] = {}
-    for section in body.iter(f"{WORD}sectPr"):
+    for section in reading.pages:
         for reference in section.iterfind(f"{WORD}{kind}Reference"):
             is_shown = reference.get(f"{WORD}type") != "first" or is_on(section, "titlePg")
             relation = part.rels.get(reference.get(RELATION))
@@ -209,29 +221,21 @@ def margin_blocks(part: Any, body: Any, kind: str, reading: Reading) -> Iterator
     yield from (Block(text) for text in found if not PAGE_NUMBER.fullmatch(one_line(text)))
 
 
-def title_in(body: Any, reading: Reading) -> str:
-    """Return the first paragraph in the style of titles, empty if there is none."""
-    titles = (p for p in body.iter(PARAGRAPH) if reading.styles.get(p.style or "", Style()).name == "title")
-    return "".join(pieces(found, reading)) if (found := next(titles, None)) is not None else ""
-
-
-def body_blocks(body: Any, reading: Reading) -> Iterator[Block]:
+def body_blocks(body: Any, reading: Reading, children: Children = iter) -> Iterator[Block]:
     """Yield the paragraphs and table rows below an element, including those in content controls."""
     joined = ""
-    for element in nearest(body, PARAGRAPH, TABLE):
-        level = 0
+    for element in nearest(body, PARAGRAPH, TABLE, children=children):
         if element.tag == TABLE:
             reading.n_tables += 1
-            yield from table_rows(element, reading)
+            yield from table_rows(element, reading, children)
             reading.n_tables -= 1
         else:
             text = joined + paragraph_text(element, reading)
             joined = text if element.get("joined") else ""
             if text.strip() and not joined:
-                level = level_in(
-                    element.find(PROPERTIES), reading.styles.get(element.style or "", Style()).level
-                )
-                yield Block(text, level)
+                style = reading.styles.get(attribute(element, "pPr/pStyle"), Style())
+                reading.title = reading.title or (text if style.name == "title" else "")
+                yield Block(text, level_in(element.find(PROPERTIES), style.level))
         yield from waiting_blocks(reading)
     if joined.strip():
         yield Block(joined)
@@ -253,11 +257,11 @@ def note_blocks(mark: str, element: Any, reading: Reading) -> Iterator[Block]:
         mark = ""
 
 
-def table_rows(table: Any, reading: Reading) -> Iterator[Block]:
+def table_rows(table: Any, reading: Reading, children: Children) -> Iterator[Block]:
     """Yield the rows of a table; nested tables are part of a cell, merged cells stand in all places."""
     gap = "\n\n"
     above: dict[int, str] = {}  # the texts of the columns of the row before
-    for row in nearest(table, ROW):
+    for row in nearest(table, ROW, children=children):
         cells: dict[int, str] = {}
         n_written = 0
         column = int(attribute(row, "trPr/gridBefore", "0"))
@@ -283,7 +287,7 @@ def table_rows(table: Any, reading: Reading) -> Iterator[Block]:
 def paragraph_text(paragraph: Any, reading: Reading) -> str:
     """Return the text of a paragraph after its number, including links and insertions."""
     properties = paragraph.find(PROPERTIES)
-    key = paragraph.style or ""
+    key = attribute(paragraph, "pPr/pStyle")
     style = reading.styles.get(key, Style())
     text = unified("".join(pieces(paragraph, reading, style.is_hidden)))
     own = place_of(properties)

@@ -21,6 +21,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from engine.documents.document import Section
+from engine.documents.formats import office
 from engine.documents.formats.number_formats import shown
 from engine.documents.loaders import parse_file
 from tests.one_document import parse_document
@@ -153,10 +154,12 @@ def test_numbers_are_shown_as_excel_shows_them():
     [
         ([[None, 2024, 2025], ["Profit", 4, 7]], "Profit\n2024: 4\n2025: 7"),
         ([["Contact", "Anna 5"], ["Phone", 5550142]], "Contact | Anna 5\n\nPhone | 5550142"),
+        ([[None, 2025], [None, "Sold", "Cost"], ["North", 4, 7]], "North\n2025, Sold: 4\n2025, Cost: 7"),
     ],
 )
 def test_years_are_names_of_columns_and_pairs_have_none(rows, text):
-    assert parse_document("a.xlsx", saved(workbook(("S", rows)))).text == f"S\n\n{text}"
+    merged = ["B1:C1"] * (len(rows) > 2)
+    assert parse_document("a.xlsx", saved(workbook(("S", rows, *merged)))).text == f"S\n\n{text}"
 
 
 def picture():
@@ -423,7 +426,10 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
 
 
 @pytest.mark.reads("LibreOffice (.odt, .ods, .odp)", "sheets and slides as those of Excel and PowerPoint")
-def test_sheets_and_slides_of_libreoffice_are_read():
+@pytest.mark.parametrize("block", [office.BLOCK, 64])
+def test_sheets_and_slides_of_libreoffice_are_read(block, monkeypatch):
+    monkeypatch.setattr(office, "BLOCK", block)  # bytes that are parsed at once
+
     def row(*texts, more=""):
         cells = (f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in texts)
         return f"<table:table-row {more}>{''.join(cells)}</table:table-row>"

@@ -289,12 +289,18 @@ def test_pages_that_are_pictures_are_named_in_a_note(monkeypatch):
 @pytest.mark.reads("PDF", "pages that are pictures, with the extra below")
 def test_text_in_pictures_is_recognised_where_the_libraries_are_installed():
     pytest.importorskip("rapidocr")
-    picture, buffer = Image.new("RGB", (1000, 400), "white"), io.BytesIO()
-    ImageDraw.Draw(picture).text((60, 150), "The gate closes at nine", "black", ImageFont.load_default(60))
-    picture.save(buffer, "PDF")
+    texts = "The gate closes at nine", "Keys are kept in the office", "Dogs stay outside"
+    pictures = [Image.new("RGB", (1000, 400), "white") for _ in texts]
+    for picture, text in zip(pictures, texts, strict=True):
+        ImageDraw.Draw(picture).text((60, 150), text, "black", ImageFont.load_default(60))
+    turned = [
+        picture.rotate(angle, expand=True) for picture, angle in zip(pictures[1:], (90, 180), strict=True)
+    ]
+    buffer = io.BytesIO()
+    pictures[0].save(buffer, "PDF", save_all=True, append_images=turned)
     document = parse_document("a.pdf", buffer.getvalue())
-    assert document.text == "The gate closes at nine"
-    assert document.notes == ("page 1 is a picture whose text was recognised (OCR)",)
+    assert document.text == "\n\n".join(texts)
+    assert document.notes == ("pages 1 to 3 are pictures whose text was recognised (OCR)",)
 
 
 STAND_IN = """

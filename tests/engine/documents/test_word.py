@@ -7,6 +7,7 @@ import docx
 import pytest
 from docx.oxml import parse_xml
 
+from engine.documents.formats import office
 from engine.documents.formats.equations import linear_text
 from engine.documents.formats.word_numbers import formatted
 from tests.one_document import parse_document
@@ -292,7 +293,9 @@ def test_pictures_charts_and_symbols_are_counted_in_notes():
 
 
 @pytest.mark.reads("Word (.docx, .docm, .dotx)", "tracked changes as accepted")
-def test_tracked_changes_are_read_as_accepted():
+@pytest.mark.parametrize("block", [office.BLOCK, 64])
+def test_tracked_changes_are_read_as_accepted(block, monkeypatch):
+    monkeypatch.setattr(office, "BLOCK", block)  # bytes that are parsed at once
     gone = "<w:del><w:r><w:delText>not </w:delText></w:r></w:del>"
     added = f"<w:ins>{run('gladly ')}</w:ins>"
     joined = paragraph(run("We agree ") + gone + added, "<w:rPr><w:del/></w:rPr>")
