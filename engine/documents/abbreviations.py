@@ -22,14 +22,15 @@ NEVER_LAST = entries(
     "Hr Hrn Hl Frl Dipl Tit bzgl bzw d.h evtl ggf inkl insb vgl z.b zzgl M MM Mgr p.ex avv dott geom sig",
     "sigg ing p.es exmo excmo cnel gral p.ej sra sres srta dra Ud Uds profa prof dr bijv d.w.z dhr mevr",
     "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj lic napr např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα",
-    "ul mme mmes mlle pl esim καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
+    "ul ir drs ks hz sv maks mudr judr nar mme mmes mlle pl esim καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
 )
 # Months, days, and words that may end sentences too: abbreviations only before a number.
 BEFORE_NUMBERS = entries(
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun Mo Di Mi",
     "Do Sa So jan feb apr jun jul aug sept oct nov okt dez mrz janv févr avr juil déc ene abr ago dic giu",
     "lug ott fev янв февр апр авг сент окт нояб дек ιαν φεβρ απρ αυγ σεπτ οκτ νοε δεκ art arts cap est ex",
-    "ext no nos nr num par rep tab min max kb ok ust lgs παρ",
+    "ext no nos nr num par rep tab min max kb ok ust lgs παρ dec des stycz lut kwi cze lip sie wrz paź lis",
+    "gru grud oca şub nis haz tem ağu eyl eki kas ara yak mad fık şek storg",
 )
 # A sentence ends after these only before one of the words that begin sentences.
 ABBREVIATIONS = entries(
@@ -51,7 +52,7 @@ ABBREVIATIONS = entries(
     "udg vedr",
     # Polish, Czech, Turkish
     "godz im inż itd itp mgr mies mjr płk poz rys str św tys woj atd č čl nám obr odst",
-    "popř resp roč tř tzv bkz Cad Mah Sok vb",
+    "popř resp roč tř tzv bkz Cad Mah Sok vb mil mn milj Şti gen",
     # Russian, Ukrainian
     "бул вв вып гг гл гор гос гр др ж.д зав изд им ин и.о кв кн коп корп лат мин млн млрд н.э обл оз отд",
     "пер пос пр просп рис руб сб св сек см соотв ср ст стр табл тел т.д т.п тыс упр чел шт экз вул наприкл",
@@ -93,7 +94,12 @@ OPENERS = entries(
     "daar daarna dat de deze dit door dus een er geen het hij hun ik maar met naar niet nu ook om onder op",
     "sinds toen uit van veel voor waar wat wij ze zij zijn af alle blandt den denne det dette efter eller",
     "et før han hans hun hvem hvor ifølge ikke ingen jeg med men når og også på siden som til under var ved",
-    "vi att av där därför från hon här inte jag när och sedan",
+    "vi att av där därför från gå hon här inte jag när och sedan",
+    # Polish, Czech, Turkish
+    "ale był była było być dla dziś gdy jak jeśli każdy lecz nie od oraz po potem przed przez są ta tak tam",
+    "ten teraz też to tylko tu w więc wszyscy z za że ani bez bude by byl byla bylo což dále když kde každý",
+    "která který místo než nyní pak pokud potom pro protože před při se ama ancak bir bu bunlar bunun çok",
+    "çünkü daha fakat gibi her hiç için ile ise kimse ne o ona onlar onun şimdi son sonra şu var ve",
     # Russian
     "а без более был была были было в вам вас ведь весь во вот все всё вы где да для до его ее её ему если",
     "есть ещё же за затем здесь и из или им их к как каждый когда который кто мне многие мы на над не нет",

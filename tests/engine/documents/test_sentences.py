@@ -41,9 +41,12 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
                 "Kb. 5 euró, pl. Anna.",
                 "Esim. Anna tuli.",
                 "Το άρθρ. 5 παρ. 2 λέει.",
+                "Ir. Visser kwam op 3 dec. 2027, MUDr. Jana Malá i ks. Piotr też.",
+                "Tutar 3,5 mn. TL, bkz. mad. 5, son 31 Ara. 2027.",
             )
         ),
         ("It is. So it was. And?", ["It is.", " So it was.", " And?"]),
+        ("Weź gwoździe itd. Potem idź, atd. Pak jdi.", ["Weź gwoździe itd.", " Potem idź, atd.", " Pak jdi."]),
         (
             "Dr. A. Smith met J. R. R. Tolkien in St. Paul. Yes.",
             ["Dr. A. Smith met J. R. R. Tolkien in St. Paul.", " Yes."],
