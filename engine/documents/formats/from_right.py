@@ -30,24 +30,27 @@ def in_reading_order(written: str, box_of: Callable[[int], Box]) -> tuple[str, S
     if not FROM_RIGHT.search(written):
         return written, range(len(written))
     is_page_from_right = is_mostly_from_right(written)
-    text, places, start = "", list[int](), 0
+    lines: list[str] = []
+    places: list[int] = []
     for line in written.splitlines(keepends=True):
-        order = [*range(start, start + len(line))]
-        start += len(line)
+        order = [*range(len(places), len(places) + len(line))]
         if FROM_RIGHT.search(line):
             boxes = {n: box_of(n) for n in order}
-            boxes = {
-                n: box
-                for n, box in boxes.items()
-                if box[2] - box[0] > LEAST_BLANK or written[n].strip("\0 \r\n")
+            blanks = {
+                n
+                for n in order
+                if not written[n].strip("\0 \r\n") and boxes[n][2] - boxes[n][0] < LEAST_BLANK
             }
+            boxes = {n: box for n, box in boxes.items() if n not in blanks}
             bottoms = [box[1] for box in boxes.values()]
-            height = max(box[3] - box[1] for box in boxes.values())
-            if max(bottoms) - min(bottoms) < height:  # it is not turned
-                from_right = is_page_from_right or is_mostly_from_right(line)
-                line, order = as_read(written, order, boxes, from_right)
-        text, places = text + line, [*places, *order]
-    return text, places
+            if max(bottoms) - min(bottoms) < max(
+                box[3] - box[1] for box in boxes.values()
+            ):  # it is not turned
+                is_from_right = is_page_from_right or is_mostly_from_right(line)
+                line, order = as_read(written, order, boxes, is_from_right)
+        lines.append(line)
+        places += order
+    return "".join(lines), places
 
 
 def is_mostly_from_right(text: str) -> bool:
@@ -91,10 +94,9 @@ def drawn(written: str, line: Sequence[int], boxes: dict[int, Box]) -> list[list
             units.append([place])
     for unit in units:  # marks behind their letter, and alef behind lam
         unit.sort(key=lambda place: (unicodedata.combining(written[place]) > 0, written[place] in ALEF))
-    blanks = [n for n in line[1:] if n not in boxes and n - 1 in boxes and written[n] not in "\r\n"]
+    blanks = iter(n for n in line[1:] if n not in boxes and n - 1 in boxes and written[n] not in "\r\n")
     gaps = {n: boxes[b[0]][0] - boxes[a[0]][2] for n, (a, b) in enumerate(pairwise(units), 1)}
     least = LEAST_GAP * (boxes[units[0][0]][3] - boxes[units[0][0]][1])
-    wide = [n for n in sorted(gaps, key=lambda n: -gaps[n]) if gaps[n] > least]
-    for number, blank in zip(sorted(wide[: len(blanks)], reverse=True), blanks, strict=False):
-        units.insert(number, [blank])
-    return units
+    wide = sorted((n for n in gaps if gaps[n] > least), key=lambda n: -gaps[n])
+    before = {n: [[blank]] for n, blank in zip(wide, blanks, strict=False)}
+    return [each for n, unit in enumerate(units) for each in (*before.get(n, ()), unit)]

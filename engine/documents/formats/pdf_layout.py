@@ -29,6 +29,7 @@ WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 3  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
+MAX_LARGE = 100  # letters of a page that may be the first of a text
 SAME_LINE = 0.5  # times the height of the letters
 MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
@@ -75,15 +76,11 @@ def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, f
 
 def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:
     """Return segments with large first letters in the line that they begin, the upper one next to them."""
-    for large in [each for each in segments if len(each.text) == 1 and each.text.isupper()]:
+    for large in [each for each in segments if len(each.text) == 1 and each.text.isupper()][:MAX_LARGE]:
         height = large.top - large.bottom
-        beside = [
-            each
-            for each in segments
-            if 0 <= each.left - large.right < height / 2
-            and large.bottom < each.middle < large.top
-            and TALL * (each.top - each.bottom) < height
-        ]
+        inner = [each for each in segments if TALL * (each.top - each.bottom) < height]
+        inner = [each for each in inner if large.bottom < each.middle < large.top]
+        beside = [each for each in inner if 0 <= each.left - large.right < height / 2]
         if len(beside) > 1:
             first = max(beside, key=lambda each: each.middle)
             whole = replace(first, text=large.text + first.text, breaks=())
@@ -455,10 +452,8 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
             is_below = cells[0] is None and few and number not in starts
             goes_on = bool(row) and (is_below or is_wrapped)
-        pairs = zip(row, cells, strict=False)  # no number goes on in another
-        if goes_on and not any(
-            a and b and NUMBER.fullmatch(a.text) and NUMBER.fullmatch(b.text) for a, b in pairs
-        ):
+        pairs = ((a.text, b.text) for a, b in zip(row, cells, strict=False) if a and b)
+        if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:
             if row:

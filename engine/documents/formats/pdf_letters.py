@@ -18,6 +18,7 @@ SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the usual height of words: the height and width of powers
+MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
 RAISED_BOX = 0.36  # times the height of letters, between their lower edge and a glyph above the line
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
@@ -35,10 +36,10 @@ ACCENTS = {  # and the characters that combine with a letter
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 SAME = 0.001  # times it: a difference by rounding
-# words whose ends tell the box around them
-PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")
+PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")  # words whose ends tell the box around them
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
+Run = tuple[str, str, Sequence[int], int, bool, Box | None]
 
 
 def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:
@@ -111,13 +112,11 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
         yield whole
 
 
-def runs_of(
-    text: Any, rules: Sequence[Rule]
-) -> Iterator[tuple[str, str, Sequence[int], int, bool, Box | None]]:
+def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     """Yield the words of a page, as one those of a line that `segments_of` would join by blanks anyway.
 
     They come with the blank before them, the places of the characters, the quarter turns of the line, whether
-     the font has no map to characters, and the box, None where letters may be raised.
+    the font has no map to characters, and the box, None where letters may be raised.
     """
     import pypdfium2.raw as pdfium
 
@@ -155,11 +154,10 @@ def runs_of(
     is_plain = (high - low)[:, 0] < WIDEST * heights * [end - start for start, end in spans]
     is_plain &= is_level & (turns == 0) & ~np.array(unknown)
     is_plain &= [PLAIN.fullmatch(word[2]) is not None for word in words]
-    for number in np.flatnonzero(is_plain):  # a font's own powers
-        if words[number][2][-1].isdigit() and spans[number][1] - spans[number][0] > 1:
-            is_plain[number] = (
-                raised_glyph(characters, places[spans[number][1] - 1], corners[2 * order[number] + 1]) is None
-            )
+    for number in np.flatnonzero(is_plain):
+        if len(words[number][2]) > 1 and words[number][2][-1].isdigit():  # it may be a font's own power
+            place, box = places[spans[number][1] - 1], corners[2 * order[number] + 1]
+            is_plain[number] = raised_glyph(characters, place, box) is None
 
     gaps = low[1:, 0] - high[:-1, 0]
     off = (np.abs(np.diff(low, axis=0)) + np.abs(np.diff(high, axis=0)))[:, 1]
@@ -185,10 +183,10 @@ def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
     """
     order, heights = list(range(len(low))), (high - low)[:, 1]
     usual = np.median(heights)
-    gaps = low[1:, 0] - high[:-1, 0]
-    goes_on = (np.abs(np.diff(low[:, 1])) < LEVEL * usual) & (np.abs(gaps) < BLANK * usual)
+    goes_on = np.abs(np.diff(low[:, 1])) < LEVEL * usual
+    goes_on &= np.abs(low[1:, 0] - high[:-1, 0]) < BLANK * usual
     is_small = (heights < SMALL * usual) & ((high - low)[:, 0] < WIDEST_POWER * usual)
-    for number in np.flatnonzero(is_small & ~np.concatenate([[False], goes_on])).tolist():
+    for number in np.flatnonzero(is_small & ~np.concatenate([[False], goes_on]))[:MAX_POWERS].tolist():
         shared = np.minimum(high[:, 1], high[number, 1]) - np.maximum(low[:, 1], low[number, 1])
         is_before = (np.abs(high[:, 0] - low[number, 0]) < POWER_GAP * usual) & (heights > heights[number])
         for before in np.flatnonzero(is_before & (shared > SHARED * heights[number]))[:1].tolist():
@@ -261,10 +259,11 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
         if FROM_RIGHT.search(word):  # numbers and words from the left as a whole
-            parts = (list(run) for _, run in groupby(letters, lambda each: not FROM_RIGHT.match(each[0])))
-            letters = [
-                each for run in parts for each in (run if FROM_RIGHT.match(run[0][0]) else [whole_of(run)])
+            runs = [
+                (is_right, list(run))
+                for is_right, run in groupby(letters, lambda each: bool(FROM_RIGHT.match(each[0])))
             ]
+            letters = [each for is_right, run in runs for each in (run if is_right else [whole_of(run)])]
         yield from with_accents(letters)
 
 
