@@ -11,7 +11,7 @@ ARABIC = re.compile(r"[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefe]")
 PART = re.compile(rf"[{RIGHT}](?:[\W\d_{RIGHT}]*[{RIGHT}])?")  # without a word from the left
 # Words and numbers between them that run from the left; Arabic parts signs from numbers.
 WORDS = rf"[^\W\d_{RIGHT}](?:[^{RIGHT}]*[^\W_{RIGHT}])?"
-FROM_LEFT = re.compile(rf"{WORDS}|[%$€£₪°]*\d(?:[.,:/+-]?\d)*[%$€£₪°]*|.", re.DOTALL)
+FROM_LEFT = re.compile(rf"{WORDS}|[%$€£₪°]{{0,3}}\d(?:[.,:/+-]?\d)*[%$€£₪°]{{0,3}}|.", re.DOTALL)
 FROM_LEFT_IN_ARABIC = re.compile(rf"{WORDS}|\d(?:[.,:/]?\d)*|.", re.DOTALL)
 MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 CLOSED_FIRST = re.compile(r"[^()\[\]]*[)\]]")
@@ -30,22 +30,16 @@ def in_reading_order(written: str, box_of: Callable[[int], Box]) -> tuple[str, S
     if not FROM_RIGHT.search(written):
         return written, range(len(written))
     is_page_from_right = is_mostly_from_right(written)
-    lines: list[str] = []
+    lines, start = list[str](), 0
     places: list[int] = []
     for line in written.splitlines(keepends=True):
-        order = [*range(len(places), len(places) + len(line))]
+        order = [*range(start, start + len(line))]
+        start += len(line)
         if FROM_RIGHT.search(line):
-            boxes = {n: box_of(n) for n in order}
-            blanks = {
-                n
-                for n in order
-                if not written[n].strip("\0 \r\n") and boxes[n][2] - boxes[n][0] < LEAST_BLANK
-            }
-            boxes = {n: box for n, box in boxes.items() if n not in blanks}
-            bottoms = [box[1] for box in boxes.values()]
-            if max(bottoms) - min(bottoms) < max(
-                box[3] - box[1] for box in boxes.values()
-            ):  # it is not turned
+            inner = [(n, box_of(n)) for n in order if written[n] not in "\r\n"]
+            boxes = {n: box for n, box in inner if box[2] - box[0] > LEAST_BLANK or written[n].strip("\0 ")}
+            _, bottoms, _, tops = zip(*boxes.values(), strict=True)
+            if max(bottoms) < min(tops):  # it is not turned
                 is_from_right = is_page_from_right or is_mostly_from_right(line)
                 line, order = as_read(written, order, boxes, is_from_right)
         lines.append(line)

@@ -419,12 +419,13 @@ def test_a_large_first_letter_is_that_of_its_line():
         (".7 הנש, 16% (חמ)", "(מח) 16% ,שנה 7."),
         (".Google Drive-ב רמשנ ץבוק אצמנ", "נמצא קובץ נשמר ב-Google Drive."),
         ("%61 (رب) 05.21", "05.21 (بر) 61%"),
+        ("א  ב\r\nדג ab", "ב א\r\nab גד"),
         ("The word םולש means peace, ספר a book", "The word שלום means peace, רפס a book"),
     ],
 )
 def test_lines_from_the_right_are_in_the_order_of_their_letters(drawn, text):
     def box(place):
-        return 10.0 * place, 0.0, 10.0 * place + 9, 12.0
+        return 10.0 * place, 0.0, 10.0 * place + 9 * (drawn[place] > " "), 12.0
 
     assert in_reading_order(drawn, box)[0] == text
 

@@ -46,7 +46,10 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
             )
         ),
         ("It is. So it was. And?", ["It is.", " So it was.", " And?"]),
-        ("Weź gwoździe itd. Potem idź, atd. Pak jdi.", ["Weź gwoździe itd.", " Potem idź, atd.", " Pak jdi."]),
+        (
+            "Weź gwoździe itd. Potem idź, atd. Pak jdi.",
+            ["Weź gwoździe itd.", " Potem idź, atd.", " Pak jdi."],
+        ),
         (
             "Dr. A. Smith met J. R. R. Tolkien in St. Paul. Yes.",
             ["Dr. A. Smith met J. R. R. Tolkien in St. Paul.", " Yes."],
