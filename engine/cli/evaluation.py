@@ -30,6 +30,7 @@ from ..evaluation.metrics import METRICS, Retrieved, at_depth
 from ..evaluation.questions import DRAFTED, Question
 from ..evaluation.sample import MOST_QUESTIONS, some_questions
 from ..evaluation.setting_order import expected_of, setting_orders
+from ..evaluation.significance import LEVEL
 from ..evaluation.sweep import SweepInputs, sweep
 from ..evaluation.sweep_answers import MOST_ANSWERED, Answering, limit_of
 from ..evaluation.sweep_cost import sweep_seconds
@@ -288,14 +289,11 @@ def print_best(rows: Sequence[SweepRow], questions: Sequence[Question]) -> None:
         for key in SWEPT
         if key not in SHOWN_WHERE_VARIED or len({getattr(row.configuration, key) for row in rows}) > 1
     ]
-    by, which = SORTED_BY, "best"
+    by = SORTED_BY
     if any(each.status == DRAFTED for each in questions):
-        by, which = "expected", "first"
-        gains = expected_of(rows, questions, SORTED_BY)
-        rows = [
-            replace(row, metrics={**row.metrics, by: x.difference})
-            for row, x in zip(rows, gains, strict=True)
-        ]
+        by, gains = "expected", expected_of(rows, questions, SORTED_BY)
+        own = zip(rows, gains, strict=True)
+        rows = [replace(row, metrics={**row.metrics, by: gain.difference}) for row, gain in own]
     rows = sorted(rows, key=lambda row: -row.metrics[by])
     best, table = rows[:SHOWN_ROWS], []
     for row in best:
@@ -317,15 +315,16 @@ def print_best(rows: Sequence[SweepRow], questions: Sequence[Question]) -> None:
     found = [MEASURES[name].label for name in (*FOUND, RIGHT)]
     print_table([*names, METRICS[SORTED_BY].label, "95 % interval", *found, *COSTS], table)
     if by != SORTED_BY:
-        n_worse = sum(one.high < 0 for one in expected_of(rows, questions, SORTED_BY))
+        every = expected_of(rows, questions, SORTED_BY)
+        n_worse = sum(one.difference < 0 and one.p_value < LEVEL for one in every)
         print(
             f"expected: MRR against the first row, by {setting_orders()[SORTED_BY].n_corpora} labelled "
             f"corpora and these questions; {n_worse:,} of {len(rows):,} are clearly worse than that row"
         )
     if (limit := limit_of(best[0].answers)) is not None:
-        say(f"the {which} row: {limit.words}")
+        say(f"the first row: {limit.words}")
     if len(rows) > SHOWN_ROWS:
-        print(f"the {which} {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
+        print(f"the first {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 
 
 @app.command(rich_help_panel=MEASURE)

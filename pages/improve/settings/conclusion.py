@@ -13,6 +13,7 @@ from engine.evaluation.metrics import READ_TOKENS
 from engine.evaluation.questions import DRAFTED, Question
 from engine.evaluation.setting_order import expected_of, setting_orders
 from engine.evaluation.significance import (
+    LEVEL,
     Comparison,
     compare_all,
     critical_value,
@@ -42,7 +43,6 @@ SHARES = (HITS, EQUAL_READING, RIGHT)  # of questions, shown as numbers of them
 MOST_NAMED = 2  # settings that are named one by one
 MOST_QUESTIONS = 10_000  # more would not be labelled
 SHORTEST = 1e-4  # the shortest time of a search that is shown
-ALPHA = 0.05
 FEWEST_HELD_OUT = 10  # questions; half of them choose a setting for the others
 HELD_OUT_HELP = (
     "The questions are divided in two halves. On each half, the setting counts that was best on the other: "
@@ -87,7 +87,7 @@ def word(found: Comparison, metric: str) -> str:
     """Say in a word whether a difference is more than chance, and which way it goes."""
     if found.low == found.high == found.difference == 0:
         return "the same"
-    if found.p_value >= ALPHA:
+    if found.p_value >= LEVEL:
         return "not sure"
     return "better" if MEASURES[metric].sign * found.difference > 0 else "worse"
 
@@ -274,7 +274,7 @@ def change(rows: Sequence[SweepRow], metric: str, found: Conclusion) -> str:
     counts = won_and_lost(before, after, metric)
     n_won, n_lost = len(counts["Won"]), len(counts["Lost"])
     if found.is_sure:
-        n = next(n for n in range(n_won + 1) if sign_p(n_won - n, n_lost) * n_others >= ALPHA)
+        n = next(n for n in range(n_won + 1) if sign_p(n_won - n, n_lost) * n_others >= LEVEL)
         return (
             f"It would be open again if {n:,} of the {n_won:,} questions that it wins came out alike."
             if n
@@ -282,7 +282,7 @@ def change(rows: Sequence[SweepRow], metric: str, found: Conclusion) -> str:
         )
     if metric not in SHARES:
         return "It would change with more questions on which one is better, and none on which it is worse."
-    least = next(n for n in count(1) if sign_p(n, 0) * n_others < ALPHA)
+    least = next(n for n in count(1) if sign_p(n, 0) * n_others < LEVEL)
     missed = len(before) - n_found(rows[0], metric)
     needed = f"at least {least:,} questions more, without losing one,"
     done = "answered rightly" if metric == RIGHT else "found"

@@ -11,6 +11,7 @@ from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 from engine.evaluation.bootstrap import MainEffect, main_effects
 from engine.evaluation.questions import Question
 from engine.evaluation.setting_order import setting_orders
+from engine.evaluation.significance import LEVEL
 from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow, retrieves_every_chunk
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted
@@ -18,7 +19,6 @@ from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.charts import COSTS, pick, show_costs
 from pages.improve.settings.conclusion import (
     ACROSS_K,
-    ALPHA,
     DRAFT_WORDS,
     ELSEWHERE,
     EQUAL_READING,
@@ -217,7 +217,7 @@ def show_rows(report: Report, experiment: Experiment, judged: Sequence[Verdict],
         ),
         "Against the app's": TextColumn(
             help="Better or worse, where a paired randomisation test over the questions has p below "
-            f"{ALPHA}, corrected for the number of rows; else “not sure”. Metrics “@k” are not compared "
+            f"{LEVEL}, corrected for the number of rows; else “not sure”. Metrics “@k” are not compared "
             "across k."
         ),
         "Difference": TextColumn(

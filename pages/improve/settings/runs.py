@@ -9,10 +9,10 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from engine.errors import GlassboxError
-from engine.evaluation.significance import compare
+from engine.evaluation.significance import LEVEL, compare
 from engine.evaluation.sweep_row import MEASURES, SweepRow
 from engine.wording import counted
-from pages.improve.settings.conclusion import ACROSS_K, ALPHA, difference_words, is_across_k
+from pages.improve.settings.conclusion import ACROSS_K, difference_words, is_across_k
 from pages.improve.settings.experiments import (
     Experiment,
     configuration_words,
@@ -101,7 +101,7 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
     values_before, values_after = before.values[metric], after.values[metric]
     old, new = [values_before[place] for place in own], [values_after[place] for place in others]
     found = compare(np.array(old), np.array(new))
-    is_sure = found.p_value < ALPHA
+    is_sure = found.p_value < LEVEL
     st.write(
         f"{label} of A is {fmean(old):.3f}, of B {fmean(new):.3f}: "
         f"B − A is {difference_words(found)}, {p_words(found.p_value)}. "
