@@ -1,7 +1,9 @@
 """Matrices in panels for the compiled kernels, quantized as in their file."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import ref
 
 import numpy as np
 
@@ -138,18 +140,20 @@ def fill(panels: Array, rows: Array) -> None:
 
 # Matrices share a few large pieces of memory: these get huge pages, which cause fewer TLB misses.
 PIECE_BYTES = 1 << 25
-_piece = np.empty(0, np.uint8)
+_piece: Callable[[], Array | None] = type(None)  # a weak reference: its matrices keep it
+_used = 0  # bytes of it
 _piece_lock = threading.Lock()
 
 
 def allocate(n_panels: int, panel_bytes: int) -> Array:
     """Return bytes ``(n_panels, panel_bytes)`` of a shared piece, which is freed with its last matrix."""
-    global _piece
+    global _piece, _used
     n_bytes = n_panels * panel_bytes
     with _piece_lock:
-        start = -address(_piece) % CACHE_LINE
-        if start + n_bytes > len(_piece):
-            _piece = np.empty(max(n_bytes + CACHE_LINE, PIECE_BYTES), np.uint8)
-            start = -address(_piece) % CACHE_LINE
-        panels, _piece = _piece[start : start + n_bytes], _piece[start + n_bytes :]
+        piece = _piece()
+        if piece is None or _used + n_bytes > len(piece):
+            piece = np.empty(max(n_bytes + CACHE_LINE, PIECE_BYTES), np.uint8)
+            _piece, _used = ref(piece), -address(piece) % CACHE_LINE
+        panels = piece[_used : _used + n_bytes]
+        _used += -(-n_bytes // CACHE_LINE) * CACHE_LINE
     return panels.reshape(n_panels, panel_bytes)

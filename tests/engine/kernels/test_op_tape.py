@@ -1,6 +1,7 @@
 import tracemalloc
 from dataclasses import replace
 from itertools import product
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from engine.kernels import elementwise, jit, op_loop
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_ops import FEW_TOKENS
 from engine.kernels.op_tape import OpTape
-from engine.kernels.packed import StackedMatrix, pack
+from engine.kernels.packed import PIECE_BYTES, StackedMatrix, allocate, pack
 from engine.kernels.panel_layout import KINDS
 from engine.kernels.simd_matrix import FIXED_ONE
 from engine.layers import attention, linear
@@ -54,6 +55,15 @@ def stored(rng, kind, d_out, d_in):
 def shapes(kind):
     d_ins = (1, 33, 96, 576) if kind in FLOATS else (QUANTIZED[kind].n_columns * n for n in (1, 3))
     return list(product((1, WIDE - 1, WIDE, WIDE + 1, 200), d_ins))
+
+
+def test_the_memory_of_matrices_is_freed_with_the_last():
+    first = allocate(2, PIECE_BYTES // 4)
+    piece = ref(first.base)
+    second = allocate(1, PIECE_BYTES // 8)
+    assert second.base is piece()
+    del first, second
+    assert piece() is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
