@@ -73,10 +73,8 @@ def read_opendocument(name: str, content: bytes) -> Document:
             manifest = read_member(archive, infos["META-INF/manifest.xml"])
             if b"encryption-data" in manifest:
                 raise DocumentError(f"{name} is encrypted: save a copy without a password")
-            parts = [
-                read_member(archive, infos[part]) if part in infos else b"<none/>"
-                for part in ("styles.xml", "meta.xml")
-            ]
+            others = (infos.get(path) for path in ("styles.xml", "meta.xml"))
+            parts = [read_member(archive, info) if info else b"<none/>" for info in others]
             check_number(name, sum(part.count(b"<") for part in parts), MAX_TAGS, "tags")
             styles, about = (etree.fromstring(part, parser) for part in parts)
             equations = {

@@ -6,7 +6,7 @@ neither outline levels nor the numbers of clauses.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -94,9 +94,7 @@ def read_docx(name: str, content: bytes) -> Document:
         document = docx.Document(plain := repacked(name, content, usual))
         path = document.part.partname[1:]
         check_number(name, bodies[path], MAX_PARAGRAPHS, "paragraphs")
-        styles = styles_of(
-            list(bounded(name, document.styles.element.iter(f"{WORD}style"), MAX_STYLES, "styles"))
-        )
+        styles = styles_of(bounded(name, document.styles.element.iter(f"{WORD}style"), MAX_STYLES, "styles"))
         parts = {
             kind: related(document.part, kind) for kind in ("numbering", "footnotes", "endnotes", "comments")
         }
@@ -128,7 +126,7 @@ def related(part: Any, kind: str) -> Any:
     return None
 
 
-def styles_of(elements: list[Any]) -> dict[str, Style]:
+def styles_of(elements: Iterable[Any]) -> dict[str, Style]:
     """Return all styles by their ids, each with what it inherits."""
     by_id = {element.get(f"{WORD}styleId"): element for element in elements}
     found: dict[str, Style] = {}
