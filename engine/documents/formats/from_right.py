@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
 FROM_RIGHT, LETTER = re.compile(f"[{RIGHT}]"), re.compile(r"[^\W\d_]")
@@ -71,6 +71,9 @@ def as_read(
     text = "".join(written[place] for place in places)
     if from_right and CLOSED_FIRST.match(text):  # brackets as they are drawn
         text = text.translate(MIRRORED)
+    if not from_right and {text.count("(") - text.count(")")} & {2, -2}:  # PDFium has mirrored one
+        marks = cycle("()")
+        text = re.sub(r"[()]", lambda _: next(marks), text)
     ends = [place for place in line if written[place] in "\r\n"]
     return text + "".join(written[place] for place in ends), [*places, *ends]
 

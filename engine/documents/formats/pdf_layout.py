@@ -213,8 +213,9 @@ def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -
         are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
         if left and right and are_columns and not has_rows(band, gutter, rules):
             yield across
-            yield from blocks_of(left, rules)
-            yield from blocks_of(right, rules)
+            is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
+            for column in (right, left) if is_from_right else (left, right):
+                yield from blocks_of(column, rules)
             across = foot
         else:
             across += [*band, *foot]

@@ -17,7 +17,7 @@ from .pdf_layout import LEAST_BREAK, Segment
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
-SMALL, WIDEST_POWER = 0.9, 2.5  # times the usual height of words: the height and width of powers
+SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
 RAISED_BOX = 0.36  # times the height of letters, between their lower edge and a glyph above the line
@@ -79,7 +79,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
                 is_off = shared < SHARED * min(height, before[3] - before[1])
-                is_apart = gap > CELL * height
+                is_apart = gap > CELL * (top - bottom if FROM_RIGHT.match(written) else height)
                 if is_new_line:
                     small, large = sorted((height, before[3] - before[1]))
                     is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
@@ -152,7 +152,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
     unknown = [pdfium.FPDFText_HasUnicodeMapError(characters, places[start]) == 1 for start, _ in spans]
     is_plain = (high - low)[:, 0] < WIDEST * heights * [end - start for start, end in spans]
-    is_plain &= is_level & (turns == 0) & ~np.array(unknown)
+    is_plain &= is_level & (turns == 0) & ~np.array(unknown) & (edges[:, 1, 0] >= edges[:, 0, 0])
     is_plain &= [PLAIN.fullmatch(word[2]) is not None for word in words]
     for number in np.flatnonzero(is_plain):
         if len(words[number][2]) > 1 and words[number][2][-1].isdigit():  # it may be a font's own power
@@ -181,14 +181,16 @@ def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
 
     Browsers print what a style sheet has raised (`position: relative`) behind all other text.
     """
-    order, heights = list(range(len(low))), (high - low)[:, 1]
-    usual = np.median(heights)
-    goes_on = np.abs(np.diff(low[:, 1])) < LEVEL * usual
-    goes_on &= np.abs(low[1:, 0] - high[:-1, 0]) < BLANK * usual
-    is_small = (heights < SMALL * usual) & ((high - low)[:, 0] < WIDEST_POWER * usual)
+    order, (widths, heights) = list(range(len(low))), (high - low).T
+    goes_on = np.abs(np.diff(low[:, 1])) < LEVEL * heights[1:]
+    goes_on &= np.abs(low[1:, 0] - high[:-1, 0]) < BLANK * heights[1:]
+    is_small = (widths < WIDEST_POWER * heights) & (heights < SMALL * heights.max())
+    rights, reach = np.sort(high[:, 0]), POWER_GAP * heights.max()
+    is_small &= np.searchsorted(rights, low[:, 0] + reach) > np.searchsorted(rights, low[:, 0] - reach)
     for number in np.flatnonzero(is_small & ~np.concatenate([[False], goes_on]))[:MAX_POWERS].tolist():
         shared = np.minimum(high[:, 1], high[number, 1]) - np.maximum(low[:, 1], low[number, 1])
-        is_before = (np.abs(high[:, 0] - low[number, 0]) < POWER_GAP * usual) & (heights > heights[number])
+        is_before = np.abs(high[:, 0] - low[number, 0]) < POWER_GAP * heights
+        is_before &= heights[number] < SMALL * heights
         for before in np.flatnonzero(is_before & (shared > SHARED * heights[number]))[:1].tolist():
             order.remove(number)
             order.insert(order.index(before) + 1, number)
@@ -250,6 +252,12 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
 
     places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
     first_edges, *others = boxes = [box_of(place) for place in sorted(places)]
+    last = boxes[-1]
+    is_from_right = FROM_RIGHT.search(word) or (
+        last[0] < first_edges[0] and last[1] + last[3] > 2 * first_edges[1]
+    )
+    if is_from_right:
+        first_edges, *others = boxes = [box_of(place) for place in range(len(word))]
     lefts, bottoms, rights, tops = zip(*boxes, strict=True)
     left, right = min(lefts), max(rights)
     is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
@@ -258,7 +266,7 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
         yield word, (left, min(bottoms), right, max(tops))
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
-        if FROM_RIGHT.search(word):  # numbers and words from the left as a whole
+        if is_from_right:  # numbers and words from the left as a whole
             runs = [
                 (is_right, list(run))
                 for is_right, run in groupby(letters, lambda each: bool(FROM_RIGHT.match(each[0])))

@@ -420,6 +420,7 @@ def test_a_large_first_letter_is_that_of_its_line():
         (".Google Drive-ב רמשנ ץבוק אצמנ", "נמצא קובץ נשמר ב-Google Drive."),
         ("%61 (رب) 05.21", "05.21 (بر) 61%"),
         ("א  ב\r\nדג ab", "ב א\r\nab גד"),
+        ("A word תיב (two: םיתב(.", "A word בית (two: בתים)."),
         ("The word םולש means peace, ספר a book", "The word שלום means peace, רפס a book"),
     ],
 )
