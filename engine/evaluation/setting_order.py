@@ -15,6 +15,7 @@ import numpy as np
 
 from ..installed import bundled
 from ..layers.tracing import Array
+from ..retrieval.retrievers import RETRIEVERS
 from ..settings import Configuration
 from .questions import DRAFTED, Question
 from .significance import Comparison
@@ -22,7 +23,6 @@ from .sweep_row import SweepRow
 
 KEYS = ("splitter", "chunk_tokens", "retriever", "pooling")
 DEFAULT = ("model", "overlap", "context")  # settings that have their defaults where it was measured
-UNKNOWN = 1.0  # variance of the gain, about 0, of a setting that was not measured elsewhere
 NORMAL = NormalDist()
 
 
@@ -37,11 +37,18 @@ class SettingOrder:
     off: float  # of what drafts add, between corpora
     question: float  # between questions
 
-    def of(self, one: Configuration, first: Configuration) -> tuple[float, float] | None:
-        """Return the gain over the first, and what drafts add; None where one of them was not measured."""
-        kept = [{key: getattr(each, key) for key in (*KEYS, *DEFAULT)} for each in (one, first)]
-        own, base = (self.gains.get(Configuration(**each)) for each in kept)
-        return (own[0] - base[0], own[1] - base[1]) if own and base else None
+    def measured(self, one: Configuration) -> tuple[float, float] | None:
+        """Return the gain over the default, and what drafts add; None where it was not measured."""
+        kept = {key: getattr(one, key) for key in (*KEYS, *DEFAULT)}
+        if not RETRIEVERS[one.retriever].uses_vectors:
+            kept["pooling"] = Configuration().pooling
+        return self.gains.get(Configuration(**kept))
+
+    def of(self, one: Configuration) -> tuple[float, float, float]:
+        """Return both with the variance of the gain; a setting that was not measured is one of the others."""
+        every = np.array([*self.gains.values()])  # (n_settings, 2)
+        unknown = (*every.mean(axis=0), self.between + every[:, 0].var())
+        return (*known, self.between) if (known := self.measured(one)) else unknown
 
 
 @cache
@@ -75,9 +82,9 @@ def expected_gains(
     of_labels = n_labels / (2 * order.question)
     of_drafts = 0.5 / (order.off + order.question / n_drafts) if n_drafts else 0.0
     by_labels, by_drafts = (gains @ which / max(1, which.sum()) for which in (~is_draft, is_draft))
-    known = [order.of(one, configurations[0]) for one in configurations]
-    gain, added = np.array([each or (0.0, 0.0) for each in known]).T  # (n_configurations,)
-    of_gain = np.where([each is None for each in known], 1 / UNKNOWN, 1 / (2 * order.between))
+    known = np.array([order.of(one) for one in configurations])  # (n_configurations, 3)
+    gain, added = (known - known[0])[:, :2].T
+    of_gain = 1 / (known + known[0])[:, 2]
     asked = of_labels * by_labels + of_drafts * (by_drafts - added)
     precision = of_gain + of_labels + of_drafts
     means, spreads = (of_gain * gain + asked) / precision, precision**-0.5

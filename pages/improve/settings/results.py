@@ -260,9 +260,10 @@ def with_order(line: dict[str, Any], own: Configuration, first: Configuration, m
     line["Against the app's"] = DRAFT_WORDS.get(line["Against the app's"], line["Against the app's"])
     if (order := setting_orders().get(metric)) is None:
         return line
-    known, expected = order.of(own, first), line.pop("Difference")
-    there = f"{known[0]:+.3f}" if known else ""
-    return {"Value": line.pop("Value"), ELSEWHERE: there, EXPECTED: expected} | line | {"p": ""}
+    known, base = order.measured(own), order.measured(first)
+    there = f"{known[0] - base[0]:+.3f}" if known and base else ""
+    del line["p"]
+    return {"Value": line.pop("Value"), ELSEWHERE: there, EXPECTED: line.pop("Difference")} | line
 
 
 def show_row(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:

@@ -19,9 +19,12 @@ def gains(configurations, values, is_draft):
     return [one.difference for one in found]
 
 
-def test_without_questions_the_order_is_that_of_other_corpora():
+def test_without_questions_the_order_is_that_of_other_corpora_and_what_was_not_measured_is_amid():
     configurations = [THIRD, FIRST, SECOND, UNMEASURED]
-    assert gains(configurations, np.empty((4, 0)), []) == pytest.approx([0, 0.1, 0.2, 0])
+    assert gains(configurations, np.empty((4, 0)), []) == pytest.approx([0, 0.1, 0.2, 0.1])
+    cells = [Configuration(retriever="bm25", pooling=name) for name in ("mean", "cls")]
+    first, same = expected_gains(cells, np.empty((2, 0)), np.empty(0, bool), setting_orders()["mrr"])
+    assert first == same, "a search by words alone has no pooling"
 
 
 def test_the_three_are_weighted_by_their_precisions():
@@ -50,9 +53,11 @@ def test_many_labelled_questions_decide_alone_and_many_drafts_do_not():
     assert drafted == pytest.approx((2 * 0.1 - 0.2) / 3, abs=1e-3)
 
 
-def test_a_setting_that_was_not_measured_elsewhere_has_the_gain_of_the_questions():
+def test_a_setting_that_was_not_measured_elsewhere_rests_more_on_the_questions():
+    """By hand: the variance of 0, 0.1 and -0.1 is 0.02 / 3, so the precisions are 37.5 and 250."""
     values = np.repeat([[0.5], [0.3]], 50, axis=1)
-    assert gains([FIRST, UNMEASURED], values, np.zeros(50, bool))[1] == pytest.approx(-0.2, abs=2e-3)
+    found = gains([FIRST, UNMEASURED], values, np.zeros(50, bool))[1]
+    assert found == pytest.approx(-0.2 * 250 / 287.5)
 
 
 def test_the_order_of_questions_and_settings_changes_nothing():
