@@ -19,6 +19,7 @@ from engine.documents.loaders import load_corpus
 from engine.evaluation.answers import load_answer_questions
 from engine.evaluation.questions import Question, Reference, to_jsonl
 from tests.browser.conftest import (
+    PATIENCE,
     ROOT,
     WIDE,
     go_to,
@@ -245,7 +246,7 @@ def labelled_pages() -> str:
 def run_grid(page: Page) -> None:
     """Run the grid to its end, and show its results."""
     page.get_by_role("button", name="Run the grid").click()
-    expect(page.get_by_role("heading", name="Take it away")).to_be_visible()
+    expect(page.get_by_role("heading", name="Take it away")).to_be_visible(timeout=5 * PATIENCE)
     expect(page.get_by_test_id("stButton").get_by_role("button", name="Stop")).to_have_count(0)
     settled(page)
 
