@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from itertools import cycle, pairwise
+from operator import sub
 
 RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
 FROM_RIGHT, LETTER = re.compile(f"[{RIGHT}]"), re.compile(r"[^\W\d_]")
@@ -39,7 +40,7 @@ def in_reading_order(written: str, box_of: Callable[[int], Box]) -> tuple[str, S
             inner = [(n, box_of(n)) for n in order if written[n] not in "\r\n"]
             boxes = {n: box for n, box in inner if box[2] - box[0] > LEAST_BLANK or written[n].strip("\0 ")}
             _, bottoms, _, tops = zip(*boxes.values(), strict=True)
-            if max(bottoms) < min(tops):  # it is not turned
+            if max(bottoms) - min(bottoms) < max(map(sub, tops, bottoms)):  # it is not turned
                 is_from_right = is_page_from_right or is_mostly_from_right(line)
                 line, order = as_read(written, order, boxes, is_from_right)
         lines.append(line)
