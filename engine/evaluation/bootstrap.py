@@ -39,9 +39,9 @@ class Resampled:
     estimates: Array  # ``(n_statistics,)``
     replicates: Array  # ``(n_resamples, n_statistics)``, NaN where a statistic of a resample is undefined
 
-    def interval(self, number: int, confidence: float = CONFIDENCE) -> Interval:
+    def interval(self, number: int) -> Interval:
         """Return one statistic with its interval."""
-        return percentile_interval(self.estimates[number], self.replicates[:, number], confidence)
+        return percentile_interval(self.estimates[number], self.replicates[:, number])
 
     def difference_interval(self, first: int, second: int) -> Interval:
         """Return the first statistic minus the second, with the interval of the difference."""
@@ -50,10 +50,8 @@ class Resampled:
         return percentile_interval(difference, replicates)
 
 
-def resampled(
-    statistics: Statistics, n_items: int, n_resamples: int = N_RESAMPLES, seed: int = 0
-) -> Resampled:
-    """Compute statistics of items and of their resamples; the same seed gives the same ones.
+def resampled(statistics: Statistics, n_items: int, n_resamples: int = N_RESAMPLES) -> Resampled:
+    """Compute statistics of items and of their resamples, the same for every number of items.
 
     ``statistics`` goes from how often each item is drawn, int64 ``(n_resamples, n_items)``, to the
     statistics, ``(n_resamples, n_statistics)``. In the original items each is drawn once.
@@ -61,10 +59,8 @@ def resampled(
     if n_items < 1 or n_resamples < 1:
         raise InputError(f"{n_resamples} resamples of {n_items} items: give at least one of each")
     estimates = statistics(np.ones((1, n_items), np.int64))[0]
-    return Resampled(
-        estimates,
-        np.concatenate([statistics(counts) for counts in draws(n_items, n_resamples, seed)]),
-    )
+    replicates = [statistics(counts) for counts in draws(n_items, n_resamples, seed=0)]
+    return Resampled(estimates, np.concatenate(replicates))
 
 
 def draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Array]:
@@ -77,12 +73,9 @@ def draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Array]:
         yield np.bincount(drawn.ravel(), minlength=n * n_items).reshape(n, n_items)
 
 
-def percentile_interval(estimate: float, replicates: Array, confidence: float = CONFIDENCE) -> Interval:
+def percentile_interval(estimate: float, replicates: Array) -> Interval:
     """Return the interval between two quantiles of the replicates ``(n_resamples,)``."""
-    if not 0 < confidence < 1:
-        raise InputError(f"a confidence of {confidence} is not between 0 and 1: give 0.95 for 95 %")
-    defined = replicates[~np.isnan(replicates)]
-    outside = (1 - confidence) / 2
+    defined, outside = replicates[~np.isnan(replicates)], (1 - CONFIDENCE) / 2
     low, high = np.quantile(defined, [outside, 1 - outside]) if len(defined) else (np.nan, np.nan)
     return Interval(float(estimate), float(low), float(high))
 
@@ -92,12 +85,10 @@ def means(values: Array) -> Statistics:
     return lambda counts: counts @ values / len(values)
 
 
-def mean_interval(
-    values: Array, confidence: float = CONFIDENCE, n_resamples: int = N_RESAMPLES, seed: int = 0
-) -> Interval:
+def mean_interval(values: Array, n_resamples: int = N_RESAMPLES) -> Interval:
     """Return the mean of values ``(n_items,)``, such as differences of two systems, with its interval."""
     columns = np.asarray(values, np.float64)[:, None]
-    return resampled(means(columns), len(columns), n_resamples, seed).interval(0, confidence)
+    return resampled(means(columns), len(columns), n_resamples).interval(0)
 
 
 def level_interval(values: Array) -> Interval:

@@ -212,11 +212,10 @@ def draft_sentence(judged: Sequence[Verdict], drafted: str, metric: str) -> str:
 
     ``drafted`` are the questions in words.
     """
-    counts = {name: sum(one.word == name for one in judged) for name in ("better", "worse")}
-    n_others = sum(one.word not in ("baseline", OTHER_K) for one in judged)
+    words = [one.word for one in judged]
+    n_others, worse, better = len(words) - 1 - words.count(OTHER_K), *map(words.count, ("worse", "better"))
     if not n_others:
         return summary(judged)
-    worse, better = counts["worse"], counts["better"]
     n_worse = f"{worse:,}" if worse else "none"
     said = f"{n_worse} of {n_others:,} {'are' if worse > 1 else 'is'} clearly worse than the app's settings"
     if better:
