@@ -44,13 +44,7 @@ from ..models.encoder import Encoder
 from ..models.precision import chosen_precision
 from ..progress import progress, say
 from ..retrieval.embedding_model import Model
-from ..retrieval.retrievers import (
-    RETRIEVERS,
-    SearchInputs,
-    SearchTexts,
-    reason_unavailable,
-    retriever_scores,
-)
+from ..retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, reason_unavailable, retriever_scores
 from ..retrieval.vector_cache import VectorCache
 from ..retrieval.vector_files import read_index
 from ..settings import SWEPT, default
@@ -108,8 +102,7 @@ def sweep_command(
     corpus: Annotated[
         Path | None,
         typer.Option(
-            help=f"A file ({kinds()}), or a folder.",
-            show_default="bundled corpus, none with --beir",
+            help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus, none with --beir"
         ),
     ] = None,
     document: DocumentOption = None,
@@ -368,8 +361,7 @@ def evaluate(
     print(f"{', '.join(counts)}, {model}")
     names = [name for name in rows[0] if name not in ("retriever", "intervals")]
     print_table(
-        ["retriever", *names],
-        [[row["retriever"], *(f"{row[name]:.4f}" for name in names)] for row in rows],
+        ["retriever", *names], [[row["retriever"], *(f"{row[name]:.4f}" for name in names)] for row in rows]
     )
 
 

@@ -7,10 +7,11 @@ documents hold no answer to some questions (as in SQuAD 2.0, Rajpurkar et al. 20
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -365,10 +366,7 @@ def measure_answers(
     on_progress: Progress | None = None,
     at_once: bool = False,
 ) -> list[AnswerRow]:
-    """Answer questions, and score each; ``on_progress`` counts questions.
-
-    One after the other, whose seconds are each one's own, or as many at once as there are cores.
-    """
+    """Answer questions one after the other, or on all cores, and score each; ``on_progress`` counts them."""
     rows = dict[int, AnswerRow]()
 
     def measure(number: int) -> None:
@@ -377,10 +375,8 @@ def measure_answers(
         rows[number] = score_answer(questions[number], found, perf_counter() - start)
 
     numbers = range(len(questions))
-    work: Callable[[Callable[[int], None], Sequence[int]], Iterable[object]] = (
-        run_parallel if at_once else map
-    )
-    for n_done, _ in enumerate(work(measure, numbers), start=1):
+    run: Any = run_parallel if at_once else map
+    for n_done, _ in enumerate(run(measure, numbers), start=1):
         if on_progress is not None:
             on_progress(n_done, len(questions))
     return [rows[number] for number in numbers]

@@ -232,13 +232,12 @@ def measure_configurations(
     poolings = list(dict.fromkeys(one.pooling for one in configurations if reads_vectors(one)))
     progress.start(len(configurations), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, progress.advance)
-    uses_words = any(RETRIEVERS[one.retriever].uses_bm25 for one in configurations)
-    words = bm25_of(labelled.chunks) if uses_words else None  # before any search, whose time is measured
-    encoder, expanded = model.as_encoder, None
-    if any(RETRIEVERS[one.retriever].uses_sparse for one in configurations):
+    used = [RETRIEVERS[one.retriever] for one in configurations]
+    words = bm25_of(labelled.chunks) if any(one.uses_bm25 for one in used) else None  # before a timed search
+    encoder, expanded, late = model.as_encoder, None, None
+    if any(one.uses_sparse for one in used):
         expanded = SparseIndex.of(labelled.texts, second_model("sparse", encoder))
-    late = None
-    if any(RETRIEVERS[one.retriever].needs == "multi_vector" for one in configurations):
+    if any(one.needs == "multi_vector" for one in used):
         late = LateVectors(labelled.texts, second_model("multi_vector", encoder))
     texts = SearchTexts(
         asked, tuple(labelled.texts), encoder, max_tokens, words, expanded=expanded, late=late

@@ -25,6 +25,7 @@ from ..wording import counted
 from .answers import AnswerQuestion, AnswerRow, measure_answers
 
 MOST_ANSWERED = 20  # questions of a sample, answered in each configuration
+Gaps = Sequence[Sequence[tuple[int, int]]]  # of passages, the characters that hold no answer
 KEPT_PAIRS = 16_384  # of questions and passages, with their spans: about 20 MB
 
 
@@ -34,13 +35,7 @@ class KeepingReader(Reader):
 
     known: dict[Hashable, list[Span] | None] = field(default_factory=dict, repr=False)
 
-    def read(
-        self,
-        question: str,
-        passages: Sequence[str],
-        skipped: Sequence[Sequence[tuple[int, int]]] = (),
-        n_best: int = 5,
-    ) -> list[Span]:
+    def read(self, question: str, passages: Sequence[str], skipped: Gaps = (), n_best: int = 5) -> list[Span]:
         """Return the best spans of each passage, as `Reader.read`."""
         hidden = skipped or [()] * len(passages)
         keys = [(question, *each, n_best) for each in zip(passages, map(tuple, hidden), strict=True)]
@@ -106,12 +101,7 @@ class Answering:
         return tuple(measure_answers(self.questions, answer, on_progress, at_once=True))
 
     def index(
-        self,
-        pooling: str,
-        chunks: Sequence[Chunk],
-        model: Model,
-        texts: SearchTexts,
-        cache: VectorCache,
+        self, pooling: str, chunks: Sequence[Chunk], model: Model, texts: SearchTexts, cache: VectorCache
     ) -> tuple[Index, NullScores]:
         """Return the index of chunks, whose vectors are in the cache, with what unrelated questions score."""
         index = build_index(chunks, model, pooling, texts.max_tokens, None, cache, self.documents)

@@ -31,14 +31,7 @@ FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
 MOST = 1e8  # chunks, megabytes and seconds that nothing measures
 ROW, PART = TypeAdapter(SweepRow), TypeAdapter[Part](Part)
-FIGURES = (
-    "n_chunks",
-    "n_questions",
-    "seconds",
-    "index_bytes",
-    "search_seconds",
-    "n_answers",
-)
+FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes", "search_seconds", "n_answers")
 
 
 def stamp_of(inputs: SweepInputs) -> str:

@@ -117,12 +117,7 @@ def read_passages(
         chunk, text = hits[span.passage].chunk, texts[span.passage]
         start, end = whole_span(question, text, span.start, span.end)
         own = AnswerSpan(
-            chunk.document,
-            chunk.start + start,
-            chunk.start + end,
-            text[start:end],
-            span.passage,
-            span.score,
+            chunk.document, chunk.start + start, chunk.start + end, text[start:end], span.passage, span.score
         )
         # Passages that overlap hold the same words twice.
         if not any(overlap(own, other) for other in found):

@@ -208,15 +208,7 @@ def attend(op: Array, task: int, thread: int) -> None:
     for i in range(begin // WIDE, (seen + WIDE - 1) // WIDE):
         panel = key_panels + 4 * d_head * WIDE * (kv_head * n_panels + i)
         wide_product(
-            own_query,
-            stride,
-            panel,
-            4 * WIDE,
-            scores + 4 * WIDE * i,
-            4 * width,
-            zeros,
-            d_head,
-            last - first,
+            own_query, stride, panel, 4 * WIDE, scores + 4 * WIDE * i, 4 * width, zeros, d_head, last - first
         )
     for i in range(first, last):
         row = floats_at(scores + 4 * width * (i - first), seen)

@@ -28,9 +28,8 @@ from .simd_matrix import (
 )
 
 FEW_TOKENS = 8  # up to so many, packed panels are multiplied; with more, a panel is unpacked once for all
-# Rows multiplied at once by some products: weights are unpacked once for both. The sums of three and more do
-# not fit into the registers, and eight rows then take 1.2 to 1.7 times as long (Zen 5). Four by half a panel
-# gain 4 %, as dot products alone take 79 % of the time (Zen 4).
+# Rows multiplied at once by some products: the sums of three do not fit into the registers (eight rows then
+# take 1.2 to 1.7 times as long), and four by half a panel gain 4 %: dot products alone are 79 % of the time.
 TOGETHER = 2
 
 

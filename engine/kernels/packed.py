@@ -1,7 +1,6 @@
 """Matrices in panels for the compiled kernels, quantized as in their file."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import ref
 
@@ -140,8 +139,7 @@ def fill(panels: Array, rows: Array) -> None:
 
 # Matrices share a few large pieces of memory: these get huge pages, which cause fewer TLB misses.
 PIECE_BYTES = 1 << 25
-_piece: Callable[[], Array | None] = type(None)  # a weak reference: its matrices keep it
-_used = 0  # bytes of it
+_piece, _used = ref(np.empty(0)), 0  # kept by its matrices, and the bytes of it that they have
 _piece_lock = threading.Lock()
 
 
@@ -154,6 +152,5 @@ def allocate(n_panels: int, panel_bytes: int) -> Array:
         if piece is None or _used + n_bytes > len(piece):
             piece = np.empty(max(n_bytes + CACHE_LINE, PIECE_BYTES), np.uint8)
             _piece, _used = ref(piece), -address(piece) % CACHE_LINE
-        panels = piece[_used : _used + n_bytes]
-        _used += -(-n_bytes // CACHE_LINE) * CACHE_LINE
-    return panels.reshape(n_panels, panel_bytes)
+        start, _used = _used, _used + -(-n_bytes // CACHE_LINE) * CACHE_LINE
+    return piece[start : start + n_bytes].reshape(n_panels, panel_bytes)

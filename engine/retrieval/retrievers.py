@@ -370,10 +370,7 @@ DEFAULT_RETRIEVER = "weighted"
 
 
 def retriever_scores(
-    name: str,
-    inputs: SearchInputs,
-    options: RetrieverOptions = DEFAULTS,
-    on_progress: Progress | None = None,
+    name: str, inputs: SearchInputs, options: RetrieverOptions = DEFAULTS, on_progress: Progress | None = None
 ) -> Array:
     """Score every chunk for every question by one of `RETRIEVERS`.
 
