@@ -22,7 +22,8 @@ NEVER_LAST = entries(
     "Hr Hrn Hl Frl Dipl Tit bzgl bzw d.h evtl ggf inkl insb vgl z.b zzgl M MM Mgr p.ex avv dott geom sig",
     "sigg ing p.es exmo excmo cnel gral p.ej sra sres srta dra Ud Uds profa prof dr bijv d.w.z dhr mevr",
     "bl.a dvs f.eks fx jf kl skt t.ex np tzn tj lic napr např zvl örn акад напр проф т.е т.н ул βλ δηλ κ κα",
-    "ul ir drs ks hz sv maks mudr judr nar mme mmes mlle pl esim καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
+    "ul dl dna ifj özv вул ir drs ks hz sv maks mudr judr nar",
+    "mme mmes mlle pl esim καθ δρ π.χ डॉ प्रो पं श्री रु सं ডা ড মো",
 )
 # Months, days, and words that may end sentences too: abbreviations only before a number.
 BEFORE_NUMBERS = entries(
@@ -30,7 +31,8 @@ BEFORE_NUMBERS = entries(
     "Do Sa So jan feb apr jun jul aug sept oct nov okt dez mrz janv févr avr juil déc ene abr ago dic giu",
     "lug ott fev янв февр апр авг сент окт нояб дек ιαν φεβρ απρ αυγ σεπτ οκτ νοε δεκ art arts cap est ex",
     "ext no nos nr num par rep tab min max kb ok ust lgs παρ dec des stycz lut kwi cze lip sie wrz paź lis",
-    "gru grud oca şub nis haz tem ağu eyl eki kas ara yak mad fık şek storg",
+    "gru grud oca şub nis haz tem ağu eyl eki kas ara yak mad fık şek storg ian iun iul cca alin Rp Ps січ",
+    "лют бер кві чер лип сер вер жов лис гру бл буд",
 )
 # A sentence ends after these only before one of the words that begin sentences.
 ABBREVIATIONS = entries(
@@ -99,7 +101,7 @@ OPENERS = entries(
     "ale był była było być dla dziś gdy jak jeśli każdy lecz nie od oraz po potem przed przez są ta tak tam",
     "ten teraz też to tylko tu w więc wszyscy z za że ani bez bude by byl byla bylo což dále když kde každý",
     "která který místo než nyní pak pokud potom pro protože před při se ama ancak bir bu bunlar bunun çok",
-    "çünkü daha fakat gibi her hiç için ile ise kimse ne o ona onlar onun şimdi son sonra şu var ve",
+    "apoi çünkü daha fakat gibi her hiç için ile ise kimse ne o ona onlar onun şimdi son sonra şu var ve",
     # Russian
     "а без более был была были было в вам вас ведь весь во вот все всё вы где да для до его ее её ему если",
     "есть ещё же за затем здесь и из или им их к как каждый когда который кто мне многие мы на над не нет",

@@ -42,6 +42,7 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
                 "Esim. Anna tuli.",
                 "Το άρθρ. 5 παρ. 2 λέει.",
                 "Ir. Visser kwam op 3 dec. 2027, MUDr. Jana Malá i ks. Piotr też.",
+                "Dl. Pop, ifj. Kovács, вул. Довга, буд. 12, 3 січ. 2027 і Rp. 3,5 juta.",
                 "Tutar 3,5 mn. TL, bkz. mad. 5, son 31 Ara. 2027.",
             )
         ),
