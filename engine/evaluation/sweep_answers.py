@@ -1,6 +1,6 @@
 """Answers in a sweep: some questions are answered in every configuration, and scored without a judge.
 
-The reader answers in some 0.1 s a question on two cores, so that a sample takes a few seconds each time.
+The reader answers in some 0.1 s a question on two cores, and reads no passage twice for a question.
 """
 
 from collections.abc import Callable, Hashable, Sequence
