@@ -91,8 +91,8 @@ def pooling_view(view, **sets):
 
 def test_poolings_are_compared_on_ones_own_questions(encoder):
     both = {"mine.jsonl": QUESTIONS[:8], LABELLED: QUESTIONS[7:]}  # one is in both
-    assert "Over 12 labelled questions" in pooling_view("Your question", **both)
-    assert "Over 4 labelled questions" in pooling_view("Your question", mine=QUESTIONS[:4])
+    assert "about the chosen documents: 12." in pooling_view("Your question", **both)
+    assert "about the chosen documents: 4." in pooling_view("Your question", mine=QUESTIONS[:4])
     assert "label some on the page “Questions”" in pooling_view("Your question")
 
 
