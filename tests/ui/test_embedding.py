@@ -81,7 +81,8 @@ def test_8_bits_are_offered_while_long_work_goes_on(batches, monkeypatch):
     slow = app.session_state["jobs"][JOB]
     app.button(key="embed-int8").click().run()
     batches.release(6)
-    assert slow.stopped and app.session_state["jobs"][JOB] is not slow
+    assert slow.stopped
+    assert app.session_state["jobs"][JOB] is not slow
 
 
 def test_questions_are_answered_while_vectors_are_missing_and_the_share_is_said(batches):
