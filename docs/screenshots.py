@@ -130,9 +130,11 @@ def answers(page: Page, url: str) -> None:
     add_pages(page)
     go_to(page, "Best settings")
     upload(page, page.locator("[data-testid=stMain] input[type=file]"), PAGES.with_suffix(".csv"))
+    page.get_by_text("Answers", exact=True).first.click()
     answered = page.get_by_role("spinbutton", name="Questions answered in each configuration")
     answered.fill("70")
     answered.press("Enter")
+    settled(page)
     run_grid(page)
     scroll_to(page, page.get_by_test_id("stMetric").first)
 
