@@ -66,11 +66,7 @@ def take_turns(lineup: Lineup, rounds: int, file: Path, ids: list[int], scratch:
             running[name].ask({"ids": ids, "logits": str(path)})
             logits[name] = np.load(path)
             running[name].stop()
-    return {
-        "answers": {name: answers[name] for name in lineup},
-        "logits": logits,
-        "ended": lineup.ended_rows,
-    }
+    return {"answers": {name: answers[name] for name in lineup}, "logits": logits, "ended": lineup.ended_rows}
 
 
 def figures_of(measured: dict[str, Any]) -> Result:

@@ -65,12 +65,7 @@ def llama_cpp(file: str) -> tuple[Generate, Logits]:
 
     def load(logits_all: bool) -> Any:
         return llama_cpp.Llama(
-            file,
-            n_ctx=CONTEXT,
-            n_threads=CORES,
-            n_threads_batch=CORES,
-            logits_all=logits_all,
-            verbose=False,
+            file, n_ctx=CONTEXT, n_threads=CORES, n_threads_batch=CORES, logits_all=logits_all, verbose=False
         )
 
     model = load(logits_all=False)

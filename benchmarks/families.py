@@ -118,10 +118,7 @@ def run(arguments: Namespace) -> Result:
 def table(result: Result) -> Table:
     """Tabulate the rates and the ratio of each family."""
     peer = result["peers"][THEIRS]
-    figures = [
-        result["ours"]["tokens_per_s"],
-        peer["ratios"],
-    ]
+    figures = [result["ours"]["tokens_per_s"], peer["ratios"]]
     formats = ("{:,.0f}", "{:.2f}")
     return Table(
         ["", "tokens/s", "ratio"],

@@ -177,12 +177,7 @@ def search(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     find, label = open_index(name, folder)
     questions, exact = np.load(folder / "questions.npy"), np.load(folder / "exact.npy")
     scores, times = timed(find, questions, rounds)
-    return {
-        "index": label,
-        "recall": recall_of(scores, exact),
-        "resident_mb": memory("VmRSS"),
-        **times,
-    }
+    return {"index": label, "recall": recall_of(scores, exact), "resident_mb": memory("VmRSS"), **times}
 
 
 def words(name: str, folder: Path, rounds: int) -> dict[str, Any]:

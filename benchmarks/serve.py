@@ -151,10 +151,7 @@ def measure(served: Served, texts: Sequence[str], seconds: float) -> dict[str, f
     start = time.perf_counter()
     found = asyncio.run(load(port, texts, seconds))
     passed = time.perf_counter() - start
-    return {
-        "requests_per_s": len(found) / passed,
-        "p99_ms": 1000 * float(np.quantile(found, 0.99)),
-    }
+    return {"requests_per_s": len(found) / passed, "p99_ms": 1000 * float(np.quantile(found, 0.99))}
 
 
 def run(arguments: Namespace) -> Result:

@@ -193,12 +193,7 @@ def run(arguments: Namespace) -> Result:
 def table(result: Result) -> Table:
     """Tabulate told and measured seconds of each button."""
     rows = [
-        [
-            name,
-            f"{row['told']:.0f}",
-            f"{row['measured']:.1f}",
-            f"{row['told'] / row['measured']:.2f}",
-        ]
+        [name, f"{row['told']:.0f}", f"{row['measured']:.1f}", f"{row['told'] / row['measured']:.2f}"]
         for name, row in result["ours"]["rows"].items()
     ]
     return Table(["work", "seconds told", "measured", "told ÷ measured"], rows)

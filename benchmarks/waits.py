@@ -236,11 +236,7 @@ def table(result: Result) -> Table:
         slowest = max(pages, key=lambda page: pages[page]["seconds"])
         found[f"slowest of {len(pages)} pages with {kind}: {slowest}"] = pages[slowest]
     rows = [
-        [
-            name,
-            *(f"{row[key]:.1f}" for key in ("seconds", "cpu_s")),
-            f"{row['peak_mb']:.0f}",
-        ]
+        [name, *(f"{row[key]:.1f}" for key in ("seconds", "cpu_s")), f"{row['peak_mb']:.0f}"]
         for name, row in found.items()
     ]
     return Table(["", "seconds", "CPU-seconds", "peak MB"], rows)

@@ -232,12 +232,7 @@ class Index(MadeByMethod):
         return list(retrieve(question, self.chunks, model, found, self._null_scores).hits)
 
     def ask(
-        self,
-        question: str,
-        *,
-        after: Sequence[Answer] = (),
-        decoder: str = DEFAULT_DECODER,
-        **settings: Any,
+        self, question: str, *, after: Sequence[Answer] = (), decoder: str = DEFAULT_DECODER, **settings: Any
     ) -> Answer:
         """Answer a question by words and sentences of the documents, or refuse to.
 

@@ -17,13 +17,7 @@ from .documents.chunk_context import CONTEXTS
 from .documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from .errors import InputError, check_choice
 from .generation.sampling import RULES, Rule, Sampling
-from .generation.settings import (
-    DEFAULT_ANSWER,
-    DEFAULT_SEARCH,
-    READINGS,
-    AnswerSettings,
-    SearchSettings,
-)
+from .generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, READINGS, AnswerSettings, SearchSettings
 from .generation.thinking import MAX_THOUGHT_TOKENS
 from .layers.pooling import POOLINGS
 from .models.embedding_head import MODEL_DEFAULT

@@ -85,9 +85,7 @@ class StageCheck:
 
 
 def verify_model(
-    model: Encoder | Decoder,
-    texts: Sequence[str] | None = None,
-    official: OfficialTrace | None = None,
+    model: Encoder | Decoder, texts: Sequence[str] | None = None, official: OfficialTrace | None = None
 ) -> list[StageCheck]:
     """Compare every stage on some texts with the official model in the same precision.
 

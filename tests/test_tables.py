@@ -63,11 +63,7 @@ NEW = {
     "metric": (METRICS, "all@k", Metric(lambda found: found.reciprocal_ranks == 1, "All@k", "As asked.")),
     "format": (FORMATS, "shout", Format("Shouts", (".shout",), one(read_plain))),
     "index_kind": (INDEX_KINDS, "lists", IndexKind("Lists", "As IVF.", "IVF{lists},Flat", "nprobe")),
-    "encoder family": (
-        encoder_families.FAMILIES,
-        "new",
-        encoder_families.EncoderFamily(bert),
-    ),
+    "encoder family": (encoder_families.FAMILIES, "new", encoder_families.EncoderFamily(bert)),
     "decoder family": (decoders.FAMILIES, "new", decoders.Family(type("NewConfig", (), {}), gpt2, gpt2_file)),
 }
 CHOSEN = {setting: NEW[setting][1] for setting in ("pooling", "splitter", "retriever", "index_kind")}

@@ -314,12 +314,7 @@ def draw_page_works(jobs: Sequence[Job[Any]]) -> None:
 
 
 def follow_progress(
-    job: Job[Any],
-    key: str,
-    stop_help: str,
-    note: str = "",
-    is_narrow: bool = False,
-    is_awaited: bool = False,
+    job: Job[Any], key: str, stop_help: str, note: str = "", is_narrow: bool = False, is_awaited: bool = False
 ) -> None:
     """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
 

@@ -25,8 +25,7 @@ from .printing import print_json
 def draft_questions_command(
     corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help=f"A file ({kinds()}), or a folder.")],
     out: Annotated[
-        Path,
-        typer.Option(help="The file of questions, JSONL; a draft of this seed that it has stays."),
+        Path, typer.Option(help="The file of questions, JSONL; a draft of this seed that it has stays.")
     ],
     n: Annotated[int, typer.Option("--n", help="Drafts in all; one of six has no answer.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sentences drawn.")] = 0,

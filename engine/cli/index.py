@@ -73,8 +73,7 @@ def index_command(
         ),
     ] = None,
     ray_workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Workers of Ray, each with one core.", show_default="one a core"),
+        int | None, typer.Option(min=1, help="Workers of Ray, each with one core.", show_default="one a core")
     ] = None,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Read and embed everything anew, whatever the folder holds.")

@@ -152,9 +152,7 @@ class CorpusOptions(SecondModelOptions, EmbeddingOptions):
     corpus: Annotated[
         Path,
         typer.Option(
-            help=f"A file ({kinds()}), or a folder.",
-            show_default="bundled corpus",
-            rich_help_panel=DOCUMENTS,
+            help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus", rich_help_panel=DOCUMENTS
         ),
     ] = BUNDLED_CORPUS
     parent_tokens: int = default("parent_tokens")

@@ -81,8 +81,7 @@ def train_reader(
         int, typer.Option(min=0, help="Seed of examples, order, crops, dropout.")
     ] = DEFAULTS.seed,
     start: Annotated[
-        Path | None,
-        typer.Option("--from", help=f"A {READER} to train on, with a fresh optimiser."),
+        Path | None, typer.Option("--from", help=f"A {READER} to train on, with a fresh optimiser.")
     ] = None,
     average: Annotated[
         Path | None,

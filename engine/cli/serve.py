@@ -68,8 +68,7 @@ class ServerOptions:
         ),
     ] = False
     matryoshka: Annotated[
-        bool,
-        typer.Option("--matryoshka", help="Requests may cut vectors, for which the model was trained."),
+        bool, typer.Option("--matryoshka", help="Requests may cut vectors, for which the model was trained.")
     ] = False
     tools: Annotated[
         bool,

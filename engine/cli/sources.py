@@ -10,14 +10,7 @@ from ..evaluation.answer_labels import as_answers, as_labels
 from ..evaluation.answers import AnswerQuestion, has_short_answers, load_answer_questions
 from ..evaluation.beir import as_collection, load_beir
 from ..evaluation.checks import measurable, mended
-from ..evaluation.document_names import (
-    Asked,
-    at_rows,
-    did_you_mean,
-    matched_names,
-    renamed,
-    unknown_names,
-)
+from ..evaluation.document_names import Asked, at_rows, did_you_mean, matched_names, renamed, unknown_names
 from ..evaluation.passage_search import located
 from ..evaluation.questions import (
     BUNDLED_QUESTIONS,

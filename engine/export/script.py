@@ -14,13 +14,7 @@ from ..documents import abbreviations, sentences
 from ..documents.chunk_context import CONTEXT_SHARE, CONTEXTS, RULE, heads_above, says
 from ..documents.formats.markdown import closes, fence_of, heading_of
 from ..documents.splitters import SPLITTERS, Barriers, check_splitting
-from ..documents.units import (
-    LINE_END,
-    PARAGRAPH_END,
-    TOPIC_PERCENTILE,
-    section_starts,
-    topic_starts,
-)
+from ..documents.units import LINE_END, PARAGRAPH_END, TOPIC_PERCENTILE, section_starts, topic_starts
 from ..errors import InputError
 from ..evaluation.grid import reason_left_out, resolved
 from ..evaluation.library_model import LibraryModel

@@ -76,11 +76,7 @@ def times_json(timed: Timings) -> dict[str, float]:
     """Return the seconds of each stage and the tokens, all on one level."""
     writing, rest = (
         asdict(timed.writing),
-        {
-            "evidence_s": timed.evidence_s,
-            "reader_s": timed.reader_s,
-            "check_s": timed.check_s,
-        },
+        {"evidence_s": timed.evidence_s, "reader_s": timed.reader_s, "check_s": timed.check_s},
     )
     return {**asdict(timed.search), **writing, **rest}
 

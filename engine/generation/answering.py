@@ -14,16 +14,7 @@ from ..retrieval.embedding_model import Model
 from ..retrieval.evidence import Quote, find_evidence
 from ..retrieval.index import Hit, Index
 from ..retrieval.relevance import NullScores
-from .answer import (
-    N_QUOTES,
-    N_READ,
-    Answer,
-    Judged,
-    Timings,
-    WritingTimes,
-    Written,
-    best_sentences,
-)
+from .answer import N_QUOTES, N_READ, Answer, Judged, Timings, WritingTimes, Written, best_sentences
 from .checks import CheckedSentence, check_sentences
 from .confidence import (
     QUOTE_WEIGHTS,

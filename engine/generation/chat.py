@@ -28,11 +28,7 @@ class RenderedChat:
 
 
 def render_chat(
-    template: str,
-    messages: Sequence[Message],
-    bos_token: str = "",
-    eos_token: str = "",
-    think: bool = False,
+    template: str, messages: Sequence[Message], bos_token: str = "", eos_token: str = "", think: bool = False
 ) -> RenderedChat:
     """Render messages up to the beginning of the assistant's turn.
 

@@ -35,15 +35,7 @@ from .generated_token import Candidate, FinishReason, GeneratedToken
 from .prefix_cache import PrefixCache
 from .prompt_lookup import PromptLookup
 from .prompt_words import BY_EXAMPLES
-from .sampling import (
-    GREEDY,
-    Sampling,
-    chances,
-    entropy,
-    log_probability,
-    most_probable,
-    sample,
-)
+from .sampling import GREEDY, Sampling, chances, entropy, log_probability, most_probable, sample
 from .steps import Row, Unread, steps_of
 from .stream import TextStream
 
@@ -74,10 +66,7 @@ class Decoder(MadeByMethod):
 
     @classmethod
     def load(
-        cls,
-        source: str | Path = DEFAULT_DECODER,
-        on_progress: Progress | None = None,
-        compiled: bool = True,
+        cls, source: str | Path = DEFAULT_DECODER, on_progress: Progress | None = None, compiled: bool = True
     ) -> "Decoder":
         """Load a decoder.
 

@@ -64,11 +64,7 @@ class _Draft:
 
 
 def assemble_prompt(
-    question: str,
-    hits: Sequence[Hit],
-    decoder: Decoder,
-    max_prompt_tokens: int,
-    turns: Sequence[Turn] = (),
+    question: str, hits: Sequence[Hit], decoder: Decoder, max_prompt_tokens: int, turns: Sequence[Turn] = ()
 ) -> Prompt:
     """Put the question and as many passages as fit, best first, into the model's chat template.
 

@@ -11,10 +11,7 @@ from .thinking import MAX_THOUGHT_TOKENS
 # About one in ten questions that have nothing to do with the documents is answered. With chunks of 64 to 256
 # tokens, 86 to 99 % of the bundled questions and 5 to 30 % of those without an answer are, by pooling.
 DEFAULT_MIN_RELEVANCE = 90.0
-READINGS = {
-    "sentences": "the best sentences of the passages",
-    "passages": "whole passages, as many as fit",
-}
+READINGS = {"sentences": "the best sentences of the passages", "passages": "whole passages, as many as fit"}
 
 
 @dataclass(frozen=True)

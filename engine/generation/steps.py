@@ -150,10 +150,7 @@ class Steps:
                 row.choose(logits)
 
     def _read(
-        self,
-        texts: Sequence[tuple[Sequence[int], KVCache]],
-        weights: DecoderWeights,
-        config: DecoderConfig,
+        self, texts: Sequence[tuple[Sequence[int], KVCache]], weights: DecoderWeights, config: DecoderConfig
     ) -> list[Array]:
         """Replay the recorded pass, or record it anew for larger caches."""
         from ..models.recorded_pass import read_together, record_pass  # needs numba

@@ -14,16 +14,7 @@ from .attention_ops import attend, attend_to_split, merge_splits, widen_cache, w
 from .gemm import WIDE
 from .jit import njit
 from .matrix_ops import call, linear, to_fixed_point
-from .memory import (
-    cpu_pause,
-    fetch_add,
-    floats_at,
-    int64_pointer,
-    load,
-    split_range,
-    store,
-    yield_thread,
-)
+from .memory import cpu_pause, fetch_add, floats_at, int64_pointer, load, split_range, store, yield_thread
 from .row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
 from .simd import prefetch
 

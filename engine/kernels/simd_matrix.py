@@ -13,18 +13,7 @@ from numba.extending import intrinsic
 from ..weights.quantized import UNIT
 from .gemm import FEATURES, LANES, LONG, WIDE, WIDE_REGISTERS, loop
 from .panel_layout import KINDS, LAYOUTS, PanelLayout
-from .simd import (
-    AHEAD,
-    FAR_AHEAD,
-    FAR_CACHE,
-    FIRST_CACHE,
-    INTEGER,
-    INTEGERS,
-    N_VECTORS,
-    SINGLE,
-    VECTOR,
-    Code,
-)
+from .simd import AHEAD, FAR_AHEAD, FAR_CACHE, FIRST_CACHE, INTEGER, INTEGERS, N_VECTORS, SINGLE, VECTOR, Code
 from .simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
 
 # Whether the processor has an instruction for the dot product of four 8-bit codes.

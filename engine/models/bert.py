@@ -17,21 +17,9 @@ from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from ..weights.tensors import (
-    MAX_EPS,
-    TensorReader,
-    config_activation,
-    config_float,
-    config_size,
-    read_json,
-)
+from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
 from .parallel import packed
-from .shared_layers import (
-    attention_output,
-    feed_forward,
-    layer_trace_shapes,
-    post_norm_layer,
-)
+from .shared_layers import attention_output, feed_forward, layer_trace_shapes, post_norm_layer
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,7 @@ GGUF_SIZES = (
     "attention.layer_norm_epsilon",
 )
 # Settings of config.json that change attention in ways that are not implemented.
-UNREAD = {
-    "scale_attn_weights": False,
-    "scale_attn_by_inverse_layer_idx": True,
-    "add_cross_attention": True,
-}
+UNREAD = {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True, "add_cross_attention": True}
 
 
 def read_gguf_config(file: GGUF) -> GPT2Config:

@@ -18,11 +18,7 @@ from ..layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
 from .kv_cache import KVCache
 from .rope import Rope, new_rotations
-from .shared_layers import (
-    gated_feed_forward,
-    layer_trace_shapes,
-    run_layers,
-)
+from .shared_layers import gated_feed_forward, layer_trace_shapes, run_layers
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,7 @@ from ..errors import ModelFileError
 from ..layers.linear import Linear, Matrix
 from ..layers.tracing import Array
 from ..weights.gguf_file import GGUF
-from ..weights.tensors import (
-    MAX_EPS,
-    TensorReader,
-    config_activation,
-    config_float,
-    config_size,
-    read_json,
-)
+from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
 from .llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from .rope import read_folder_rope, read_gguf_rope
 from .stored_reader import StoredReader
@@ -64,11 +57,7 @@ GGUF_SIZES = (
     "attention.head_count",
     "attention.layer_norm_rms_epsilon",
 )
-GGUF_OPTIONS = (
-    "attention.head_count_kv",
-    "attention.key_length",
-    "attention.sliding_window",
-)
+GGUF_OPTIONS = ("attention.head_count_kv", "attention.key_length", "attention.sliding_window")
 
 
 def read_gguf_config(file: GGUF) -> LlamaConfig:

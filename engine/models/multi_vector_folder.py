@@ -15,13 +15,7 @@ from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.tensors import TensorReader, config_size, read_json, read_optional
 from .embedding_head import Dense, EmbeddingHead, check_widths
 from .m3_heads import COLBERT, head_file, read_linear
-from .sentence_transformer_folder import (
-    LIBRARY,
-    PLAIN_SETTINGS,
-    SETTINGS_FILE,
-    read_dense,
-    read_prompts,
-)
+from .sentence_transformer_folder import LIBRARY, PLAIN_SETTINGS, SETTINGS_FILE, read_dense, read_prompts
 from .transformer import Transformer
 
 MODULE_KINDS = ("Transformer", "Dense", "MultiVectorMask", "Normalize")

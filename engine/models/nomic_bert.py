@@ -20,12 +20,7 @@ from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_f
 from .bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types
 from .parallel import packed
 from .rope import Rope, read_folder_rope, rotations
-from .shared_layers import (
-    gated_output,
-    layer_trace_shapes,
-    post_norm_layer,
-    rotary_attention,
-)
+from .shared_layers import gated_output, layer_trace_shapes, post_norm_layer, rotary_attention
 
 THETA = 1000.0  # where files state none
 # Settings of the first files that are not implemented, with the only values that are read.

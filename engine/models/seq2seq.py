@@ -129,13 +129,7 @@ def encoder_layer(x: Array, params: Params, name: str, config: Seq2SeqConfig, tr
 
 
 def decoder_layer(
-    x: Array,
-    memory: Array,
-    mask: Array,
-    params: Params,
-    name: str,
-    config: Seq2SeqConfig,
-    trace: Tracer,
+    x: Array, memory: Array, mask: Array, params: Params, name: str, config: Seq2SeqConfig, trace: Tracer
 ) -> Array:
     """Masked self-attention, cross-attention, feed-forward: ``(..., n_target, d_model)`` to the same."""
     part, part_trace = f"{name}.attention", scoped(trace, "attention")

@@ -202,11 +202,7 @@ def embedding_spec(model: Model, pooling: str | None = None, max_tokens: int | N
 
 
 def encode_by(
-    spec: EmbeddingSpec,
-    role: Role,
-    texts: Sequence[str],
-    model: Model,
-    on_progress: Progress | None = None,
+    spec: EmbeddingSpec, role: Role, texts: Sequence[str], model: Model, on_progress: Progress | None = None
 ) -> Array:
     """Embed the questions or documents of a search as a spec states: ``(n_texts, d_model)``, of length 1."""
     vectors = model.encode_as(

@@ -84,10 +84,7 @@ def everyday_questions() -> list[str]:
 
 
 def null_scores_of(
-    index: Index,
-    encoder: Model,
-    questions: Sequence[str] | None = None,
-    cache: VectorCache | None = None,
+    index: Index, encoder: Model, questions: Sequence[str] | None = None, cache: VectorCache | None = None
 ) -> NullScores:
     """Score unrelated questions, by default everyday ones, in an index, embedded as its chunks are.
 
@@ -97,10 +94,7 @@ def null_scores_of(
 
 
 def embed_unrelated(
-    index: Index,
-    encoder: Model,
-    questions: Sequence[str] | None = None,
-    cache: VectorCache | None = None,
+    index: Index, encoder: Model, questions: Sequence[str] | None = None, cache: VectorCache | None = None
 ) -> Array:
     """Embed unrelated questions as `null_scores_of`: float32 ``(n_questions, d_model)``."""
     texts = everyday_questions() if questions is None else questions

@@ -22,15 +22,7 @@ from ..generation.sampling import GREEDY, Sampling
 from ..generation.writer import Writer
 from ..wording import counted, model_name
 from .asking import Event, EventStream, Threads, find, read_question, whole
-from .bodies import (
-    MOST_TURNS,
-    TURN_CHARACTERS,
-    ChatBody,
-    MessageBody,
-    RequestError,
-    model_warnings,
-    warned,
-)
+from .bodies import MOST_TURNS, TURN_CHARACTERS, ChatBody, MessageBody, RequestError, model_warnings, warned
 from .reading import TOKEN_CHARACTERS
 from .served import INDEX, Searched, Served
 

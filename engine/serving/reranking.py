@@ -16,14 +16,7 @@ from ..models.reader import Window
 from ..retrieval.bm25 import Bm25
 from .batching import Compute
 from .bodies import RequestError, RerankBody, model_warnings, warned
-from .reading import (
-    GROUP_CHARACTERS,
-    check_texts,
-    check_tokens,
-    groups,
-    in_thread,
-    read_pairs,
-)
+from .reading import GROUP_CHARACTERS, check_texts, check_tokens, groups, in_thread, read_pairs
 from .served import Served
 
 READER = "glassbox-reader"

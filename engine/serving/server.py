@@ -37,10 +37,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 def run(
-    served: Served,
-    listener: socket.socket,
-    hosts: Collection[str] = LOCAL_HOSTS,
-    api_key: str = "",
+    served: Served, listener: socket.socket, hosts: Collection[str] = LOCAL_HOSTS, api_key: str = ""
 ) -> int:
     """Serve until SIGTERM or SIGINT; then answer the requests at work, take no others, and return.
 

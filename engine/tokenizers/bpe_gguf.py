@@ -8,14 +8,7 @@ from ..errors import ModelFileError
 from ..weights.gguf_file import GGUF
 from ..wording import reason_of
 from .added_tokens import AddedToken
-from .bpe_vocabulary import (
-    BYTE_LEVEL,
-    BPEVocabulary,
-    best_score,
-    learnt_order,
-    sentencepiece,
-    word_patterns,
-)
+from .bpe_vocabulary import BYTE_LEVEL, BPEVocabulary, best_score, learnt_order, sentencepiece, word_patterns
 from .normalized import normal_form, prepend, replace
 from .patterns import BLANK, DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
 

@@ -8,13 +8,7 @@ from typing import Any
 from ..errors import ModelFileError
 from ..weights.tensors import unreadable_tokenizer
 from .added_tokens import read_added_tokens
-from .bpe_vocabulary import (
-    BYTE_LEVEL,
-    BPEVocabulary,
-    learnt_order,
-    sentencepiece,
-    word_patterns,
-)
+from .bpe_vocabulary import BYTE_LEVEL, BPEVocabulary, learnt_order, sentencepiece, word_patterns
 from .normalized import Change, prepend_missing, prepend_missing_at_start, replace
 from .normalizers import parts_of, read_normalizer
 from .patterns import BLANK, DIGIT, GPT2, WORD_WITH_BLANK

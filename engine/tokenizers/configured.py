@@ -212,11 +212,7 @@ def gpt2(content: Mapping[str, Any], config: Section, tokens: Section) -> Sectio
     """Return the sections of GPT-2's tokenizer."""
     prefix = config.get("add_prefix_space", False)
     spaces = {"add_prefix_space": prefix, "trim_offsets": True, "use_regex": True}
-    return {
-        "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", **spaces},
-        "model": PLAIN_BPE,
-    }
+    return {"normalizer": None, "pre_tokenizer": {"type": "ByteLevel", **spaces}, "model": PLAIN_BPE}
 
 
 def roberta(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:

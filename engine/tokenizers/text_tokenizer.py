@@ -19,14 +19,7 @@ from .configured import changed
 from .encoding import Encoding, check_text
 from .normalized import apply, unchanged
 from .normalizers import patterns_are_known, read_normalizer
-from .templates import (
-    TemplatePart,
-    assemble,
-    checked,
-    cut_longest_first,
-    read_templates,
-    trims_offsets,
-)
+from .templates import TemplatePart, assemble, checked, cut_longest_first, read_templates, trims_offsets
 
 if TYPE_CHECKING:
     import tokenizers

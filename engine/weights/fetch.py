@@ -13,14 +13,7 @@ from pathlib import Path
 from ..errors import ModelUnavailableError
 from ..wording import MAX_NAME, did_you_mean, shortened
 from .catalog import KNOWN_MODELS, KnownModel, ModelFile
-from .download import (
-    IsStopped,
-    MissingFileError,
-    Progress,
-    RemoteFile,
-    SourceError,
-    file_sha256,
-)
+from .download import IsStopped, MissingFileError, Progress, RemoteFile, SourceError, file_sha256
 from .sources import (
     HUB_FILES,
     MODULE_FILES,

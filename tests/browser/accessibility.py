@@ -48,9 +48,7 @@ UPSTREAM = (
     ),
     Upstream("listitem", "[data-testid=stSidebarNavItems] li", "the items of those groups are in no list"),
     Upstream(
-        "scrollable-region-focusable",
-        ".katex-display",
-        "a wide equation scrolls without taking the focus",
+        "scrollable-region-focusable", ".katex-display", "a wide equation scrolls without taking the focus"
     ),
 )
 

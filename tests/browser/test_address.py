@@ -4,14 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import (
-    TITLES,
-    go_to,
-    open_tab,
-    settled,
-    title_of,
-    visit,
-)
+from tests.browser.conftest import TITLES, go_to, open_tab, settled, title_of, visit
 
 DOCUMENT = "inside_the_pipeline.md"
 

@@ -6,14 +6,7 @@ from threading import Semaphore
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import (
-    fill_in,
-    go_to,
-    open_section,
-    open_tab,
-    settled,
-    upload,
-)
+from tests.browser.conftest import fill_in, go_to, open_section, open_tab, settled, upload
 from tests.chat_server import WORDS, chat_server, chunk, event, whole_answer
 
 ADDRESS = ""

@@ -166,11 +166,7 @@ REPEATED_HEADER = b"h" * 60_000 + b"\n" + b"x\n" * 90_000
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", REPEATED_HEADER),
-        ("a.zip", packed({"a.csv": REPEATED_HEADER})),
-    ],
+    ("name", "content"), [("a.csv", REPEATED_HEADER), ("a.zip", packed({"a.csv": REPEATED_HEADER}))]
 )
 def test_text_that_a_reader_repeats_is_refused_before_it_fills_the_memory(name, content):
     outcome = in_child(parse_file, name, content, megabytes=600)

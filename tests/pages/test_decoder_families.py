@@ -27,11 +27,7 @@ FAMILIES = {
     "qwen3": ("qwen3", LONG | {"head_dim": 8}, "The queries and keys of each head are normed"),
     "mistral": ("mistral", LONG | {"sliding_window": 7}, "a token sees the last 7 tokens at most"),
     "smollm3": ("smollm3", LONG | {"no_rope_layers": [1, 0]}, "it does not know positions"),
-    "phi3": (
-        "phi3",
-        LONG | {"rope_parameters": {"partial_rotary_factor": 0.5}},
-        "the first 4 are rotated",
-    ),
+    "phi3": ("phi3", LONG | {"rope_parameters": {"partial_rotary_factor": 0.5}}, "the first 4 are rotated"),
     "gemma3": (
         "gemma3_text",
         LONG | {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 7},

@@ -67,11 +67,7 @@ class MilvusVectors:
         kinds.add_index(VECTOR, index_type="FLAT", metric_type="IP")
         with client_of(self.uri) as client:
             client.create_collection(
-                self.collection,
-                schema=schema,
-                index_params=kinds,
-                consistency_level="Strong",
-                timeout=CALL_S,
+                self.collection, schema=schema, index_params=kinds, consistency_level="Strong", timeout=CALL_S
             )
             for rows in self._slices():
                 pairs = zip(range(rows.start, rows.stop), vectors[rows], strict=True)

@@ -15,15 +15,7 @@ from ...models.small_decoder import SmallDecoderConfig, forward
 from ...models.small_decoder_params import init_params
 from ..backward.small_decoder import SHARE, loss_and_gradients
 from ..losses import cross_entropy
-from ..optimizers import (
-    Moments,
-    Parameters,
-    adamw,
-    clip_gradients,
-    copied,
-    no_moments,
-    warmup_cosine,
-)
+from ..optimizers import Moments, Parameters, adamw, clip_gradients, copied, no_moments, warmup_cosine
 from .text_stream import Batch
 
 KEEP_EVERY = 10  # updates between two copies of weights that are known to be good

@@ -72,10 +72,7 @@ def means_the_same(word: str, other: str) -> bool:
 
 
 def in_other_words(
-    batch: ReadingBatch,
-    near: Mapping[int, list[int]],
-    tokenizer: TextTokenizer,
-    rng: np.random.Generator,
+    batch: ReadingBatch, near: Mapping[int, list[int]], tokenizer: TextTokenizer, rng: np.random.Generator
 ) -> ReadingBatch:
     """Replace words in half of the questions."""
     sequences = [

@@ -11,13 +11,7 @@ import numpy as np
 from ...layers.tracing import Array
 from ...models.bert import EncoderConfig
 from ...models.parallel import even_packs, run_parallel
-from ..backward.encoder import (
-    KeptLayer,
-    layers_backward,
-    layers_forward,
-    mean_pooling_backward,
-    named_layers,
-)
+from ..backward.encoder import KeptLayer, layers_backward, layers_forward, mean_pooling_backward, named_layers
 from ..losses import info_nce
 from ..optimizers import Parameters
 from .frozen_layers import PACK_TOKENS, FrozenStates

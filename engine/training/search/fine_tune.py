@@ -14,13 +14,7 @@ from ...models.encoder import Encoder
 from ...weights.fetch import Progress
 from ..backward.encoder import layer_parameters, with_parameters
 from ..optimizers import Parameters, adamw, clip_gradients, copied, no_moments, warmup_linear
-from .contrastive import (
-    ContrastiveBatch,
-    TrainingTexts,
-    batch_loss,
-    draw_batch,
-    loss_and_gradients,
-)
+from .contrastive import ContrastiveBatch, TrainingTexts, batch_loss, draw_batch, loss_and_gradients
 from .cross_validation import FoldResult, FoldTrainer, Losses
 from .folds import Fold, hold_out
 from .frozen_layers import vectors_from_frozen

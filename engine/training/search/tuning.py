@@ -11,13 +11,7 @@ from ...models.encoder import Encoder
 from ...retrieval.bm25 import Bm25
 from ...weights.fetch import Progress
 from .contrastive import TrainingTexts
-from .cross_validation import (
-    CrossValidated,
-    MetricChange,
-    cross_validate,
-    metric_changes,
-    should_keep,
-)
+from .cross_validation import CrossValidated, MetricChange, cross_validate, metric_changes, should_keep
 from .fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
 from .folds import Fold, LabelledTexts, folds_by_document, folds_by_question
 from .frozen_layers import run_frozen_layers

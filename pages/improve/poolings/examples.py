@@ -25,11 +25,7 @@ class ExampleSet:
 
 EXAMPLES = {
     "Other words": ExampleSet(
-        (
-            "The cat sat on the mat.",
-            "A feline rested on the rug.",
-            "Python is a programming language.",
-        ),
+        ("The cat sat on the mat.", "A feline rested on the rug.", "Python is a programming language."),
         "1 and 2 say the same with hardly a word in common; 3 is about something else.",
     ),
     "Negation": ExampleSet(

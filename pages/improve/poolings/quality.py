@@ -69,11 +69,7 @@ def show_quality(quality: PoolingQuality | None) -> None:
         "Mean reciprocal rank and hit rate of each strategy",
         {
             MRR: ProgressColumn(
-                width="small",
-                format="%.3f",
-                min_value=0.0,
-                max_value=1.0,
-                help=METRICS["mrr"].help,
+                width="small", format="%.3f", min_value=0.0, max_value=1.0, help=METRICS["mrr"].help
             ),
             HIT: NumberColumn(format="%.3f", help=METRICS["hit_rate@k"].help),
             "Behind the best": TextColumn(

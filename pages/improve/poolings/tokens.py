@@ -153,8 +153,7 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
                 format="%.2f", help="ln((1 + N) / (1 + df)): N chunks in all, df with the token."
             ),
             "Share": NumberColumn(
-                format="percent",
-                help="Share of the sum of the weights of this text's tokens, with repeats.",
+                format="percent", help="Share of the sum of the weights of this text's tokens, with repeats."
             ),
         },
     )

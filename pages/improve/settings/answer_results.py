@@ -192,10 +192,7 @@ def table_line(row: AnswerRow, write: bool) -> dict[str, Any]:
     }
     if write:
         line["The model's words"] = row.text
-    return line | {
-        "Found": "yes" if row.found else "no",
-        "Document": row.question.document,
-    }
+    return line | {"Found": "yes" if row.found else "no", "Document": row.question.document}
 
 
 def known_words(question: AnswerQuestion) -> str:

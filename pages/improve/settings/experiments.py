@@ -46,16 +46,7 @@ from engine.wording import counted, some_of
 from ui.corpus import vectors_of
 from ui.data_folder import EXPERIMENTS, kept_folder
 from ui.documents import chosen_documents
-from ui.jobs import (
-    RELOAD_S,
-    Job,
-    adopted_job,
-    current_job,
-    drop_job,
-    follow_progress,
-    share_job,
-    start_job,
-)
+from ui.jobs import RELOAD_S, Job, adopted_job, current_job, drop_job, follow_progress, share_job, start_job
 from ui.models import load_decoder, load_encoder, load_reader
 from ui.questions.kept import workspace
 from ui.server_settings import ENCODER, WORKSPACES, check_source

@@ -54,10 +54,7 @@ class ReaderRequest:
     def settings(self) -> ReadingSettings:
         """How the layers are trained: at the rate that the reader was, falling from the first tenth on."""
         return ReadingSettings(
-            crops=(WINDOW,) * self.n_epochs,
-            n_warmup=5,
-            decay_share=0.9,
-            n_last=self.n_last,
+            crops=(WINDOW,) * self.n_epochs, n_warmup=5, decay_share=0.9, n_last=self.n_last
         )
 
     @property

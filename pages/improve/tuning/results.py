@@ -93,11 +93,7 @@ def show_metrics(tuned: Tuned) -> None:
     rows = [("new questions", one) for one in tuned.question_metrics]
     rows += [("new documents", one) for one in tuned.document_metrics]
     labelled = [(f"{one.metric}, {where}", one) for where, one in rows]
-    show_figure(
-        gain_figure(labelled),
-        "tuning-gain",
-        "Difference of each metric with its 95 % interval.",
-    )
+    show_figure(gain_figure(labelled), "tuning-gain", "Difference of each metric with its 95 % interval.")
     show_table(
         [
             {

@@ -92,12 +92,7 @@ def train_button(key: str, is_busy: bool, reason: str, n_questions: int, seconds
     """Draw the button that begins a training, and its price; return whether it is pressed."""
     with st.container(horizontal=True, vertical_alignment="center"):
         is_pressed = st.button(
-            "Train",
-            key=key,
-            type="primary",
-            icon=":material/model_training:",
-            disabled=is_busy,
-            help=reason,
+            "Train", key=key, type="primary", icon=":material/model_training:", disabled=is_busy, help=reason
         )
         st.caption(f"{counted(n_questions, 'question')}, about {readable_time(seconds)}", width="content")
     return is_pressed

@@ -91,8 +91,7 @@ def show_projections(block: BlockPass) -> None:
 def show_scores(block: BlockPass) -> None:
     """Draw the scores before and after the division."""
     show_matrices(
-        ("QKᵀ", block.of_head("scores")),
-        (f"divided by {block.options.divisor:.4g}", block.of_head("scaled")),
+        ("QKᵀ", block.of_head("scores")), (f"divided by {block.options.divisor:.4g}", block.of_head("scaled"))
     )
     st.write(
         "A row is a query, a column a key. A score is a sum of products, so it grows "

@@ -149,11 +149,7 @@ def test_an_assistant_asks_over_standard_input_and_output(corpus):
     messages = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", **client}},
         {"method": "notifications/initialized"},
-        {
-            "id": 2,
-            "method": "tools/call",
-            "params": asked,
-        },
+        {"id": 2, "method": "tools/call", "params": asked},
     ]
     command = [sys.executable, "-m", "engine", "mcp", corpus]
     with subprocess.Popen(

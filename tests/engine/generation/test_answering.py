@@ -167,13 +167,7 @@ def test_an_index_of_another_model_is_refused(reply, index, silent, null_scores)
 
 def test_stopping_keeps_what_was_written_and_reads_it_no_more(reply, answered):
     whole, pieces = answered[0], []
-    answer = reply(
-        k=2,
-        min_relevance=0,
-        on_text=pieces.append,
-        stop=lambda: len(pieces) >= 3,
-        check=True,
-    )
+    answer = reply(k=2, min_relevance=0, on_text=pieces.append, stop=lambda: len(pieces) >= 3, check=True)
     assert len(pieces) == 3
     assert answer.text == "".join(pieces).strip()
     assert whole.text.startswith(answer.text)

@@ -53,11 +53,7 @@ def test_a_prompt_equals_that_of_transformers(decoder):
 def test_any_template_renders_as_in_transformers(name):
     messages, marks = MESSAGES[1:], {"bos_token": "<s>", "eos_token": "</s>"}
     [expected], _ = OFFICIAL.render_jinja_template(
-        [messages],
-        chat_template=TEMPLATES[name],
-        add_generation_prompt=True,
-        enable_thinking=False,
-        **marks,
+        [messages], chat_template=TEMPLATES[name], add_generation_prompt=True, enable_thinking=False, **marks
     )
     assert render_chat(TEMPLATES[name], messages, *marks.values()).text == expected
 
@@ -65,11 +61,7 @@ def test_any_template_renders_as_in_transformers(name):
 @pytest.mark.parametrize(
     ("template", "messages", "reason"),
     [
-        (
-            ALTERNATING,
-            MESSAGES[1:2] * 2,
-            "refuses messages of user, user: .* roles must alternate",
-        ),
+        (ALTERNATING, MESSAGES[1:2] * 2, "refuses messages of user, user: .* roles must alternate"),
         ("{{ raise_exception('none at all') }}", MESSAGES[:2], "of system, user: none at all"),
         ("{{ raise_exception('no system role') }}", MESSAGES[:1], "of system: no system role"),
     ],

@@ -226,10 +226,7 @@ def test_what_cannot_be_a_key_or_a_model_is_refused():
 
 
 def both_ways(url, model="mason"):
-    return (
-        lambda: Server(url).models(),
-        lambda: list(Server(url, model).generate(MESSAGES)),
-    )
+    return (lambda: Server(url).models(), lambda: list(Server(url, model).generate(MESSAGES)))
 
 
 def test_a_refused_connection_says_where_and_what_to_do(monkeypatch):

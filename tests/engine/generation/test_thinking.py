@@ -12,10 +12,7 @@ from engine.generation.decoder import Decoder
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.streamed_text import read_stream
-from engine.generation.thinking import (
-    MAX_THOUGHT_TOKENS,
-    ThoughtSplitter,
-)
+from engine.generation.thinking import MAX_THOUGHT_TOKENS, ThoughtSplitter
 from engine.generation.writer import Writer
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 

@@ -213,11 +213,7 @@ def test_bad_texts_and_arguments_are_the_encoders_errors(encoder):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"lowercase":true', '"lowercase":false'),
-        ('"##bled":', '"##renamed":'),
-    ],
+    ("old", "new"), [('"lowercase":true', '"lowercase":false'), ('"##bled":', '"##renamed":')]
 )
 def test_a_model_whose_tokenizer_was_changed_is_another(encoder, tmp_path, old, new):
     content = (model_path(encoder.name) / "tokenizer.json").read_text(encoding="utf-8")

@@ -5,10 +5,7 @@ import pytest
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.inspection.diagnosis.counterfactual import (
-    counterfactuals,
-    tail_vectors,
-)
+from engine.inspection.diagnosis.counterfactual import counterfactuals, tail_vectors
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import build_index, index_vectors
 

@@ -60,11 +60,9 @@ def test_rope_equals_transformers(torch, rope):
     positions, x = np.arange(start, start + 20), random(2, 20, 64).astype(np.float32)
     tables = LLAMA.LlamaRotaryEmbedding(config)(torch.tensor(x)[None], torch.tensor(positions)[None])
     expected, _ = LLAMA.apply_rotary_pos_emb(torch.tensor(x)[None], torch.tensor(x)[None], *tables)
-    factors = {
-        "default": 1.0,
-        "linear": 4.0,
-        "llama3": tuple(llama3_factors(64, theta, 8.0, 1.0, 4.0, 128)),
-    }[rope["rope_type"]]
+    factors = {"default": 1.0, "linear": 4.0, "llama3": tuple(llama3_factors(64, theta, 8.0, 1.0, 4.0, 128))}[
+        rope["rope_type"]
+    ]
     ours = apply_rope(x, *rope_tables(positions, 64, theta, x.dtype, factors))
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, expected[0].numpy(), rtol=0, atol=2e-6)

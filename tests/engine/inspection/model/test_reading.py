@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.inspection.model.reading import (
-    answer_attention,
-    answer_tokens,
-    without_sentences,
-    without_words,
-)
+from engine.inspection.model.reading import answer_attention, answer_tokens, without_sentences, without_words
 
 QUESTION = "When was the tower finished?"
 PASSAGE = "Is it old? The tower of Vardholm was finished in 1891. Forty masons built it. It is red."

@@ -6,11 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from engine.errors import InputError
 from engine.evaluation.metrics import hit_rate, reciprocal_rank
-from engine.inspection.pooling.pooling_search import (
-    only_found_by,
-    pooling_quality,
-    rankings,
-)
+from engine.inspection.pooling.pooling_search import only_found_by, pooling_quality, rankings
 
 NAMES = ("mean", "cls", "max", "idf")
 
