@@ -56,10 +56,10 @@ def pdf(n_pages, stream, n_filters):
 
 REFUSED = {
     **{
-        f"page of {unit.decode()}": ("a.html", lambda unit=unit: repeated(unit), "1000000 elements")
+        f"page of {unit.decode()}": ("a.html", lambda unit=unit: repeated(unit), "1200000 elements")
         for unit in (b"<li>", b"x<br>")
     },
-    "paragraphs": ("a.docx", lambda: word(xml=WORD.format("<w:p/>" * 2_400_000)), "300000 paragraphs"),
+    "paragraphs": ("a.docx", lambda: word(xml=WORD.format("<w:p/>" * 2_400_000)), "1000000 paragraphs"),
     "tags": ("a.docx", lambda: word(xml="<a/>" * 4_900_000), "3000000 tags"),
     "headings": ("a.md", lambda: repeated(b"# x\n"), "100000 headings"),
     "headings of a notebook": (

@@ -124,6 +124,5 @@ def check_path(path: str) -> None:
 
 def is_hidden(path: str) -> bool:
     """Whether a file or a folder above it is hidden or added to archives by macOS."""
-    return any(
-        part == "__MACOSX" or (part.startswith(".") and part not in (".", "..")) for part in path.split("/")
-    )
+    parts = path.split("/")
+    return any(part == "__MACOSX" or (part[:1] == "." and part not in (".", "..")) for part in parts)

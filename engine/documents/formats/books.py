@@ -53,9 +53,7 @@ def chapters_of(package: Any, folder: str) -> list[str]:
     """Return the paths of a book's chapters in reading order, without its table of contents."""
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     order = [items.get(each.get("idref")) for each in package.iterfind(".//{*}spine/{*}itemref")]
-    read = [
-        item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()
-    ]
+    read = [item for item in order if item is not None and "nav" not in item.get("properties", "").split()]
     paths = (posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in read)
     return list(dict.fromkeys(paths))[:MAX_CHAPTERS]
 
@@ -84,6 +82,5 @@ def book(name: str, package: Any, chapters: list[Document], n_without: int, lack
         notes.append(f"chapters that the file lacks: {printable(some_of(lacking, 3))[:300]}")
     title, day = (next(iter(about[key]), "") for key in ("title", "date"))
     day = date_of(day[:10]) or date_of(f"{day[:4]}-01-01" if len(day) == 4 else "")
-    return Document(
-        name, text, title, tuple(sections), day, tags_of(about["subject"]), tuple(dict.fromkeys(notes))
-    )
+    tags = tags_of(about["subject"])
+    return Document(name, text, title, tuple(sections), day, tags, tuple(dict.fromkeys(notes)))

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from mimetypes import guess_extension
 
 from ...errors import DocumentError
-from ...wording import counted, printable
+from ...wording import printable
 from ..document import Document
 from .metadata import date_of
 from .outline import one_line
@@ -106,9 +106,7 @@ def attachments(name: str, message: EmailMessage) -> Iterator[tuple[str, bytes]]
     body = {id(part) for part in forms_of(message)}
     for number, part in enumerate(leaves(message)):
         if number > MAX_ATTACHMENTS:
-            raise DocumentError(
-                f"{name} has over {counted(MAX_ATTACHMENTS, 'part')}: save its files by themselves"
-            )
+            raise DocumentError(f"{name} has over {MAX_ATTACHMENTS} parts: save its files by themselves")
         if id(part) in body:
             continue
         kind = part.get_content_type()

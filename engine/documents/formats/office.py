@@ -20,7 +20,7 @@ DRAWING, FALLBACK = (
 )
 COUNTED = (  # in notes
     "hidden slide", "picture", "chart", "diagram", "equation", "symbol", "comment", "embedded document",
-    "hidden row", "hidden column",
+    "hidden row", "hidden column", "missing slide",
 )  # fmt: skip
 MAX_TAGS = 3_000_000  # a book of 1000 pages has a million; the libraries take seconds for them
 # Of parts that are read piece by piece: a table of 20 MB has some ten million tags, and unpacks to 330 MB.

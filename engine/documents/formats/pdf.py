@@ -14,6 +14,7 @@ from ...errors import DocumentError, GlassboxError
 from ...wording import counted, printable, reason_of
 from .. import recognition
 from ..document import Document, Section
+from .from_right import TORN
 from .metadata import date_of, tags_of
 from .outline import one_line
 from .pdf_layout import CELL_BREAK, CELL_GAP, gap_between
@@ -81,6 +82,7 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     drawn = [n for n, p in enumerate(pages, 1) if p.n_drawn and not p.text and n not in (*scans, *failed)]
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
+    torn = [number for number, page in enumerate(pages, 1) if TORN.search(page.text)]
     recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
     in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
     seen = (*in_vain, *failed)
@@ -95,10 +97,10 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
         recognised and f"{numbered('page', recognised, PICTURES)} whose text was recognised (OCR)",
         drawn and f"{numbered('page', drawn)} drawn and without text",
         unmapped
-        and f"text on {numbered('page', unmapped, '')} is in a font without a map to characters, and "
-        "left out",
+        and f"text on {numbered('page', unmapped, '')}, in a font without a map to characters, left out",
         guessed
         and f"a font on {numbered('page', guessed, '')} has no map to characters: its text is a guess",
+        torn and f"words with vowel signs on {numbered('page', torn, '')} may be read in the wrong order",
         pictures and f"pictures on {numbered('page', pictures, '')} were not read",
         n_fields and f"{n_fields} form field{'s' * (n_fields > 1)} {'were' if n_fields > 1 else 'was'} read",
     ]

@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, pairwise
 
 from .from_right import is_mostly_from_right
@@ -18,9 +19,8 @@ NUMBER = re.compile(r"\D{0,3}\d")
 MOST, SHORT = 0.6, 0.6  # of the cells of a row, and of the width of a column
 MAX_COLUMNS, LEAST_FILLED = 60, 0.4  # more columns, or fewer cells with a text, are of a drawing
 
-Rule = tuple[
-    float, float, float
-]  # the height of a horizontal line (or the place of a vertical one), its ends
+# The height of a horizontal line (or the place of a vertical one), and its ends.
+Rule = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -121,18 +121,13 @@ def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
 def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     """Yield the texts of the cells, row by row; merged ones stand in all their places; none of prose."""
     n_rows, n_columns = len(grid.heights) - 1, len(grid.places) - 1
+    across, down = grid.rules.horizontal, grid.rules.vertical
     above = [
-        [
-            row == 0 or is_ruled(grid.rules.horizontal, grid.heights[row], *pair)
-            for pair in pairwise(grid.places)
-        ]
+        [row == 0 or is_ruled(across, grid.heights[row], *pair) for pair in pairwise(grid.places)]
         for row in range(n_rows)
     ]
     neighbors = [
-        [
-            column == 0 or is_ruled(grid.rules.vertical, grid.places[column], bottom, top)
-            for column in range(n_columns)
-        ]
+        [column == 0 or is_ruled(down, grid.places[column], bottom, top) for column in range(n_columns)]
         for top, bottom in pairwise(grid.heights)
     ]
     texts: dict[tuple[int, int], list[Segment]] = {}
@@ -152,9 +147,7 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
         texts.setdefault(origin(row, column), []).append(each)
     lines = {place: lines_of(inner) for place, inner in texts.items()}
     n_cells = len({origin(row, column) for row in range(n_rows) for column in range(n_columns)})
-    is_box = any(
-        sum(len(line) > 1 for line in each) > 1 for each in lines.values()
-    )  # with columns of its own
+    is_box = any(sum(len(line) > 1 for line in each) > 1 for each in lines.values())  # with own columns
     if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
         return
     widths = [right - left for left, right in pairwise(grid.places)]
@@ -175,13 +168,11 @@ def parts_of_row(cells: Sequence[Sequence[Line]], widths: Sequence[float]) -> It
     several = [each for each in cells if len(each) > 1]
     heights = [[line[0].middle for line in each] for each in several]
     starts = [
-        height
-        for height in sorted({each for column in heights for each in column}, reverse=True)
-        if sum(any(abs(each - height) < TOUCH for each in column) for column in heights) > MOST * len(several)
+        y
+        for y in sorted({*chain(*heights)}, reverse=True)
+        if sum(any(abs(each - y) < TOUCH for each in column) for column in heights) > MOST * len(several)
     ]
-    starts = [
-        height for number, height in enumerate(starts) if not number or starts[number - 1] - height > TOUCH
-    ]
+    starts = [y for n, y in enumerate(starts) if not n or starts[n - 1] - y > TOUCH]
     are_values = starts and any(
         all(is_value(line, width, len(starts)) for line in each if line[0].middle > starts[-1] - TOUCH)
         for each, width in zip(cells, widths, strict=True)
@@ -214,8 +205,5 @@ def is_ruled(rules: Sequence[Rule], place: float, start: float, end: float) -> b
 
 def text_of(lines: Sequence[Line]) -> str:
     """Return the text of a cell."""
-    whole: Segment | None = None
-    for line in lines:
-        for each in line:
-            whole = joined(whole, each)
+    whole: Segment | None = reduce(joined, chain(*lines), None)
     return whole.text if whole else ""

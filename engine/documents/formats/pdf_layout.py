@@ -4,10 +4,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean, median
 
-from .from_right import is_mostly_from_right
+from .from_right import around, is_mostly_from_right
 
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
@@ -247,9 +247,7 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
     segments = [segment for line in lines for segment in line]
     most = SPANNING * len(lines)
     edges = sorted([(each.left, 1) for each in segments] + [(each.right, -1) for each in segments])
-    lefts, rights = (
-        sorted(sides) for sides in zip(*((each.left, each.right) for each in segments), strict=True)
-    )
+    lefts, rights = map(sorted, zip(*((each.left, each.right) for each in segments), strict=True))
     best, n_open = 0.0, 0
     found: float | None = None
     start: float | None = None  # of the gap
@@ -297,9 +295,7 @@ def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[tuple[float, f
     if len(rows) < LEAST_ROWS or max(map(len, rows)) > MAX_ROW:
         return False
     begin_anew = not any(each.text[0].islower() for start in starts for each in band[start])
-    return begin_anew and all(
-        len({each.right <= gutter for line in row for each in line}) == 2 for row in rows
-    )
+    return begin_anew and all(len({each.right <= gutter for each in chain(*row)}) == 2 for row in rows)
 
 
 def row_starts(lines: Sequence[Line]) -> list[int]:
@@ -365,10 +361,8 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
 
 def is_list(rows: Sequence[Sequence[Segment | None]]) -> bool:
     """Whether rows are the items of a list, whose marks are counted: ``1 | Close``, or ``1.2 | Fees``."""
-    marks = [
-        COUNTED.fullmatch(row[0].text) if len(row) == 2 and all(row) and row[0] else None for row in rows
-    ]
-    numbers = [int(mark[1]) for mark in marks if mark]
+    firsts = [row[0].text for row in rows if len(row) == 2 and row[0] and row[1]]
+    numbers = [int(mark[1]) for mark in map(COUNTED.fullmatch, firsts) if mark]
     is_counted = len(numbers) == len(rows) > 1 and all(b in (1, a + 1) for a, b in pairwise(numbers))
     return is_counted and all(row[1] and row[1].text[0].isalpha() for row in rows)
 
@@ -486,7 +480,6 @@ def joined(first: Segment | None, second: Segment | None) -> Segment | None:
     """Return a cell of two segments, in their order."""
     if first is None or second is None:
         return first or second
-    left, right = min(first.left, second.left), max(first.right, second.right)
-    bottom, top = min(first.bottom, second.bottom), max(first.top, second.top)
+    box = around((each.left, each.bottom, each.right, each.top) for each in (first, second))
     between = CELL_BREAK if first.text.endswith("-") else " "
-    return Segment(f"{first.text}{between}{second.text}", left, bottom, right, top)
+    return Segment(f"{first.text}{between}{second.text}", *box)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .from_right import FROM_RIGHT, RIGHT, in_reading_order
+from .from_right import FROM_RIGHT, RIGHT, around, in_reading_order
 from .pdf_grids import Rule
 from .pdf_layout import LEAST_BREAK, Segment
 
@@ -126,7 +126,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         pdfium.FPDFText_GetLooseCharBox(characters, place, last)
         return last.left, last.bottom, last.right, last.top
 
-    written, places = in_reading_order(all_characters(text), box_of)
+    written, places, moved = in_reading_order(all_characters(text), box_of)
     words = list(BLANK_AND_WORD.finditer(written))
     spans = [word.span(2) for word in words]
     if not words:
@@ -136,6 +136,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         corners, (places[each] for start, end in spans for each in (start, end - 1)), strict=True
     ):
         pdfium.FPDFText_GetLooseCharBox(characters, place, corner)
+        if place in moved:
+            corner.left, corner.bottom, corner.right, corner.top = moved[place]
     edges = np.frombuffer(corners, np.float32).reshape(-1, 2, 4).astype(float)  # of first and last letters
     low, high = edges[:, :, (0, 3)].min(axis=1), edges[:, :, (2, 1)].max(axis=1)  # (n, 2), (n, 2)
     order = with_powers(low, high)
@@ -172,7 +174,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         pairwise([*starts.tolist(), len(words)]), lows, highs, strict=True
     ):
         whole = slice(spans[start][0], spans[end - 1][1])
-        box = (left, bottom, right, top) if is_plain[start] else None
+        box = (left, bottom, right, top) if is_plain[start] or moved.keys() & places[whole] else None
         yield words[start][1], written[whole], places[whole], int(turns[start]), unknown[start], box
 
 
@@ -222,9 +224,8 @@ def character_at(characters: Any, place: int) -> str:
     code = pdfium.FPDFText_GetUnicode(characters, place)
     if code or pdfium.FPDFText_IsGenerated(characters, place) == 1:
         return chr(code)
-    edges = [ctypes.c_double() for _ in range(4)]
-    pdfium.FPDFText_GetCharBox(characters, place, *edges)
-    left, right, bottom, top = (edge.value for edge in edges)
+    pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
+    left, right, bottom, top = (edge.value for edge in EDGES)
     return "\ufffd" if right > left and top > bottom else " "
 
 
@@ -258,12 +259,11 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     )
     if is_from_right:
         first_edges, *others = boxes = [box_of(place) for place in range(len(word))]
-    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
-    left, right = min(lefts), max(rights)
+    left, _, right, _ = whole = around(boxes)
     is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
     is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)
     if is_whole and all(are_level(first_edges, each) for each in others):
-        yield word, (left, min(bottoms), right, max(tops))
+        yield word, whole
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
         if is_from_right:  # numbers and words from the left as a whole
@@ -277,8 +277,7 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
 
 def whole_of(letters: Sequence[tuple[str, Box]]) -> tuple[str, Box]:
     """Return letters as one, and the box around them."""
-    lefts, bottoms, rights, tops = zip(*(box for _, box in letters), strict=True)
-    return "".join(letter for letter, _ in letters), (min(lefts), min(bottoms), max(rights), max(tops))
+    return "".join(letter for letter, _ in letters), around(box for _, box in letters)
 
 
 def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:

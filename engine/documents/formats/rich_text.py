@@ -37,7 +37,6 @@ def read_rtf(name: str, content: bytes) -> Document:
     source = content.decode("latin-1")
     found = CODE_PAGE.search(source)
     encoding = f"cp{found[1]}" if found else "cp1252"
-    notes = []
     hidden = HIDDEN.findall(source)
     source = RAISED.sub(raised, DELETED.sub("", HIDDEN.sub("", source)))
     source = END_OF_CELL.sub("", source)
@@ -51,22 +50,13 @@ def read_rtf(name: str, content: bytes) -> Document:
     text = "\n\n".join([CELLS.sub("\n", text).replace("|", " | "), *below]).strip()
     if not text:
         raise DocumentError(f"{name} is empty: there is no text to search")
-    if hidden:
-        notes.append("hidden text was left out")
-    for what, n in (
-        ("picture", source.count("\\pict")),
-        ("head and foot line", len(MARGINS.findall(source))),
-        ("comment", source.count("\\annotation")),
-    ):
-        if n:
-            notes.append(f"{counted(n, what)} left out")
-    title = TITLE.search(source)
-    return Document(
-        name,
-        text,
-        one_line(read(f"{{\\rtf1 {title[1]}}}", encoding, "replace")) if title else "",
-        notes=tuple(notes),
-    )
+    seen = {"picture": source.count("\\pict"), "head and foot line": len(MARGINS.findall(source))}
+    seen["comment"] = source.count("\\annotation")
+    notes = ["hidden text was left out"] * bool(hidden)
+    notes += [f"{counted(n, what)} left out" for what, n in seen.items() if n]
+    found = TITLE.search(source)
+    title = one_line(read(f"{{\\rtf1 {found[1]}}}", encoding, "replace")) if found else ""
+    return Document(name, text, title, notes=tuple(notes))
 
 
 def raised(group: re.Match[str]) -> str:

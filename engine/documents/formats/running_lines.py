@@ -21,11 +21,8 @@ NUMBERED = re.compile(
     re.IGNORECASE,
 )
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
-VALUE = re.compile(
-    r"[^:]+:\s+\S.*"
-)  # "Weather: dry", within a paragraph: the same on several pages by chance
+VALUE = re.compile(r"[^:]+:\s+\S.*")  # "Weather: dry" in a paragraph: the same on several pages by chance
 YEARS = range(1900, 2101)
-
 
 # The first (0) or last (-1) line of pages, its text without the page's number, and that number less the place
 # of the page in the file, None for a line without one.

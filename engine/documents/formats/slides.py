@@ -45,16 +45,17 @@ def read_pptx(name: str, content: bytes) -> Document:
     slides = []
     with as_document_error(f"{name} is no PowerPoint file, or damaged", "save it again as .pptx"):
         presentation = pptx.Presentation(plain)
-        for number, slide in enumerate(presentation.slides, 1):
+        for number, entry in enumerate(presentation.element.get_or_add_sldIdLst(), 1):
+            if entry.rId not in presentation.part.rels:  # of a slide that the file has lost
+                seen["missing slide"] += 1
+                continue
+            slide = presentation.part.related_slide(entry.rId)
             seen["comment"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
             if slide._element.get("show") in ("0", "false"):
                 seen["hidden slide"] += 1
                 continue
-            head = (
-                one_line(unified(slide.shapes.title.text_frame.text))
-                if slide.shapes.title is not None
-                else ""
-            )
+            box = slide.shapes.title
+            head = "" if box is None else one_line(unified(box.text_frame.text))
             slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen)))))
         whole, sections = join_slides(slides)
         title, day, tags = stated(plain, presentation.core_properties)
@@ -102,9 +103,8 @@ def diagram_text(frame: Any, seen: Counter[str]) -> str:
     for element in frame._element.iter():
         for key, value in element.attrib.items():
             if str(key).endswith("}dm"):  # the part with the diagram's data
-                root = etree.fromstring(
-                    frame.part.related_part(value).blob, etree.XMLParser(resolve_entities=False)
-                )
+                data = frame.part.related_part(value).blob
+                root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
                 texts = (paragraph_text(each) for each in root.iter(f"{DRAWING}p"))
                 return "\n".join(filter(None, texts))
     seen["diagram"] += 1
@@ -138,9 +138,8 @@ def chart_rows(chart: Any, seen: Counter[str]) -> Iterator[str]:
         yield " | ".join(["", *(one_line(series.name) for series in plot.series)]).strip()
         for number, category in enumerate(plot.categories):
             values = (series.values[number] for series in plot.series)
-            yield " | ".join(
-                [one_line(str(category)), *("" if each is None else f"{each:g}" for each in values)]
-            )
+            shown = ("" if each is None else f"{each:g}" for each in values)
+            yield " | ".join([one_line(str(category)), *shown])
     except (KeyError, IndexError, AttributeError, ValueError, TypeError, NotImplementedError):
         seen["chart"] += 1  # of a kind without categories
 

@@ -21,7 +21,7 @@ NO_DELIMITER = "\x1f"  # of a file with one column
 SAMPLE_ROWS, SAMPLE_CHARACTERS = 500, 200_000
 LEAST_ALIKE = 0.5  # rows of the sample with as many cells as most
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t ]*(?:\n|$)', re.IGNORECASE)  # of Excel
-DIGITS, WORD_NUMBER = re.compile(r"\d+"), re.compile(r"[^\W\d_]\W*0|0\W*[^\W\d_]")
+DIGITS, WORD_NUMBER = re.compile(r"\d+"), re.compile(r"[^\W\d_]\W*0|0\W*[^\W\d_]|0([-./])0\1+0")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 WHOLE, CENTS = re.compile(r"-?\d{1,9}"), re.compile(r"\d{2}")
 

@@ -54,6 +54,10 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
             ["text: Hello, world", "text: Bye", "text: Yes, sure, ok"],
         ),
         ("Year,2019,2020\nA,1,2\n", ["Year: A / 2019: 1 / 2020: 2"]),
+        (
+            "a,1.5.26\nb,2.5.26\nc,3.5.26\n",
+            [f"column 1: {a} / column 2: {n}.5.26" for n, a in ((1, "a"), (2, "b"), (3, "c"))],
+        ),
         ("1,Lamp\n2,Desk\n", ["column 1: 1 / column 2: Lamp", "column 1: 2 / column 2: Desk"]),
         ("Item,Price\nLamp,12,50\nDesk,149,00\n", TWO),
         # line breaks and blanks around quoted cells

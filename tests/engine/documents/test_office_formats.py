@@ -221,6 +221,14 @@ def test_slides_are_pages_under_their_titles():
     assert document.notes == ("1 hidden slide was left out", "1 picture was left out")
 
 
+def test_a_slide_that_the_file_has_lost_is_told_and_the_others_are_read():
+    file = slides()
+    file.part.rels.pop(file.slides._sldIdLst[0].rId)
+    document = parse_document("a.pptx", saved(file))
+    assert document.text.startswith("Prices\n\nRooms")
+    assert "1 missing slide was left out" in document.notes
+
+
 CONTAINER = '<container xmlns="urn:x"><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
 PACKAGE = """<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>
 <dc:title>Bees</dc:title><dc:date>2021-05-03</dc:date><dc:subject>insects</dc:subject></metadata><manifest>

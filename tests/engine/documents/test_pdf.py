@@ -9,6 +9,8 @@ from PIL import Image, ImageDraw, ImageFont
 from engine import limited_reader
 from engine.documents import recognition
 from engine.documents.formats.from_right import in_reading_order
+from engine.documents.formats.pdf import notes_of
+from engine.documents.formats.pdf_page import Page
 from engine.documents.loaders import parse_file, parse_limited
 from engine.limited_process import Limits, Program, end_idle
 from tests.one_document import parse_document
@@ -429,6 +431,23 @@ def test_lines_from_the_right_are_in_the_order_of_their_letters(drawn, text):
         return 10.0 * place, 0.0, 10.0 * place + 9 * (drawn[place] > " "), 12.0
 
     assert in_reading_order(drawn, box)[0] == text
+
+
+def test_the_box_of_a_glyph_that_is_parted_among_a_letter_and_its_sign_is_one():
+    letter, sign = "\u062a", "\u064e"
+    parted, ends = [(35, 15, 37, 17), (33, 15, 35, 17)], [(0, 0, 0, 0), (20, 0, 30, 12), (16, 0, 20, 12)]
+    boxes = [(40, 0, 50, 12), *parted, *ends]
+    text, _, moved = in_reading_order(f"{letter}{sign}{letter}\n{letter}.", boxes.__getitem__)
+    assert text.strip() == f"{letter}{letter}{sign}{letter}."
+    assert {box[1::2] for box in moved.values()} == {(0, 12)}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_torn"),
+    [("كَتَبَ صباحًا", False), ("صباح ًا", True), ("ريا\nلاً", True), ("جزيلاًلكم", True), ("שָׁלוֹם ־", False)],
+)
+def test_vowel_signs_apart_from_their_words_are_told(text, is_torn):
+    assert any("vowel signs on page 1" in note for note in notes_of([Page(text)])) == is_torn
 
 
 def test_numbers_below_one_another_are_of_several_rows():
