@@ -23,7 +23,8 @@ def scripted(text: str, before: str, place: str, is_struck: bool = False) -> str
 def raised(text: str, before: str, is_note: bool) -> str:
     """Return a superscript as text behind what is before it."""
     last = before[-1:]
-    if is_note or (NOTE_MARK.fullmatch(text) and re.search(r"(?:[.,:;!?”\"'’»]|[^\W\d_]{4,})$", before)):
+    is_behind = re.search(r"(?:[.,:;!?”\"'’»]|[^\W\d_]{4,})$", before)
+    if is_note or text.startswith("[") or (NOTE_MARK.fullmatch(text) and is_behind):
         return text if text.startswith(("[", "(")) or not text[0].isalnum() else f"[{text}]"
     if not last or last.isspace() or text.lower() in ORDINALS or text in ("*", "†", "‡", "®", "™", "°"):
         return text  # of an isotope, an ordinal or a mark

@@ -43,6 +43,7 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<p>10<sup>−3</sup>, x<sup>n+1</sup> and <i>e</i><sup>x</sup>y", "10^−3, x^(n+1) and e^x y"),
         ("<p>the 1<sup>st</sup> of 21<sup>er</sup> Acme<sup>TM</sup>", "the 1st of 21er AcmeTM"),
         ("<p>It rained.<sup>4</sup> Germany<sup>1</sup> won", "It rained.[4] Germany[1] won"),
+        ("<p>It is 5 km)<sup>[1]</sup><sup><a role='doc-noteref' href='#n'>2</a></sup>", "It is 5 km)[1][2]"),
         ("<p>won<sup><a href='#n1'>1</a></sup> and<sup><a href='#n2'>[2]</a></sup>", "won[1] and[2]"),
         ("<p>H<sub>2</sub>SO<sub>4</sub>, x<sub>1</sub>, log<sub>10</sub>100", "H2SO4, x_1, log_10 100"),
         ("<p><sup>14</sup>C and Ca<sup>2+</sup>", "14C and Ca^2+"),
