@@ -333,12 +333,10 @@ def test_scripts_are_tidy(encoder, tmp_path):
         for number, (configuration, parent_tokens) in enumerate(settings):
             script = export(configuration, encoder, to, parent_tokens).script
             (tmp_path / f"{to}_{number}.py").write_text(script, encoding="utf-8")
-    for command in (
-        ["check", "--ignore", "ANN,D10,D20,D40,SIM", "--no-cache"],
-        ["format", "--check", "--no-cache"],
-    ):
+    config = [f"--config={ROOT / 'pyproject.toml'}", "--config=format.skip-magic-trailing-comma=false"]
+    for command in (["check", "--ignore", "ANN,D10,D20,D40,SIM"], ["format", "--check"]):
         done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, "--config", str(ROOT / "pyproject.toml"), str(tmp_path)],
+            [sys.executable, "-m", "ruff", *command, "--no-cache", *config, str(tmp_path)],
             capture_output=True,
             text=True,
         )
