@@ -13,6 +13,7 @@ from engine.generation.sampling import Sampling
 from engine.generation.small import SmallToken, generate
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
+from engine.wording import counted
 from pages.learn.decoder.session import PROMPT, TrainingSession, texts
 from ui.export import show_figure
 from ui.figures import heat_map, styled
@@ -98,7 +99,8 @@ def _show_written(session: TrainingSession, written: Written) -> None:
     rest = whole.removeprefix(begun)
     show_text(f"<b>{escape(begun)}</b>{escape(rest)}", height=220)
     why = "a stop token" if written.steps[-1].finish_reason == "stop" else "the maximum"
-    st.caption(f"Tokens: {len(written.steps)}, by the model of step {written.trained:,}, ended by {why}.")
+    n_tokens = counted(len(written.steps), "token")
+    st.caption(f"{n_tokens} by the model of step {written.trained:,}, ended by {why}.")
     names = texts(session, written.ids)
     number = st.select_slider(
         "Attention of token",
