@@ -105,12 +105,12 @@ def note_of(answer: Answer, asked: Asked) -> str:
 
 
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:
-    """Return what was read, or else found, best first, each with its passage's place among the hits."""
+    """Return what was read or else found, by its number, each with its passage's place among the hits.
+
+    What was found is numbered best first; of sentences in a prompt the best has the last number.
+    """
     if answer.written:
-        read = [*zip(answer.written.source_places, answer.sources, strict=True)]
-        # Sentences are read best last, whole passages best first.
-        best_is_last = any(each.text == read[-1][1].text for each in answer.evidence[:1])
-        return read[::-1] if best_is_last else read
+        return [*zip(answer.written.source_places, answer.sources, strict=True)]
     words, quotes = words_and_quotes(answer)
     hits = answer.retrieved.hits
     found: list[tuple[int, AnswerSpan | CandidateSentence | Chunk]] = [(each.place, each) for each in words]

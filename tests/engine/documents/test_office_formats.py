@@ -51,7 +51,7 @@ def workbook(*sheets):
     "Excel (.xlsx, .xlsm)",
     "every sheet",
     "every row as `column: value` under the names of its columns",
-    "values as they are shown",
+    "values as they are shown, days as 2021-05-03",
 )
 def test_rows_of_a_workbook_have_the_names_of_their_columns():
     book = workbook(
