@@ -66,10 +66,10 @@ def set_passage(document: str, start: int, end: int, shown_by: str = "") -> None
 
 def follow_question(key: str, default: str = "") -> Callable[[], None]:
     """Set a text box, by its key, to the session's question, or else a default; return its callback."""
-    state, question = st.session_state, current_question() or default
-    if not current_question() and key in state:
+    state, asked = st.session_state, current_question()
+    if not asked and key in state:
         state.setdefault("followed", {}).setdefault(key, default)
-    follow(key, question, question)
+    follow(key, asked or default, asked or default)
     return lambda: set_question(state[key])
 
 

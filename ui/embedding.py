@@ -135,10 +135,11 @@ def show_embedding(wanted: Wanted, page: str) -> None:
         del st.session_state[AT_ONCE]
         start_embedding(wanted, page)
         job = current_job(JOB, key)
+    seconds = wanted.n_tokens * token_seconds_here(wanted.encoder, wanted.missing)
     if job is not None and not job.done:
         stop_help = "Ends it within a second or two. What is done is kept, and it goes on from there."
         follow_progress(job, key=JOB, stop_help=stop_help)
-        offer_8_bits(wanted, page)
+        offer_8_bits(wanted, page, seconds)
         return
     if job is not None and job.error:
         show_error(f"{job.error}.")
@@ -146,8 +147,6 @@ def show_embedding(wanted: Wanted, page: str) -> None:
         show_error(
             f"the vectors do not fit into the {MAX_BYTES // 10**6} MB that are kept: search fewer files"
         )
-    missing = wanted.missing
-    seconds = wanted.n_tokens * token_seconds_here(wanted.encoder, missing)
     n_known = int(wanted.known.sum())
     st.info(
         f"{n_known:,} of {counted(len(wanted.chunks), 'chunk')} have vectors. The others take about "
@@ -163,12 +162,11 @@ def show_embedding(wanted: Wanted, page: str) -> None:
             on_click=start_embedding,
             args=(wanted, page),
         )
-        offer_8_bits(wanted, page)
+        offer_8_bits(wanted, page, seconds)
 
 
-def offer_8_bits(wanted: Wanted, page: str) -> None:
-    """Draw the button that embeds in 8 bits instead, where that takes less time than what is left."""
-    seconds = wanted.n_tokens * token_seconds_here(wanted.encoder, wanted.missing)
+def offer_8_bits(wanted: Wanted, page: str, seconds: float) -> None:
+    """Draw the button that embeds in 8 bits instead, where that takes less than the ``seconds`` left."""
     if wanted.encoder.precision != "float32" or seconds < OFFER_S or is_slower("int8"):
         return
     all_tokens = sum(min(chunk.n_tokens, wanted.max_tokens) for chunk in wanted.chunks)
