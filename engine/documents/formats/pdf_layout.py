@@ -138,12 +138,15 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     """Return lines whose segments are parted at blanks too where cells of lines nearby begin or end."""
     found = []
     for number, line in enumerate(lines):
+        if len(line) == 1:
+            found.append(line)
+            continue
         near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
         starts = sorted(cell.left for each in near for cell in each[1:])
         ends = sorted(cell.right for each in near for cell in each[:-1])
         parts = []
         for whole in line:
-            for place, end, start in reversed(whole.breaks) if len(line) > 1 else ():
+            for place, end, start in reversed(whole.breaks):
                 if is_near_some(start, starts) or is_near_some(end, ends):
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
@@ -245,9 +248,11 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
     if len(lines) < LEAST_LINES:
         return None
     segments = [segment for line in lines for segment in line]
+    lefts, rights = map(sorted, zip(*((each.left, each.right) for each in segments), strict=True))
+    if lefts[-1] < rights[0]:  # no gap has text on both sides
+        return None
     most = SPANNING * len(lines)
     edges = sorted([(each.left, 1) for each in segments] + [(each.right, -1) for each in segments])
-    lefts, rights = map(sorted, zip(*((each.left, each.right) for each in segments), strict=True))
     best, n_open = 0.0, 0
     found: float | None = None
     start: float | None = None  # of the gap

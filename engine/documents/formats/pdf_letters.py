@@ -4,8 +4,10 @@ import ctypes
 import math
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from functools import cache
+from itertools import count, groupby, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,7 @@ LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of bo
 UNMAPPED = 0.3  # of the letters of a segment have no character
 HYPHENS = dict.fromkeys((0x02, 0xAD, 0x2010), "-")  # as PDFium and producers write those at ends of lines
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
-BLANK_AND_WORD, DIGITS = re.compile(r"([\s\0]*)([^\s\0]+)"), re.compile(r"[\d+−-]+")
-SIGNED_DIGIT = re.compile(r"[+−-]?\d")
+DIGITS, SIGNED_DIGIT = re.compile(r"[\d+−-]+"), re.compile(r"[+−-]?\d")
 POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
 ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
@@ -36,7 +37,8 @@ ACCENTS = {  # and the characters that combine with a letter
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 SAME = 0.001  # times it: a difference by rounding
-PLAIN = re.compile(rf"[\d+−-]+|[^\d+−{SINGLE}-]+")  # words whose ends tell the box around them
+PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box around them
+BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 Run = tuple[str, str, Sequence[int], int, bool, Box | None]
@@ -128,38 +130,43 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
 
     written, places, moved = in_reading_order(all_characters(text), box_of)
     words = list(BLANK_AND_WORD.finditer(written))
-    spans = [word.span(2) for word in words]
+    spans = [word.span(word.lastindex or 0) for word in words]
     if not words:
         return
-    corners = (pdfium.FS_RECTF * (2 * len(words)))()
-    for corner, place in zip(
-        corners, (places[each] for start, end in spans for each in (start, end - 1)), strict=True
-    ):
-        pdfium.FPDFText_GetLooseCharBox(characters, place, corner)
+    ends = [places[each] for start, end in spans for each in (start, end - 1)]
+    corners = np.zeros((len(ends), 4), np.float32)  # left, top, right and bottom
+    page, n_bytes = ctypes.cast(characters, ctypes.c_void_p).value, corners.strides[0]
+    get_box = by_address("FPDFText_GetLooseCharBox", ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+    deque(map(get_box, repeat(page), ends, count(corners.ctypes.data, n_bytes)), maxlen=0)
+    # Direction and font seldom change within a word.
+    has_no_map = by_address("FPDFText_HasUnicodeMapError", ctypes.c_void_p, ctypes.c_int)
+    unknown = np.array([*map(has_no_map, repeat(page), ends[::2])]) == 1
+    for end, place in enumerate(ends if moved else ()):
         if place in moved:
-            corner.left, corner.bottom, corner.right, corner.top = moved[place]
-    edges = np.frombuffer(corners, np.float32).reshape(-1, 2, 4).astype(float)  # of first and last letters
-    low, high = edges[:, :, (0, 3)].min(axis=1), edges[:, :, (2, 1)].max(axis=1)  # (n, 2), (n, 2)
+            left, bottom, right, top = moved[place]
+            corners[end] = left, top, right, bottom
+    edges = corners.reshape(-1, 2, 4).astype(float)  # of first and last letters
+    first, last_edges = edges[:, 0], edges[:, 1]
+    low, high = np.minimum(first, last_edges)[:, (0, 3)], np.maximum(first, last_edges)[:, (2, 1)]  # (n, 2)
     order = with_powers(low, high)
     if order != sorted(order):
         words, spans = [words[number] for number in order], [spans[number] for number in order]
-        edges, low, high = edges[order], low[order], high[order]
+        edges, low, high, unknown = edges[order], low[order], high[order], unknown[order]
     heights = edges[:, 0, 1] - edges[:, 0, 3]
     off = np.abs(np.diff(edges[:, :, (1, 3)], axis=1)).sum(axis=(1, 2))
     is_level = off < LEVEL * heights
-    # Direction and font seldom change within a word.
     turns = np.zeros(len(words), int)
     for number in np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0])):
         angle = pdfium.FPDFText_GetCharAngle(characters, places[spans[number][0]])
         turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
-    unknown = [pdfium.FPDFText_HasUnicodeMapError(characters, places[start]) == 1 for start, _ in spans]
     is_plain = (high - low)[:, 0] < WIDEST * heights * [end - start for start, end in spans]
-    is_plain &= is_level & (turns == 0) & ~np.array(unknown) & (edges[:, 1, 0] >= edges[:, 0, 0])
-    is_plain &= [PLAIN.fullmatch(word[2]) is not None for word in words]
-    for number in np.flatnonzero(is_plain):
-        if len(words[number][2]) > 1 and words[number][2][-1].isdigit():  # it may be a font's own power
-            place, box = places[spans[number][1] - 1], corners[2 * order[number] + 1]
-            is_plain[number] = raised_glyph(characters, place, box) is None
+    is_plain &= is_level & (turns == 0) & ~unknown & (edges[:, 1, 0] >= edges[:, 0, 0])
+    is_plain &= [word.lastindex == 2 for word in words]
+    for place in np.flatnonzero(is_plain).tolist():
+        start, end = spans[place]
+        if end - start > 1 and written[end - 1].isdigit():  # it may be a font's own power
+            _, top, _, bottom = edges[place, 1].tolist()
+            is_plain[place] = raised_glyph(characters, places[end - 1], bottom, top) is None
 
     gaps = low[1:, 0] - high[:-1, 0]
     off = (np.abs(np.diff(low, axis=0)) + np.abs(np.diff(high, axis=0)))[:, 1]
@@ -175,7 +182,17 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     ):
         whole = slice(spans[start][0], spans[end - 1][1])
         box = (left, bottom, right, top) if is_plain[start] or moved.keys() & places[whole] else None
-        yield words[start][1], written[whole], places[whole], int(turns[start]), unknown[start], box
+        yield words[start][1], written[whole], places[whole], int(turns[start]), bool(unknown[start]), box
+
+
+@cache
+def by_address(name: str, *types: Any) -> Any:
+    """Return a function of PDFium that takes bare addresses and keeps Python's lock: twice as fast a call."""
+    import pypdfium2.raw as pdfium
+
+    return ctypes.PYFUNCTYPE(ctypes.c_int, *types)(
+        ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value or 0
+    )
 
 
 def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
@@ -229,12 +246,12 @@ def character_at(characters: Any, place: int) -> str:
     return "\ufffd" if right > left and top > bottom else " "
 
 
-def raised_glyph(characters: Any, place: int, loose: Any) -> tuple[float, float] | None:
+def raised_glyph(characters: Any, place: int, bottom: float, top: float) -> tuple[float, float] | None:
     """Return the lower and upper edge of a digit that its font draws as a power, None for others."""
     import pypdfium2.raw as pdfium
 
     pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
-    is_raised = EDGES[2].value - loose.bottom > RAISED_BOX * (loose.top - loose.bottom)
+    is_raised = EDGES[2].value - bottom > RAISED_BOX * (top - bottom)
     return (EDGES[2].value, EDGES[3].value) if is_raised else None
 
 
@@ -247,7 +264,7 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     def box_of(place: int) -> Box:
         pdfium.FPDFText_GetLooseCharBox(characters, at[place], box)
         if place and turns == 0 and (digit := SIGNED_DIGIT.match(word, place)):
-            edges = raised_glyph(characters, at[digit.end() - 1], box)
+            edges = raised_glyph(characters, at[digit.end() - 1], box.bottom, box.top)
             box.bottom, box.top = edges or (box.bottom, box.top)
         return turned((box.left, box.bottom, box.right, box.top), turns)
 
