@@ -351,7 +351,7 @@ def whole(text: str | None, default: int) -> int:
 
 def spread_cells(root: Any) -> None:
     """Write a cell that spans rows and columns in each of them, and a short cell on one line."""
-    for cell in list(root.iter(*CELLS)):
+    for cell in root.iter(*CELLS):  # whose tags stay: a list of a million takes 100 MB
         on_one_line(cell)
     n_left = MAX_COPIES
     for table in list(root.iter("table")):
