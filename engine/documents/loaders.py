@@ -111,7 +111,7 @@ def member_parts(path: str, content: bytes, csv_column: str | None) -> Iterator[
 
 # To add a file format, add an entry: the app and the command line take names and suffixes from here.
 FORMATS: dict[str, Format] = {
-    "text": Format("Text", (".txt", ".text", ".rst", ".log", ".adoc", ".org"), one(read_plain)),
+    "text": Format("Text", (".txt", ".text", ".rst", ".log", ".adoc", ".org", ".ics"), one(read_plain)),
     "markdown": Format("Markdown", (".md", ".markdown", ".mdx", ".qmd", ".rmd"), one(read_markdown)),
     "html": Format("HTML", (".html", ".htm", ".xhtml"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
@@ -124,9 +124,7 @@ FORMATS: dict[str, Format] = {
     "mail": Format("e-mails", (".eml",), read_eml, is_packed=True),
     "subtitles": Format("subtitles", (".srt", ".vtt"), one(read_subtitles)),
     "csv": Format("CSV", (".csv", ".tsv", ".tab"), read_csv),
-    "jsonl": Format(
-        "JSONL", (".jsonl", ".ndjson"), lambda name, content, csv_column: read_jsonl(name, content)
-    ),
+    "jsonl": Format("JSONL", (".jsonl", ".ndjson"), lambda name, content, _: read_jsonl(name, content)),
     "json": Format("JSON", (".json", ".geojson"), one(read_json)),
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
     "zip": Format("ZIP archives", (".zip",), read_zip, is_packed=True),

@@ -1,6 +1,7 @@
 """EPUB books: their chapters in reading order, each read as a page of HTML."""
 
 import posixpath
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,6 +16,8 @@ from .webpage import read_html
 
 FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # only fonts are encrypted
 MAX_CHAPTERS = 5000
+MAX_RULES = 10_000  # characters of the rules that raise or strike out words
+RULE = re.compile(rb"[^{}]+\{[^{}]*(?:vertical-align|top|line-through)[^{}]*\}")
 
 
 def read_epub(name: str, content: bytes) -> Document:
@@ -39,11 +42,13 @@ def read_epub(name: str, content: bytes) -> Document:
             package = etree.fromstring(member(path), parser)
             chapters = chapters_of(package, posixpath.dirname(path))
             lacking = [path for path in chapters if path not in infos]
+            sheets = b"".join(member(path) for path in infos if path.endswith(".css"))
+            style = b"<style>%b</style></head>" % b"".join(RULE.findall(sheets))[:MAX_RULES]
             found = []
             n_without = 0
             for path in filter(infos.__contains__, chapters):
                 try:
-                    found.append(read_html(f"{name}/{path}", member(path)))
+                    found.append(read_html(f"{name}/{path}", member(path).replace(b"</head>", style, 1)))
                 except DocumentError:  # it shows no text
                     n_without += 1
     return book(name, package, found, n_without, lacking)

@@ -205,7 +205,8 @@ def conversation(values: Any) -> str:
         message = node["message"] if isinstance(node.get("message"), dict) else node
         speaker = first_text(message, SPEAKER_KEYS)
         attached = (plain_text(message.get(key)) for key in ATTACHED_KEYS)
-        text = "\n".join(filter(None, (first_text(message, MESSAGE_KEYS), *attached)))
+        called = fields_of({"tool": message.get("tool_calls")})
+        text = "\n".join(filter(None, (first_text(message, MESSAGE_KEYS), *attached, *called)))
         if text.strip():
             lines.append(f"{one_line(speaker)}: {unified(text).strip()}".removeprefix(": "))
             n_spoken += bool(speaker)

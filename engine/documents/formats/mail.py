@@ -57,7 +57,8 @@ def parts_of(name: str, content: bytes) -> Iterator[Document | tuple[str, bytes]
 def head_of(message: EmailMessage, head: str) -> str:
     """Return a line of the head, empty for one that cannot be read."""
     try:
-        return one_line(unified(str(message[head] or "")))
+        raw = dict(message.raw_items()).get(head, "").encode("ascii", "surrogateescape")
+        return one_line(unified(str(message[head] or "")) if raw.isascii() else decode(head, raw))
     except (ValueError, LookupError, AttributeError, IndexError, TypeError):  # of damaged heads
         return ""
 

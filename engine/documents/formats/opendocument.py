@@ -23,22 +23,8 @@ TEXT, TABLE, DRAW, OFFICE, STYLE = (
 FORMAT = f"{{{NAMESPACE}xsl-fo-compatible:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
 MATH, XLINK = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xlink}href"
-SHAPES = tuple(
-    f"{DRAW}{kind}"
-    for kind in (
-        "frame",
-        "custom-shape",
-        "rect",
-        "ellipse",
-        "circle",
-        "line",
-        "connector",
-        "path",
-        "polygon",
-        "polyline",
-        "caption",
-    )
-)
+KINDS = "frame custom-shape rect ellipse circle line connector path polygon polyline caption"
+SHAPES = tuple(f"{DRAW}{kind}" for kind in KINDS.split())
 BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", *SHAPES)
 CONTENTS = tuple(f"{OFFICE}{kind}" for kind in ("spreadsheet", "presentation", "text"))
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}

@@ -26,17 +26,13 @@ LINES = frozenset(
 )  # fmt: skip
 CELLS = frozenset(("td", "th"))
 MARKER = "data-glassbox-marker"  # the attribute of an item with its number
-ROLES = {
-    "row": "tr",
-    "cell": "td",
-    "gridcell": "td",
-    "columnheader": "th",
-    "rowheader": "th",
-    "table": "table",
-}
+ROLES = {"row": "tr", "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
+         "table": "table"}  # fmt: skip
 # Styles that say what an element is, as in the exports of word processors.
 SAID_BY_STYLE = {
-    "sup": re.compile(r"vertical-align\s*:\s*super\b", re.IGNORECASE),
+    "sup": re.compile(
+        r"vertical-align\s*:\s*(?:super\b|[\d.]+(?:%|em))|[;\s]top\s*:\s*-0?\.[2-9]\d*em", re.I
+    ),
     "sub": re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE),
     "s": re.compile(r"text-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE),
 }
@@ -81,6 +77,8 @@ def rewrite(root: Any) -> tuple[str, ...]:
         following = link.getnext()
         if following is not None and following.tag == "a" and not link.tail:
             link.tail = " "  # as of a menu, whose style parts them
+        if link.text == "¶" and link.get("href", "").startswith("#"):
+            become(link, "")  # behind a heading, seen only under the pointer
     for element in with_class(root, LINE_NUMBERS):  # next to code
         if not text_of(element).strip(" \n\t0123456789:|"):
             become(element, "")

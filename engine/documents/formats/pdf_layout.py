@@ -31,7 +31,7 @@ NEAR_ROWS = 3  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 SAME_LINE = 0.5  # times the height of the letters
-MARKER = re.compile(r"[•▪■●◦○‣–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
+MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
@@ -204,7 +204,8 @@ def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -
         return
     band: list[Line] = []
     across: list[Line] = []  # lines over the whole width, and tables
-    cells = {id(line) for part in parts_of(lines) if are_cells(part) for line in part}
+    tables = [part for part in parts_of(lines) if are_cells(part)]
+    cells = {id(line) for part in tables if not is_prose(sides_of(part, gutter)[0]) for line in part}
     for line in [*lines, None]:
         is_across = line is None or id(line) in cells or any(each.left < gutter < each.right for each in line)
         if line is not None and not is_across:
@@ -385,6 +386,9 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
         is_cell = is_cell and (len(following) > 1 or goes_on) and not stands_apart(run, line, following)
         if len(line) > 1 or is_cell:
+            if is_apart_below(run[-NEAR_LINES:], line):
+                yield run
+                run = []
             run.append(line)
             continue
         if run:
@@ -402,6 +406,13 @@ def stands_apart(run: Sequence[Line], line: Line, following: Line) -> bool:
     usual = median(a[0].middle - b[0].middle for a, b in pairwise(run))
     above, below = run[-1][0].middle - line[0].middle, line[0].middle - following[0].middle
     return min(above, below) > PARAGRAPH * usual
+
+
+def is_apart_below(rows: Sequence[Line], line: Line) -> bool:
+    """Whether a line stands far below rows, and across their columns."""
+    distances = [a[0].middle - b[0].middle for a, b in pairwise([*rows, line])]
+    is_far = len(rows) > 1 and distances[-1] > APART * median(distances[:-1])
+    return is_far and len(columns_of([*rows, line])) < len(columns_of(rows))
 
 
 def are_near(above: Line, line: Line) -> bool:
@@ -425,13 +436,24 @@ def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
     return columns
 
 
+def under_heads(lines: Sequence[Line], columns: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return columns, joining a head and the cells next to it that have none, as numbers set to the right."""
+    head, *rows = ([cell is not None for cell in cells_of(line, columns)] for line in lines)
+    kinds = list(zip(head, map(any, zip(*rows, strict=True)), strict=bool(rows)))
+    for place in range(len(kinds) - 1, 0, -1):
+        pair = slice(place - 1, place + 1)
+        if set(kinds[pair]) == {(True, False), (False, True)}:
+            kinds[pair], columns[pair] = [(True, True)], [(columns[place - 1][0], columns[place][1])]
+    return columns
+
+
 def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[Segment | None]]:
     """Yield the rows of a table with a cell for every column, None for an empty one.
 
     A line that begins in a later column goes on in the row above: with few cells, or where a rule parts the
     rows and none is between both. So does one whose cells go on with sentences, where rows stand apart.
     """
-    columns = columns_of(lines)
+    columns = under_heads(lines, columns_of(lines))
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import count, groupby, pairwise, repeat
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from .from_right import FROM_RIGHT, RIGHT, around, in_reading_order
 from .pdf_grids import Rule
 from .pdf_layout import LEAST_BREAK, Segment
+from .plain import BULLETS
 
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
@@ -26,7 +27,8 @@ RAISED_BOX = 0.36  # times the height of letters, between their lower edge and a
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
-HYPHENS = dict.fromkeys((0x02, 0xAD, 0x2010), "-")  # as PDFium and producers write those at ends of lines
+# Hyphens as PDFium and producers write those at ends of lines.
+SIGNS = dict.fromkeys((0x02, 0xAD, 0x2010), "-") | BULLETS
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 DIGITS, SIGNED_DIGIT = re.compile(r"[\d+−-]+"), re.compile(r"[+−-]?\d")
 POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
@@ -57,7 +59,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
 
     def segment() -> tuple[int, Segment, str] | None:
         nonlocal n_unmapped
-        written = "".join(letters).translate(HYPHENS)
+        written = "".join(letters).translate(SIGNS)
         is_unmapped = n_unmapped > UNMAPPED * len(written)
         parted = tuple(breaks)
         letters.clear()
@@ -75,13 +77,17 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
                 is_power = is_raised(edges, before) and POWER.fullmatch(written)
-                least_gap = NO_LEVEL_GAP if are_level(edges, before) else POWER_GAP if is_power else NO_GAP
+                is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)")
+                least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
                 is_close = blank and -height < gap < least_gap * height
                 if is_close and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 1:
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
                 is_off = shared < SHARED * min(height, before[3] - before[1])
                 is_apart = gap > CELL * (top - bottom if FROM_RIGHT.match(written) else height)
+                if is_apart and blank == " ":  # which recognition writes as wide as letters
+                    _, _, end, _ = turned(loose_box(characters, at[0] - 1), now)
+                    is_apart = not BLANK * height < end - right < height or edges[0] - end > CELL * height
                 if is_new_line:
                     small, large = sorted((height, before[3] - before[1]))
                     is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
@@ -122,13 +128,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     """
     import pypdfium2.raw as pdfium
 
-    characters, last = text.raw, pdfium.FS_RECTF()
-
-    def box_of(place: int) -> Box:
-        pdfium.FPDFText_GetLooseCharBox(characters, place, last)
-        return last.left, last.bottom, last.right, last.top
-
-    written, places, moved = in_reading_order(all_characters(text), box_of)
+    characters = text.raw
+    written, places, moved = in_reading_order(all_characters(text), partial(loose_box, characters))
     words = list(BLANK_AND_WORD.finditer(written))
     spans = [word.span(word.lastindex or 0) for word in words]
     if not words:
@@ -210,7 +211,8 @@ def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
         shared = np.minimum(high[:, 1], high[number, 1]) - np.maximum(low[:, 1], low[number, 1])
         is_before = np.abs(high[:, 0] - low[number, 0]) < POWER_GAP * heights
         is_before &= heights[number] < SMALL * heights
-        for before in np.flatnonzero(is_before & (shared > SHARED * heights[number]))[:1].tolist():
+        is_before &= shared > SHARED * heights[number]
+        for before in np.flatnonzero(is_before)[: not is_before[max(number - 1, 0)]].tolist():
             order.remove(number)
             order.insert(order.index(before) + 1, number)
     return order
@@ -255,18 +257,23 @@ def raised_glyph(characters: Any, place: int, bottom: float, top: float) -> tupl
     return (EDGES[2].value, EDGES[3].value) if is_raised else None
 
 
-def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> Iterator[tuple[str, Box]]:
-    """Yield a word with the box around it, or each letter of it where some are raised, as powers are."""
+def loose_box(characters: Any, place: int) -> Box:
+    """Return the box of a character, as high as the letters of its font."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
+    pdfium.FPDFText_GetLooseCharBox(characters, place, box)
+    return box.left, box.bottom, box.right, box.top
+
+
+def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> Iterator[tuple[str, Box]]:
+    """Yield a word with the box around it, or each letter of it where some are raised, as powers are."""
 
     def box_of(place: int) -> Box:
-        pdfium.FPDFText_GetLooseCharBox(characters, at[place], box)
+        left, bottom, right, top = loose_box(characters, at[place])
         if place and turns == 0 and (digit := SIGNED_DIGIT.match(word, place)):
-            edges = raised_glyph(characters, at[digit.end() - 1], box.bottom, box.top)
-            box.bottom, box.top = edges or (box.bottom, box.top)
-        return turned((box.left, box.bottom, box.right, box.top), turns)
+            bottom, top = raised_glyph(characters, at[digit.end() - 1], bottom, top) or (bottom, top)
+        return turned((left, bottom, right, top), turns)
 
     places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
     first_edges, *others = boxes = [box_of(place) for place in sorted(places)]
@@ -305,7 +312,7 @@ def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]
             accent, base = (last[0], letter) if last[0] in ACCENTS else (letter, last[0])
             middle = (box[0] + box[2]) / 2 if accent == letter else (last[1][0] + last[1][2]) / 2
             around = last[1] if accent == letter else box
-            whole = unicodedata.normalize("NFC", base + ACCENTS.get(accent, "\0"))
+            whole = unicodedata.normalize("NFC", base.replace("ı", "i") + ACCENTS.get(accent, "\0"))
             if len(whole) == 1 and around[0] < middle < around[2]:
                 last = whole, around
                 continue

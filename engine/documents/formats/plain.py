@@ -14,27 +14,18 @@ from .encodings import LEGACY, LETTERS, decoded, guessed
 
 # First bytes of files that are not text, and their kind.
 SIGNATURES = (
-    (b"%PDF-", "a PDF"),
-    (b"PK\x03\x04", "a ZIP archive or Office file"),
-    (b"\xd0\xcf\x11\xe0", "an old or encrypted Office file"),
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF87a", "a GIF image"),
-    (b"GIF89a", "a GIF image"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\x7fELF", "a program"),
+    (b"%PDF-", "a PDF"), (b"PK\x03\x04", "a ZIP archive or Office file"),
+    (b"\xd0\xcf\x11\xe0", "an old or encrypted Office file"), (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"), (b"GIF87a", "a GIF image"), (b"GIF89a", "a GIF image"),
+    (b"\x1f\x8b", "a gzip archive"), (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"), (b"\x7fELF", "a program"),
     (b"SQLite format 3\0", "an SQLite database"),
-)
+)  # fmt: skip
 # The longest first: UTF-32's little-endian mark begins with UTF-16's.
 BYTE_ORDER_MARKS = (
-    (b"\xff\xfe\0\0", "utf-32"),
-    (b"\0\0\xfe\xff", "utf-32"),
-    (b"\xef\xbb\xbf", "utf-8-sig"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
+    (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
+)  # fmt: skip
 # Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
 # to a limit in characters.
 MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
@@ -62,8 +53,10 @@ MOST_SAME, FEW_NULLS, HIGH_BYTES = 0.5, 0.05, (0x00, 0x03, 0x04, 0x05, 0x06, 0x0
 # Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st and the
 # characters of formulas, which become letters, and the soft hyphen.
 LIGATURES, OF_FORMULAS = range(0xFB00, 0xFB07), range(0x1D400, 0x1D800)
+BULLETS = {0xF0B7: "•", 0xF095: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✔"}  # of fonts of symbols
 TYPESETTING: dict[int, str | None] = {
     **{code: unicodedata.normalize("NFKC", chr(code)) for code in (*LIGATURES, *OF_FORMULAS)},
+    **BULLETS,
     0xAD: None,
     **DIRECTIONS,
 }

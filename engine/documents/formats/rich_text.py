@@ -17,8 +17,9 @@ CONTROL = r"(?:\\[a-z]{1,32}-?\d{0,9} ?)*"
 WORDS = r"\{" + CONTROL  # a group's control words
 HIDDEN = re.compile(WORDS + r"\\v(?![a-z0-9])[^{}]*\}")
 DELETED = re.compile(WORDS + r"\\deleted(?![a-z0-9])[^{}]*\}")
-RAISED = re.compile(
-    rf"(\\(?:super|up[1-9]\d?)(?![a-z]) ?{CONTROL})(?=[-+−]?\d{{1,3}}(?:\}}|\\nosupersub|\\up0))"
+RAISED = re.compile(  # behind other control words, but characters, and behind marks of a program's own
+    r"(\\(?:super|up[1-9]\d?)(?![a-z]) ?(?>(?:\\(?!u\d)[a-z]{1,32}-?\d{0,9} ?|\s|\{\\\*[^{}]*\}|\{)*))"
+    r"(?=(?:[-+−]|\\u8722 ?(?:\\'3f|\?)?)?\d{1,3}(?:\}|\\nosupersub|\\up0))"
 )
 STRUCK = re.compile(r"\\striked?(\d*)(?![a-z]) ?|\\plain(?![a-z]) ?|\\.|[{}]", re.DOTALL)
 BOX = re.compile(r"\\(?:\*\\shpinst|shp|shptxt)(?![a-z])")

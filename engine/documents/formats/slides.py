@@ -18,13 +18,8 @@ SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slidesho
          b"application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
          b"application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml")  # fmt: skip
 ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand next to each other (914,400 are an inch)
-NUMBER_FORMS = {
-    "arabic": "decimal",
-    "alphaLc": "lowerLetter",
-    "alphaUc": "upperLetter",
-    "romanLc": "lowerRoman",
-    "romanUc": "upperRoman",
-}
+NUMBER_FORMS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter",
+                "romanLc": "lowerRoman", "romanUc": "upperRoman"}  # fmt: skip
 
 
 def read_pptx(name: str, content: bytes) -> Document:

@@ -31,6 +31,7 @@ TEXT_BOX, PROPERTIES, RUN_PROPERTIES = f"{WORD}txbxContent", f"{WORD}pPr", f"{WO
 MARKS = dict(
     zip((f"{WORD}{tag}" for tag in ("tab", "ptab", "br", "cr", "noBreakHyphen")), "\t\t\n\n-", strict=True)
 )
+MOVED = {"-": "subscript", **dict.fromkeys("123456789", "superscript")}  # by the sign of a distance
 NOTES = {f"{WORD}footnoteReference": "footnotes", f"{WORD}endnoteReference": "endnotes"}
 PICTURES = {f"{WORD}drawing", f"{WORD}pict", f"{WORD}object"}
 # A book of 1000 pages has some 30,000 paragraphs, tables of 20 MB some 700,000 cells.
@@ -305,7 +306,8 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
             text = "".join(run_pieces(child, reading, hidden))
             about = child.find(RUN_PROPERTIES)
             is_struck = is_on(about, "strike") or is_on(about, "dstrike")
-            text = scripted(text, before, attribute(about, "vertAlign"), is_struck)
+            place = attribute(about, "vertAlign") or MOVED.get(attribute(about, "position")[:1], "")
+            text = scripted(text, before, place, is_struck)
         elif child.tag == EQUATION:
             text = " ".join(linear_text(child).split())
             text = f" {text}" if before[-1:].isalnum() and text[:1].isalnum() else text

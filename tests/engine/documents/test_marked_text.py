@@ -112,10 +112,8 @@ def test_outputs_of_cells_are_read(output, text):
 
 TALK = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "Here."}]
 READ = "user: Where?\n\nassistant: Here."
-PARTS = [
-    {"from": "user", "value": "Where?"},
-    {"from": "assistant", "value": [{"type": "text", "text": "Here."}]},
-]
+SAID = [{"type": "text", "text": "Here."}]
+PARTS = [{"from": "user", "value": "Where?"}, {"from": "assistant", "value": SAID}]
 NODES = {
     "0": {"message": None},
     "1": {"message": {"author": {"role": "user"}, "content": {"parts": ["Where?"]}}},
@@ -143,6 +141,7 @@ NODES = {
         ("a.json", [{"title": "T", "mapping": NODES}], [READ], 0),
         ("a.json", [[{"title": "T", "mapping": NODES}]], [READ], 0),
         ("a.json", [TALK], [READ], 0),
+        ("a.json", [[{"role": "A", "tool_calls": [{"name": "b"}]}]], ["A: tool.1.name: b"], 0),
         ("a.json", [[{"title": t, "mapping": NODES} for t in "ab"]], [f"a\n\n{READ}\n\n\nb\n\n{READ}"], 0),
         ("a.json", [[{"user": "A", "text": "", "attachments": [{"text": "b"}]}]], ["A: b"], 0),
         ("a.json", [[{"user": "A", "blocks": [{"elements": [{"elements": [{"text": "b"}]}]}]}]], ["A: b"], 0),

@@ -15,6 +15,7 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         ([f"{text}\n{number}" for number, text in enumerate(TEXTS, 7)], TEXTS),
         ([f"- {number} -\n{text}" for number, text in enumerate(TEXTS, 1)], TEXTS),
         ([f"{text}\nPage {number} of 4" for number, text in enumerate(TEXTS, 1)], TEXTS),
+        ([f"{text}\nPage {number}" for number, text in enumerate(TEXTS[:2], 1)], TEXTS[:2]),
         # heads and feet but for the first, on two lines, and with the number of the page
         (
             [f"Bakers' manual\n{text}\nNot for sale\n{n}" for n, text in enumerate(TEXTS, 1)],

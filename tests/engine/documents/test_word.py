@@ -224,6 +224,7 @@ def test_powers_and_ordinals_differ():
     assert text == "3 × 10^6 cells on 2 m^-2"
     low = run("2", '<w:vertAlign w:val="subscript"/>')
     assert text_of(paragraph(run("the 1") + raised("st") + run(" H") + low + run("O"))) == "the 1st H2O"
+    assert text_of(paragraph(run("5 dm") + run("3", '<w:position w:val="8"/>'))) == "5 dm^3"
     assert text_of(paragraph(run("x") + low + run(" is so.") + raised("4"))) == "x_2 is so.[4]"
 
 
