@@ -85,6 +85,8 @@ def check_characters(name: str, n_characters: int, n_bytes: int | None) -> None:
 
 def read_plain(name: str, content: bytes) -> Document:
     """Make a document from a text file, unchanged except as `unified` changes it."""
+    if name.lower().endswith(".ics"):  # whose long lines go on behind a blank, also within a character
+        content = re.sub(rb"\r?\n[ \t]", b"", content)
     return Document(name, decode(name, content))
 
 

@@ -51,8 +51,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
                 is_running = len(numbers) >= max(LEAST_PAGES, MOST * (numbers[-1] - numbers[0] + 1))
             else:
                 is_of_pages = offset == 1 or not text or alone[offset] > 0
-                least = LEAST_PAGES if text else min(LEAST_PAGES, max(len(pages), 2))
-                is_running = is_of_pages and numbered[offset] >= least
+                is_running = is_of_pages and numbered[offset] >= LEAST_PAGES - (len(pages) == 2 and not text)
             if is_running:
                 for number in numbers[1:] if text else numbers:
                     removed[number].add(edge)

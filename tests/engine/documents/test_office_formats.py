@@ -327,6 +327,7 @@ def test_an_email_in_html_alone_is_read():
     message.set_content("<p>Fee 5 €", subtype="html", charset="windows-1252", cte="8bit")
     assert parse_document("m.eml", message.as_bytes()).text == "Subject: Hi\n\nFee 5 €"
     assert parse_document("m.eml", "Subject: Grüße\n\nHi".encode("cp1252")).title == "Grüße"
+    assert parse_document("a.ics", b"X:a b\xc3\r\n \xbc").text == "X:a bü"
 
 
 @pytest.mark.reads("e-mail (.eml)", "the text in HTML where the plain one is missing or much shorter")
@@ -381,8 +382,7 @@ def test_powers_hidden_and_deleted_text_of_rtf():
     assert document.text == "3 x 10^6 m^2, s^3, 1st m^−2"
     box = rb"{\shp{\*\shpinst\shpleft9{\sp{\sn x}{\sv 1}}{\shptxt Ring twice\par}}{\shprslt Ring twice}}"
     lists = rb"{\rtf1\ansi{\pntext 1.\tab}Fee {\b\strike 50} \strike 60\strike0  40\par%s Door\par}" % box
-    text = " ".join(parse_document("a.rtf", lists).text.split())
-    assert text == "1. Fee ~~50~~ ~~60~~ 40 Ring twice Door"
+    assert " ".join(parse_document("a.rtf", lists).text.split()) == "1. Fee ~~50~~ ~~60~~ 40 Ring twice Door"
     assert document.notes == ("hidden text was left out",)
 
 
