@@ -83,12 +83,10 @@ def is_right(answer: Answer, wanted: ShortAnswer, place: Location) -> bool:
 
 def are_right(words: AnswerSpan, wanted: ShortAnswer, place: Location) -> bool:
     """Whether the reader's words are ``wanted``, or of the passage if that is empty."""
-    is_within = place.start <= words.start and words.end <= place.end
-    if wanted and says(
-        wanted, cells(words.text), most_words=WHOLE_SPAN * (is_within and touches(words, place))
-    ):
-        return True
-    return touches(words, place) and (not wanted or is_part(words.text, wanted))
+    is_own, is_within = touches(words, place), place.start <= words.start and words.end <= place.end
+    most_words = WHOLE_SPAN * (is_own and is_within)
+    is_said = bool(wanted) and says(wanted, cells(words.text), most_words)
+    return is_said or (is_own and (not wanted or is_part(words.text, wanted)))
 
 
 def cells(text: str) -> str:

@@ -169,11 +169,8 @@ def found_link(ranking: Ranking, rankings: dict[str, Ranking], searched: Searche
         return "does not find it" if each.rank is None else f"ranks it {each.rank:,}"
 
     figures: dict[str, Any] = {f"{half}_rank": rankings[half].rank for half in ("dense", "bm25")}
-    figures |= {
-        "rank": ranking.rank,
-        "chunks": n_chunks,
-        "cosine": round(float(rankings["dense"].scores[ranking.row]), 4),
-    }
+    cosine = round(float(rankings["dense"].scores[ranking.row]), 4)
+    figures |= {"rank": ranking.rank, "chunks": n_chunks, "cosine": cosine}
     halves = f" By vectors only: {words(rankings['dense'])}; by words only: {words(rankings['bm25'])}."
     if ranking.rank is not None:
         figures["score"] = round(float(ranking.scores[ranking.row]), 4)
@@ -185,9 +182,8 @@ def given_link(hit: int | None, n_given: int, ranking: Ranking, searched: Search
     """Say whether the passage is among those that are read."""
     k = searched.settings["k"]
     if hit is not None:
-        return Link(
-            "given", True, f"It is number {hit + 1} of {counted(n_given, 'passage')} that are read.", {"k": k}
-        )
+        words = f"It is number {hit + 1} of {counted(n_given, 'passage')} that are read."
+        return Link("given", True, words, {"k": k})
     above = [searched.index.chunks[row] for row in ranking.above[:k]]
     taken = "; ".join(f"“{beginning(chunk.text, SHOWN)}” ({chunk.document})" for chunk in above[:2])
     return Link("given", False, f"Only {k:,} are read, and others rank above it: {taken}.", {"k": k})
@@ -205,13 +201,12 @@ def reader_link(answer: Answer, own: AnswerSpan | None, place: Location, wanted:
         return Link("reader", None, reason)
     figures = {"taken": taken.text, "score": round(taken.score, 4), "document": taken.document}
     took = f"It takes “{beginning(taken.text, SHOWN)}” (score {taken.score:.1f}) of {taken.document}"
+    best = ""
     if own is not None:
+        best = f"; its best words in the passage are “{beginning(own.text, SHOWN)}” ({own.score:.1f})"
         figures |= {"own": own.text, "own_score": round(own.score, 4)}
     if touches(taken, place) and are_right(taken, wanted, place):
         return Link("reader", True, f"{took}, from the passage.", figures)
-    best = (
-        f"; its best words in the passage are “{beginning(own.text, SHOWN)}” ({own.score:.1f})" if own else ""
-    )
     return Link("reader", False, f"{took}{best}.", figures)
 
 
@@ -222,9 +217,8 @@ def quoted_link(answer: Answer, place: Location) -> Link:
     if any(touches(quote, place) for quote in answer.quotes):
         return Link("quoted", True, "A sentence of it is quoted.")
     first = answer.quotes[0]
-    return Link(
-        "quoted", False, f"Others are quoted, first “{beginning(first.text, SHOWN)}” ({first.document})."
-    )
+    words = f"Others are quoted, first “{beginning(first.text, SHOWN)}” ({first.document})."
+    return Link("quoted", False, words)
 
 
 def sure_link(answer: Answer, searched: Searched) -> Link:
@@ -283,10 +277,9 @@ def unread_spans(
     place: Location, index: Index, overlaps: Sequence[ChunkOverlap], ends: Sequence[int]
 ) -> tuple[tuple[int, int], ...]:
     """Return the parts of a passage that chunks hold but all beyond their token limit."""
-    whole = span_mask(
-        [(index.chunks[each.row].start, index.chunks[each.row].end) for each in overlaps], place.end
-    )
-    read = span_mask([(index.chunks[each.row].start, ends[each.row]) for each in overlaps], place.end)
+    chunks = [(index.chunks[each.row], ends[each.row]) for each in overlaps]
+    whole = span_mask([(chunk.start, chunk.end) for chunk, _ in chunks], place.end)
+    read = span_mask([(chunk.start, end) for chunk, end in chunks], place.end)
     unread = (whole & ~read)[place.start :]
     borders = np.flatnonzero(np.diff(unread, prepend=False, append=False))  # start and end of each run
     return tuple((place.start + start, place.start + end) for start, end in borders.reshape(-1, 2).tolist())

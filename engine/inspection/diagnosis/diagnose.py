@@ -271,14 +271,11 @@ def place_of(passage: str, documents: Sequence[Any], wanted: ShortAnswer) -> Loc
 
 def not_read(base: Diagnosis, passage: str, failures: Sequence[Failure], searched: Searched) -> Diagnosis:
     """Return the diagnosis of a passage that is in no document, with what reading left out of the files."""
-    notes = [
-        f"{document.name}: {note}"
-        for document in searched.index.documents.values()
-        for note in document.notes
-    ]
+    documents = list(searched.index.documents.values())
+    notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
     notes += [failure.reason for failure in failures]
     left_out = f" Left out in reading: {'; '.join(notes[:MOST_LISTED])}." if notes else ""
-    near = locate(passage, list(searched.index.documents.values()))
+    near = locate(passage, documents)
     alike = f" The most similar text is in {near.document}, alike to {near.likeness:.0%}." if near else ""
     link = Link("read", False, f"{NOT_READ}{alike}{left_out}")
     return replace(base, cause="not_read", sentence=link.evidence, chain=Chain((link,)))

@@ -61,10 +61,8 @@ def chunk_overlaps(
     for row, (chunk, read_end) in enumerate(zip(chunks, read_ends, strict=True)):
         shared = shared_length(place, chunk.start, chunk.end)
         if chunk.document == place.document and shared:
-            length = place.end - place.start
-            found.append(
-                ChunkOverlap(row, shared / length, shared_length(place, chunk.start, read_end) / length)
-            )
+            length, read = place.end - place.start, shared_length(place, chunk.start, read_end)
+            found.append(ChunkOverlap(row, shared / length, read / length))
     return tuple(found)
 
 

@@ -128,6 +128,16 @@ class Case:
         return " ".join([self.place.document.rpartition(".")[0], *self.headings, self.passage])
 
     @property
+    def unit(self) -> str:
+        """The row, or else the sentences, that the passage stands in."""
+        return unit_at(self.place.start, self.place.end, self.place.document, self)
+
+    @property
+    def covered(self) -> float:
+        """How much of the question the passage says, words by how rare they are in the documents."""
+        return share_covered(self.question, self.around, self.language, self.searched.index.words)
+
+    @property
     def headings(self) -> Sequence[str]:
         """The headings above the passage."""
         document = self.searched.index.documents.get(self.place.document)
@@ -159,7 +169,7 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
     asked = detected(question) or (ENGLISH if reads_as_words(question, tokenizer) else "")
     covered = share_covered(question, case.context, own)
     is_text = case.chain.holds("read") is not False  # bare values are in no language and in no words
-    if is_text and asked and own and asked != own:
+    if asked and own and asked != own and (is_text or covered == 0):
         yield Suspect(
             "other_language",
             f"The question is in {LANGUAGES[asked].label}, the passage in {LANGUAGES[own].label}.",
@@ -179,19 +189,17 @@ def of_the_question(case: Case) -> Iterator[Suspect]:
                 own[0] in case.around.lower() and not is_token(word, tokenizer) for word, own in near.items()
             ),
         )
-    unit = unit_at(case.place.start, case.place.end, case.place.document, case)
-    if forms := other_forms(question, f"{unit}\n{case.passage}"):
+    if forms := other_forms(question, f"{case.unit}\n{case.passage}"):
         listed = " and ".join(f"“{asked}” as “{form}”" for asked, form in forms.items())
-        worded = question
-        for asked, form in forms.items():
-            worded = worded.replace(asked, form)
+        worded = respelled(question, {asked: [form] for asked, form in forms.items()})
         yield Suspect(
             "number_form",
             f"The passage writes {listed}.",
             (Cure(question=worded), Cure({"retriever": "bm25"}, worded)),
             certain=2 * covered < 1 or not taken_holds(case, forms),
         )
-    if is_text and covered == 0 and share_covered(question, case.around, own) < FEW_WORDS:
+    is_unlike = share_covered(question, f"{case.context} {case.unit}", own) == 0  # few words stand for a unit
+    if is_text and is_unlike and case.covered < FEW_WORDS:
         yield other_words(case, certain=True)
 
 
@@ -206,11 +214,9 @@ def taken_holds(case: Case, forms: Mapping[str, str]) -> bool:
 
 def other_words(case: Case, certain: bool) -> Suspect:
     """Return the suspicion that the question says it in other words."""
-    share = share_covered(case.question, case.around, case.language)
-    how = "shares no word with the passage" if share == 0 else "shares few words with the passage"
-    return Suspect(
-        "other_words", f"The question {how}, function words aside.", in_words_of_passage(case), certain
-    )
+    how_many = "few words" if case.covered else "no word"
+    sentence = f"The question shares {how_many} with the passage, function words aside."
+    return Suspect("other_words", sentence, in_words_of_passage(case), certain)
 
 
 def in_words_of_passage(case: Case) -> tuple[Cure, ...]:
@@ -259,10 +265,10 @@ def of_tables(case: Case, may_cut: bool) -> Iterator[Suspect]:
 def twins(case: Case, may_cut: bool) -> Iterator[Suspect]:
     """Yield the row or sentence that was taken, where it differs from the passage in a word or two."""
     taken, place = case.taken, case.place
-    if taken is None or touches(taken, place):
+    if taken is None or (touches(taken, place) and place.start <= taken.start):
         return
-    own = unit_at(place.start, place.end, place.document, case)
-    other = unit_at(taken.start, taken.end, taken.document, case)
+    own = case.unit
+    other = unit_at(taken.start, taken.start + 1, taken.document, case)  # it may run on into the next row
     if other == own or not is_twin(own, other, case.answers):
         return
     words, _, _ = differing(own, other, case.answers)
@@ -302,14 +308,12 @@ def unit_at(start: int, end: int, name: str, case: Case) -> str:
 
 def of_cutting(case: Case, may_cut: bool) -> Iterator[Suspect]:
     """Yield a passage that no chunk holds whole, and one that lies beyond the token limit."""
-    values, chain = case.searched.settings, case.chain
-    reset = {
-        key: default(key) for key in ("splitter", "chunk_tokens", "overlap") if values[key] != default(key)
-    }
-    limit = case.searched.text_limit
+    values, chain, limit = case.searched.settings, case.chain, case.searched.text_limit
+    now, keys = values["chunk_tokens"], ("splitter", "chunk_tokens", "overlap")
+    reset = {key: default(key) for key in keys if values[key] != default(key)}
     if chain.unread:
         n = sum(end - start for start, end in chain.unread)
-        smaller = [{"chunk_tokens": n} for n in (size(limit), 128, 64) if n < values["chunk_tokens"]]
+        smaller = [{"chunk_tokens": n} for n in (size(limit), 128, 64) if n < now]
         encoder = case.searched.model.as_encoder
         further = [{"max_tokens": encoder.config.max_positions}] if encoder is not None else []
         cures = [reset] * bool(reset) + smaller + [way for way in further if limit < way["max_tokens"]]
@@ -321,10 +325,8 @@ def of_cutting(case: Case, may_cut: bool) -> Iterator[Suspect]:
             certain=2 * n >= case.place.end - case.place.start and chain.holds("given") is False,
         )
     if chain.share < WHOLE:
-        larger = [
-            {"chunk_tokens": n} for n in (128, 192, 256, 384, 512) if values["chunk_tokens"] < n <= limit
-        ]
-        overlap = {"overlap": values["chunk_tokens"] // 2}
+        larger = [{"chunk_tokens": n} for n in (128, 192, 256, 384, 512) if now < n <= limit]
+        overlap = {"overlap": now // 2}
         ways = [reset] * bool(reset) + [overlap, *larger, {"splitter": "sentences"}, {"parent_tokens": 512}]
         fitting = (way for way in ways if differs(way, values))
         yield Suspect(
@@ -343,19 +345,22 @@ def size(limit: int) -> int:
 def of_search_and_reading(case: Case, may_cut: bool) -> Iterator[Suspect]:
     """Yield what broke in the search, at the reader, and at the thresholds."""
     values, chain = case.searched.settings, case.chain
-    covered = share_covered(case.question, case.around, case.language)
     sure = Suspect("refused_by_threshold", refusal(case), (lowered(case.before, values),))
-    if case.before.judged.status == "refused" and covered >= FEW_WORDS:
+    is_refused, is_alike = case.before.judged.status == "refused", case.covered >= FEW_WORDS
+    if is_refused and is_alike:
         yield sure
     if chain.holds("given") is not False:
-        yield from [reader_took_other(case, may_cut)] * bool(case.before.retrieved.relevant)
+        took_other = case.before.retrieved.relevant and not (is_refused and chain.holds("reader"))
+        if not (took_other or is_alike):
+            yield other_words(case, certain=False)
+        yield from [reader_took_other(case, may_cut)] * bool(took_other)
         yield sure
         return
     rank = chain.rank
     is_behind = rank is not None and rank <= max(default("k"), values["k"] + JUST_BEHIND)
     if is_behind and default("k") > values["k"]:
         yield not_among_k(case, (default("k"), MOST_K))
-    if covered < FEW_WORDS:
+    if not is_alike:
         yield other_words(case, certain=False)
     usual = [default("retriever")] * (values["retriever"] != default("retriever"))
     halves = [name for name, each in chain.by_half.items() if each.rank and each.rank <= values["k"]]

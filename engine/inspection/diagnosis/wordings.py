@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import pairwise
+from string import ascii_lowercase
 
 from ...documents.language import ENGLISH, all_stop_words
 from ...generation.numbers import Written, written
@@ -29,7 +30,7 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
     """Return the words of a question that no document holds, each with the nearest of the documents.
 
     Words ``near`` the passage come first, pairs of them as one word too; a word of the tokenizer's vocabulary
-    counts only next to these.
+    counts only next to these. Last come words of that vocabulary, which may be what was meant.
     """
     found = {}
     everywhere: list[str] = []  # the words of all documents, once they are needed
@@ -41,11 +42,15 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
             continue
         is_word = is_token(word, tokenizer)
         least = MISSPELLED_WORD if is_word else MISSPELLED
-        own = get_close_matches(word.lower(), sorted(known | pairs), MOST_NEAR, least)
+        own = get_close_matches(word.lower(), sorted(known), MOST_NEAR, least)
+        own = own or get_close_matches(word.lower(), sorted(pairs), MOST_NEAR, MISSPELLED_WORD)
         if not own and not is_word and not any(map(str.isdigit, word)):
             everywhere = everywhere or sorted(corpus_words(index))
             own = get_close_matches(word.lower(), everywhere, MOST_NEAR, least)
-        if own := [each for each in own if stem_of(each) != stem_of(word)]:
+        if not own and not is_word and word.islower():
+            own = one_letter_off(word, tokenizer)
+        own = [each for each in own if stem_of(each) != stem_of(word)]
+        if own and word.lower() not in {f"{own[0]}n", f"{own[0]}en"}:  # participles keep these in their stems
             found[word] = own
     return found
 
@@ -58,6 +63,16 @@ def is_token(word: str, tokenizer: TextTokenizer) -> bool:
 def reads_as_words(text: str, tokenizer: TextTokenizer) -> bool:
     """Whether the vocabulary of a tokenizer, of English mostly, holds all words of a text."""
     return all(is_token(word, tokenizer) for word in WORD.findall(text))
+
+
+def one_letter_off(word: str, tokenizer: TextTokenizer) -> list[str]:
+    """Return words of a vocabulary with one letter or the order of two changed; none for "handover"."""
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    if any(min(map(len, cut)) >= SHORTEST and all(is_token(each, tokenizer) for each in cut) for cut in cuts):
+        return []  # two words in one
+    near = {before + after[1:2] + after[:1] + after[2:] for before, after in cuts}
+    near |= {a + letter + rest for a, b in cuts for letter in ("", *ascii_lowercase) for rest in (b, b[1:])}
+    return get_close_matches(word, sorted(each for each in near if is_token(each, tokenizer)), MOST_NEAR)
 
 
 def is_known(word: str, index: Bm25) -> bool:
@@ -125,11 +140,11 @@ def content_words(text: str, language: str = ENGLISH) -> dict[str, str]:
     return found
 
 
-def share_covered(question: str, passage: str, language: str) -> float:
-    """Return the share of a question's content words that a passage holds in some form; 1 without any."""
-    asked = content_words(question, language)
+def share_covered(question: str, passage: str, language: str, by: Bm25 | None = None) -> float:
+    """Return the share of a question's content words, ``by`` rarity, that a passage holds; 1 without any."""
     words = content_words(passage, language)
-    return sum(stem in words for stem in asked) / len(asked) if asked else 1.0
+    asked = {stem: by.idf(stem) if by else 1.0 for stem in content_words(question, language)}
+    return sum(asked[stem] for stem in asked if stem in words) / sum(asked.values()) if asked else 1.0
 
 
 def in_words_of(

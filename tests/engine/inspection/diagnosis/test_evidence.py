@@ -56,6 +56,8 @@ def index(encoder):
         ("Who sold a print?", "Who sold a print?"),  # another form of a word
         ("Which refrigerator is it?", "Which refrigerator is it?"),  # another word
         ("Is it 2024?", "Is it 2024?"),
+        ("Do vistors pay?", "Do visitors pay?"),  # a word that no document holds either
+        ("What about the handover?", "What about the handover?"),
     ],
 )
 def test_a_word_that_no_document_holds_is_spelled_as_the_nearest(index, encoder, asked, mended):
@@ -71,6 +73,7 @@ def test_a_question_takes_the_rare_words_of_a_passage_but_not_its_answer(index):
     ]
     assert in_words_of("Which?", "propane", ["propane"], index, "english") == []
     assert share_covered("Which pumps heat the house?", passage, "english") == pytest.approx(2 / 3)
+    assert share_covered("Which pumps heat the house?", passage, "english", index.words) < 0.5
 
 
 BLANKS = "Type    Flow   Head\nAlder   12     30\nBirch   18     45\nCedar   25     60"
