@@ -468,7 +468,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         is_wrapped = is_wrapped and are_apart and any(map(flows, row, cells, columns))
         if is_ruled:
             is_below_rule = bool(row) and any(line[0].middle < rule < above[0].middle for rule in inner)
-            goes_on = bool(row) and not is_below_rule and (cells[0] is None or is_wrapped)
+            goes_on = bool(row) and not is_below_rule and (None in (row[0], cells[0]) or is_wrapped)
         else:
             is_near = bool(above) and are_near(above, line)
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
