@@ -76,9 +76,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             height = max(edges[3] - edges[1], 1.0)
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
-                is_power = (
-                    is_raised(edges, before) and POWER.fullmatch(written) and letters[-1][-1] not in "(["
-                )
+                is_power = is_raised(edges, before) and POWER.fullmatch(written) and letters[-1][-1] != "["
                 is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)")
                 least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
                 is_close = blank and -height < gap < least_gap * height

@@ -385,8 +385,7 @@ def form_field(character: Any) -> str:
     if box is not None:
         return "☒" if is_on(box, "checked", is_on(box, "default")) else "☐"
     choices = character.find(f"{WORD}ffData/{WORD}ddList")
-    listed = choices.iterfind(f"{WORD}listEntry") if choices is not None else ()
-    entries = [each.get(f"{WORD}val", "") for each in listed]
+    entries = [each.get(f"{WORD}val", "") for each in character.iter(f"{WORD}listEntry")]
     chosen = attribute(choices, "result", "0")
     return entries[int(chosen)] if chosen.isdecimal() and int(chosen) < len(entries) else ""
 
