@@ -15,8 +15,8 @@ import numpy as np
 from Stemmer import Stemmer
 
 from benchmarks.command import Benchmark, Result, Table
-from engine.documents.document import Document
-from engine.documents.language import LANGUAGES, document_languages
+from engine.documents.document import Document, document_languages
+from engine.documents.language import LANGUAGES
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import Bm25
 

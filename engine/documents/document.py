@@ -1,10 +1,14 @@
 """Documents, their chunks, and what was read of files."""
 
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
+
+from .language import ENGLISH, LANGUAGES, LATIN, detected
 
 MOST_OF_NAME = 5000  # characters; those that are read here have at most some 1000
 
@@ -64,6 +68,11 @@ class Document:
     def fingerprint(self) -> str:
         """A digest of all that it holds, as a key of caches."""
         return sha256(repr(self).encode()).hexdigest()
+
+    @cached_property
+    def detected_language(self) -> str:
+        """The language that its text tells, as `detected`."""
+        return detected(self.text)
 
     def section_at(self, position: int) -> Section:
         """Return the section of a character; before the first section there are no headings."""
@@ -132,3 +141,14 @@ class Loaded:
     documents: tuple[Document, ...] = ()
     failures: tuple[Failure, ...] = ()
     skipped: tuple[str, ...] = ()
+
+
+def document_languages(documents: Iterable[Document]) -> dict[str, str]:
+    """Return the language of each document, by its name: the one chosen for it, or else detected.
+
+    A text whose language nothing tells has that of most others in Latin letters, or else is English.
+    """
+    found = {document.name: document.language or document.detected_language for document in documents}
+    latin = Counter(each for each in found.values() if each and LANGUAGES[each].script == LATIN)
+    [(most, _)] = latin.most_common(1) or [(ENGLISH, 0)]
+    return {name: language or most for name, language in found.items()}

@@ -15,7 +15,6 @@ from functools import cache
 import regex
 
 from ..installed import bundled
-from .document import Document
 
 TABLE = bundled("languages.csv")
 SAMPLE = 2_000  # characters from the middle of a text, which tell its language
@@ -120,14 +119,3 @@ def language_of(text: str) -> str:
 def is_english(text: str) -> bool:
     """Whether a text is English; names and tables, which nothing tells, pass as English."""
     return language_of(text) == ENGLISH
-
-
-def document_languages(documents: Iterable[Document]) -> dict[str, str]:
-    """Return the language of each document, by its name: the one chosen for it, or else detected.
-
-    A text whose language nothing tells has that of most others in Latin letters, or else is English.
-    """
-    found = {document.name: document.language or detected(document.text) for document in documents}
-    latin = Counter(each for each in found.values() if each and LANGUAGES[each].script == LATIN)
-    [(most, _)] = latin.most_common(1) or [(ENGLISH, 0)]
-    return {name: language or most for name, language in found.items()}

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..documents.document import Document
-from ..documents.language import ENGLISH, document_languages
+from ..documents.document import Document, document_languages
+from ..documents.language import ENGLISH
 from ..errors import InputError
 from ..generation.decoder import Decoder
 from ..generation.reading import question_spans, whole_span

@@ -10,8 +10,7 @@ from typing import Protocol, overload
 
 import numpy as np
 
-from ..documents.document import Chunk, Document
-from ..documents.language import document_languages
+from ..documents.document import Chunk, Document, document_languages
 from ..errors import InputError
 from ..layers.tracing import Array
 from ..models.encoder import Encoder

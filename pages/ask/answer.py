@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import streamlit as st
 
-from engine.documents.document import Chunk, Document
-from engine.documents.language import document_languages
+from engine.documents.document import Chunk, Document, document_languages
 from engine.evaluation.questions import Reference, stem
 from engine.generation.answer import Answer, Retrieval, Written
 from engine.generation.prompt import Source

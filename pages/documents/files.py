@@ -6,8 +6,8 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
-from engine.documents.document import Chunk, Document, Failure
-from engine.documents.language import LANGUAGES, document_languages
+from engine.documents.document import Chunk, Document, Failure, document_languages
+from engine.documents.language import LANGUAGES
 from engine.documents.loaders import parse_limited
 from engine.errors import InputError
 from engine.retrieval.embedding_model import Model

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.documents.document import Document
-from engine.documents.language import LANGUAGES, detected, document_languages, is_english, stop_words
+from engine.documents.document import Document, document_languages
+from engine.documents.language import LANGUAGES, detected, is_english, stop_words
 
 SENTENCES = {
     "german": "Der Schlüssel liegt hinter der Tür, und die Bücherei ist am Montag geschlossen.",
