@@ -221,11 +221,11 @@ def reading_seconds(decoder: Decoder, n_tokens: int) -> float:
 def token_seconds_here(model: Model, chunks: Sequence[Chunk]) -> float:
     """Return the seconds that a model takes for a token on this machine, timed once on some of the chunks."""
     n_tokens = sum(chunk.n_tokens for chunk in chunks) / max(len(chunks), 1)
-    return timed_on(model.name, model.precision, round(n_tokens).bit_length(), chunks, model)
+    return timed_on(model.fingerprint, model.precision, round(n_tokens).bit_length(), chunks, model)
 
 
 @st.cache_data(max_entries=8, show_spinner="Timing the encoder…")
-def timed_on(name: str, precision: str, size: int, _chunks: Sequence[Chunk], _model: Model) -> float:
+def timed_on(digest: str, precision: str, size: int, _chunks: Sequence[Chunk], _model: Model) -> float:
     """Time a model in a precision, on chunks of a size, as short ones take longer a token; cached by all.
 
     The time of long chunks is that by which other work is foreseen.

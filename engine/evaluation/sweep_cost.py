@@ -1,12 +1,11 @@
 """The time of a sweep before it runs: a sample is embedded and searched, and extrapolated."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..documents.document import Chunk, Document
 from ..documents.splitters import SPLITTERS
@@ -35,8 +34,8 @@ from .sweep_answers import Answering
 from .sweep_row import BM25, resamples
 
 SAMPLE_CHARACTERS = 200_000  # of documents that are cut
-SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS = 2048, 2048, 64, 8  # that are timed
-KNOWN_SHARE = 0.2  # of an answer's time, in a further configuration: most of its passages were read
+SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS, SAMPLE_ANSWERS = 2048, 2048, 64, 8, 4  # timed
+NEW_SHARE = 0.2  # of the passages of an answer in a further configuration of a cut: others were read
 SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
 
@@ -44,14 +43,15 @@ KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded
 def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> float:
     """Return about how many seconds a `sweep` takes with a cache, or an empty one.
 
-    Texts that are cut twice count twice.
+    A text is embedded and read once, however often it is cut.
     """
     inputs.check()
+    cache = VectorCache() if cache is None else cache
     sample, share = some_documents(inputs.documents)
     token_rates: dict[tuple[str, str, str], float] = {}
     row_rates: dict[str, float] = {}
-    answer_rates: dict[str, float] = {}
-    seconds = 0.0
+    answer_rates: dict[str, tuple[float, float]] = {}
+    seconds, seen = 0.0, set[Hashable]()
     by_cut = grouped(list(dict.fromkeys(inputs.configurations)), lambda one: (one.model, one.splitting))
     for (name, splitting), of_cut in by_cut.items():
         model = inputs.models[name]
@@ -63,15 +63,18 @@ def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> floa
             # Without embedding, a row takes as long as one by BM25.
             asked, some = inputs.questions[:SAMPLE_QUESTIONS], chunks[:SAMPLE_CHUNKS]
             labelled = LabelledChunks(asked, some, resamples(len(asked)))
-            by_words = replace(of_cut[0], retriever=BM25)
-            rows = measure_configurations([by_words], labelled, model, VectorCache(), Progress())
-            row_rates[name] = next(rows).seconds * len(inputs.questions) / len(asked)
+            anew = [replace(of_cut[0], retriever=BM25)], labelled, model, VectorCache()
+            rows = [next(measure_configurations(*anew, Progress())).seconds for _ in range(SAMPLES)]
+            row_rates[name] = min(rows) * len(inputs.questions) / len(asked)
         seconds += row_rates[name] * len(of_cut) + beside_seconds(of_cut, chunks, model) / share
         if inputs.answering is not None and inputs.answering.questions and chunks:
-            rate = answer_rates.get(name) or answer_seconds(inputs.answering, of_cut[0], chunks, model)
-            answer_rates[name] = rate
-            n_read = 1 + KNOWN_SHARE * (len(of_cut) - 1)
-            seconds += rate * len(inputs.answering.questions) * n_read
+            if name not in answer_rates:
+                answer_rates[name] = answer_seconds(inputs.answering, of_cut[0], chunks, model)
+            each, token = answer_rates[name]
+            new = sum(chunk.n_tokens for chunk in chunks if (name, chunk.indexed) not in seen) / len(chunks)
+            n_read = min(len(chunks) / share, of_cut[0].k * (1 + NEW_SHARE * (len(of_cut) - 1)))
+            seconds += (each * len(of_cut) + token * new * n_read) * len(inputs.answering.questions)
+            seen.update((name, chunk.indexed) for chunk in chunks)
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
             if key not in token_rates:
@@ -79,10 +82,15 @@ def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> floa
             most = model.token_limit(limit)
             n_tokens = np.array([min(chunk.n_tokens, most) for chunk in chunks]) / share
             poolings = {one.pooling for one in same_embedding if reads_vectors(one)}
-            n_whole = (IDF in poolings) + any(
+            once, texts = (*key, limit), [chunk.indexed for chunk in chunks]
+            n_whole = (IDF in poolings and (*once, *texts) not in seen) + any(
                 RETRIEVERS[one.retriever].needs_tokens for one in same_embedding
             )
-            known = embedded(chunks, embedder, poolings - {IDF}, limit, cache)
+            given = embedder.prompts.before("document", texts)
+            specs = [embedding_spec(embedder, pooling, limit) for pooling in poolings - {IDF}]
+            known = np.array([(*once, text) in seen for text in texts], bool)
+            known |= np.all([cache.get_many(given, spec)[1] for spec in specs], axis=0)
+            seen |= {(*once, *texts), *((*once, text) for text in texts)}
             seconds += token_rates[key] * float(n_whole * n_tokens.sum() + n_tokens[~known].sum())
             reordered = {(one.pooling, one.retriever) for one in same_embedding}
             for retriever in {name for _, name in reordered if RETRIEVERS[name].pairs}:
@@ -93,23 +101,6 @@ def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> floa
                     texts = [chunk.indexed for chunk in chunks[:SAMPLE_PAIRS]]
                     seconds += pair_seconds(texts, reads) * n_read * n_poolings * len(inputs.questions)
     return seconds
-
-
-def embedded(
-    chunks: Sequence[Chunk],
-    model: Model,
-    poolings: Collection[str],
-    max_tokens: int | None,
-    cache: VectorCache | None,
-) -> NDArray[np.bool_]:
-    """Whether each chunk has its vectors by all poolings in a cache: ``(n_chunks,)``."""
-    if cache is None:
-        return np.full(len(chunks), not poolings)
-    texts = model.prompts.before("document", [chunk.indexed for chunk in chunks])
-    known = np.full(len(texts), True)
-    for pooling in poolings:
-        known &= cache.get_many(texts, embedding_spec(model, pooling, max_tokens))[1]
-    return known
 
 
 def some_documents(documents: Sequence[Document]) -> tuple[list[Document], float]:
@@ -131,14 +122,16 @@ def beside_seconds(configurations: Sequence[Configuration], chunks: Sequence[Chu
 
 def answer_seconds(
     answering: Answering, configuration: Configuration, chunks: Sequence[Chunk], model: Model
-) -> float:
-    """Return the seconds that a question takes to be answered from chunks that were read for another one."""
-    texts = SearchTexts((), ())
-    indexed = answering.index(configuration.pooling, chunks[: configuration.k], model, texts, VectorCache())
+) -> tuple[float, float]:
+    """Return the seconds of an answer from chunks that were read for its question, and of a token to read."""
+    texts, some = SearchTexts((), ()), chunks[: configuration.k]
+    indexed = answering.index(configuration.pooling, some, model, texts, VectorCache())
     settings = replace(answering.settings, write=False)
-    one = replace(answering, questions=answering.questions[:1], settings=settings)
-    by_vectors = replace(configuration, retriever="dense")
-    return quickest(lambda: one.rows(by_vectors, indexed, model))
+    one = replace(answering, questions=answering.questions[:SAMPLE_ANSWERS], settings=settings)
+    by_vectors, again = replace(configuration, retriever="dense"), one.with_memory()
+    anew, known = (quickest(partial(each.rows, by_vectors, indexed, model)) for each in (one, again))
+    n = len(one.questions)
+    return known / n, max(0.0, anew - known) / (n * max(1, sum(chunk.n_tokens for chunk in some)))
 
 
 def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:

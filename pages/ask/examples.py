@@ -13,7 +13,7 @@ from engine.weights.fetch import is_here
 from engine.wording import counted, readable_time
 from ui.asking import has_asked, queue_question
 from ui.documents import bundled_names, queue_sample_files
-from ui.jobs import Job, current_job, start_job
+from ui.jobs import Job, current_job, foreseen, start_job
 from ui.models import decoder_name, load_decoder, load_reader
 from ui.text import escape_markdown
 from ui.uploaded_vectors import uploaded_vectors
@@ -64,7 +64,7 @@ def show_drafted(documents: Sequence[Document]) -> None:
     job = current_job(JOB, documents)
     if job is None:
         name = decoder_name()
-        is_loaded, draft = is_here(name), f"Draft some · about {readable_time(DRAFTING_S)}"
+        is_loaded, draft = is_here(name), f"Draft some · about {readable_time(foreseen(JOB, DRAFTING_S))}"
         if not is_loaded:
             st.caption(f"They are drafted by {escape_markdown(name)}, which is not on this machine yet.")
             draft = "Download it, and draft some"
@@ -100,7 +100,7 @@ def draft_examples(documents: Sequence[Document]) -> Job[None]:
         for draft in made:
             job.rows.append(draft.text)
 
-    return start_job(JOB, work, request=documents)
+    return start_job(JOB, work, request=documents, cost=(JOB, DRAFTING_S))
 
 
 @st.fragment(run_every=REDRAW_S)

@@ -3,6 +3,7 @@
 from time import monotonic, sleep
 from weakref import WeakValueDictionary, ref
 
+from engine.inspection.model.faults import Faults, broken
 from ui.models import decoder_named, default_decoder, shared, timed_on, token_seconds_here
 from ui.server_settings import DECODER, PUBLIC
 
@@ -41,6 +42,7 @@ def test_an_encoder_is_timed_once_in_each_precision(encoder, monkeypatch):
     monkeypatch.setattr("ui.models.token_seconds", token_seconds)
     timed_on.clear()
     rounded = encoder.with_precision("int8")
-    assert [token_seconds_here(each, ()) for each in (encoder, rounded, encoder, rounded)] == [1, 2, 1, 2]
-    assert timed == [encoder, rounded]
+    every = [encoder, rounded, broken(encoder, Faults(pad_mean=True))]  # which pads what it reads
+    assert [token_seconds_here(each, ()) for each in every * 2] == [1, 2, 3, 1, 2, 3]
+    assert timed == every
     timed_on.clear()

@@ -13,6 +13,7 @@ from engine.evaluation.drafts import draft_questions
 from engine.evaluation.questions import DRAFTED, KEPT, Question
 from engine.evaluation.sweep import by_name
 from engine.wording import counted, readable_time
+from ui.documents import count_characters
 from ui.jobs import Job, current_job, drop_job, follow_progress, foreseen, start_job
 from ui.models import load_decoder, load_reader
 from ui.questions.kept import DRAFTS, LABELLED, keep_questions, kept_questions
@@ -22,6 +23,7 @@ JOB = "drafts"
 N_DRAFTS = 60
 ENOUGH = 40  # questions kept by a person, from which on a gain of a few hundredths of MRR is seen
 SECONDS_EACH = 0.8  # of a draft, where estimates were measured
+CHARACTERS_EACH = 120  # of a short document that gives a draft, at least
 HELP = (
     "Sentences are drawn from all documents, the language model writes questions about each, and the reader "
     "has to find its answer there. One of six asks what the documents do not say. Drafts can be read, and "
@@ -35,12 +37,13 @@ class Drawing:
 
     n: int
     seed: int
+    n_possible: int  # by the length of the documents
     done: tuple[Question, ...] = ()
 
     @property
     def seconds(self) -> float:
         """Seconds of those that are left on the machine that estimates were measured on."""
-        return (self.n - len(self.done)) * SECONDS_EACH
+        return max(1, min(self.n, self.n_possible) - len(self.done)) * SECONDS_EACH
 
 
 @dataclass(frozen=True)
@@ -113,14 +116,14 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
         drawing, label = last, f"Go on drafting: {len(last.done):,} of {last.n:,} are made"
     else:
         seeds = [each.seed for each in (*drafts(), *labelled_here()) if each.seed is not None]
-        drawing = Drawing(N_DRAFTS, max(seeds, default=-1) + 1)
+        n_possible = count_characters([documents]) // CHARACTERS_EACH
+        drawing = Drawing(N_DRAFTS, max(seeds, default=-1) + 1, n_possible)
         label = f"Draft {N_DRAFTS} {'more' if seeds else 'from your documents'}"
         if is_offer and not seeds:
             st.info(
                 f"You have no questions yet: draft {N_DRAFTS} from your documents.",
                 icon=":material/edit_note:",
             )
-    seconds = foreseen(JOB, drawing.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             label,
@@ -131,7 +134,8 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
             args=(tuple(documents), drawing),
             help=HELP,
         )
-        st.caption(f"about {readable_time(seconds)}, in the background", width="content")
+        price = readable_time(foreseen(JOB, drawing.seconds))
+        st.caption(f"about {price}, in the background", width="content")
 
 
 def start(documents: Sequence[Document], drawing: Drawing) -> None:
@@ -148,9 +152,6 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     decoder = load_decoder()
 
     def work(job: Job[None]) -> None:
-        def report(done: int, total: int) -> None:
-            job.report(done, total, f"{done:,} of {total:,} questions drafted")
-
         made = draft_questions(
             by_name(documents),
             drawing.n,
@@ -158,7 +159,7 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
             decoder,
             reader,
             drawing.done,
-            report,
+            lambda done, n: job.report(done, n, f"{done:,} of {n:,} questions drafted"),
             lambda: not job.take_turn(),
         )
         for draft in made:

@@ -254,6 +254,9 @@ def test_the_price_grows_with_the_tokens_that_are_embedded(documents, questions,
     tokens = sum(chunk.n_tokens for each in documents for chunk in cut_in(each, models))
     assert seconds(precision="int8", pooling="mean") == pytest.approx(1000 * tokens, rel=1e-3)
     assert seconds() == pytest.approx(2 * (3000 + 1000) * tokens, rel=1e-3)  # idf is a pass of its own
+    wide = [replace(made.configurations[-1], chunk_tokens=n) for n in (300, 400)]  # which cut the same
+    inputs = [SweepInputs(documents, questions, each, models) for each in (wide, wide[:1])]
+    assert sweep_seconds(inputs[0]) == pytest.approx(sweep_seconds(inputs[1]), rel=1e-3)
     many = [replace(each, name=f"{n} {each.name}") for n in range(20) for each in documents]
     inputs = SweepInputs(many, questions, made.configurations, models)
     whole = sweep_seconds(inputs)

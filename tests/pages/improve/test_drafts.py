@@ -72,8 +72,10 @@ def test_drafts_are_kept_edited_and_struck_one_by_one(encoder):
     assert len(kept(app, LABELLED)) == 1
 
 
-def test_nothing_is_drafted_about_the_samples_while_files_are_read(encoder):
+def test_nothing_is_drafted_about_the_samples_while_files_are_read(encoder, monkeypatch):
+    monkeypatch.setattr("ui.questions.drafts.foreseen", lambda kind, seconds: seconds)
     app = questions_page(upload_failures=[], upload_skipped=[])
+    assert "about 1 s, in the background" in said(app)  # of a few sentences
     app.session_state["unread"] = [("sound.md", b"The sound is four miles wide.")]
     app.button(key="drafts-start").click().run()
     assert "Your files were still being read" in app.error[0].value
