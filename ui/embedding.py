@@ -34,6 +34,7 @@ from ui.jobs import (
 )
 from ui.models import embedding_seconds, token_seconds_here
 from ui.progress import counting
+from ui.setting_values import set_values
 from ui.text import show_error
 from ui.widgets import SHORT_CPU_S
 
@@ -176,7 +177,7 @@ def offer_8_bits(wanted: Wanted, page: str, seconds: float) -> None:
             f"In 8 bits · about {readable_time(eighth)}",
             key="embed-int8",
             icon=":material/bolt:",
-            on_click=st.session_state.update,
+            on_click=set_values,
             args=({"precision": "int8", AT_ONCE: page},),
             help="Sets the precision of the model, under “Chunks”, to 8 bits: slightly other vectors "
             "of all chunks.",

@@ -16,6 +16,7 @@ from ui.embedding import NotEmbeddedError, show_embedding
 from ui.jobs import show_page_works
 from ui.server_settings import bound_uploads
 from ui.session_work import keep_work, open_kept_work
+from ui.setting_values import keep_set
 from ui.tables import table_style
 from ui.text import DIRECTION_STYLE, escape_markdown, show_error
 from ui.work_dialog import show_keeping, show_work_dialog
@@ -245,6 +246,7 @@ def open_address_again() -> None:
 def main() -> None:
     """Draw the chosen page under its title, and below it the error that ended it, if any."""
     bound_uploads()
+    keep_set()
     open_address_again()
     sections = {name: [made() for made in pages] for name, pages in SECTIONS.items()}
     by_address = {each.url_path: each for pages in sections.values() for each in pages}

@@ -1,6 +1,7 @@
 """The values of the app's settings: in use, by default, kept in links and files; and the widget of each."""
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import streamlit as st
@@ -15,6 +16,7 @@ from ui.widgets import choice, slider
 # Settings of earlier versions, which files and links may have: the labels of those removed, and new names.
 REMOVED = {"expand": "Expand the question"}
 FORMER_NAMES = {"answer_at": "answer_threshold", "refuse_below": "refuse_threshold", "context": "reads"}
+SET, CONFIRMED_S = "just-set", 1.5  # key of what a button set, and seconds until a browser has drawn it
 BUTTONS_WIDTH = 24  # characters of labels, up to which choices are drawn as buttons
 
 
@@ -46,15 +48,28 @@ def kept_settings() -> dict[str, Any]:
     return {key: state[key] for key in widget_keys() if key in state and SETTINGS[key].allows(state[key])}
 
 
+def set_values(values: Mapping[str, Any]) -> None:
+    """Set widgets by a button. A second click may still send their former values: see `keep_set`."""
+    state = st.session_state
+    state[SET] = monotonic(), {key: (state.get(key), value) for key, value in values.items()}
+    state.update(values)
+
+
+def keep_set() -> None:
+    """Set again what a button set just now, where the browser had not drawn it when it sent another click."""
+    state, (set_at, values) = st.session_state, st.session_state.get(SET, (0.0, {}))
+    if monotonic() - set_at < CONFIRMED_S:
+        state.update({key: new for key, (old, new) in values.items() if key in state and state[key] == old})
+
+
 def apply_settings(values: object, max_positions: int) -> None:
     """Set the widgets to values from a file or a link, leaving out what the settings do not allow."""
-    given, state = values if isinstance(values, dict) else {}, st.session_state
+    given = values if isinstance(values, dict) else {}
     given = {present_name(key, value): value for key, value in given.items()}
-    for key in widget_keys():
-        if key in given and SETTINGS[key].allows(given[key]):
-            state[key] = given[key]
-    for key in {"chunk_tokens", "max_tokens"} & set(state):
-        state[key] = min(state[key], max_positions)
+    allowed = {key: given[key] for key in widget_keys() if key in given and SETTINGS[key].allows(given[key])}
+    for key in {"chunk_tokens", "max_tokens"} & set(allowed):
+        allowed[key] = min(allowed[key], max_positions)
+    set_values(allowed)
     gone = [label for key, label in REMOVED.items() if given.get(key)]
     gone += [
         f"{SETTINGS[key].label} {value}"

@@ -12,7 +12,7 @@ from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 from ui.export_as_code import code_button, export_as_code
 from ui.models import model_words
-from ui.setting_values import configuration_of, default_settings, settings_in_use
+from ui.setting_values import configuration_of, default_settings, set_values, settings_in_use
 from ui.text import escape_markdown
 from ui.uploaded_vectors import uploaded_vectors
 
@@ -41,7 +41,7 @@ def go_back(now: Mapping[str, Any], taken: str, kept: str) -> None:
     *state[taken], wanted = state[taken]
     state[kept] = [*state.get(kept, []), now]
     state[SEEN], state[CHANGED] = wanted, None
-    state.update({key: wanted[key] for key in changes_in_words(now, wanted)})
+    set_values({key: wanted[key] for key in changes_in_words(now, wanted)})
 
 
 def step_button(name: str, now: Mapping[str, Any], taken: str, kept: str, icon: str) -> None:
@@ -87,7 +87,7 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             if changed:
                 st.button(
                     "Reset",
-                    on_click=st.session_state.update,
+                    on_click=set_values,
                     args=({key: defaults[key] for key in changed},),
                     help=as_list(changes_in_words(now, defaults).values()),
                     icon=":material/restart_alt:",

@@ -25,7 +25,7 @@ from ui.figures import show_prompt_parts
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
 from ui.progress import counting
-from ui.setting_values import settings_in_use
+from ui.setting_values import set_values, settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
 from ui.uploaded_vectors import reason_unavailable, uploaded_vectors
@@ -147,13 +147,7 @@ def show_remedies(chunks: Sequence[Chunk], encoder: Encoder, cut: Cut) -> None:
     for number, (name, reason, settings) in enumerate(remedies):
         words, button = st.columns([3, 1], vertical_alignment="center")
         words.write(f"**{name}**: {reason}.")
-        button.button(
-            "Apply",
-            key=f"remedy-{number}",
-            on_click=st.session_state.update,
-            kwargs=settings,
-            width="stretch",
-        )
+        button.button("Apply", key=f"remedy-{number}", on_click=set_values, args=(settings,), width="stretch")
     st.caption(
         "Smaller chunks keep one subject in each vector; a higher limit keeps the chunks, but reads further "
         "beyond the length that the model was trained on."

@@ -35,7 +35,7 @@ from ui.models import load_encoder, load_reader, token_seconds_here
 from ui.questions.sets import LABEL_SOME
 from ui.report import Report
 from ui.search import Search
-from ui.setting_values import apply_settings, configuration_of, settings_in_use
+from ui.setting_values import apply_settings, configuration_of, set_values, settings_in_use
 from ui.text import Strong, p_words, readable_seconds
 
 CURE = "The cure"
@@ -321,8 +321,6 @@ def undo() -> None:
     applied: Applied = st.session_state.pop(APPLIED)
     kept = dict(applied.state)
     set_question(kept.pop("question"))
-    for key, value in kept.items():
-        if value is None:
-            st.session_state.pop(key, None)
-        else:
-            st.session_state[key] = value
+    for key in [key for key, value in kept.items() if value is None]:
+        st.session_state.pop(key, kept.pop(key))
+    set_values(kept)

@@ -34,6 +34,7 @@ from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.nothing_found import no_text_words, show_nothing_found
 from ui.report import Report
+from ui.setting_values import set_values
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
@@ -168,7 +169,7 @@ def offer_less(question: str, settings: Settings) -> None:
     fewer = max(1, settings.answer.search.k * budget // settings.answer.max_prompt_tokens)
 
     def ask_with_less() -> None:
-        st.session_state.update(k=fewer, max_prompt_tokens=budget)
+        set_values({"k": fewer, "max_prompt_tokens": budget})
         queue_question(question, write=True)
 
     st.button(
