@@ -101,12 +101,8 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
     """Draw the button that drafts questions, or its progress, and what went wrong."""
     state, job = st.session_state, collect_drafts()
     if job is not None:
-        follow_progress(
-            job,
-            JOB,
-            "Ends the drafting. Drafts made so far stay, and it can be gone on with.",
-            is_awaited=not drafts(),
-        )
+        stop_help = "Ends the drafting. Drafts made so far stay, and it can be gone on with."
+        follow_progress(job, JOB, stop_help, is_awaited=not drafts())
         return
     if problem := state.get("drafts-error"):
         show_error(problem)
@@ -152,16 +148,11 @@ def start(documents: Sequence[Document], drawing: Drawing) -> None:
     decoder = load_decoder()
 
     def work(job: Job[None]) -> None:
-        made = draft_questions(
-            by_name(documents),
-            drawing.n,
-            drawing.seed,
-            decoder,
-            reader,
-            drawing.done,
-            lambda done, n: job.report(done, n, f"{done:,} of {n:,} questions drafted"),
-            lambda: not job.take_turn(),
-        )
+        def report(done: int, n: int) -> None:
+            job.report(done, n, f"{done:,} of {n:,} questions drafted")
+
+        asked = by_name(documents), drawing.n, drawing.seed, decoder, reader, drawing.done
+        made = draft_questions(*asked, report, lambda: not job.take_turn())
         for draft in made:
             job.rows.append(draft)
 
