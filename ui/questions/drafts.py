@@ -112,8 +112,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
         drawing, label = last, f"Go on drafting: {len(last.done):,} of {last.n:,} are made"
     else:
         seeds = [each.seed for each in (*drafts(), *labelled_here()) if each.seed is not None]
-        n_possible = count_characters([documents]) // CHARACTERS_EACH
-        drawing = Drawing(N_DRAFTS, max(seeds, default=-1) + 1, n_possible)
+        drawing = Drawing(N_DRAFTS, max(seeds, default=-1) + 1, count_characters([documents]) // CHARACTERS_EACH)
         label = f"Draft {N_DRAFTS} {'more' if seeds else 'from your documents'}"
         if is_offer and not seeds:
             st.info(
