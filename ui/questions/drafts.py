@@ -23,7 +23,7 @@ JOB = "drafts"
 N_DRAFTS = 60
 ENOUGH = 40  # questions kept by a person, from which on a gain of a few hundredths of MRR is seen
 SECONDS_EACH = 0.8  # of a draft, where estimates were measured
-CHARACTERS_EACH = 120  # of a short document that gives a draft, at least
+CHARACTERS = 120  # of a short document that gives a draft, at least
 HELP = (
     "Sentences are drawn from all documents, the language model writes questions about each, and the reader "
     "has to find its answer there. One of six asks what the documents do not say. Drafts can be read, and "
@@ -112,7 +112,7 @@ def show_drafting(documents: Sequence[Document], is_offer: bool = False) -> None
         drawing, label = last, f"Go on drafting: {len(last.done):,} of {last.n:,} are made"
     else:
         seeds = [each.seed for each in (*drafts(), *labelled_here()) if each.seed is not None]
-        drawing = Drawing(N_DRAFTS, max(seeds, default=-1) + 1, count_characters([documents]) // CHARACTERS_EACH)
+        drawing = Drawing(N_DRAFTS, max(seeds, default=-1) + 1, count_characters([documents]) // CHARACTERS)
         label = f"Draft {N_DRAFTS} {'more' if seeds else 'from your documents'}"
         if is_offer and not seeds:
             st.info(
