@@ -218,19 +218,19 @@ def reading_seconds(decoder: Decoder, n_tokens: int) -> float:
     return n_tokens * weight_bytes(decoder) / READ_PER_S
 
 
-def token_seconds_here(model: Model, chunks: Sequence[Chunk]) -> float:
+def token_seconds_here(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:
     """Return the seconds that a model takes for a token on this machine, timed once on some of the chunks."""
-    n_tokens = sum(chunk.n_tokens for chunk in chunks) / max(len(chunks), 1)
-    return timed_on(model.fingerprint, model.precision, round(n_tokens).bit_length(), chunks, model)
+    size = round(sum(chunk.n_tokens for chunk in chunks) / max(len(chunks), 1)).bit_length()
+    return timed_on(model.fingerprint, model.precision, size, model.token_limit(max_tokens), chunks, model)
 
 
-@st.cache_data(max_entries=8, show_spinner="Timing the encoder…")
-def timed_on(digest: str, precision: str, size: int, _chunks: Sequence[Chunk], _model: Model) -> float:
+@st.cache_data(max_entries=32, show_spinner="Timing the encoder…")
+def timed_on(key: str, precision: str, size: int, most: int, _some: Sequence[Chunk], _model: Model) -> float:
     """Time a model in a precision, on chunks of a size, as short ones take longer a token; cached by all.
 
     The time of long chunks is that by which other work is foreseen.
     """
-    seconds, encoder = token_seconds(_model, _chunks), _model.as_encoder
+    seconds, encoder = token_seconds(_model, _some, most), _model.as_encoder
     if encoder is not None and precision == "float32" and size == LONG:
         learn(MACHINE, embedding_seconds(encoder, 1), seconds)
     return seconds

@@ -1,9 +1,9 @@
 """The time of a sweep before it runs: a sample is embedded and searched, and extrapolated."""
 
-import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
+from timeit import repeat
 
 import numpy as np
 
@@ -37,13 +37,14 @@ SAMPLE_CHARACTERS = 200_000  # of documents that are cut
 SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS, SAMPLE_ANSWERS = 2048, 2048, 64, 8, 4  # timed
 NEW_SHARE = 0.2  # of the passages of an answer in a further configuration of a cut: others were read
 SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
+Rate = Callable[[Model, Sequence[Chunk], int | None], float]
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
 
 
-def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> float:
+def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None, timed: Rate | None = None) -> float:
     """Return about how many seconds a `sweep` takes with a cache, or an empty one.
 
-    A text is embedded and read once, however often it is cut.
+    A text is embedded and read once, however often it is cut. ``timed`` times tokens as `token_seconds` does.
     """
     inputs.check()
     cache = VectorCache() if cache is None else cache
@@ -78,7 +79,7 @@ def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None) -> floa
         for (prompts, precision, limit), same_embedding in grouped(of_cut, embedding_key).items():
             embedder, key = model.with_prompts(prompts).with_precision(precision), (name, prompts, precision)
             if key not in token_rates:
-                token_rates[key] = token_seconds(embedder, chunks, limit)
+                token_rates[key] = (timed or token_seconds)(embedder, chunks, limit)
             most = model.token_limit(limit)
             n_tokens = np.array([min(chunk.n_tokens, most) for chunk in chunks]) / share
             poolings = {one.pooling for one in same_embedding if reads_vectors(one)}
@@ -154,9 +155,4 @@ def pair_seconds(texts: Sequence[str], reranker: Reranker | Reader) -> float:
 
 def quickest(work: Callable[[], object]) -> float:
     """Return the seconds of the quickest of `SAMPLES` runs."""
-    seconds = []
-    for _ in range(SAMPLES):
-        begin = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+    return min(repeat(work, repeat=SAMPLES, number=1))

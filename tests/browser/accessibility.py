@@ -10,8 +10,9 @@ from tests.browser.conftest import WIDE, assert_no_wider, is_narrow, settled
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # Each finding comes with the number of the known one that it is, or -1.
-SCAN = """([options, known]) => axe.run(
-    {exclude: [".js-plotly-plot svg"]}, {resultTypes: ["violations"], elementRef: true, ...options}
+SCAN = """([options, known, part]) => axe.run(
+    {include: [part], exclude: [".js-plotly-plot svg"]},
+    {resultTypes: ["violations"], elementRef: true, ...options}
 ).then(({violations}) => violations.flatMap(({id, nodes}) => nodes.map(
     ({element, target, html, failureSummary}) => ({
         known: known.findIndex(([rule, selector]) => rule === id && element.matches(selector)),
@@ -53,19 +54,19 @@ UPSTREAM = (
 )
 
 
-def findings(page, **options):
-    """Return all findings on a page as it is, of all rules or by ``options`` of axe-core."""
+def findings(page, part="html", **options):
+    """Return all findings on a page, or a part of it, of all rules or by ``options`` of axe-core."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
-    return page.evaluate(SCAN, [options, [[each.rule, each.selector] for each in UPSTREAM]])
+    return page.evaluate(SCAN, [options, [[each.rule, each.selector] for each in UPSTREAM], part])
 
 
-def findings_in_both_themes(page):
+def findings_in_both_themes(page, part="html"):
     """Return all findings in the theme as it is, and in the other, which stays, those that depend on it."""
-    found = findings(page)
+    found = findings(page, part)
     is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     page.emulate_media(color_scheme="light" if is_dark else "dark")
-    return found + findings(page, **CONTRAST)
+    return found + findings(page, part, **CONTRAST)
 
 
 def resize(page, screen):

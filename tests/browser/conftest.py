@@ -152,9 +152,8 @@ def served(log: Path, **environment: str):
 
 
 def wait_until_healthy(url: str, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(1500):
-        if server.poll() is not None:
-            break
+    latest = time.monotonic() + PATIENCE / 1000
+    while server.poll() is None and time.monotonic() < latest:
         try:
             urllib.request.urlopen(f"{url}/_stcore/health", timeout=1).close()
             return
@@ -194,13 +193,6 @@ def window(browser, viewport):
     context.add_init_script(CLOSED_SIDEBAR)
     yield context
     context.close()
-
-
-@contextmanager
-def own_tab(browser):
-    """A wide tab in a window of its own."""
-    with window(browser, WIDE) as context:
-        yield context.new_page()
 
 
 @pytest.fixture(scope="session")
@@ -381,10 +373,10 @@ def open_section(page, name):
 
 
 def press_until(button, answer):
-    """Press until the answer shows: a page is drawn again and again, and a click may fall between."""
-    for _ in range(50):
+    """Press, and again where no answer shows, as a click falls between two drawings; for a minute at most."""
+    for _ in range(4):
         with suppress(PlaywrightTimeout):
-            button.click(timeout=2_000)
+            button.click(timeout=5_000)
         with suppress(PlaywrightTimeout):
-            return answer.first.wait_for(timeout=4_000)
-    return expect(answer.first).to_be_visible()
+            return answer.first.wait_for(timeout=10_000)
+    return pytest.fail(f"{answer} is not there, whatever is pressed of {button}")

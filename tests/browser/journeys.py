@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import WIDE, drawn, settled, window
+from tests.browser.conftest import drawn, settled
 
 MOST_CLICKS = 15
 PAGES = Path(__file__).parents[2] / "benchmarks" / "pages"
@@ -42,10 +42,10 @@ class Person:
 
 
 @contextmanager
-def journey(browser, url, viewport=WIDE):
+def journey(window, url):
     """A person who opens an address; at the end everything is usable, after at most `MOST_CLICKS`."""
-    with window(browser, viewport) as context:
-        person = Person(context.new_page())
+    with window.new_page() as page:
+        person = Person(page)
         person.page.goto(url)
         drawn(person.page)
         yield person

@@ -6,16 +6,16 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import NARROW, WIDE, go_to, open_section, open_tab, press_slider, settled
+from tests.browser.conftest import go_to, open_section, open_tab, press_slider, settled
 from tests.browser.journeys import FILES, REPORTS, add_files, answer_few, journey, write
 
 FILE = "telescope.txt"
 BAD = "max_tokens=16&retriever=dense&pooling=cls"  # a poor vector of the first 14 tokens
 
 
-@pytest.mark.parametrize("viewport", [NARROW, pytest.param(WIDE, marks=pytest.mark.nightly)])
-def test_eight_own_files_give_a_right_answer_that_is_cited(viewport, app, browser):
-    with journey(browser, app, viewport) as person:
+@pytest.mark.parametrize("window", ["narrow_window", pytest.param("wide_window", marks=pytest.mark.nightly)])
+def test_eight_own_files_give_a_right_answer_that_is_cited(window, app, request):
+    with journey(request.getfixturevalue(window), app) as person:
         add_files(person)
         write(person, "Your question", "How much does a jar of honey cost?")
         answer = person.page.locator(".st-key-answer")
@@ -27,8 +27,8 @@ def test_eight_own_files_give_a_right_answer_that_is_cited(viewport, app, browse
         expect(answer.locator("blockquote mark")).to_have_text("6.50 euros")
 
 
-def test_a_refused_question_is_cured_and_answered_rightly(app, browser):
-    with journey(browser, app) as person:
+def test_a_refused_question_is_cured_and_answered_rightly(app, wide_window):
+    with journey(wide_window, app) as person:
         page = person.page
         add_files(person)
         write(person, "Your question", "Wat does the displey show if a prob fales?")
@@ -43,8 +43,8 @@ def test_a_refused_question_is_cured_and_answered_rightly(app, browser):
         expect(page.get_by_text("The question has a typing error.")).to_be_visible()
 
 
-def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, browser):
-    with journey(browser, f"{app}/?k=3") as person:
+def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, wide_window):
+    with journey(wide_window, f"{app}/?k=3") as person:
         page = person.page
         add_files(person, FILE)
         n_entries = page.evaluate("history.length")
@@ -62,7 +62,7 @@ def test_a_colleague_opens_the_link_and_comes_to_the_same_answer(app, browser):
         }
         assert page.evaluate("history.length") == n_entries
         page.keyboard.press("Escape")
-    with journey(browser, link) as person:
+    with journey(wide_window, link) as person:
         page = person.page
         expect(page.get_by_text(f"The link names documents that are not here: {FILE}")).to_be_visible()
         expect(page.locator(".st-key-answer")).to_be_visible()  # from the samples
@@ -90,15 +90,15 @@ def keep_drafts(person, n):
     expect(main.get_by_role("button", name="Go on drafting")).to_be_visible()
 
 
-def test_drafts_are_kept_by_a_key(app, browser):
-    with journey(browser, f"{app}/questions") as person:
+def test_drafts_are_kept_by_a_key(app, wide_window):
+    with journey(wide_window, f"{app}/questions") as person:
         keep_drafts(person, 2)
         go_to(person.page, "Best settings")  # a bar stays as long as there are drafts to read
 
 
 @pytest.mark.nightly
-def test_kept_drafts_lead_to_better_settings(app, browser):
-    with journey(browser, f"{app}/questions?{BAD}") as person:
+def test_kept_drafts_lead_to_better_settings(app, wide_window):
+    with journey(wide_window, f"{app}/questions?{BAD}") as person:
         page, main = person.page, person.page.get_by_test_id("stMain")
         keep_drafts(person, 40)
         go_to(page, "Best settings")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import TITLES, go_to, open_tab, own_tab, settled, visit
+from tests.browser.conftest import TITLES, go_to, open_tab, settled, visit
 from tests.browser.test_every_page import SHOWN
 
 # The pages that show the text of documents or the question.
@@ -54,9 +54,9 @@ TURNED = """() => [...document.querySelectorAll("body *")].flatMap((one) => [
 
 
 @pytest.fixture(scope="module")
-def page(app, browser):
+def page(app, wide_window):
     """A tab with the document, in which the question is asked; `asked` are the addresses it fetched."""
-    with own_tab(browser) as page:
+    with wide_window.new_page() as page:
         asked = []
         page.on("request", lambda request: asked.append(request.url))
         page.on("dialog", lambda dialog: asked.append(f"dialog {dialog.message}"))
@@ -81,7 +81,7 @@ def assert_text(page):
     assert not [url for url in page.asked if "evil.example" in url or url.startswith("dialog")]
 
 
-def test_nothing_of_it_is_taken_for_more_than_text_on_any_page_or_in_the_report(page, browser):
+def test_nothing_of_it_is_taken_for_more_than_text_on_any_page_or_in_the_report(page, wide_window):
     with page.expect_download() as download:
         page.get_by_role("button", name=re.compile("Report")).first.click()
     for address in READ_IT:
@@ -92,7 +92,7 @@ def test_nothing_of_it_is_taken_for_more_than_text_on_any_page_or_in_the_report(
             if page.get_by_test_id("stMain").get_by_role("tab", name=tab, exact=True).count():
                 open_tab(page, tab)
                 assert_text(page)
-    with own_tab(browser) as report:
+    with wide_window.new_page() as report:
         report.asked = []
         report.on("request", lambda request: report.asked.append(request.url))
         report.set_content(download.value.path().read_text())

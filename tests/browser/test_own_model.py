@@ -5,17 +5,17 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import fill_area, own_tab, serve, visit
+from tests.browser.conftest import fill_area, serve, visit
 from tests.engine.models.test_encoder_folders import save_model
 
 
 @pytest.mark.nightly
-def test_it_is_opened_at_the_address_visited_first_in_its_frame(browser, tmp_path):
+def test_it_is_opened_at_the_address_visited_first_in_its_frame(wide_window, tmp_path):
     save_model(tmp_path)
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['sentence_transformers'] = None\n")
     environment = {"PYTHONPATH": str(tmp_path), "GLASSBOX_ENCODER": str(tmp_path)}
     environment["GLASSBOX_DECODER"] = "own.gguf"
-    with serve(tmp_path / "log.txt", **environment) as url, own_tab(browser) as page:
+    with serve(tmp_path / "log.txt", **environment) as url, wide_window.new_page() as page:
         visit(page, url, "chunk")  # nobody has opened the app's own address before
         expect(page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents")).to_be_visible()
         expect(page.get_by_role("heading", name="Inside the model", level=1)).to_be_visible()

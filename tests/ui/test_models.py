@@ -35,7 +35,7 @@ def test_a_public_server_lets_go_of_a_decoder_that_nobody_uses(monkeypatch):
 def test_an_encoder_is_timed_once_in_each_precision(encoder, monkeypatch):
     timed = []
 
-    def token_seconds(model, chunks):
+    def token_seconds(model, chunks, limit):
         timed.append(model)
         return float(len(timed))
 

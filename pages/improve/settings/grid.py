@@ -45,7 +45,7 @@ from pages.improve.settings.experiments import (
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import all_chunks, vectors_of
 from ui.documents import OF_DOCUMENTS
-from ui.models import load_encoder, load_reader, second_names
+from ui.models import load_encoder, load_reader, second_names, token_seconds_here
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown, help_list
@@ -330,7 +330,7 @@ def seconds_of(wanted: str, n_vectors: int, _inputs: SweepInputs, _cache: Vector
     All sessions share it by its key ``wanted``, a hash of all that the time depends on, and the number of
     vectors that are kept.
     """
-    return sweep_seconds(_inputs, _cache)
+    return sweep_seconds(_inputs, _cache, token_seconds_here)
 
 
 def show_start(inputs: SweepInputs) -> None:
