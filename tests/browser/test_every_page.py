@@ -186,7 +186,7 @@ def test_axes_have_the_colour_of_text_and_nothing_moves_for_readers_who_want_les
 
 def test_on_a_phone_the_menu_of_the_sidebar_opens_pages(narrow_tab, app):
     visit(narrow_tab, app)
-    for address in ("late", "documents"):
+    for address in ("broken", "documents"):
         go_to(narrow_tab, TITLES[address])
         assert_fits(narrow_tab)
     open_sidebar(narrow_tab)
