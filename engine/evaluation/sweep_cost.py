@@ -35,7 +35,7 @@ from .sweep_row import BM25, resamples
 
 SAMPLE_CHARACTERS = 200_000  # of documents that are cut
 SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS, SAMPLE_ANSWERS = 2048, 2048, 64, 8, 4  # timed
-NEW_SHARE = 0.2  # of the passages of an answer in a further configuration of a cut: others were read
+NEW_SHARE = 0.45  # of the passages of an answer in a further configuration of a cut: others were read
 SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
 Rate = Callable[[Model, Sequence[Chunk], int | None], float]
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
