@@ -40,7 +40,7 @@ def misspelled(question: str, near: str, index: Index, tokenizer: TextTokenizer)
         is_left_out = len(word) < SHORTEST or word.isdigit() or word.lower() in all_stop_words()
         if is_left_out or is_known(word, index.words):
             continue
-        is_word = is_token(word, tokenizer)
+        is_word = is_token(word, tokenizer) or is_token(stem_of(word), tokenizer)
         least = MISSPELLED_WORD if is_word else MISSPELLED
         own = get_close_matches(word.lower(), sorted(known), MOST_NEAR, least)
         own = own or get_close_matches(word.lower(), sorted(pairs), MOST_NEAR, MISSPELLED_WORD)
