@@ -67,8 +67,8 @@ def apply_settings(values: object, max_positions: int) -> None:
     given = values if isinstance(values, dict) else {}
     given = {present_name(key, value): value for key, value in given.items()}
     allowed = {key: given[key] for key in widget_keys() if key in given and SETTINGS[key].allows(given[key])}
-    for key in {"chunk_tokens", "max_tokens"} & set(allowed):
-        allowed[key] = min(allowed[key], max_positions)
+    for key in {"chunk_tokens", "max_tokens"} & {*allowed, *st.session_state}:
+        allowed[key] = min(allowed.get(key) or st.session_state[key], max_positions)
     set_values(allowed)
     gone = [label for key, label in REMOVED.items() if given.get(key)]
     gone += [

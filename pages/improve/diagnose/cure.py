@@ -322,5 +322,6 @@ def undo() -> None:
     kept = dict(applied.state)
     set_question(kept.pop("question"))
     for key in [key for key, value in kept.items() if value is None]:
-        st.session_state.pop(key, kept.pop(key))
+        del kept[key]
+        st.session_state.pop(key, None)
     set_values(kept)
