@@ -9,6 +9,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import filterfalse
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
@@ -37,10 +39,11 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 def normalized(text: str) -> str:
     """Return a text in lower case without punctuation and articles, its words divided by single spaces."""
-    kept = "".join(c for c in text.lower() if not is_punctuation(c))
+    kept = "".join(filterfalse(is_punctuation, text.lower()))
     return " ".join(ARTICLES.sub(" ", kept).split())
 
 
+@cache
 def is_punctuation(character: str) -> bool:
     """Whether a character is punctuation, of ASCII as in SQuAD (``$`` and ``+`` too) or of Unicode."""
     category = unicodedata.category(character)

@@ -34,7 +34,7 @@ from .answers import AnswerRow
 from .grid import reason_left_out
 from .metrics import METRICS
 from .questions import Question, relevance
-from .sweep_answers import Answering, KeepingEncoder
+from .sweep_answers import Answering, KeepingEncoder, KeepingReader
 from .sweep_row import (
     FLOAT_BYTES,
     QuestionValues,
@@ -53,8 +53,8 @@ SweepProgress = Callable[[float, int], None]
 IDF = "idf"  # the pooling whose weights are computed from the chunks
 RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
 SCORES = 6_000_000  # of questions with chunks that are in memory at once, in several arrays of 24 MB
-# Questions whose results are kept while the others of a configuration are read by a model, or answered.
-READ_AT_ONCE, ANSWERED_AT_ONCE = 32, 8
+# Questions whose results are kept while the others of a configuration are read, answered, or written about.
+READ_AT_ONCE, ANSWERED_AT_ONCE, WRITTEN_AT_ONCE = 32, 32, 8
 # Results of some questions in a configuration, by their name: how chunks are ranked, and the seconds that it
 # took; or the answers.
 Part = tuple[list[Ranked], float] | list[AnswerRow]
@@ -156,11 +156,13 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
 def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress, parts: Parts) -> Iterator[SweepRow]:
     """Measure configurations model by model, splitting by splitting, embedding by embedding."""
     documents, questions = inputs.documents, inputs.questions
-    counts, answering = resamples(len(questions)), inputs.answering and inputs.answering.with_memory()
+    counts, answering = resamples(len(questions)), inputs.answering
+    if answering and answering.reader:
+        answering = replace(answering, reader=KeepingReader(**vars(answering.reader)))
     try:
         progress.advance()
         for name, of_model in grouped(inputs.configurations, lambda one: one.model).items():
-            model, answering = inputs.models[name], answering and replace(answering, read_runs={})
+            model = inputs.models[name]
             tokens = [token_spans(document.text, model.tokenizer) for document in documents]
             for splitting, of_splitting in grouped(of_model, lambda one: one.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
@@ -252,9 +254,10 @@ def measure_configurations(
         if one.pooling not in indexes:
             indexes[one.pooling] = answering.index(one.pooling, labelled.chunks, model, texts, cache)
         rows, n_asked = list[AnswerRow](), len(answering.questions)
-        for start in range(0, n_asked, ANSWERED_AT_ONCE):
-            some = replace(answering, questions=answering.questions[start : start + ANSWERED_AT_ONCE])
-            key = f"answers from {start} on, {one}"
+        at_once = WRITTEN_AT_ONCE if answering.settings.write else ANSWERED_AT_ONCE
+        for start in range(0, n_asked, at_once):
+            some = replace(answering, questions=answering.questions[start : start + at_once])
+            key = f"{at_once} answers from {start} on, {one}"
             if key not in parts:
 
                 def report(n: int, of: int, start: int = start) -> None:

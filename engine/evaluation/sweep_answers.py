@@ -16,7 +16,7 @@ from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from ..models.reader import Reader, Span
 from ..retrieval.embedding_model import Model
-from ..retrieval.index import Index, ReadRuns, build_index
+from ..retrieval.index import Index, build_index
 from ..retrieval.relevance import NullScores, null_scores_of
 from ..retrieval.retrievers import SearchTexts
 from ..retrieval.vector_cache import VectorCache
@@ -77,11 +77,6 @@ class Answering:
     reader: Reader | None
     settings: AnswerSettings = DEFAULT_ANSWER
     writer: Writer | None = None
-    read_runs: ReadRuns = field(default_factory=dict, repr=False)  # of a model's indexes
-
-    def with_memory(self) -> "Answering":
-        """Return this with a `KeepingReader`, for the configurations of a sweep."""
-        return replace(self, reader=self.reader and KeepingReader(**vars(self.reader)))
 
     def rows(
         self,
@@ -106,7 +101,7 @@ class Answering:
         """Return the index of chunks, whose vectors are in the cache, with what unrelated questions score."""
         index = build_index(chunks, model, pooling, texts.max_tokens, None, cache, self.documents)
         postings = None if texts.words is None else texts.words.postings
-        index = replace(index, postings=postings, expanded=texts.expanded, read_runs=self.read_runs)
+        index = replace(index, postings=postings, expanded=texts.expanded, cache=cache)
         return index, null_scores_of(index, model, cache=cache)
 
 

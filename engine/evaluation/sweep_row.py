@@ -9,6 +9,7 @@ import numpy as np
 
 from ..documents.document import Chunk
 from ..layers.tracing import Array
+from ..models.parallel import single_threaded_blas
 from ..retrieval.bm25 import Postings
 from ..retrieval.ranking import blocks
 from ..retrieval.retrievers import RETRIEVERS
@@ -187,8 +188,8 @@ def resamples(n_questions: int) -> Array:
 
 def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]:
     """Return each metric's mean interval from ``(n_questions, n_metrics)``, as `level_interval` does."""
-    mean = means(values)
-    drawn_means = [mean(counts[rows].astype(np.float64)) for rows in blocks(len(counts))]
+    with single_threaded_blas():  # for products so small, further threads cost more than they save
+        drawn_means = [means(values)(counts[rows].astype(np.float64)) for rows in blocks(len(counts))]
     replicates = np.concatenate(drawn_means)  # (n_resamples, n_metrics)
     found = {}
     for name, column, drawn in zip(METRICS, values.T, replicates.T, strict=True):

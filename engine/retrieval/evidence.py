@@ -9,9 +9,10 @@ computes its weights.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, takewhile
+from functools import lru_cache
+from itertools import chain, groupby, takewhile
 
 import numpy as np
 
@@ -23,11 +24,14 @@ from ..layers.activation import softmax
 from ..layers.norm import l2_normalize
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
+from ..models.parallel import row_spans
 from .bm25 import word_idf
 from .embedding_model import Model, encode_by
+from .embedding_spec import NO_LIMIT, EmbeddingSpec
 from .index import Hit, Index
 from .language_fit import is_for_english
 from .maxsim import unit_vectors
+from .vector_cache import VectorCache
 from .words import IS_UNSPACED, words
 
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
@@ -39,7 +43,8 @@ LABEL = re.compile(r"(:\**\s|：)\s*\S")  # "Best month: June"
 CELL_GAP = " | "
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
-KEPT_RUNS = 2048  # with their vectors, by an index: about 20 MB of 384 float32
+KEPT_TEXTS = 2048  # with their sentences or words
+spans_of = lru_cache(maxsize=KEPT_TEXTS)(sentence_spans)
 
 SMALL_NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|billion|"
@@ -174,7 +179,7 @@ def short_sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int
 
     Those longer than `LONGEST_SENTENCE` are cut where a clause, or else a word, ends.
     """
-    for start, end in sentence_spans(text[first:last]):
+    for start, end in spans_of(text[first:last]):
         start, end = stripped(text, first + start, first + end)
         while end - start > LONGEST_SENTENCE:
             cut = clause_end(text, start)
@@ -226,25 +231,33 @@ def sentence_vectors(
 ) -> tuple[Array, Array]:
     """Return vectors ``(n_sentences, d_model)`` of sentences, and of the runs that each was read in.
 
-    Both are means of unit token vectors, scaled to length 1. The index keeps those of the latest runs.
+    Both are means of unit token vectors, scaled to length 1.
     """
     runs = list(runs_of(sentences, encoder, index.spec.max_tokens))
-    kept = index.read_runs.setdefault(encoder.precision, {})
-    known = {run: kept.pop(run, None) for run in dict.fromkeys(runs)}
-    found: dict[Hashable, Array] = {run: each for run, each in known.items() if each is not None}
-    new = [run for run in known if run not in found]
-    tokens, start = unit_vectors([run.ids for run in new], encoder), 0  # (tokens of all new runs, d_model)
-    for run in new:
-        states = tokens[start : start + len(run.ids)]
-        start += len(run.ids)
-        means = [states[a:b].mean(axis=0) if a < b else 0 * states[0] for a, b in run.tokens]
-        found[run] = np.array([*means, states.mean(axis=0)])  # (n_sentences of the run + 1, d_model)
-    kept.update(found)
-    for old in list(kept)[:-KEPT_RUNS]:
-        kept.pop(old, None)
+    found = run_means(list(dict.fromkeys(runs)), encoder, index.cache)
     own = np.concatenate([found[run][:-1] for run in runs])
     around = np.concatenate([found[run][-1:].repeat(len(run.tokens), axis=0) for run in runs])
     return l2_normalize(own), l2_normalize(around)
+
+
+def run_means(runs: Sequence[Run], encoder: Encoder, cache: VectorCache) -> dict[Run, Array]:
+    """Return the mean of each sentence of distinct runs, and of the run: ``(n_sentences + 1, d_model)``.
+
+    Those in the cache come from there, the others are put into it.
+    """
+    spec = EmbeddingSpec(encoder.fingerprint, "sentences", NO_LIMIT, encoder.config.d_model)
+    texts = {run: [f"{run.ids} {span}" for span in (*run.tokens, None)] for run in runs}
+    vectors, is_known = cache.get_many(list(chain.from_iterable(texts.values())), spec)
+    rows = dict(zip(runs, row_spans(list(map(len, texts.values()))), strict=True))
+    found = {run: vectors[own] for run, own in rows.items()}
+    new = [run for run, own in rows.items() if not is_known[own].all()]
+    tokens = unit_vectors([run.ids for run in new], encoder)  # (tokens of all new runs, d_model)
+    for run, own in zip(new, row_spans([len(run.ids) for run in new]), strict=True):
+        states = tokens[own]
+        means = [states[a:b].mean(axis=0) if a < b else 0 * states[0] for a, b in run.tokens]
+        found[run] = np.array([*means, states.mean(axis=0)])
+        cache.put_many(texts[run], found[run], spec)
+    return found
 
 
 # What `sentence_features` computes, with the weight of each.
@@ -279,24 +292,28 @@ def sentence_features(
     own, around = vectors
     mean = own.mean(axis=0)
     of_hits = [index.languages[hit.chunk.document] for hit in hits]
-    of_sentences = [of_hits[each.place] for each in sentences]
-    texts = [question, *(each.text for each in sentences)]
-    [asked, *stems] = words(texts, [of_hits[0], *of_sentences], leave_out_more=True)
-    passages = words([hit.chunk.text for hit in hits], of_hits, leave_out_more=True)
+    asked = telling_words(question, of_hits[0])
+    passages = [set(telling_words(hit.chunk.text, own)) for hit, own in zip(hits, of_hits, strict=True)]
     idf = {stem: index.words.idf(stem) for stem in asked}
-    present = [set(each) for each in stems]
+    present = [set(telling_words(each.text, of_hits[each.place])) for each in sentences]
     rare = {stem: idf[stem] * rarity(sum(stem in each for each in present), len(present)) for stem in idf}
     return np.stack(
         [
             cosines(own - mean, query - mean),
             cosines(own - around, query - around),
             [share_of(rare, each) for each in present],
-            [share_of(idf, set(passages[each.place])) for each in sentences],
+            [share_of(idf, passages[each.place]) for each in sentences],
             [kind_match(question, each.text, set(asked)) for each in sentences],
             [np.log1p(len(each - set(asked))) for each in present],
         ],
         axis=1,
     )
+
+
+@lru_cache(maxsize=KEPT_TEXTS)
+def telling_words(text: str, language: str) -> list[str]:
+    """Return the stems of a text's words, without those that tell nothing of a subject."""
+    return words([text], [language], leave_out_more=True)[0]
 
 
 def cosines(rows: Array, others: Array) -> Array:

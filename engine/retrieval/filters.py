@@ -53,7 +53,9 @@ class DocumentFilter:
             known = sorted(set(chain.from_iterable(each.tags for each in documents)))
             there = f"their tags are {some_of(known, MAX_TAGS_SHOWN)}" if known else "they have no tags"
             raise InputError(f"no document has the tag {' or '.join(self.tags)}: {there}")
-        found = [each.name for each in tagged if self._is_dated(each.date)]
+        # A document without a date has "", which is before any day.
+        since, until = self.since or "0" * bool(self.until), self.until or "9999-12-31"
+        found = [each.name for each in tagged if since <= each.date <= until]
         if not found:
             n_dated = sum(bool(each.date) for each in tagged)
             raise InputError(
@@ -61,8 +63,3 @@ class DocumentFilter:
                 f"{counted(len(tagged), 'document')}, {n_dated:,} state one"
             )
         return found
-
-    def _is_dated(self, day: str) -> bool:
-        if not (self.since or self.until):
-            return True
-        return bool(day) and self.since <= day and (not self.until or day <= self.until)

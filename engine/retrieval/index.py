@@ -1,10 +1,10 @@
 """Search over embedded chunks."""
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Protocol, overload
 
@@ -28,7 +28,7 @@ from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
 
 Place = tuple[str, int, int]  # of a passage: its document, start and end
-ReadRuns = dict[str, dict[Hashable, Array]]
+small_cache = partial(VectorCache, None, 20 * 1024**2)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class Index:
     allowed: Array | None = field(default=None, repr=False)
     # that the chunks are spans of, by their names; search needs none, an answer their text
     documents: Mapping[str, Document] = field(default_factory=dict, repr=False, compare=False)
-    # vectors of the sentences read as evidence: by precision and run, ``(n_sentences + 1, d_model)``
-    read_runs: ReadRuns = field(default_factory=dict, repr=False, compare=False)
+    # of the vectors of sentences that were read as evidence
+    cache: VectorCache = field(default_factory=small_cache, repr=False, compare=False)
 
     @property
     def n_searched(self) -> int:

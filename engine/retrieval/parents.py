@@ -7,14 +7,6 @@ from .embedding_spec import Query
 from .index import Hit, Index, Place, place_of
 
 
-def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Replace chunks by their parents, if any: each passage once, as its best hit."""
-    best: dict[Place, Hit] = {}
-    for hit in hits:
-        best.setdefault(place_of(hit.chunk), Hit(hit.chunk.parent or hit.chunk, hit.score))
-    return list(best.values())
-
-
 def search_parents(index: Index, query: Query, k: int, order: Array | None = None) -> list[Hit]:
     """Return the ``k`` best passages: parents of chunks, and chunks that have none.
 
@@ -28,7 +20,10 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
     depth = k
     while True:
         found = index.search(query, depth, order)
-        passages = parent_hits(found)[:k]
+        best: dict[Place, Hit] = {}  # of each passage
+        for hit in found:
+            best.setdefault(place_of(hit.chunk), Hit(hit.chunk.parent or hit.chunk, hit.score))
+        passages = list(best.values())[:k]
         if len(passages) >= k or depth >= index.n_searched:
             is_scored = order is None or not any(hit.chunk.parent for hit in found)
             return passages if is_scored else nearest_scores(passages, index, query)

@@ -25,7 +25,11 @@ def connect_ours(path: str) -> sqlite3.Connection:
     connection = connect(path)
     try:
         with transaction(connection):
-            set_application_id(connection)
+            [found] = connection.execute("PRAGMA application_id").fetchone()
+            if found != APPLICATION_ID:
+                if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    raise sqlite3.DatabaseError("it is the database of another program")
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         write_ahead(connection)
     except sqlite3.Error:
         connection.close()
@@ -44,16 +48,6 @@ def write_ahead(connection: sqlite3.Connection) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-
-
-def set_application_id(connection: sqlite3.Connection) -> None:
-    """Set the application id of an empty file; raise if the file belongs to another program."""
-    [found] = connection.execute("PRAGMA application_id").fetchone()
-    if found == APPLICATION_ID:
-        return
-    if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise sqlite3.DatabaseError("it is the database of another program")
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 @contextmanager

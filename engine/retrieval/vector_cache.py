@@ -126,19 +126,14 @@ class VectorCache:
 
     def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._connection is None:
-            self._connection = connect_ours(":memory:" if self._path is None else str(self._path))
-            create_cache(self._connection)
+            self._connection = new = connect_ours(":memory:" if self._path is None else str(self._path))
+            with transaction(new):
+                if not new.execute("SELECT 1 FROM sqlite_master WHERE name = 'vectors'").fetchone():
+                    for statement in CACHE_SCHEMA:
+                        new.execute(statement)
+            new.execute("PRAGMA synchronous = NORMAL")  # a lost vector is computed again
         with transaction(self._connection):
             return work(self._connection)
-
-
-def create_cache(connection: sqlite3.Connection) -> None:
-    """Create the cache's table if it is missing."""
-    with transaction(connection):
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vectors'").fetchone():
-            for statement in CACHE_SCHEMA:
-                connection.execute(statement)
-    connection.execute("PRAGMA synchronous = NORMAL")  # a lost vector is computed again
 
 
 def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[Any, Any]]:

@@ -18,8 +18,10 @@ from engine.evaluation.sweep_store import read_row, row_fields, to_csv, to_json
 from engine.generation.answering import ask
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.reader import Reader
+from engine.retrieval import evidence
 from engine.retrieval.embedding_model import cut_documents
 from engine.retrieval.index import build_index
+from engine.retrieval.vector_cache import VectorCache
 from engine.settings import Configuration
 
 DOCUMENTS = [
@@ -51,10 +53,10 @@ def test_every_configuration_is_answered_as_the_app_answers(encoder, reader, mon
     labels = as_labels(ASKED[:1], DOCUMENTS)
     answering = Answering(ASKED, DOCUMENTS, reader)
     inputs = SweepInputs(DOCUMENTS, labels, cells, {cells[0].model: encoder}, answering)
-    logits, read = Reader.logits, []
+    logits, read, cache = Reader.logits, [], VectorCache()
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "logits", lambda self, some: read.extend(some) or logits(self, some))
-        rows = {row.configuration: row for row in sweep(inputs)}
+        rows = {row.configuration: row for row in sweep(inputs, cache)}
     assert max(Counter(tuple(window.ids) for window in read).values()) == 1  # in all cells
     for cell in cells:
         pieces = cut_documents(sorted(DOCUMENTS, key=lambda one: one.name), encoder, cell.splitting)
@@ -82,6 +84,8 @@ def test_every_configuration_is_answered_as_the_app_answers(encoder, reader, mon
     assert (best.n, best.n_right) == (3, 2)
     assert best.by in best.words
     assert sweep_seconds(inputs) > 0
+    monkeypatch.setattr(evidence, "unit_vectors", lambda ids, model: pytest.fail("read again") if ids else ())
+    assert {row.configuration for row in sweep(inputs, cache)} == {*cells}  # their sentences are in the cache
 
 
 def test_what_limits_is_where_more_are_lost():
