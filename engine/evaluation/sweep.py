@@ -34,7 +34,7 @@ from .answers import AnswerRow
 from .grid import reason_left_out
 from .metrics import METRICS
 from .questions import Question, relevance
-from .sweep_answers import Answering, KeepingEncoder, KeepingReader
+from .sweep_answers import Answering, KeepingEncoder
 from .sweep_row import (
     FLOAT_BYTES,
     QuestionValues,
@@ -156,9 +156,7 @@ def by_name(documents: Sequence[Document]) -> list[Document]:
 def rows_of(inputs: SweepInputs, cache: VectorCache, progress: Progress, parts: Parts) -> Iterator[SweepRow]:
     """Measure configurations model by model, splitting by splitting, embedding by embedding."""
     documents, questions = inputs.documents, inputs.questions
-    counts, answering = resamples(len(questions)), inputs.answering
-    if answering and answering.reader:
-        answering = replace(answering, reader=KeepingReader(**vars(answering.reader)))
+    counts, answering = resamples(len(questions)), inputs.answering and inputs.answering.with_memory()
     try:
         progress.advance()
         for name, of_model in grouped(inputs.configurations, lambda one: one.model).items():

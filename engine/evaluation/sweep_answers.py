@@ -78,6 +78,10 @@ class Answering:
     settings: AnswerSettings = DEFAULT_ANSWER
     writer: Writer | None = None
 
+    def with_memory(self) -> "Answering":
+        """Return this with a `KeepingReader`, for the configurations of a sweep."""
+        return replace(self, reader=self.reader and KeepingReader(**vars(self.reader)))
+
     def rows(
         self,
         configuration: Configuration,
