@@ -20,6 +20,7 @@ TABLE = bundled("languages.csv")
 SAMPLE = 2_000  # characters from the middle of a text, which tell its language
 CLEARLY = 0.25  # of the words: a share that common words of English have in no other language
 FEWEST = 2  # different words that tell a language
+SHARE = 0.05  # of the words, at least: "min" and "for" of an English table are Danish, too
 KANA_SHARE = 0.1  # of the characters of Japanese, at least; Chinese has none
 ENGLISH, OTHER, LATIN = "english", "other", "LATIN"
 LETTERS = regex.compile(r"\p{L}[\p{L}\p{M}]*+(?![-/]?\d)")  # no part of a code, such as "LI-2155"
@@ -95,7 +96,8 @@ def detected(text: str) -> str:
         return own[0] if own else OTHER
     found = counts_by_language(words, own)
     best = max(own, key=lambda name: sum(found[name]))
-    return best if len(found[best]) >= FEWEST else "" if script == LATIN else own[0]
+    few = script == LATIN and best != ENGLISH and sum(found[best]) < SHARE * len(words)
+    return best if len(found[best]) >= FEWEST and not few else "" if script == LATIN else own[0]
 
 
 def counts_by_language(words: Iterable[str], languages: Iterable[str]) -> dict[str, list[int]]:

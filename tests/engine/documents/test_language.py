@@ -68,6 +68,7 @@ def test_a_document_without_words_of_a_language_has_that_of_most_others():
         ("Vardholm 1891", True),
         ("name: Ada Holm | Oslo | 42", True),
         ("SKU: LI-2155\nName: White lamp\nPrice in EUR: 168.90\nIn stock: 308", True),
+        ("Plan for May\nLength (min): 9\n" + "Teacher: Ann Day\nRoom: Tall Hall\n" * 9, True),
         ("The German word der, die or das is an article, and le is one of French.", True),
         ("", True),
         ("Curaçao population", True),
