@@ -106,10 +106,13 @@ def upload(page: Page, files: list[Path]) -> None:
 
 
 def wait_for_vectors(page: Page) -> None:
-    """Wait until all chunks have vectors; a page that is being drawn anew lacks the box for a moment."""
+    """Wait until all chunks have vectors; a page that is being drawn anew lacks the box for a moment.
+
+    It is looked at every second, as looking more often takes a tenth of a core from the app.
+    """
     drawn(page)
     while page.locator(".st-key-embedding-progress").count():
-        page.wait_for_timeout(1000 * POLL_S)
+        page.wait_for_timeout(1000)
         drawn(page)
 
 
