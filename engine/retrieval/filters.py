@@ -46,9 +46,7 @@ class DocumentFilter:
         dates.
         """
         wanted = {tag.casefold() for tag in self.tags}
-        tagged = [
-            each for each in documents if not wanted or not wanted.isdisjoint(map(str.casefold, each.tags))
-        ]
+        tagged = [one for one in documents if not (wanted and wanted.isdisjoint(map(str.casefold, one.tags)))]
         if not tagged:
             known = sorted(set(chain.from_iterable(each.tags for each in documents)))
             there = f"their tags are {some_of(known, MAX_TAGS_SHOWN)}" if known else "they have no tags"
