@@ -290,6 +290,6 @@ def pieces(element: Any, reading: Reading) -> Iterator[str]:
             case tag if tag in UNSEEN:
                 reading.seen["comment"] += tag == f"{OFFICE}annotation"
                 reading.seen["hidden"] += tag in UNSEEN[2:]
-            case tag if isinstance(tag, str):
+            case tag if isinstance(tag, str) and child.text != "<number>":  # of a slide, which Impress counts
                 yield from pieces(child, reading)
         yield " ".join((child.tail or "").split("\n"))

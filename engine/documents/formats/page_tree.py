@@ -31,7 +31,7 @@ ROLES = {"row": "tr", "cell": "td", "gridcell": "td", "columnheader": "th", "row
 # Styles that say what an element is, as in the exports of word processors.
 SAID_BY_STYLE = {
     "sup": re.compile(
-        r"vertical-align\s*:\s*(?:super\b|[\d.]+(?:%|em))|[;\s]top\s*:\s*-0?\.[2-9]\d*em", re.I
+        r"vertical-align\s*:\s*(?:super\b|[2-9]\d[\d.]*%|0?\.[2-9]\d*em)|[;\s]top\s*:\s*-0?\.[2-9]\d*em", re.I
     ),
     "sub": re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE),
     "s": re.compile(r"text-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE),

@@ -429,7 +429,7 @@ def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
     segments = [each for line in lines if len(line) >= most - (most > 2) or len(line) == 1 for each in line]
     columns: list[tuple[float, float]] = []
     for each in sorted(segments, key=lambda one: one.left):
-        if columns and each.left < columns[-1][1]:
+        if columns and each.left < columns[-1][1] - ALIGNED:
             columns[-1] = columns[-1][0], max(columns[-1][1], each.right)
         else:
             columns.append((each.left, each.right))

@@ -130,6 +130,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(loose_box, characters))
+    if "groff" in text.page.pdf.get_metadata_value("Creator"):
+        written, places = with_blanks(partial(loose_box, characters), written, places)
     words = list(BLANK_AND_WORD.finditer(written))
     spans = [word.span(word.lastindex or 0) for word in words]
     if not words:
@@ -178,12 +180,19 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     goes_on &= np.array([b[1] == " " and b.start() == a.end() for a, b in pairwise(words)], bool)
     starts = np.flatnonzero(np.concatenate([[True], ~goes_on]))
     lows, highs = np.minimum.reduceat(low, starts).tolist(), np.maximum.reduceat(high, starts).tolist()
-    for (start, end), (left, bottom), (right, top) in zip(
-        pairwise([*starts.tolist(), len(words)]), lows, highs, strict=True
-    ):
+    bounds = pairwise([*starts.tolist(), len(words)])
+    for (start, end), (left, bottom), (right, top) in zip(bounds, lows, highs, strict=True):
         whole = slice(spans[start][0], spans[end - 1][1])
         box = (left, bottom, right, top) if is_plain[start] or moved.keys() & places[whole] else None
         yield words[start][1], written[whole], places[whole], int(turns[start]), bool(unknown[start]), box
+
+
+def with_blanks(box_of: Any, written: str, places: Sequence[int]) -> tuple[str, list[int]]:
+    """Return characters and their places with the blanks behind kerned letters, which PDFium overlooks."""
+    gaps = enumerate((b[0] - a[2]) / max(b[3] - b[1], 1.0) for a, b in pairwise(map(box_of, places)))
+    at = {n for n, gap in gaps if BLANK / 2 < gap < CELL and not re.search(r"\s", written[n : n + 2])}
+    found = [place for n, place in enumerate(places) for _ in range(1 + (n in at))]
+    return "".join(sign + " " * (n in at) for n, sign in enumerate(written)), found
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
 FEW_CHARACTERS = 200  # characters, a typed head on a scan
 FIELD_HEIGHT = 12  # of letters in a field
+DEGREES = re.compile(r"[◦∘](?:(?<=\d.)|(?<=\d\s.)(?= ?[CF]\b))")  # as TeX writes them
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp",
                       17: "attached file"}  # fmt: skip
@@ -72,12 +74,8 @@ def read_page(page: Any, form: Any) -> Page:
             groups[turns].append(segment)
     groups[0] += annotations_of(page, form, found)
     groups[0] = with_grids(groups[0], rules)
-    texts = [
-        page_text(segments, rules.horizontal if turns == 0 else ())
-        for turns, segments in groups.items()
-        if segments
-    ]
-    found.text = unified("\n\n".join(texts)).strip()
+    texts = [page_text(each, () if turns else rules.horizontal) for turns, each in groups.items() if each]
+    found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     return found
 
 
@@ -107,10 +105,8 @@ def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
     box = pdfium.FS_RECTF()
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
-        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-        text = ""
-        if pdfium.FPDFAnnot_GetFlags(annotation) & HIDDEN:
-            kind = 0
+        is_shown = not pdfium.FPDFAnnot_GetFlags(annotation) & HIDDEN
+        kind, text = pdfium.FPDFAnnot_GetSubtype(annotation) * is_shown, ""
         if kind == pdfium.FPDF_ANNOT_WIDGET and form:
             text = field_value(annotation, form)
             found.n_fields += bool(text)
@@ -159,8 +155,7 @@ def look_at_objects(page: Any, found: Page) -> Rules:
     """Return the straight lines of a page, and note the share of pictures and the number of drawings."""
     import pypdfium2.raw as pdfium
 
-    across: list[Rule] = []
-    down: list[Rule] = []
+    across, down = list[Rule](), list[Rule]()
     area = max(page.get_width() * page.get_height(), 1.0)
     edges = [ctypes.c_float() for _ in range(4)]
     for number in range(min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)):
@@ -194,17 +189,13 @@ def parts_of_path(path: Any, n_parts: int) -> Iterator[Box]:
     """Yield the boxes around the straight lines of a path, as of a table that is drawn at once."""
     import pypdfium2.raw as pdfium
 
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFPageObj_GetMatrix(path, matrix)
-    x, y = ctypes.c_float(), ctypes.c_float()
-    last = 0.0, 0.0
+    m = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(path, m)
+    x, y, last = ctypes.c_float(), ctypes.c_float(), (0.0, 0.0)
     for number in range(n_parts):
         part = pdfium.FPDFPath_GetPathSegment(path, number)
         pdfium.FPDFPathSegment_GetPoint(part, x, y)
-        point = (
-            matrix.a * x.value + matrix.c * y.value + matrix.e,
-            matrix.b * x.value + matrix.d * y.value + matrix.f,
-        )
+        point = m.a * x.value + m.c * y.value + m.e, m.b * x.value + m.d * y.value + m.f
         if pdfium.FPDFPathSegment_GetType(part) == pdfium.FPDF_SEGMENT_LINETO:
             yield (*map(min, last, point), *map(max, last, point))
         last = point
