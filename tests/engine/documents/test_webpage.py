@@ -51,6 +51,8 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<math><mi>x</mi></math><b class=katex-html>x<b class=katex-html>x</b></b> end", "x end"),
         ("<style>.u{vertical-align:super}</style>20 m<span class=u>2</span>", "20 m^2"),
         ("<p>x<span style='vertical-align: sub'>i</span>", "x_i"),
+        ("<p>x<span style='vertical-align: 0%'>2</span>", "x2"),  # no power: its place is the line
+        ("<p>x<span style='vertical-align: 25%'>2</span>", "x^2"),
         ("<h1>Fee<a href='#f'>¶</a></h1>20 m<span style='x:y; top: -.3em'>2</span>", "Fee\n\n20 m^2"),
         # what is a table by its roles
         ("<div role=row><span role=cell>a</span><span role=cell>b</span></div><div role=row>c", "a | b\nc"),
