@@ -11,7 +11,7 @@ computes its weights.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from itertools import chain, groupby, takewhile
 
 import numpy as np
@@ -44,6 +44,7 @@ CELL_GAP = " | "
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
 KEPT_TEXTS = 2048  # with their sentences or words
+latest_vectors = cache(partial(VectorCache, None, 20 * 1024**2))  # in memory, for indexes without a cache
 spans_of = lru_cache(maxsize=KEPT_TEXTS)(sentence_spans)
 
 SMALL_NUMBERS = (
@@ -234,7 +235,7 @@ def sentence_vectors(
     Both are means of unit token vectors, scaled to length 1.
     """
     runs = list(runs_of(sentences, encoder, index.spec.max_tokens))
-    found = run_means(list(dict.fromkeys(runs)), encoder, index.cache)
+    found = run_means(list(dict.fromkeys(runs)), encoder, index.cache or latest_vectors())
     own = np.concatenate([found[run][:-1] for run in runs])
     around = np.concatenate([found[run][-1:].repeat(len(run.tokens), axis=0) for run in runs])
     return l2_normalize(own), l2_normalize(around)

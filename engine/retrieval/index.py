@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import Protocol, overload
 
@@ -28,7 +28,6 @@ from .sparse_index import SparseIndex
 from .vector_cache import VectorCache, cached_encode
 
 Place = tuple[str, int, int]  # of a passage: its document, start and end
-small_cache = partial(VectorCache, None, 20 * 1024**2)
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,8 @@ class Index:
     allowed: Array | None = field(default=None, repr=False)
     # that the chunks are spans of, by their names; search needs none, an answer their text
     documents: Mapping[str, Document] = field(default_factory=dict, repr=False, compare=False)
-    # of the vectors of sentences that were read as evidence
-    cache: VectorCache = field(default_factory=small_cache, repr=False, compare=False)
+    # of the vectors of sentences that were read as evidence; without one, the latest are kept in memory
+    cache: VectorCache | None = field(default=None, repr=False, compare=False)
 
     @property
     def n_searched(self) -> int:
