@@ -34,7 +34,7 @@ from .sweep_answers import Answering
 from .sweep_row import BM25, resamples
 
 SAMPLE_CHARACTERS = 200_000  # of documents that are cut
-SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS, SAMPLE_ANSWERS = 2048, 2048, 64, 8, 2  # timed
+SAMPLE_TOKENS, SAMPLE_CHUNKS, SAMPLE_QUESTIONS, SAMPLE_PAIRS = 2048, 2048, 64, 8  # that are timed
 NEW_SHARE = 0.45  # of the passages of an answer in a further configuration of a cut: others were read
 SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
 Rate = Callable[[Model, Sequence[Chunk], int | None], float]
@@ -128,11 +128,10 @@ def answer_seconds(
     texts, some = SearchTexts((), ()), chunks[: configuration.k]
     indexed = answering.index(configuration.pooling, some, model, texts, VectorCache())
     settings = replace(answering.settings, write=False)
-    one = replace(answering, questions=answering.questions[:SAMPLE_ANSWERS], settings=settings)
-    by_vectors, kept = replace(configuration, retriever="dense"), one.with_memory()
-    anew, *again = repeat(partial(kept.rows, by_vectors, indexed, model), repeat=1 + SAMPLES, number=1)
-    known, n = min(again), len(one.questions)
-    return known / n, max(0.0, anew - known) / (n * max(1, sum(chunk.n_tokens for chunk in some)))
+    one = replace(answering, questions=answering.questions[:1], settings=settings)
+    by_vectors, again = replace(configuration, retriever="dense"), one.with_memory()
+    anew, known = (quickest(partial(each.rows, by_vectors, indexed, model)) for each in (one, again))
+    return known, max(0.0, anew - known) / max(1, sum(chunk.n_tokens for chunk in some))
 
 
 def token_seconds(model: Model, chunks: Sequence[Chunk], max_tokens: int | None = None) -> float:
