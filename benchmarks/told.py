@@ -64,6 +64,12 @@ def asked(page: Page) -> None:
     expect(page.locator(".st-key-answer")).to_be_visible(timeout=PATIENCE_MS)
 
 
+def broken(page: Page) -> None:
+    """Ask the broken model a question."""
+    fill_in(page, "Question", QUESTION)
+    press(FAULT)(page)
+
+
 def folder_named(page: Page) -> None:
     """Name a new folder for an index of the bundled documents."""
     page.get_by_text("An index on this computer").click()
@@ -97,7 +103,7 @@ WORKS = {
         "documents", "Compare all kinds", "kinds-progress", SMALL, is_uploaded=True, prepare=kinds
     ),
     "late chunking": Work("late", "Read it in context", "late-progress", is_uploaded=True),
-    "Break it": Work("broken", EMBED, "embedding-progress", is_uploaded=True, prepare=press(FAULT)),
+    "Break it": Work("broken", EMBED, "embedding-progress", is_uploaded=True, prepare=broken),
     "Verify": Work("verify", "Compare with the official model", "verify-progress"),
     "drafts": Work("questions", "Draft 60", "drafts-progress", prepare=drafts, is_next_to=True),
     "Best settings": Work("settings", "Run the grid", "experiment-progress", is_next_to=True),
