@@ -17,7 +17,7 @@ from .webpage import read_html
 FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # only fonts are encrypted
 MAX_CHAPTERS = 5000
 MAX_RULES = 10_000  # characters of the rules that raise or strike out words
-RULE = re.compile(rb"[^{}]+\{[^{}]*(?:vertical-align|top|line-through)[^{}]*\}")
+RULE = re.compile(rb"vertical-align|top|line-through")
 
 
 def read_epub(name: str, content: bytes) -> Document:
@@ -43,7 +43,9 @@ def read_epub(name: str, content: bytes) -> Document:
             chapters = chapters_of(package, posixpath.dirname(path))
             lacking = [path for path in chapters if path not in infos]
             sheets = b"".join(member(path) for path in infos if path.endswith(".css"))
-            style = b"<style>%b</style></head>" % b"".join(RULE.findall(sheets))[:MAX_RULES]
+            pieces = (piece.rpartition(b"{") for piece in sheets.split(b"}")[:-1])  # selectors and the rest
+            rules = (b"%b{%b}" % (a.rpartition(b"{")[2], b) for a, _, b in pieces if RULE.search(b))
+            style = b"<style>%b</style></head>" % b"".join(rules)[:MAX_RULES]
             found = []
             n_without = 0
             for path in filter(infos.__contains__, chapters):

@@ -259,6 +259,14 @@ def test_a_book_has_its_chapters_in_reading_order():
     assert parse_document("a.epub", lacking).notes[-1] == "chapters that the file lacks: OPS/ten .xhtml"
 
 
+def test_the_style_sheets_of_a_book_tell_powers_beside_a_font_of_300_kb():
+    font = "@font-face { src: url(data:font/woff;base64," + "Abc9" * 75_000 + ") }"
+    sheet = font + "@media print { .y { top: 1em } } .x { vertical-align: super }"
+    chapter = "<html><head></head><body><p>10<span class='x'>6</span> bees</p></body></html>"
+    document = parse_document("a.epub", book(**{"OPS/s.css": sheet, "OPS/one.xhtml": chapter}))
+    assert document.text.startswith("10^6 bees")
+
+
 def encryption(method):
     return {"META-INF/encryption.xml": f'<e xmlns="x"><EncryptionMethod Algorithm="{method}"/></e>'}
 
