@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
-from itertools import chain, groupby, takewhile
+from itertools import compress, groupby, takewhile
 
 import numpy as np
 
@@ -247,18 +247,18 @@ def run_means(runs: Sequence[Run], encoder: Encoder, cache: VectorCache) -> dict
     Those in the cache come from there, the others are put into it.
     """
     spec = EmbeddingSpec(encoder.fingerprint, "sentences", NO_LIMIT, encoder.config.d_model)
-    texts = {run: [f"{run.ids} {span}" for span in (*run.tokens, None)] for run in runs}
-    vectors, is_known = cache.get_many(list(chain.from_iterable(texts.values())), spec)
-    rows = dict(zip(runs, row_spans(list(map(len, texts.values()))), strict=True))
-    found = {run: vectors[own] for run, own in rows.items()}
+    keys = [f"{run.ids} {span}" for run in runs for span in (*run.tokens, None)]
+    vectors, is_known = cache.get_many(keys, spec)
+    rows = dict(zip(runs, row_spans([len(run.tokens) + 1 for run in runs]), strict=True))
     new = [run for run, own in rows.items() if not is_known[own].all()]
     tokens = unit_vectors([run.ids for run in new], encoder)  # (tokens of all new runs, d_model)
     for run, own in zip(new, row_spans([len(run.ids) for run in new]), strict=True):
         states = tokens[own]
         means = [states[a:b].mean(axis=0) if a < b else 0 * states[0] for a, b in run.tokens]
-        found[run] = np.array([*means, states.mean(axis=0)])
-        cache.put_many(texts[run], found[run], spec)
-    return found
+        vectors[rows[run]] = [*means, states.mean(axis=0)]
+    if new:
+        cache.put_many([*compress(keys, ~is_known)], vectors[~is_known], spec)
+    return {run: vectors[own] for run, own in rows.items()}
 
 
 # What `sentence_features` computes, with the weight of each.
