@@ -149,8 +149,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
             left, bottom, right, top = moved[place]
             corners[end] = left, top, right, bottom
     edges = corners.reshape(-1, 2, 4).astype(float)  # of first and last letters
-    first, last_edges = edges[:, 0], edges[:, 1]
-    low, high = np.minimum(first, last_edges)[:, (0, 3)], np.maximum(first, last_edges)[:, (2, 1)]  # (n, 2)
+    first, last = edges[:, 0], edges[:, 1]
+    low, high = np.minimum(first, last)[:, (0, 3)], np.maximum(first, last)[:, (2, 1)]  # (n, 2)
     order = with_powers(low, high)
     if order != sorted(order):
         words, spans = [words[number] for number in order], [spans[number] for number in order]
