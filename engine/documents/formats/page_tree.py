@@ -36,7 +36,11 @@ SAID_BY_STYLE = {
     "sub": re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE),
     "s": re.compile(r"text-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE),
 }
-HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
+HIDING = re.compile(  # or moved off the screen, or cut to a point, as links that skip a menu
+    r"(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b"
+    r"|(?:^|[;\s])(?:left|top)\s*:\s*-\d{3}(?:\d|r?em)|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01]",
+    re.IGNORECASE,
+)
 NAME = re.compile(r"[.#]?[\w-]+")
 PART = r"[.#]?[\w-]+(?:[.#][\w-]+)*"
 SELECTOR = re.compile(rf"{PART}(?:\s+{PART})*")
