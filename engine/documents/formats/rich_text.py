@@ -17,7 +17,7 @@ WORDS = r"\{(?:\\[a-z]{1,32}-?\d{0,9} ?)*"  # a group's control words
 HIDDEN = re.compile(WORDS + r"\\v(?![a-z0-9])[^{}]*\}")
 DELETED = re.compile(WORDS + r"\\(?:deleted|abi\w{1,30})(?![a-z0-9])[^{}]*\}")  # or of AbiWord's own
 RAISED = re.compile(  # behind other control words, but characters, and behind marks of a program's own
-    r"(\\(?:super|up[1-9]\d?)(?![a-z]) ?(?>(?:\\(?!u\d|super|up\d)[a-z]{1,32}-?\d{0,9} ?|\s|\{\\\*[^{}]*\}|\{)*))"
+    r"(\\(?:super|up[1-9]\d?)(?![a-z]) ?(?>(?:\\(?!up?\d|super)[a-z]{1,32}-?\d* ?|\s|\{\\\*[^{}]*\}|\{)*))"
     r"(?=(?:[-+−]|\\u8722 ?(?:\\'3f|\?)?)?\d{1,3}(?:\}|\\nosupersub|\\up0))"
 )
 STRUCK = re.compile(r"\\striked?(\d*)(?![a-z]) ?|\\plain(?![a-z]) ?|\\.|[{}]", re.DOTALL)
