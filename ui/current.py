@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.documents.document import Chunk, Document
 from engine.inspection.diagnosis.location import Location
+from ui.widgets import kept
 
 QUESTION, DOCUMENT, PASSAGE = "current-question", "current-document", "current-passage"
 # The ways to name the passage of a diagnosis.
@@ -81,12 +82,7 @@ def document_choice(
     if (current := state.get(DOCUMENT)) in by_name:
         follow(key, current, current)
     name = (place or st).selectbox(
-        "Document",
-        list(by_name),
-        key=key,
-        persist_state="session",
-        on_change=lambda: set_document(state[key]),
-        help=help,
+        "Document", list(by_name), **kept(key), on_change=lambda: set_document(state[key]), help=help
     )
     return by_name[name]
 

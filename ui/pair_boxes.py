@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui.current import current_passage, follow, follow_question
 from ui.documents import chosen_documents
-from ui.widgets import MOST_QUESTION, check_typed
+from ui.widgets import MOST_QUESTION, check_typed, kept
 
 QUESTION = "What happens to text beyond the token limit?"
 PASSAGE = "The encoder reads 256 tokens. What lies beyond is dropped without a word."
@@ -19,11 +19,10 @@ def pair_boxes(page: str) -> tuple[str, str]:
         follow(key, passage, texts[passage.document][passage.start : passage.end])
     st.session_state.setdefault(key, PASSAGE)
     changed = follow_question(f"{page}-question", QUESTION)
-    question = st.text_input("Question", key=f"{page}-question", persist_state="session", on_change=changed)
+    question = st.text_input("Question", **kept(f"{page}-question"), on_change=changed)
     text = st.text_area(
         "Passage",
-        key=key,
-        persist_state="session",
+        **kept(key),
         height=100,
         help="The passage of the other pages, or any text. The model reads it up to its token limit.",
     )

@@ -11,7 +11,7 @@ from engine.models.embedding_head import MODEL_DEFAULT
 from engine.settings import SETTINGS, SWEPT, Configuration
 from ui.server_settings import ENCODER
 from ui.text import escape_markdown, help_list, joined
-from ui.widgets import choice, slider
+from ui.widgets import choice, kept, slider
 
 # Settings of earlier versions, which files and links may have: the labels of those removed, and new names.
 REMOVED = {"expand": "Expand the question"}
@@ -122,7 +122,7 @@ def setting_widget(
     lines = help_list(each for each in entries if each.help)
     text = "\n".join(filter(None, (f"{setting.help} {setting.details}".strip() + note, lines)))
     if isinstance(setting.default, bool):
-        return st.toggle(setting.title, first, key=f"{key}{suffix}", persist_state="session", help=text)
+        return st.toggle(setting.title, first, **kept(f"{key}{suffix}"), help=text)
     if not names:
         most = setting.high if high is None else high
         assert most is not None, "sliders have a range"
@@ -135,11 +135,5 @@ def setting_widget(
     if sum(len(words(name)) for name in names) <= BUTTONS_WIDTH:
         return choice(setting.title, names, f"{key}{suffix}", text, first, words)
     return st.selectbox(
-        setting.title,
-        names,
-        names.index(first),
-        format_func=words,
-        key=f"{key}{suffix}",
-        persist_state="session",
-        help=text,
+        setting.title, names, names.index(first), format_func=words, **kept(f"{key}{suffix}"), help=text
     )

@@ -24,6 +24,7 @@ from ui.setting_values import setting_widget, settings_in_use, widget_keys
 from ui.settings_card import show_settings_card
 from ui.text import joined
 from ui.uploaded_vectors import reason_unavailable, search_model, upload_button, uploaded_vectors
+from ui.widgets import kept
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
 
@@ -155,8 +156,7 @@ def sampling_settings(on_server: bool) -> Sampling:
             rule.high,
             rule.off,
             step=rule.step,
-            key=name,
-            persist_state="session",
+            **kept(name),
             disabled=disabled,
             help=rule.help if name == "temperature" else f"{rule.help} {rule.off:g} is off.",
         )
@@ -170,8 +170,7 @@ def sampling_settings(on_server: bool) -> Sampling:
         min_value=0,
         value=SETTINGS["seed"].default,
         step=1,
-        key="seed",
-        persist_state="session",
+        **kept("seed"),
         disabled=greedy,
         placeholder="another draw each time",
         help=SETTINGS["seed"].help,

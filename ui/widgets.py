@@ -17,6 +17,11 @@ MOST_QUESTION = 2_000  # characters
 SHORT_CPU_S = 5.0  # of work that opening a page or a tab may start
 
 
+def kept(key: str) -> dict[str, Any]:
+    """Return the arguments of a widget whose value lasts for the browser session, on all pages."""
+    return {"key": key, "persist_state": "session"}
+
+
 def choice(
     label: str,
     options: Sequence[T],
@@ -33,14 +38,7 @@ def choice(
     if as_list:
         index = 0 if default is None else options.index(default)
         return (place or st).selectbox(
-            label,
-            options,
-            index,
-            format_func=format_func or str,
-            key=key,
-            persist_state="session",
-            help=help,
-            disabled=disabled,
+            label, options, index, format_func=format_func or str, **kept(key), help=help, disabled=disabled
         )
     return (place or st).segmented_control(
         label,
@@ -48,8 +46,7 @@ def choice(
         default=options[0] if default is None else default,
         required=True,
         format_func=format_func,
-        key=key,
-        persist_state="session",
+        **kept(key),
         disabled=disabled,
         help=help,
         label_visibility=label_visibility,
@@ -153,7 +150,7 @@ def slider(
     """Draw a slider over ``options``, which may be values; a single one is returned without a slider."""
     if len(options) == 1:
         return options[0]
-    shared: dict[str, Any] = {"key": key, "persist_state": "session", "disabled": disabled, "help": help}
+    shared = kept(key) | {"disabled": disabled, "help": help}
     if isinstance(options, range):
         return (place or st).slider(label, options.start, options[-1], int(default), options.step, **shared)
     return (place or st).select_slider(label, options, default, format_func="{:g}".format, **shared)

@@ -17,6 +17,7 @@ from ui.models import choose_decoder, compile_decoders, decoder_name, read_rate_
 from ui.server_settings import DECODER, is_public
 from ui.tables import show_table
 from ui.text import escape_markdown, show_error
+from ui.widgets import kept
 
 TO_BE_ACCEPTED = ", to be accepted"
 OTHER = "Another file, folder or id…"
@@ -47,15 +48,13 @@ def decoder_picker() -> None:
         "Built-in model",
         names,
         format_func=lambda each: option_words(each, listed),
-        key="wanted_decoder",
-        persist_state="session",
+        **kept("wanted_decoder"),
         help=f"The default is {DECODER}. The last choice takes a model of your own.",
     )
     if name == OTHER:
         name = st.text_input(
             "File, folder or Hugging Face id",
-            key="own_decoder",
-            persist_state="session",
+            **kept("own_decoder"),
             placeholder="owner/name",
             help="The path of a .gguf file, of a folder with config.json, model.safetensors and "
             "tokenizer.json, or a Hugging Face id (owner/name), which is downloaded.",

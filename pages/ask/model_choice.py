@@ -7,6 +7,7 @@ from engine.generation.server import Server
 from pages.ask.decoder_choice import decoder_picker
 from ui.server_settings import check_source, is_public, offers_servers, operators_servers
 from ui.text import escape_markdown
+from ui.widgets import kept
 
 DEFAULT_URL = "http://localhost:11434/v1"
 BUILT_IN, ON_SERVER = "Built in (inspected)", "A server"
@@ -19,8 +20,7 @@ def model_picker() -> Server | None:
             "Who writes a text",
             (BUILT_IN, ON_SERVER),
             captions=("NumPy, on this machine, every step open", "Ollama, vLLM, llama-server and the like"),
-            key="writer",
-            persist_state="session",
+            **kept("writer"),
             help="Both get the same passages and the same instructions. Only the built-in one can be "
             "inspected.",
         )
@@ -36,8 +36,7 @@ def server_picker() -> Server:
     url = st.text_input(
         "Address",
         default,
-        key="server_url",
-        persist_state="session",
+        **kept("server_url"),
         help="Any server with an OpenAI-compatible interface. Ollama's is http://localhost:11434/v1, vLLM's "
         "http://localhost:8000/v1, llama-server's http://localhost:8080/v1.",
     ).strip()
@@ -45,8 +44,7 @@ def server_picker() -> Server:
     api_key = st.text_input(
         "Key",
         type="password",
-        key="server_key",
-        persist_state="session",
+        **kept("server_key"),
         help="Only if the server needs one. It is sent to this address only and forgotten when this session "
         "ends.",
     ).strip()
@@ -56,8 +54,7 @@ def server_picker() -> Server:
         names,
         index=0 if names else None,
         accept_new_options=True,
-        key=f"server_model-{url}",
-        persist_state="session",
+        **kept(f"server_model-{url}"),
         placeholder="Name of a model",
     )
     if reason:

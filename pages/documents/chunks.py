@@ -27,7 +27,7 @@ from ui.figures import styled
 from ui.look_inside import show_look_inside
 from ui.text import readable_seconds, show_error, text_html
 from ui.tokens import AS_ENCODER_COUNTS
-from ui.widgets import show_metrics
+from ui.widgets import kept, show_metrics
 
 PART = 12_000  # characters marked at once
 REPEATED = "Characters that a chunk repeats from the one before; striped in the text."
@@ -43,8 +43,7 @@ def show_chunks(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         return
     compare = st.toggle(
         "Compare with other settings",
-        key="chunks-compare",
-        persist_state="session",
+        **kept("chunks-compare"),
         help="Cuts the same text under other settings, next to the first.",
     )
     if not compare:

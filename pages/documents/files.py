@@ -26,7 +26,7 @@ from ui.tables import show_table
 from ui.text import escape_markdown
 from ui.tokens import AS_ENCODER_COUNTS
 from ui.uploaded_vectors import uploaded_vectors, vector_files
-from ui.widgets import check_typed
+from ui.widgets import check_typed, kept
 
 MAX_PASTED = 2_000_000  # characters
 PASTED = "pasted text"
@@ -49,8 +49,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
         "Column of CSV files",
-        key="csv_column",
-        persist_state="session",
+        **kept("csv_column"),
         max_chars=200,
         placeholder="all columns",
         help="Of CSV files added from now on, only the cells of this column become text. If it is empty, "

@@ -47,6 +47,7 @@ from ui.questions.kept import (
 from ui.questions.names import show_names
 from ui.server_settings import limits, read_upload
 from ui.text import escape_markdown, show_error
+from ui.widgets import kept
 
 LEAST_LABELLED = 10
 MAX_PROBLEMS_SHOWN = 50
@@ -146,8 +147,7 @@ def show_choice(name: str, n_usable: int, problems: Sequence[Problem] = ()) -> N
             "Questions",
             set_names(),
             format_func=choice_label,
-            key=CHOSEN_SET,
-            persist_state="session",
+            **kept(CHOSEN_SET),
             help="The questions that search and answers are measured on. Labels are places in the text of a "
             "document, so one set serves every way to cut it.",
         )

@@ -31,7 +31,7 @@ from ui.questions.search import all_scores, sentences_with
 from ui.questions.sets import LABEL_SOME, bundled_questions
 from ui.search import Search
 from ui.text import escape_markdown
-from ui.widgets import MOST_QUESTION, check_typed, choice
+from ui.widgets import MOST_QUESTION, check_typed, choice, kept
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
 ABOUT = "diagnose-about"  # key of the session's state: the question that the passage was given for
@@ -76,8 +76,7 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         st.session_state.update(dict.fromkeys(("diagnose-words", "diagnose-passage", "diagnose-answer"), ""))
     question = st.text_input(
         "Your question",
-        key="diagnose-question",
-        persist_state="session",
+        **kept("diagnose-question"),
         on_change=changed,
         placeholder="Which question was answered wrongly, or not at all?",
         help="As you asked it on the page “Ask your documents”.",
@@ -86,8 +85,7 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     asked = (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
     answer = st.text_input(
         "The right answer, if you know its words",
-        key="diagnose-answer",
-        persist_state="session",
+        **kept("diagnose-answer"),
         max_chars=200,
         placeholder="Without it, any words of the passage count as right",
         help="Parts that must all occur stand between &, other spellings of one between |: 5 May | 05/05.",
@@ -102,8 +100,7 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
     only_missing = st.toggle(
         f"Only those whose passage is not among the first {search.k}: {n_missing:,} of {len(labelled):,}",
         value=True,
-        key="diagnose-missing",
-        persist_state="session",
+        **kept("diagnose-missing"),
         help="A question with several passages is listed once for each of them.",
     )
     # The chosen question stays in the list when new settings find its passage.
@@ -146,8 +143,7 @@ def ask_pasted(question: str, documents: list[Document]) -> Asked | None:
         follow(key, current, texts[current.document][current.start : current.end])
     passage = st.text_area(
         "The passage",
-        key=key,
-        persist_state="session",
+        **kept(key),
         placeholder="Paste the text that should have been found",
         help="White space, quotation marks and dashes need not be those of the document, and a few words may "
         "differ.",
@@ -171,8 +167,7 @@ def ask_searched(question: str, documents: list[Document]) -> Asked | None:
     """Draw a search for a sentence of the documents by some of its words."""
     wanted = st.text_input(
         "Words of the passage",
-        key="diagnose-words",
-        persist_state="session",
+        **kept("diagnose-words"),
         max_chars=200,
         placeholder="Lists the sentences with all of them",
         help="Upper and lower case are the same, and parts of words count.",

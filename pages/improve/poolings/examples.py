@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from ui.text import escape_markdown
-from ui.widgets import check_typed
+from ui.widgets import check_typed, kept
 
 OWN = "Your own"
 MOST_SENTENCES = 12
@@ -77,8 +77,7 @@ def sentence_input(key: str) -> tuple[list[str], ExampleSet | None]:
         [*EXAMPLES, OWN],
         default=next(iter(EXAMPLES)),
         required=True,
-        key=f"{key}-set",
-        persist_state="session",
+        **kept(f"{key}-set"),
         help="Each example is three sentences that test one weakness of vectors.",
     )
     if choice in EXAMPLES:
@@ -87,8 +86,7 @@ def sentence_input(key: str) -> tuple[list[str], ExampleSet | None]:
     text = st.text_area(
         "Your sentences, one a line",
         "How do I reset my password?\nI forgot my login.\nWhat does shipping cost?",
-        key=f"{key}-own",
-        persist_state="session",
+        **kept(f"{key}-own"),
         height=140,
         help=f"Up to {MOST_SENTENCES}; blank lines are ignored. Leave the box, or press Ctrl + Enter, to "
         "compare them.",

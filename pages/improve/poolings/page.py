@@ -15,7 +15,7 @@ from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import chunks_sidebar
 from ui.similarity.explained import CHAPTERS, show_explained
-from ui.widgets import chapters, check_typed, example_choice, show_tabs
+from ui.widgets import chapters, check_typed, example_choice, kept, show_tabs
 
 
 def show_two_texts(encoder: Encoder, max_tokens: int) -> None:
@@ -32,8 +32,7 @@ def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
     first, second = (
         column.text_area(
             label,
-            key=f"pooling-pair-{number}",
-            persist_state="session",
+            **kept(f"pooling-pair-{number}"),
             height=80,
             help="Leave the box, or press Ctrl + Enter, to compare.",
         )

@@ -23,7 +23,7 @@ from ui.models import token_seconds_here
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import chunk_quote, escape_markdown, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed, example_choice, more_options, slider
+from ui.widgets import MOST_QUESTION, chapters, check_typed, example_choice, kept, more_options, slider
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -79,8 +79,7 @@ def question_box(pooled: PooledChunks) -> str:
         box, button = st.columns([5, 1], vertical_alignment="bottom")
         question = box.text_input(
             "Your question",
-            key="pooling-question",
-            persist_state="session",
+            **kept("pooling-question"),
             placeholder="What do you want to know?",
             help="It is embedded under every strategy and compared with the chunks' vectors.",
         )
@@ -109,8 +108,7 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
         seconds = n_tokens * token_seconds_here(pooled.encoder, pooled.chunks)
         with_maxsim = st.toggle(
             "MaxSim too",
-            key="pooling-maxsim",
-            persist_state="session",
+            **kept("pooling-maxsim"),
             help="No pooling: each token of the question is matched with the most similar token of a chunk. "
             f"Reads every token of every chunk again: about {readable_time(seconds)} for each new "
             "question.",

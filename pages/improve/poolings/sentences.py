@@ -16,6 +16,7 @@ from pages.improve.poolings.pooled_chunks import DIGESTS
 from pages.improve.poolings.similarity_figures import cosine_matrix
 from ui.export import show_figure
 from ui.text import escape_markdown, help_list, show_text
+from ui.widgets import kept
 
 SHOWN_AT_FIRST = ("mean", "cls", "max", "idf")
 
@@ -67,8 +68,7 @@ def strategy_pills(options: Sequence[str], default: Sequence[str], key: str, not
         selection_mode="multi",
         default=[strategy for strategy in default if strategy in options],
         format_func=pooling_label,
-        key=key,
-        persist_state="session",
+        **kept(key),
         help=help_list(POOLINGS[name] for name in options) + note,
     )
     return [strategy for strategy in options if strategy in picked]

@@ -23,7 +23,7 @@ from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import help_list, show_text
 from ui.tokens import text_by_weight, visible_blanks
-from ui.widgets import chapters, check_typed, choice, example_choice
+from ui.widgets import chapters, check_typed, choice, example_choice, kept
 
 SHARE, CONTRIBUTION = "Share in the sum", "Contribution to the direction"
 MEANING = {
@@ -48,8 +48,7 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
     )
     text = st.text_area(
         "Text",
-        key="pooling-tokens-text",
-        persist_state="session",
+        **kept("pooling-tokens-text"),
         height=80,
         help="Leave the box, or press Ctrl + Enter, to read it.",
     )

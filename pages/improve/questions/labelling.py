@@ -25,7 +25,7 @@ from ui.search import Search
 from ui.session_work import keeping_words
 from ui.tables import show_table
 from ui.text import escape_markdown, joined, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, download, more_options
+from ui.widgets import MOST_QUESTION, chapters, check_typed, choice, download, kept, more_options
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
@@ -54,8 +54,7 @@ def show_labelling(search: Search) -> None:
         st.session_state["label-words"] = ""
     question = st.text_input(
         "Question",
-        key="label-question",
-        persist_state="session",
+        **kept("label-question"),
         on_change=changed,
         placeholder="In your own words, not in the document's",
         help="Any search finds the answer to a question in the document's own words, so such questions do "
@@ -91,8 +90,7 @@ def show_candidates(question: str, search: Search) -> None:
     else:
         words = st.text_input(
             "Words",
-            key="label-words",
-            persist_state="session",
+            **kept("label-words"),
             max_chars=200,
             placeholder="All of them in one sentence",
             help="Sentences that contain words of your choice. Upper and lower case are the same, and parts "

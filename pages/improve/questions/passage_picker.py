@@ -12,7 +12,7 @@ from ui.colours import PASSAGE
 from ui.current import current_passage
 from ui.questions.search import sentences_of
 from ui.text import mark_html, show_text
-from ui.widgets import more_options
+from ui.widgets import kept, more_options
 
 WINDOW = 40  # sentences offered on either side of the mark
 AROUND = 160  # characters shown on either side of the passage
@@ -45,8 +45,7 @@ def passage_picker(documents: Sequence[Document]) -> tuple[Document, Reference] 
     name = st.selectbox(
         "Document",
         list(by_name),
-        key="passage-document",
-        persist_state="session",
+        **kept("passage-document"),
         on_change=mark_nothing,
         help="The document that contains the answer.",
     )
@@ -79,8 +78,7 @@ def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, in
                 "Place in the document",
                 1,
                 len(spans),
-                key="passage-place",
-                persist_state="session",
+                **kept("passage-place"),
                 on_change=move,
                 help="Sentences, counted from 1. Moves the mark there.",
             )
@@ -93,8 +91,7 @@ def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, in
         range(max(0, near - WINDOW), min(len(spans), near + WINDOW + 1)),
         index=None,
         format_func=label,
-        key="passage-from",
-        persist_state="session",
+        **kept("passage-from"),
         placeholder="Choose it, or press “Mark it” above",
         help="Sentences near the mark; move it under “More options” to reach others.",
     )
@@ -106,8 +103,7 @@ def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, in
         "To the sentence",
         range(first, reach),
         format_func=label,
-        key="passage-to",
-        persist_state="session",
+        **kept("passage-to"),
         help="Mark as little as answers the question: every marked character counts as relevant.",
     )
     return first, state["passage-to"]

@@ -25,6 +25,7 @@ from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, styled
 from ui.tables import show_csv, show_selectable, show_table
 from ui.text import escape_markdown, show_text
+from ui.widgets import kept
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
 CARD_WIDTH = 156  # pixels: six in a row on a wide screen, two on a phone
@@ -136,8 +137,7 @@ def show_answer_rows(every: Sequence[AnswerRow], write: bool, key: str) -> None:
         format_func=lambda name: f"{name} ({len(groups[name]):,})",
         default="All",
         required=True,
-        key="answers-filter",
-        persist_state="session",
+        **kept("answers-filter"),
     )
     rows = groups[str(name)]
     if not rows:

@@ -49,7 +49,7 @@ from ui.models import load_encoder, load_reader, second_names, token_seconds_her
 from ui.server_settings import ENCODER, limits
 from ui.setting_values import configuration_of, settings_in_use
 from ui.text import escape_markdown, help_list
-from ui.widgets import more_options, show_metrics
+from ui.widgets import kept, more_options, show_metrics
 
 # Values by the keys of the settings.
 FIRST_LOOK: dict[str, list[Any]] = {
@@ -139,11 +139,10 @@ def answering_choice(
         0,
         most,
         min(most, MOST_ANSWERED),
-        key=key,
-        persist_state="session",
+        **kept(key),
         help=ANSWERED_HELP,
     )
-    write = right.toggle("With the model's words", key="grid-write", persist_state="session", help=WRITE_HELP)
+    write = right.toggle("With the model's words", **kept("grid-write"), help=WRITE_HELP)
     if not n:
         return None
     settings = answer_settings(settings_in_use(encoder) | {"write": write})
@@ -155,7 +154,7 @@ def sampled(documents: Sequence[Document], questions: Sequence[Question], cut: C
     sample = sample_of(documents, questions)
     if sample.is_whole:
         return sample
-    if st.toggle("Measure on all", key="grid-all", persist_state="session", help=ALL_HELP):
+    if st.toggle("Measure on all", **kept("grid-all"), help=ALL_HELP):
         return Sample(tuple(documents), tuple(questions), len(documents), len(questions))
     words = f"Measured on a sample: {sample.words}."
     if len(sample.documents) < len(documents):
@@ -200,8 +199,7 @@ def choose_values(key: str, widget: str, default: Sequence[Any] | None = None, n
         names or setting.tried,
         default,
         format_func=setting.words,
-        key=widget,
-        persist_state="session",
+        **kept(widget),
         help=(lines or setting.help) + note,
     )
 
@@ -237,8 +235,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
     with st.expander("Another model", icon=":material/smart_toy:"):
         name = st.text_input(
             "Compare with",
-            key="grid-model",
-            persist_state="session",
+            **kept("grid-model"),
             placeholder=f"a folder, a Hugging Face id, or {FORM}",
             help=f"The engine runs encoders of the families {', '.join(FAMILIES)}, with every pooling; "
             "sentence-transformers runs others, with the model's own pooling, and so does a server that "
@@ -248,8 +245,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             st.text_input(
                 "Key",
                 type="password",
-                key=server_key(name),
-                persist_state="session",
+                **kept(server_key(name)),
                 help="Only if the server needs one. It is sent to this address only and forgotten when this "
                 "session ends. The texts of all chunks and questions are sent, too.",
             )
@@ -358,8 +354,7 @@ def show_start(inputs: SweepInputs) -> None:
     with more, more_options():
         st.text_input(
             "Name of the run",
-            key="grid-name",
-            persist_state="session",
+            **kept("grid-name"),
             max_chars=80,
             placeholder=default_name(configurations),
             help="Names it under Runs, and in a saved workspace.",

@@ -20,7 +20,7 @@ from ui.embedding import vectors_now, wanted_vectors
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
 from ui.settings import chunks_sidebar
-from ui.widgets import MOST_QUESTION, check_typed, show_metrics
+from ui.widgets import MOST_QUESTION, check_typed, kept, show_metrics
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
 N_SHOWN, OVERLAP_AT = 5, 10
@@ -36,7 +36,7 @@ def break_model(encoder: Encoder) -> None:
         return
     documents, cut = chunks_sidebar(encoder)
     changed = follow_question("broken-question", DEFAULT_QUESTION if are_bundled(documents) else "")
-    question = st.text_input("Question", key="broken-question", persist_state="session", on_change=changed)
+    question = st.text_input("Question", **kept("broken-question"), on_change=changed)
     check_typed(question, MOST_QUESTION)
     st.caption(
         "It is asked of the chosen documents, by the intact and by the broken model, and chunks are ranked "

@@ -24,7 +24,7 @@ from ui.models import decoder_name, limits_of, load_decoder, load_encoder
 from ui.settings import chunks_sidebar
 from ui.text import escape_markdown, show_text
 from ui.tokens import special_words
-from ui.widgets import check_typed, download, example_choice, more_options, show_tabs, slider
+from ui.widgets import check_typed, download, example_choice, kept, more_options, show_tabs, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -61,13 +61,12 @@ def page_input() -> Input:
             format_func=lambda model: escape_markdown(names[model]),
             help=f"The encoder turns texts into vectors for search, and each token sees {read}. The decoder "
             "writes answers, and each token sees only those before it.",
-            key="inside-model",
-            persist_state="session",
+            **kept("inside-model"),
         )
         sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
         key = f"source-{model}"
         st.session_state.setdefault(key, CHUNK if current_passage() else TYPED)
-        source = st.radio("Input", sources, key=key, persist_state="session")
+        source = st.radio("Input", sources, **kept(key))
     if source == CHUNK:
         return chunk_input(model)
     with st.sidebar:
@@ -79,8 +78,7 @@ def page_input() -> Input:
                 index=list(limits).index(encoder.max_tokens),
                 format_func=lambda limit: f"{limit} · {limits[limit]}",
                 help="Text beyond this many tokens, special tokens included, never reaches the model.",
-                key="inside-limit",
-                persist_state="session",
+                **kept("inside-limit"),
             )
         else:
             max_tokens = decoder_limit()
@@ -94,11 +92,7 @@ def page_input() -> Input:
     example_choice(EXAMPLES, "text-example", lambda text: st.session_state.update({"inside-text": text}))
     st.session_state.setdefault("inside-text", EXAMPLES[0])
     text = st.text_area(
-        "Text",
-        key="inside-text",
-        persist_state="session",
-        height=80,
-        help="Leave the box, or press Ctrl+Enter, to run the model.",
+        "Text", **kept("inside-text"), height=80, help="Leave the box, or press Ctrl+Enter, to run the model."
     )
     return Input(model, check_typed(text, MAX_CHARACTERS), None, max_tokens)
 
@@ -149,14 +143,12 @@ def view_choice(model: Model) -> View:
         with_special = st.toggle(
             "Special tokens" if model == "encoder" else "First token",
             value=True,
-            key=f"special-{model}",
-            persist_state="session",
+            **kept(f"special-{model}"),
             help=f"Much attention goes to {escape_markdown(special)}. Off, the rest is shown, scaled to 1.",
         )
         is_compared = is_comparable and st.toggle(
             "Compare every stage with the official model",
-            key="compare",
-            persist_state="session",
+            **kept("compare"),
             help="Runs sentence-transformers on the same input, side by side, and shows the differences "
             "under “Pipeline”. For each text it runs for some 10 seconds in a process of its own, whose "
             "600 MB of memory are given back.",

@@ -15,7 +15,7 @@ from ui.export import show_figure
 from ui.models import decoder_name, load_decoder, load_encoder
 from ui.tables import show_table
 from ui.text import escape_markdown
-from ui.widgets import check_typed, choice
+from ui.widgets import check_typed, choice, kept
 
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
 MAX_CHARACTERS = 20_000
@@ -58,8 +58,7 @@ def draw() -> None:
     text = st.text_area(
         "Text to compare on",
         DEFAULT_TEXT,
-        key="verify-text",
-        persist_state="session",
+        **kept("verify-text"),
         help="Any text: odd characters, other languages. The first "
         f"{encoder.max_tokens} tokens of it are read by both encoders; decoders read it whole.",
     )

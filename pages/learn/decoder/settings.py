@@ -8,7 +8,7 @@ from engine.models.small_decoder import Positions
 from engine.training.language.small_decoder_loop import TrainingSettings
 from engine.training.language.vocabulary import Kind
 from pages.learn.decoder.session import Choice
-from ui.widgets import choice, slider
+from ui.widgets import choice, kept, slider
 
 KINDS: dict[str, Kind] = {"Characters": "characters", "BPE": "bpe"}
 POSITIONS: dict[str, Positions] = dict(
@@ -71,8 +71,7 @@ def choose(made: bool, running: bool) -> Choice:
         dropout = _slider("Dropout", (0.0, 0.1, 0.2, 0.3), 0.0, reason, made)
     keep_unknown = sizes_and_pace.toggle(
         "Keep unknown characters",
-        key="lab-decoder-keep-unknown",
-        persist_state="session",
+        **kept("lab-decoder-keep-unknown"),
         disabled=made or kind != "characters",
         help="A prompt may then have characters that the documents lack: each is read as �. Otherwise such a "
         "prompt is an error that names the character.",

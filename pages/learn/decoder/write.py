@@ -19,7 +19,7 @@ from ui.export import show_figure
 from ui.figures import heat_map, styled
 from ui.text import show_error, show_text
 from ui.tokens import token_axis, token_labels
-from ui.widgets import check_typed, slider
+from ui.widgets import check_typed, kept, slider
 
 STOPS = 400  # most tokens in the list of stop tokens
 MAX_PROMPT = 500  # characters
@@ -68,8 +68,7 @@ def _generate(session: TrainingSession) -> None:
         2.0,
         0.8,
         0.1,
-        key="lab-decoder-temperature",
-        persist_state="session",
+        **kept("lab-decoder-temperature"),
         help="0 always takes the most probable token; higher values are more random.",
     )
     n_new = slider("New tokens", range(10, 501, 10), 120, "lab-decoder-new", "At most.", place=middle)

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.errors import InputError
 from engine.inspection.model.worked_example import D_HEAD, EXAMPLE_DIVISOR, Matrices, Options, check_matrix
 from ui.text import show_error
-from ui.widgets import choice, more_options
+from ui.widgets import choice, kept, more_options
 
 DIVISORS = {"30": EXAMPLE_DIVISOR, "√3": float(np.sqrt(D_HEAD)), "1": 1.0}
 NORMS = {"The example's": "example", "Usual": "usual", "None": "none"}
@@ -47,8 +47,7 @@ def choose_options() -> tuple[Options, int]:
         residual = st.toggle(
             "Residual",
             True,
-            key="worked-residual",
-            persist_state="session",
+            **kept("worked-residual"),
             help="Adds the input of a part of a block to its output: x + f(x).",
         )
         with more_options():
@@ -61,8 +60,7 @@ def choose_options() -> tuple[Options, int]:
             shift = st.toggle(
                 "Shifted softmax",
                 True,
-                key="worked-shift",
-                persist_state="session",
+                **kept("worked-shift"),
                 help="Subtracts a row's largest score from all of its scores before exp. The weights stay "
                 "the same, but exp of a large number cannot overflow.",
             )
@@ -71,8 +69,7 @@ def choose_options() -> tuple[Options, int]:
                 min_value=0,
                 max_value=MAX_SEED,
                 value=SEED,
-                key="worked-seed",
-                persist_state="session",
+                **kept("worked-seed"),
                 width=140,
                 help="For the numbers that the example does not give: the feed-forward matrices, further "
                 "blocks, the decoder. All are drawn from a normal distribution.",

@@ -11,6 +11,7 @@ from engine.models.seq2seq import BASE_2017, decode, encode
 from engine.models.seq2seq_params import RandomParams, n_parameters, part_sizes
 from ui.tables import show_table
 from ui.text import readable_seconds
+from ui.widgets import kept
 
 TOKENS, MAX_TOKENS = 10, 128
 SPECIAL_TOKENS = 3  # padding, start and end: the first rows of the vocabulary
@@ -67,9 +68,7 @@ def show_sizes() -> None:
 def token_count(label: str, key: str) -> int:
     """Draw the box for a number of tokens."""
     reason = f"Up to {MAX_TOKENS}. The table and the pass follow."
-    return st.number_input(
-        label, 1, MAX_TOKENS, TOKENS, key=key, persist_state="session", width=160, help=reason
-    )
+    return st.number_input(label, 1, MAX_TOKENS, TOKENS, **kept(key), width=160, help=reason)
 
 
 def show_pass(n_source: int, n_target: int, flops: int) -> None:
