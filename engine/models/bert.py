@@ -4,7 +4,7 @@ Texts of a batch are packed: their tokens are the rows of one matrix, so every l
 product without padding; only attention runs text by text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -17,13 +17,14 @@ from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
+from ..weights.tensors import TensorReader, config_size, read_json
+from .kv_cache import OwnKeyHeads
 from .parallel import packed
-from .shared_layers import attention_output, feed_forward, layer_trace_shapes, post_norm_layer
+from .shared_layers import attention_output, config_fields, feed_forward, layer_trace_shapes, post_norm_layer
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class EncoderConfig(OwnKeyHeads):
     """Sizes of a BERT-family encoder."""
 
     is_causal: ClassVar[bool] = False
@@ -40,16 +41,6 @@ class EncoderConfig:
     # norms stand before each part of a layer, not behind (Xiong et al. 2020), for which no BERT was trained:
     # it shows the effect
     norm_first: bool = False
-
-    @property
-    def n_kv_heads(self) -> int:
-        """Heads of keys and values: one for every query head."""
-        return self.n_heads
-
-    @property
-    def d_head(self) -> int:
-        """Dimensions of a head."""
-        return self.d_model // self.n_heads
 
 
 @dataclass(frozen=True)
@@ -192,15 +183,8 @@ def read_config(folder: Path, has_segments: bool = True, positions: str = "absol
         raise ModelFileError(f"{folder} reads left to right (is_decoder), which no encoder does: use another")
     return checked_config(
         EncoderConfig(
-            vocab_size=config_size(raw, "vocab_size"),
-            d_model=config_size(raw, "hidden_size"),
-            n_layers=config_size(raw, "num_hidden_layers"),
-            n_heads=config_size(raw, "num_attention_heads"),
-            d_ff=config_size(raw, "intermediate_size"),
-            max_positions=config_size(raw, "max_position_embeddings"),
+            **config_fields(raw, "layer_norm_eps", "hidden_act"),
             n_types=config_size(raw, "type_vocab_size") if has_segments else 0,
-            norm_eps=config_float(raw, "layer_norm_eps", most=MAX_EPS),
-            activation=config_activation(raw, "hidden_act"),
         ),
         folder,
     )
@@ -265,16 +249,34 @@ def read_weights(
             output_norm=read.norm(prefix + names.output_norm, d_model),
         )
 
+    return with_embeddings(read, config, layer, n_rows or config.max_positions)
+
+
+def with_embeddings(
+    read: TensorReader,
+    config: EncoderConfig,
+    layer: Callable[[int], Any],
+    n_positions: int = 0,
+    norm: str = "embeddings.LayerNorm",
+) -> EncoderWeights:
+    """Read the embeddings and the pooler of a checkpoint of BERT's layout, and each ``layer`` by its number.
+
+    There is no position table for 0 ``n_positions``; ``norm`` is the name of that of the embeddings.
+    """
+    d_model = config.d_model
+
     def table(name: str, n_rows: int) -> Array:
         return read.tensor(f"embeddings.{name}_embeddings.weight", n_rows, d_model)
 
     return EncoderWeights(
         token_table=table("word", config.vocab_size),
-        position_table=table("position", n_rows or config.max_positions),
+        position_table=table("position", n_positions) if n_positions else None,
         type_table=table("token_type", config.n_types) if config.n_types else None,
-        embedding_norm=read.norm("embeddings.LayerNorm", d_model),
+        embedding_norm=read.norm(norm, d_model),
         layers=tuple(layer(number) for number in range(config.n_layers)),
-        pooler=read.dense("pooler.dense", d_model, d_model) if "pooler.dense.weight" in tensors else None,
+        pooler=read.dense("pooler.dense", d_model, d_model)
+        if "pooler.dense.weight" in read.tensors
+        else None,
     )
 
 

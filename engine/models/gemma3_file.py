@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ModelFileError
 from ..weights.gguf_file import GGUF
-from ..weights.tensors import MAX_EPS, config_activation, config_float, config_size, read_json
+from ..weights.tensors import config_float, config_size, read_json
 from . import llama_file
 from .gemma3 import Gemma3Config
 from .llama import LlamaWeights
@@ -25,6 +25,7 @@ from .llama_file import (
     layer_types,
 )
 from .rope import Rope, read_kind_rope
+from .shared_layers import config_fields
 from .stored_reader import StoredReader
 
 GGUF_NAMES = llama_file.GGUF_NAMES | {
@@ -35,6 +36,12 @@ FOLDER_NAMES = llama_file.FOLDER_NAMES | {
     "attention_post_norm": "model.layers.{}.post_attention_layernorm",
     "ffn_norm": "model.layers.{}.pre_feedforward_layernorm",
     "ffn_post_norm": "model.layers.{}.post_feedforward_layernorm",
+}
+# Of settings that folders may leave out.
+DEFAULTS = {
+    "max_position_embeddings": 131_072,
+    "rms_norm_eps": 1e-6,
+    "hidden_activation": "gelu_pytorch_tanh",
 }
 LOCAL_THETA, GLOBAL_THETA = 1e4, 1e6
 PATTERN = 6  # one layer in 6 sees all tokens
@@ -81,22 +88,17 @@ def read_sizes(folder: Path) -> Gemma3Config:
             f"{folder} is a model of images and texts, which is not read: "
             f"use a Gemma 3 of text only (gemma3_text), or a GGUF file"
         )
-    n_layers, n_heads = config_size(raw, "num_hidden_layers"), config_size(raw, "num_attention_heads")
+    sizes = config_fields(raw, "rms_norm_eps", "hidden_activation", **DEFAULTS)
+    n_layers = sizes["n_layers"]
     d_head = config_size(raw, "head_dim", default=256)
     is_local = all_but_every(config_size(raw, "sliding_window_pattern", default=PATTERN), n_layers)
     kinds = layer_types(raw, [LOCAL if local else GLOBAL for local in is_local], folder)
     window = config_size(raw, "sliding_window", default=4096)
     return checked(
         Gemma3Config(
-            vocab_size=config_size(raw, "vocab_size"),
-            d_model=config_size(raw, "hidden_size"),
-            n_layers=n_layers,
-            n_heads=n_heads,
+            **sizes,
             n_kv_heads=config_size(raw, "num_key_value_heads", default=4),
             d_head=d_head,
-            d_ff=config_size(raw, "intermediate_size"),
-            max_positions=config_size(raw, "max_position_embeddings", default=131_072),
-            norm_eps=config_float(raw, "rms_norm_eps", default=1e-6, most=MAX_EPS),
             rope=folder_rope(raw, GLOBAL, d_head, folder),
             tied=raw.get("tie_word_embeddings", True),
             biased=llama_file.folder_biases(raw),
@@ -107,7 +109,6 @@ def read_sizes(folder: Path) -> Gemma3Config:
             local_rope=folder_rope(raw, LOCAL, d_head, folder),
             query_scalar=config_float(raw, "query_pre_attn_scalar", default=256),
             logit_cap=optional_float(raw, "final_logit_softcapping"),
-            activation=config_activation(raw, "hidden_activation", "gelu_pytorch_tanh"),
         ),
         folder,
     )

@@ -11,12 +11,12 @@ from ..layers.norm import LayerNorm
 from ..layers.positions import learned
 from ..layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
-from .kv_cache import KVCache
+from .kv_cache import KVCache, OwnKeyHeads
 from .shared_layers import feed_forward, layer_trace_shapes, run_layers
 
 
 @dataclass(frozen=True)
-class GPT2Config:
+class GPT2Config(OwnKeyHeads):
     """Sizes of a GPT-2; ``max_positions`` is the length of its position table."""
 
     vocab_size: int
@@ -28,16 +28,6 @@ class GPT2Config:
     norm_eps: float
     activation: str
     tied: bool  # token embeddings are the unembedding, too
-
-    @property
-    def n_kv_heads(self) -> int:
-        """Heads of keys and values: one for every query head."""
-        return self.n_heads
-
-    @property
-    def d_head(self) -> int:
-        """Dimensions of a head."""
-        return self.d_model // self.n_heads
 
 
 @dataclass(frozen=True)

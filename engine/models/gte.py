@@ -13,12 +13,13 @@ import numpy as np
 from ..errors import ModelFileError
 from ..layers.linear import Linear
 from ..layers.tracing import Array
-from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
-from .bert import EncoderWeights, checked_config
+from ..weights.tensors import TensorReader, config_size, read_json
+from .bert import EncoderWeights, checked_config, with_embeddings
 from .nomic_bert import NomicBertConfig, NomicBertLayer
 from .nomic_bert import encoder_forward as encoder_forward
 from .nomic_bert import trace_shapes as trace_shapes
 from .rope import read_folder_rope
+from .shared_layers import config_fields
 
 # Settings that are not implemented, with the only values that are read.
 FIXED: dict[str, tuple[Any, ...]] = {
@@ -37,19 +38,12 @@ def read_config(folder: Path) -> NomicBertConfig:
     for key, values in FIXED.items():
         if raw.get(key) not in values:
             raise ModelFileError(f"{folder} sets {key} to {raw[key]!r}, which is not read: use another model")
-    d_model, n_heads = config_size(raw, "hidden_size"), config_size(raw, "num_attention_heads")
-    rope = read_folder_rope({"rope_theta": THETA} | raw, max(d_model // n_heads, 1), folder)
+    sizes = config_fields(raw, "layer_norm_eps", "hidden_act")
+    d_head = max(sizes["d_model"] // sizes["n_heads"], 1)
     config = NomicBertConfig(
-        vocab_size=config_size(raw, "vocab_size"),
-        d_model=d_model,
-        n_layers=config_size(raw, "num_hidden_layers"),
-        n_heads=n_heads,
-        d_ff=config_size(raw, "intermediate_size"),
-        max_positions=config_size(raw, "max_position_embeddings"),
+        **sizes,
         n_types=config_size(raw, "type_vocab_size") if raw.get("type_vocab_size") else 0,
-        norm_eps=config_float(raw, "layer_norm_eps", most=MAX_EPS),
-        activation=config_activation(raw, "hidden_act"),
-        rope=rope,
+        rope=read_folder_rope({"rope_theta": THETA} | raw, d_head, folder),
     )
     return checked_config(config, folder)
 
@@ -75,14 +69,4 @@ def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.d
             output_norm=read.norm(f"{prefix}mlp_ln", d_model),
         )
 
-    def table(name: str, n_rows: int) -> Array:
-        return read.tensor(f"embeddings.{name}_embeddings.weight", n_rows, d_model)
-
-    return EncoderWeights(
-        token_table=table("word", config.vocab_size),
-        position_table=None,
-        type_table=table("token_type", config.n_types) if config.n_types else None,
-        embedding_norm=read.norm("embeddings.LayerNorm", d_model),
-        layers=tuple(layer(number) for number in range(config.n_layers)),
-        pooler=read.dense("pooler.dense", d_model, d_model) if "pooler.dense.weight" in tensors else None,
-    )
+    return with_embeddings(read, config, layer)

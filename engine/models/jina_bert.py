@@ -20,7 +20,7 @@ from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from ..weights.tensors import TensorReader, read_json
 from . import bert
-from .bert import EncoderConfig, EncoderWeights, embed, joined_types
+from .bert import EncoderConfig, EncoderWeights, embed, joined_types, with_embeddings
 from .parallel import packed
 from .shared_layers import attention_output, gated_feed_forward, layer_trace_shapes, post_norm_layer
 
@@ -165,11 +165,4 @@ def read_weights(tensors: dict[str, Array], config: JinaConfig, dtype: np.dtype)
             inner_norm=norm(prefix + OLD_NORM, config.is_newer),
         )
 
-    return EncoderWeights(
-        token_table=read.tensor("embeddings.word_embeddings.weight", config.vocab_size, d_model),
-        position_table=None,
-        type_table=read.tensor("embeddings.token_type_embeddings.weight", config.n_types, d_model),
-        embedding_norm=read.norm("embeddings.LayerNorm", d_model),
-        layers=tuple(layer(number) for number in range(config.n_layers)),
-        pooler=read.dense("pooler.dense", d_model, d_model) if "pooler.dense.weight" in tensors else None,
-    )
+    return with_embeddings(read, config, layer)

@@ -19,6 +19,23 @@ class CacheSizes(Protocol):
     def d_head(self) -> int: ...  # noqa: D102
 
 
+class OwnKeyHeads:
+    """Heads that share the dimensions of a model evenly, each with keys and values of its own."""
+
+    d_model: int
+    n_heads: int
+
+    @property
+    def n_kv_heads(self) -> int:
+        """Heads of keys and values: one for every query head."""
+        return self.n_heads
+
+    @property
+    def d_head(self) -> int:
+        """Dimensions of a head."""
+        return self.d_model // self.n_heads
+
+
 class KVCache:
     """Keys and values of the tokens read so far, in arrays that double when they are full.
 

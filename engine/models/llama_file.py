@@ -10,9 +10,10 @@ from ..errors import ModelFileError
 from ..layers.linear import Linear, Matrix
 from ..layers.tracing import Array
 from ..weights.gguf_file import GGUF
-from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
+from ..weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 from .llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from .rope import read_folder_rope, read_gguf_rope
+from .shared_layers import config_fields
 from .stored_reader import StoredReader
 
 Config = TypeVar("Config", bound=LlamaConfig)
@@ -117,20 +118,15 @@ def gguf_window(raw: Mapping[str, Any]) -> int | None:
 def read_folder_config(folder: Path) -> LlamaConfig:
     """Read the sizes from a Llama-family folder's config.json."""
     raw = read_json(folder / "config.json")
-    n_heads, d_model = config_size(raw, "num_attention_heads"), config_size(raw, "hidden_size")
-    d_head = config_size(raw, "head_dim", default=max(d_model // n_heads, 1))
+    sizes = config_fields(raw, "rms_norm_eps", "hidden_act", hidden_act="silu")
+    d_head = config_size(raw, "head_dim", default=max(sizes["d_model"] // sizes["n_heads"], 1))
     rope = read_folder_rope(raw, d_head, folder)
+    sizes["max_positions"] = min(sizes["max_positions"], rope.max_positions)
     return checked(
         LlamaConfig(
-            vocab_size=config_size(raw, "vocab_size"),
-            d_model=d_model,
-            n_layers=config_size(raw, "num_hidden_layers"),
-            n_heads=n_heads,
-            n_kv_heads=config_size(raw, "num_key_value_heads", default=n_heads),
+            **sizes,
+            n_kv_heads=config_size(raw, "num_key_value_heads", default=sizes["n_heads"]),
             d_head=d_head,
-            d_ff=config_size(raw, "intermediate_size"),
-            max_positions=min(config_size(raw, "max_position_embeddings"), rope.max_positions),
-            norm_eps=config_float(raw, "rms_norm_eps", most=MAX_EPS),
             rope=rope,
             tied=raw.get("tie_word_embeddings", False),
             biased=folder_biases(raw),
@@ -138,7 +134,6 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             windows=folder_windows(raw, folder),
             rotated=folder_rotated(raw, folder),
             stacked=raw["model_type"] in STACKED,
-            activation=config_activation(raw, "hidden_act", "silu"),
         ),
         folder,
     )

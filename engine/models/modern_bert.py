@@ -15,12 +15,12 @@ from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace
-from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
+from ..weights.tensors import TensorReader, config_size, read_json
 from .bert import EncoderConfig, checked_config
 from .llama_file import GLOBAL, LOCAL, layer_types
 from .parallel import packed
 from .rope import Rope, read_kind_rope, rotations
-from .shared_layers import gated_feed_forward, layer_trace_shapes, rotary_attention, run_layers
+from .shared_layers import config_fields, gated_feed_forward, layer_trace_shapes, rotary_attention, run_layers
 
 THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
 OLD_KEYS = {GLOBAL: "global_rope_theta", LOCAL: "local_rope_theta"}  # of transformers before version 5
@@ -103,24 +103,17 @@ def trace_shapes(config: ModernBertConfig, n_tokens: int) -> Shapes:
 def read_config(folder: Path) -> ModernBertConfig:
     """Read a config.json, of transformers before version 5 or later."""
     raw = read_json(folder / "config.json")
-    n_layers = config_size(raw, "num_hidden_layers")
-    d_model, n_heads = config_size(raw, "hidden_size"), config_size(raw, "num_attention_heads")
+    sizes = config_fields(raw, "norm_eps", "hidden_activation")
+    d_head = sizes["d_model"] // sizes["n_heads"]
     global_rope, local_rope = (
-        read_kind_rope({OLD_KEYS[kind]: THETAS[kind]} | raw, kind, OLD_KEYS[kind], d_model // n_heads, folder)
+        read_kind_rope({OLD_KEYS[kind]: THETAS[kind]} | raw, kind, OLD_KEYS[kind], d_head, folder)
         for kind in (GLOBAL, LOCAL)
     )
     every = config_size(raw, "global_attn_every_n_layers", default=3)
-    usual = [LOCAL if number % every else GLOBAL for number in range(n_layers)]
+    usual = [LOCAL if number % every else GLOBAL for number in range(sizes["n_layers"])]
     config = ModernBertConfig(
-        vocab_size=config_size(raw, "vocab_size"),
-        d_model=d_model,
-        n_layers=n_layers,
-        n_heads=n_heads,
-        d_ff=config_size(raw, "intermediate_size"),
-        max_positions=config_size(raw, "max_position_embeddings"),
+        **sizes,
         n_types=0,
-        norm_eps=config_float(raw, "norm_eps", most=MAX_EPS),
-        activation=config_activation(raw, "hidden_activation"),
         is_global=tuple(kind == GLOBAL for kind in layer_types(raw, usual, folder)),
         reach=config_size(raw, "local_attention", default=128) // 2,
         global_rope=global_rope,

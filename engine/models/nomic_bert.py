@@ -17,7 +17,7 @@ from ..layers.norm import LayerNorm
 from ..layers.primitives import NUMPY, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from ..weights.tensors import MAX_EPS, TensorReader, config_activation, config_float, config_size, read_json
-from .bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types
+from .bert import EncoderConfig, EncoderWeights, checked_config, embed, joined_types, with_embeddings
 from .parallel import packed
 from .rope import Rope, read_folder_rope, rotations
 from .shared_layers import gated_output, layer_trace_shapes, post_norm_layer, rotary_attention
@@ -148,11 +148,4 @@ def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.d
             output_norm=read.norm(f"{prefix}norm2", d_model),
         )
 
-    return EncoderWeights(
-        token_table=read.tensor("embeddings.word_embeddings.weight", config.vocab_size, d_model),
-        position_table=None,
-        type_table=read.tensor("embeddings.token_type_embeddings.weight", config.n_types, d_model),
-        embedding_norm=read.norm("emb_ln", d_model),
-        layers=tuple(layer(number) for number in range(config.n_layers)),
-        pooler=None,
-    )
+    return with_embeddings(read, config, layer, norm="emb_ln")

@@ -1,6 +1,6 @@
-"""What the layers of several families share: residuals, attention in packs, feed-forward, traced shapes."""
+"""What several families share: sizes, residuals, attention in packs, feed-forward, traced shapes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,9 +10,20 @@ from ..layers.linear import Linear
 from ..layers.norm import LayerNorm
 from ..layers.primitives import DecoderPrimitives, Primitives
 from ..layers.tracing import Array, Shapes, Tracer, scoped
+from ..weights.tensors import MAX_EPS, config_activation, config_float, config_size
 from .kv_cache import CacheSizes
 
 Ops = Primitives | DecoderPrimitives
+
+# The sizes that most families have in config.json, by their names here.
+SIZES = {
+    "vocab_size": "vocab_size",
+    "d_model": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "d_ff": "intermediate_size",
+    "max_positions": "max_position_embeddings",
+}
 
 
 class LayerSizes(CacheSizes, Protocol):
@@ -24,6 +35,18 @@ class LayerSizes(CacheSizes, Protocol):
     def n_heads(self) -> int: ...  # noqa: D102
     @property
     def d_ff(self) -> int: ...  # noqa: D102
+
+
+def config_fields(config: Mapping[str, Any], eps: str, activation: str, **defaults: Any) -> dict[str, Any]:
+    """Return the fields of a model's sizes that most families state, by the keys of two that vary.
+
+    ``defaults`` stand in for missing ones.
+    """
+    fields: dict[str, Any] = {
+        field: config_size(config, key, defaults.get(key)) for field, key in SIZES.items()
+    }
+    fields["norm_eps"] = config_float(config, eps, defaults.get(eps), most=MAX_EPS)
+    return fields | {"activation": config_activation(config, activation, defaults.get(activation, "gelu"))}
 
 
 def run_layers(

@@ -20,7 +20,7 @@ from ..layers.linear import linear
 from ..layers.positions import alibi_bias, apply_rope, learned, rope_tables, sinusoidal
 from ..layers.primitives import NUMPY_TRAINING, TrainingPrimitives
 from ..layers.tracing import Array, Tracer, no_trace, scoped
-from .kv_cache import KVCache
+from .kv_cache import KVCache, OwnKeyHeads
 
 Params = Mapping[str, Array]  # dotted names, as `parameter_shapes` lists them
 Positions = Literal["sinusoidal", "learned", "rope", "alibi"]
@@ -29,7 +29,7 @@ NORM_EPS = 1e-5
 
 
 @dataclass(frozen=True)
-class SmallDecoderConfig:
+class SmallDecoderConfig(OwnKeyHeads):
     """Sizes of a small decoder; the transposed embedding table is the unembedding."""
 
     vocab_size: int
@@ -65,16 +65,6 @@ class SmallDecoderConfig:
             )
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}: give 0 (none) to less than 1")
-
-    @property
-    def d_head(self) -> int:
-        """Numbers in a head's query, key and value."""
-        return self.d_model // self.n_heads
-
-    @property
-    def n_kv_heads(self) -> int:
-        """Heads of keys and values: every query head has its own."""
-        return self.n_heads
 
 
 def forward(

@@ -5,14 +5,12 @@ import json
 import shutil
 import tempfile
 import zipfile
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save_file
 
-from ...layers.tracing import Array
-from ...models.bert import BERT_NAMES
+from ...models.bert import layer_tensors
 from ...models.encoder import Encoder
 from ...weights.fetch import model_path
 from ...weights.tensors import read_safetensors
@@ -31,7 +29,8 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
         name.removeprefix("bert."): array
         for name, array in read_safetensors(source / "model.safetensors").items()
     }
-    tensors |= layer_tensors(encoder)
+    for name, array in layer_tensors(encoder.weights).items():
+        tensors[name] = np.ascontiguousarray(array, np.float32)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     write_json(
         folder / "modules.json",
@@ -50,18 +49,6 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
     pooling = {"word_embedding_dimension": encoder.config.d_model, "pooling_mode_mean_tokens": True}
     write_json(folder / "1_Pooling" / "config.json", pooling)
     (folder / "2_Normalize").mkdir(exist_ok=True)
-
-
-def layer_tensors(encoder: Encoder) -> dict[str, Array]:
-    """Parameters of all layers under the names of a BERT checkpoint, float32."""
-    tensors = {}
-    for number, layer in enumerate(encoder.weights.layers):
-        for part in fields(layer):
-            name = BERT_NAMES.layer.format(number) + getattr(BERT_NAMES, part.name)
-            weight, bias = getattr(layer, part.name)
-            tensors[f"{name}.weight"] = np.ascontiguousarray(weight, np.float32)
-            tensors[f"{name}.bias"] = np.ascontiguousarray(bias, np.float32)
-    return tensors
 
 
 def tuned_zip(encoder: Encoder, card: str = "") -> bytes:
