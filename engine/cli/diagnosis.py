@@ -16,15 +16,7 @@ from ..retrieval.vector_cache import VectorCache
 from ..settings import SETTINGS
 from .loading import check_second_models, load_reader, load_searched, null_scores_in, say_languages
 from .main import app, print_answer
-from .options import (
-    AnsweringOptions,
-    JsonOption,
-    RetrievalOptions,
-    SearchedOptions,
-    as_utf8,
-    grouped,
-    question_of,
-)
+from .options import AnsweringOptions, JsonOption, SearchedOptions, as_utf8, grouped, question_of
 from .printing import print_json
 
 MARKS = {True: "yes", False: "NO", None: "-"}
@@ -38,7 +30,6 @@ def diagnose_command(
     ],
     passage: Annotated[str, typer.Option(help="Words of the passage that answers it.", callback=as_utf8)],
     corpus: SearchedOptions,
-    retrieval: RetrievalOptions,
     answering: AnsweringOptions,
     answer: Annotated[
         str,
@@ -62,11 +53,11 @@ def diagnose_command(
     if not passage.strip():
         raise InputError("the passage is blank: give some of its words by --passage")
     wanted = ShortAnswer.parse(answer)
-    check_second_models([retrieval.retriever], corpus)
-    model, index, unrelated, about = load_searched(corpus, retrieval.retriever)
+    check_second_models([answering.retriever], corpus)
+    model, index, unrelated, about = load_searched(corpus, answering.retriever)
     say_languages(question, index, model)
     values = {key: setting.default for key, setting in SETTINGS.items()}
-    for group in (corpus, retrieval, answering):
+    for group in (corpus, answering):
         given = {field.name: getattr(group, field.name) for field in fields(group)}
         values |= {key: value for key, value in given.items() if key in SETTINGS}
     for key in ("answer_threshold", "refuse_threshold"):

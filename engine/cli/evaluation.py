@@ -72,7 +72,6 @@ from .options import (
     DocumentOption,
     EncoderOption,
     JsonOption,
-    RetrievalOptions,
     SampleOption,
     SecondModelOptions,
     SweptValues,
@@ -396,7 +395,6 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
 @grouped
 def answers(
     corpus: CorpusOptions,
-    retrieval: RetrievalOptions,
     answering: AnsweringOptions,
     sampling: Sampling = GREEDY,
     questions: Annotated[
@@ -417,8 +415,8 @@ def answers(
     asked = [each for each in load_answer_questions(questions) if half in ("", each.half)]
     if not asked:
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
-    settings = answer_settings(retrieval, answering, sampling)
-    check_second_models([retrieval.retriever], corpus)
+    settings = answer_settings(answering, sampling)
+    check_second_models([answering.retriever], corpus)
     writer = load_writer(answering, settings)
     documents = read_documents(corpus.corpus)
     asked = present(with_matched_names(asked, documents), documents)
@@ -426,7 +424,7 @@ def answers(
         say(f"answering a sample of {len(some):,} of {len(asked):,} questions; --sample 0 answers all")
     asked = some
     warn_of_problems(list(check_answers(asked, documents)))
-    encoder = load_search_model(corpus, second_models([retrieval.retriever], corpus))
+    encoder = load_search_model(corpus, second_models([answering.retriever], corpus))
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     null_scores, reader = null_scores_in(index, encoder), load_reader(encoder)
 

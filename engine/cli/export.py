@@ -15,27 +15,16 @@ from ..progress import say
 from ..settings import SWEPT, Configuration, default
 from .loading import check_second_models, load_encoder, load_second_model, second_models
 from .main import app
-from .options import (
-    ELSEWHERE,
-    EmbeddingOptions,
-    JsonOption,
-    RetrievalOptions,
-    SecondModelOptions,
-    check_folder_of,
-    grouped,
-    write_errors,
-)
+from .options import ELSEWHERE, JsonOption, SearchOptions, check_folder_of, grouped, write_errors
 from .printing import print_json
 
 
 @app.command(name="export", rich_help_panel=ELSEWHERE)
 @grouped
 def export_command(
-    embedding: EmbeddingOptions,
-    retrieval: RetrievalOptions,
-    second: SecondModelOptions,
+    search: SearchOptions,
     to: Annotated[str, typer.Option(help=f"The library: {', '.join(LIBRARIES)}.")],
-    parent_tokens: int = default("parent_tokens"),
+    retriever: str = default("retriever"),
     k: int = Configuration.k,
     out: Annotated[
         Path | None, typer.Option(help="The file to write.", show_default="standard output")
@@ -49,14 +38,14 @@ def export_command(
     check_library(to)
     if out is not None:
         check_folder_of(out, "--out")
-    values = {key: getattr(embedding, key) for key in SWEPT if hasattr(embedding, key)}
-    values |= {"retriever": retrieval.retriever, "k": k, "precision": chosen_precision(embedding.precision)}
+    values = {key: getattr(search, key) for key in SWEPT if hasattr(search, key)}
+    values |= {"retriever": retriever, "k": k, "precision": chosen_precision(search.precision)}
     configuration = Configuration(**values)
-    check_second_models([retrieval.retriever], second)
-    named = second_models([retrieval.retriever], second)
+    check_second_models([retriever], search)
+    named = second_models([retriever], search)
     loaded: dict[str, Any] = {kind: load_second_model(kind, source) for kind, source in named.items()}
-    encoder = replace(load_encoder(embedding.model), **loaded)
-    exported = export(configuration, encoder, to, parent_tokens)
+    encoder = replace(load_encoder(search.model), **loaded)
+    exported = export(configuration, encoder, to, search.parent_tokens)
     if out is not None:
         with write_errors(out):
             out.write_text(exported.script, encoding="utf-8")

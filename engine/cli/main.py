@@ -19,7 +19,7 @@ from ..generation.settings import AnswerSettings, SearchSettings
 from ..progress import say
 from ..retrieval.relevance import closer_than
 from ..retrieval.vector_files import save_npz
-from ..settings import Configuration
+from ..settings import Configuration, default
 from ..verify import verify_model
 from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import beginning, counted
@@ -44,7 +44,6 @@ from .options import (
     EmbeddingOptions,
     EncoderOption,
     JsonOption,
-    RetrievalOptions,
     SearchedOptions,
     check_folder_of,
     grouped,
@@ -83,9 +82,7 @@ def root(
     """Take the options before the command."""
 
 
-def answer_settings(
-    retrieval: RetrievalOptions, answering: AnsweringOptions, sampling: Sampling
-) -> AnswerSettings:
+def answer_settings(answering: AnsweringOptions, sampling: Sampling) -> AnswerSettings:
     """Return the settings of an answer from the options; warn of those without effect."""
     if answering.write:
         unused, reason = unused_settings(sampling), "as the temperature is 0: add --temperature 0.7, say"
@@ -94,7 +91,7 @@ def answer_settings(
     if unused:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         say(f"warning: {names} without effect, {reason}")
-    search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever)
+    search = SearchSettings(answering.k, answering.min_relevance, answering.retriever)
     return AnswerSettings(
         search,
         answering.max_prompt_tokens,
@@ -165,7 +162,7 @@ def verify(
 def search(
     question: Annotated[str, typer.Argument(help="What to look for.", callback=question_of)],
     corpus: SearchedOptions,
-    retrieval: RetrievalOptions,
+    retriever: str = default("retriever"),
     k: int = Configuration.k,
     as_json: JsonOption = False,
 ) -> None:
@@ -173,9 +170,9 @@ def search(
 
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
-    settings = SearchSettings(k, retriever=retrieval.retriever)
-    check_second_models([retrieval.retriever], corpus)
-    encoder, index, unrelated, about = load_searched(corpus, retrieval.retriever)
+    settings = SearchSettings(k, retriever=retriever)
+    check_second_models([retriever], corpus)
+    encoder, index, unrelated, about = load_searched(corpus, retriever)
     note = say_languages(question, index, encoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     say("Searching")
@@ -196,7 +193,6 @@ def search(
 def ask_command(
     question: Annotated[str, typer.Argument(help="What to answer.", callback=question_of)],
     corpus: SearchedOptions,
-    retrieval: RetrievalOptions,
     answering: AnsweringOptions,
     sampling: Sampling = GREEDY,
     after: Annotated[
@@ -206,10 +202,10 @@ def ask_command(
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the passages of a corpus: words that answer, quotes, and how sure they are."""
-    settings = answer_settings(retrieval, answering, sampling)
-    check_second_models([retrieval.retriever], corpus)
+    settings = answer_settings(answering, sampling)
+    check_second_models([answering.retriever], corpus)
     writer = load_writer(answering, settings)  # before anything is embedded
-    encoder, index, unrelated, about = load_searched(corpus, retrieval.retriever)
+    encoder, index, unrelated, about = load_searched(corpus, answering.retriever)
     note = say_languages(question, index, encoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     reader, turns = load_reader(encoder), tuple[Turn, ...]()

@@ -146,7 +146,18 @@ class SecondModelOptions:
 
 
 @dataclass(frozen=True)
-class CorpusOptions(SecondModelOptions, EmbeddingOptions):
+class SearchOptions(SecondModelOptions, EmbeddingOptions):
+    """How documents are cut, embedded and searched."""
+
+    parent_tokens: int = default("parent_tokens")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_splitting(self.splitting, 0, self.parent_tokens)
+
+
+@dataclass(frozen=True)
+class CorpusOptions(SearchOptions):
     """What is searched."""
 
     corpus: Annotated[
@@ -155,11 +166,6 @@ class CorpusOptions(SecondModelOptions, EmbeddingOptions):
             help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus", rich_help_panel=DOCUMENTS
         ),
     ] = BUNDLED_CORPUS
-    parent_tokens: int = default("parent_tokens")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_splitting(self.splitting, 0, self.parent_tokens)
 
 
 @dataclass(frozen=True)
@@ -215,16 +221,10 @@ class SearchedOptions(CorpusOptions):
 
 
 @dataclass(frozen=True)
-class RetrievalOptions:
-    """How passages are found."""
+class AnsweringOptions:
+    """How passages are found, and questions answered."""
 
     retriever: str = default("retriever")
-
-
-@dataclass(frozen=True)
-class AnsweringOptions:
-    """How questions are answered."""
-
     decoder: Annotated[str, typer.Option(help=DECODER, rich_help_panel=PANELS["answer"])] = DEFAULT_DECODER
     k: int = default("k")
     min_relevance: float = default("min_relevance")

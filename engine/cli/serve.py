@@ -19,18 +19,10 @@ from ..models.encoder import Encoder
 from ..progress import say
 from ..retrieval.embedding_model import Model
 from ..serving.served import RequestLimits, Searched, Served
-from ..settings import default
 from ..wording import counted, model_name
 from .loading import load_reader, load_search_model, load_searched, load_writer, null_scores_in
 from .main import answer_settings, app
-from .options import (
-    AnsweringOptions,
-    EmbeddingOptions,
-    RetrievalOptions,
-    SearchedOptions,
-    SecondModelOptions,
-    grouped,
-)
+from .options import AnsweringOptions, SearchedOptions, SearchOptions, grouped
 
 API_KEY = "GLASSBOX_API_KEY"
 ANY_ADDRESS = ("0.0.0.0", "::")
@@ -114,16 +106,13 @@ IndexOption = Annotated[
 @grouped
 def serve_command(
     server: ServerOptions,
-    embedding: EmbeddingOptions,
-    retrieval: RetrievalOptions,
+    search: SearchOptions,
     answering: AnsweringOptions,
-    second: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Argument(help="A file or a folder to search and ask.", show_default="none: only embeddings"),
     ] = None,
     index: IndexOption = None,
-    parent_tokens: int = default("parent_tokens"),
     sampling: Sampling = GREEDY,
 ) -> None:
     """Serve the engine over HTTP: embeddings, reranking, search, answers and chats, for OpenAI's clients.
@@ -142,9 +131,9 @@ def serve_command(
     if server.tools and not has_documents:
         raise InputError("--tools are those of documents: give CORPUS or --index")
     api_key = server.api_key or os.environ.get(API_KEY, "")
-    options = searched_options(embedding, second, corpus, index, parent_tokens)
+    options = searched_options(search, corpus, index)
     with listening(server.host, server.port) as listener:  # first, since models take a while to load
-        settings = answer_settings(retrieval, answering, sampling)
+        settings = answer_settings(answering, sampling)
         served = load_served(options, settings, answering, has_documents)
         served = replace(
             served,
@@ -166,16 +155,13 @@ def serve_command(
 @app.command(name="mcp")
 @grouped
 def mcp_command(
-    embedding: EmbeddingOptions,
-    retrieval: RetrievalOptions,
+    search: SearchOptions,
     answering: AnsweringOptions,
-    second: SecondModelOptions,
     corpus: Annotated[
         Path | None,
         typer.Argument(help="A file or a folder to search and ask.", show_default="the bundled documents"),
     ] = None,
     index: IndexOption = None,
-    parent_tokens: int = default("parent_tokens"),
 ) -> None:
     """Serve search, ask and list_documents as tools to the assistant that started this command.
 
@@ -187,8 +173,8 @@ def mcp_command(
         from ..serving.tools import tool_server
     if answering.write:
         raise InputError("tools write no text: leave out --write")
-    options = searched_options(embedding, second, corpus, index, parent_tokens)
-    served = load_served(options, answer_settings(retrieval, answering, GREEDY), answering, True)
+    options = searched_options(search, corpus, index)
+    served = load_served(options, answer_settings(answering, GREEDY), answering, True)
     assert served.searched is not None, "there is a corpus or an index"
     say("Serving tools on standard input and output")
     tool_server(served, served.searched).run()
@@ -206,23 +192,11 @@ def needed_packages() -> Iterator[None]:
         raise InputError(why) from error
 
 
-def searched_options(
-    embedding: EmbeddingOptions,
-    second: SecondModelOptions,
-    corpus: Path | None,
-    index: Path | None,
-    parent_tokens: int,
-) -> SearchedOptions:
+def searched_options(search: SearchOptions, corpus: Path | None, index: Path | None) -> SearchedOptions:
     """Return the options of what is searched: a corpus, by default the bundled one, or an index."""
     if corpus is not None and index is not None:
         raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")
-    return SearchedOptions(
-        **asdict(embedding),
-        **asdict(second),
-        corpus=BUNDLED_CORPUS if corpus is None else corpus,
-        index=index,
-        parent_tokens=parent_tokens,
-    )
+    return SearchedOptions(**asdict(search), corpus=corpus or BUNDLED_CORPUS, index=index)
 
 
 def load_served(
