@@ -18,14 +18,7 @@ from ..models.reader import Reader
 from ..progress import say, status_line
 from ..training.reading.articles import read_squad
 from ..training.reading.examples import ReadingSet, kind_counts, reading_set, sample
-from ..training.reading.loop import (
-    ReadingQuality,
-    ReadingReport,
-    ReadingSettings,
-    ReadingState,
-    quality,
-    train,
-)
+from ..training.reading.loop import ReadingReport, ReadingSettings, ReadingState, quality, train
 from ..training.reading.rewording import near_tokens
 from ..weights.catalog import DEFAULT_ENCODER
 from ..wording import counted, readable_time
@@ -138,7 +131,7 @@ def train_reader(
         print_json(content | {"quality": {name: asdict(each) for name, each in found.items()}})
         return
     for name, each in found.items():
-        print(quality_in_words(name, each))
+        print(f"{name}: {each.words}")
     print(next_step(path, n_made, finished))
 
 
@@ -184,7 +177,7 @@ def run(
                 saved = now
             if report.update % MEASURE_EVERY == 0:
                 for name, each in measured.items():
-                    say(quality_in_words(name, quality(state, each, encoder)))
+                    say(f"{name}: {quality(state, each, encoder).words}")
             if stopped.is_set() or now - began > most_s:
                 break
         if report is not None:
@@ -236,18 +229,6 @@ def kinds_in_words(found: ReadingSet) -> str:
     share = float(np.mean(found.examples[:, 2] < 0))
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
     return f"{counted(len(found.examples), 'example')}, {share:.0%} without an answer ({kinds})"
-
-
-def quality_in_words(name: str, found: ReadingQuality) -> str:
-    """``held out: F1 0.610 of 190 answers, 74% of 110 questions without one refused, AUC 0.780``."""
-    parts = []
-    if found.f1 is not None:
-        parts.append(f"F1 {found.f1:.3f} of {counted(found.n_questions - found.n_without, 'answer')}")
-    if found.refused is not None:
-        parts.append(f"{found.refused:.0%} of {counted(found.n_without, 'question')} without one refused")
-    if found.auc is not None:
-        parts.append(f"AUC {found.auc:.3f}")
-    return f"{name}: {', '.join(parts)}"
 
 
 def next_step(path: Path, n_updates: int, finished: bool) -> str:

@@ -18,6 +18,7 @@ from ...models.encoder import Encoder
 from ...models.parallel import run_parallel
 from ...models.reader import Reader, Window, window_spans
 from ...weights.tensors import read_header
+from ...wording import counted
 from ..backward.encoder import layer_parameters, with_parameters
 from ..checkpoint_file import file_bytes, read_trees
 from ..optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
@@ -26,6 +27,7 @@ from .passes import HEAD, init_head, loss_and_gradients
 from .rewording import in_other_words
 
 N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
+READ_AT_ONCE = 16  # questions whose answers are measured
 SMOOTHING = 0.97  # weight of the losses so far in their running mean
 
 
@@ -225,13 +227,25 @@ class ReadingQuality:
     # by chance
     auc: float | None
 
+    @property
+    def words(self) -> str:
+        """``F1 0.610 of 190 answers, 74% of 110 questions without one refused, AUC 0.780``."""
+        parts = []
+        if self.f1 is not None:
+            parts.append(f"F1 {self.f1:.3f} of {counted(self.n_questions - self.n_without, 'answer')}")
+        if self.refused is not None:
+            parts.append(f"{self.refused:.0%} of {counted(self.n_without, 'question')} without one refused")
+        if self.auc is not None:
+            parts.append(f"AUC {self.auc:.3f}")
+        return ", ".join(parts)
 
-def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size: int = 16) -> ReadingQuality:
+
+def quality(state: ReadingState, found: ReadingSet, encoder: Encoder) -> ReadingQuality:
     """Read questions that were held out, each with its passage."""
     reader, scores = state.reader(encoder), list[float]()
     margins: tuple[list[float], list[float]] = [], []  # of questions with and without an answer
     n_longest = max(map(len, found.passages))
-    for batch in batches(found, encoder.tokenizer, batch_size, n_longest, 0, 0):
+    for batch in batches(found, encoder.tokenizer, READ_AT_ONCE, n_longest, 0, 0):
         pairs = zip(batch.sequences, batch.types, strict=True)
         windows = [Window(0, ids, types, types.index(1), []) for ids, types in pairs]
         for window, target, logits in zip(windows, batch.targets, reader.logits(windows), strict=True):
