@@ -12,14 +12,7 @@ from ..evaluation.beir import as_collection, load_beir
 from ..evaluation.checks import measurable, mended
 from ..evaluation.document_names import Asked, at_rows, did_you_mean, matched_names, renamed, unknown_names
 from ..evaluation.passage_search import located
-from ..evaluation.questions import (
-    BUNDLED_QUESTIONS,
-    DRAFTED,
-    Question,
-    file_content,
-    load_questions,
-    questions_about,
-)
+from ..evaluation.questions import DRAFTED, Question, file_content, load_questions, questions_about
 from ..evaluation.sample import about_documents, sample_of
 from ..progress import say
 from ..wording import counted, some_of
@@ -50,7 +43,7 @@ def sources(
         answers = present(with_matched_names(load_answer_questions(questions), every), every)
         asked = as_labels(answers, every)
     else:
-        asked = load_questions(questions or BUNDLED_QUESTIONS)
+        asked = load_questions(questions)
         answers = [] if questions or corpus else load_answer_questions()
     asked = located(present(with_matched_names(asked, every), every), every)
     if most:

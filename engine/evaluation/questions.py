@@ -111,8 +111,9 @@ class Question:
         return all(found) if found else None
 
 
-def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
-    """Read questions from a file, as `parse_questions` does."""
+def load_questions(path: Path | None = None) -> list[Question]:
+    """Read questions from a file, as `parse_questions` does, the bundled one for None."""
+    path = path or BUNDLED_QUESTIONS
     content = file_content(path, "CSV or JSONL")
     if len(content) > LARGE_BYTES:
         return read_limited(parse_questions, path.name, content)
