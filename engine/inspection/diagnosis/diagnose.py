@@ -14,17 +14,7 @@ from ...wording import counted
 from .asking import CUTTING, Searched, is_right, says, touches
 from .chain import Chain, Link, chain_of, given_hit
 from .location import Location, locate
-from .suspects import (
-    NEAR_CHARACTERS,
-    Case,
-    Cause,
-    Cure,
-    Suspect,
-    in_words_of_passage,
-    lowered,
-    quoting_passage,
-    suspects,
-)
+from .suspects import Case, Cause, Cure, Suspect, in_words_of_passage, lowered, quoting_passage, suspects
 from .table_rows import heads_place, scattered
 
 NONE_NEEDED = "The right answer is given now."
@@ -263,8 +253,7 @@ def place_of(passage: str, documents: Sequence[Any], wanted: ShortAnswer) -> Loc
     if place is None or place.how != "approximate":
         return place
     [text] = [document.text for document in documents if document.name == place.document]
-    around = text[max(0, place.start - NEAR_CHARACTERS) : place.end + NEAR_CHARACTERS]
-    numbers = [word for word in passage.split() if any(map(str.isdigit, word))]
+    around, numbers = place.around(text), [word for word in passage.split() if any(map(str.isdigit, word))]
     is_same = wanted.is_in(around) if wanted else all(number in around for number in numbers)
     return place if is_same else None
 

@@ -8,6 +8,8 @@ from ...documents.document import Chunk, Document
 from ...errors import InputError
 from ...evaluation.passage_search import LEAST_ALIKE, SearchableText
 
+NEAR_CHARACTERS = 200  # on either side of a passage that belong to it
+
 
 @dataclass(frozen=True)
 class Location:
@@ -19,6 +21,10 @@ class Location:
     # "alike": with other white space, quotation marks or dashes
     how: Literal["exact", "alike", "approximate"] = "exact"
     likeness: float = 1.0  # share of words in common, in order; 1 but for "approximate"
+
+    def around(self, text: str) -> str:
+        """Return the passage with the text of the document that belongs to it."""
+        return text[max(0, self.start - NEAR_CHARACTERS) : self.end + NEAR_CHARACTERS]
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ Cause = Literal[
     "none",
 ]
 FEW_WORDS = 0.34  # of a question's content words, below which it is in other words than the passage
-NEAR_CHARACTERS = 200  # characters on either side of a passage that belong to it
 JUST_BEHIND = 2  # ranks after the last passage that is read
 MOST_K = 10  # passages that can be read
 THRESHOLDS = ("min_relevance", "refuse_threshold")
@@ -120,7 +119,7 @@ class Case:
     def around(self) -> str:
         """The passage with the text around it, which says what its pronouns stand for."""
         text, place = self.searched.index.document_text(self.place.document), self.place
-        return f"{self.context} {text[max(0, place.start - NEAR_CHARACTERS) : place.end + NEAR_CHARACTERS]}"
+        return f"{self.context} {place.around(text)}"
 
     @property
     def context(self) -> str:
