@@ -13,17 +13,7 @@ from ..weights.tensors import config_float, config_size, read_json
 from . import llama_file
 from .gemma3 import Gemma3Config
 from .llama import LlamaWeights
-from .llama_file import (
-    GLOBAL,
-    LOCAL,
-    all_but_every,
-    assemble_weights,
-    checked,
-    gguf_settings,
-    gguf_sizes,
-    gguf_window,
-    layer_types,
-)
+from .llama_file import GLOBAL, LOCAL, all_but_every, assemble_weights, checked, layer_types
 from .rope import Rope, read_kind_rope
 from .shared_layers import config_fields
 from .stored_reader import StoredReader
@@ -52,8 +42,8 @@ LAYERS_OF_27B = 62
 def read_gguf_config(file: GGUF) -> Gemma3Config:
     """Read the sizes from a GGUF file's metadata."""
     own = ("attention.sliding_window_pattern", "rope.freq_base_swa", "final_logit_softcapping")
-    raw = gguf_settings(file, "gemma3", (*llama_file.GGUF_OPTIONS, *own))
-    sizes, window = gguf_sizes(file, "gemma3", raw, d_head=256), gguf_window(raw)
+    raw = llama_file.gguf_settings(file, "gemma3", (*llama_file.GGUF_OPTIONS, *own))
+    sizes, window = llama_file.gguf_sizes(file, "gemma3", raw, d_head=256), llama_file.gguf_window(raw)
     n_layers, n_heads, d_head = sizes["n_layers"], sizes["n_heads"], sizes["d_head"]
     pattern = config_size(raw, "attention.sliding_window_pattern", default=PATTERN)
     local_theta = config_float(raw, "rope.freq_base_swa", default=LOCAL_THETA)

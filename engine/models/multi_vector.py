@@ -21,19 +21,10 @@ from ..layers.tracing import Array, Tracer, no_trace
 from ..weights.fetch import Progress
 from ..weights.tensors import damaged_files
 from .embedding_head import Dense
-from .m3_heads import COLBERT, head_file
-from .multi_vector_folder import (
-    LIBRARIES,
-    MODULE_KINDS,
-    READ_SETTINGS,
-    Expansion,
-    Settings,
-    TextForm,
-    read_layers,
-)
+from .multi_vector_folder import READ_SETTINGS, Expansion, Settings, TextForm, read_layers, read_modules
 from .parallel import run_packs, run_parallel
 from .prompts import Role
-from .sentence_transformer_folder import list_modules, read_transformer_settings
+from .sentence_transformer_folder import read_transformer_settings
 from .transformer import Transformer, model_folder, prepared, read_transformer
 
 T = TypeVar("T")
@@ -76,8 +67,7 @@ class MultiVectorEncoder:
         compiled = prepared(compiled, dtype)
         folder = model_folder(source, "a late-interaction model", on_progress)
         with damaged_files(folder):
-            is_m3 = head_file(folder, COLBERT) is not None
-            modules = [] if is_m3 else list_modules(folder, MODULE_KINDS, LIBRARIES)
+            modules = read_modules(folder)
             base = folder / modules[0][1] if modules else folder
             of_transformer = read_transformer_settings(base, READ_SETTINGS)
             transformer, tensors = read_transformer(source, base, np.dtype(dtype), compiled, of_transformer)

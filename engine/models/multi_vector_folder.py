@@ -15,7 +15,7 @@ from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.tensors import TensorReader, config_size, read_json, read_optional
 from .embedding_head import Dense, EmbeddingHead, check_widths
 from .m3_heads import COLBERT, head_file, read_linear
-from .sentence_transformer_folder import LIBRARY, PLAIN_SETTINGS, SETTINGS_FILE, read_dense, read_prompts
+from .sentence_transformer_folder import LIBRARY, PLAIN_SETTINGS, list_modules, read_dense, read_settings
 from .transformer import Transformer
 
 MODULE_KINDS = ("Transformer", "Dense", "MultiVectorMask", "Normalize")
@@ -76,8 +76,7 @@ class Settings:
                     f"is not {STANFORD}"
                 )
             return cls.of_stanford(read_optional(folder / "artifact.metadata"))
-        top = read_optional(folder / SETTINGS_FILE)
-        prompts = read_prompts(top, folder).named
+        top, prompts = read_settings(folder)
         places = dict(modules)
         if top.get("model_type") != "ColBERT" and "query_prefix" not in top:  # as PyLate writes them
             place = places.get("MultiVectorMask")
@@ -92,7 +91,7 @@ class Settings:
                 )
             return cls(
                 {},
-                prompts,
+                prompts.named,
                 lengths=transformer,
                 expansion=expansion,
                 counts_expansion=place is not None,
@@ -108,7 +107,7 @@ class Settings:
         words = top.get("skiplist_words")
         return cls(
             markers,
-            {role: text.removeprefix(markers.get(role, "")) for role, text in prompts.items()},
+            {role: text.removeprefix(markers.get(role, "")) for role, text in prompts.named.items()},
             lengths=top,
             expansion=expansion,
             skipped=string.punctuation if words is None else words,
@@ -159,6 +158,11 @@ class Settings:
         if self.lengths.get(key) is None:
             return transformer.max_tokens
         return min(config_size(self.lengths, key), transformer.config.max_positions)
+
+
+def read_modules(folder: Path) -> list[tuple[str, str]]:
+    """Return kind and relative path of every module; BGE-M3's are those of its vectors of whole texts."""
+    return [] if head_file(folder, COLBERT) else list_modules(folder, MODULE_KINDS, LIBRARIES)
 
 
 def read_layers(

@@ -75,7 +75,7 @@ class SentenceTransformerFolder:
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     """Read the files of a model's folder, in the precision ``dtype``."""
-    settings = read_optional(folder / SETTINGS_FILE)
+    settings, prompts = read_settings(folder)
     kind = settings.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         raise ModelFileError(
@@ -93,7 +93,6 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     else:
         head = EmbeddingHead((default_pooling(config, folder),))
     head = replace(head, similarity=read_similarity(settings, head.normalize, folder))
-    prompts = read_prompts(settings, folder)
     if not prompts.named and card is not None:
         prompts = Prompts(card.prompts)
     return SentenceTransformerFolder(model, head, prompts, transformer)
@@ -179,6 +178,12 @@ def default_pooling(config: Mapping[str, Any], folder: Path) -> str:
             f"search: give a SentenceTransformer, or this one as the reranker"
         )
     return "lasttoken" if architecture.endswith("ForCausalLM") and config.get("is_causal", True) else "mean"
+
+
+def read_settings(folder: Path) -> tuple[dict[str, Any], Prompts]:
+    """Read the settings of a folder, {} if it states none, and the prompts among them."""
+    settings = read_optional(folder / SETTINGS_FILE)
+    return settings, read_prompts(settings, folder)
 
 
 def read_prompts(settings: Mapping[str, Any], folder: Path) -> Prompts:

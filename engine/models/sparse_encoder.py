@@ -22,14 +22,7 @@ from ..layers.tracing import Array
 from ..tokenizers.encoding import Encoding
 from ..weights.catalog import DEFAULT_SPARSE
 from ..weights.fetch import Progress
-from ..weights.tensors import (
-    TensorReader,
-    config_activation,
-    config_size,
-    damaged_files,
-    read_json,
-    read_optional,
-)
+from ..weights.tensors import TensorReader, config_activation, config_size, damaged_files, read_json
 from .encoder_families import FAMILIES
 from .fingerprint import arrays_in, parts_digest
 from .m3_heads import SPARSE, TokenHead, head_file, read_token_head
@@ -37,9 +30,8 @@ from .parallel import run_packs
 from .prompts import Role
 from .sentence_transformer_folder import (
     PLAIN_SETTINGS,
-    SETTINGS_FILE,
     list_modules,
-    read_prompts,
+    read_settings,
     read_transformer_settings,
 )
 from .transformer import Transformer, model_folder, prepared, read_transformer
@@ -113,7 +105,7 @@ class SparseEncoder:
                 own = read_transformer_settings(folder)
                 transformer, _ = read_transformer(source, folder, np.dtype(dtype), compiled, own)
                 return cls(transformer, read_token_head(of_m3, transformer))
-            settings = read_optional(folder / SETTINGS_FILE)
+            settings, prompts = read_settings(folder)
             if settings.get("similarity_fn_name") not in (None, "dot"):
                 raise ModelFileError(
                     f"{folder} compares by {settings['similarity_fn_name']!r}: only the dot product is read"
@@ -132,7 +124,7 @@ class SparseEncoder:
                 np.dtype(dtype),
                 compiled,
                 read_transformer_settings(base, READ_SETTINGS),
-                read_prompts(settings, folder),
+                prompts,
             )
             head = read_word_head(transformer, tensors, read_json(base / "config.json"), base)
             most = settings.get("max_active_dims")
