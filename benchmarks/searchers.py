@@ -44,8 +44,8 @@ def build_hnswlib(folder: Path, vectors: Vectors) -> dict[str, Any]:
     """Build hnswlib's graph; raise its effort on the same sample by the same steps."""
     import hnswlib  # type: ignore
 
-    from engine.retrieval.index_choice import SAMPLE, TRUSTED
-    from engine.retrieval.index_kinds import EFFORTS, exact_nearest
+    from engine.retrieval.index_choice import EFFORTS, SAMPLE, TRUSTED
+    from engine.retrieval.index_kinds import exact_nearest
 
     index = hnswlib.Index("ip", vectors.shape[1])
     start = time.perf_counter()

@@ -10,19 +10,11 @@ import numpy as np
 from ..layers.tracing import Array
 from ..weights.fetch import Progress
 from ..wording import counted
-from .index_kinds import (
-    AUTO,
-    EFFORTS,
-    FLAT,
-    INDEX_KINDS,
-    AnnIndex,
-    build_ann,
-    check_index_kind,
-    exact_nearest,
-)
+from .index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex, build_ann, check_index_kind, exact_nearest
 
 NEAREST = 10  # of the recall
 SAMPLE = 200  # chunks that are searched for
+EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 TRUSTED = 0.95  # the least recall@10 of an index that is used
 EXACT_CHUNKS = 50_000  # up to which every vector is read: 10 to 60 ms, with 384 numbers each
 HNSW_BYTES = 1024**3  # of vectors, up to which a graph with all of them fits in memory
@@ -135,7 +127,7 @@ def by_size(vectors: Array) -> tuple[str, str]:
 def tuned(vectors: Array, kind: str, on_progress: Progress | None = None) -> tuple[AnnIndex, Measured]:
     """Build an index, with the least effort for a recall of `TRUSTED`, or else the most."""
     start = perf_counter()
-    ann = build_ann(vectors, kind, on_progress=on_progress)
+    ann = build_ann(vectors, kind, EFFORTS[0], on_progress)
     build_s = perf_counter() - start
     ann, measured = with_least_effort(vectors, ann)
     return ann, replace(measured, build_s=build_s, n_bytes=ann.to_bytes().nbytes)

@@ -31,7 +31,6 @@ PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF
 ADDED_AT_ONCE = 10_000  # vectors
 CUT = "a file of the index was cut while it is searched: open a whole index"
 MOST_SPARE = 100  # times its `candidates`, that a kind finds beyond those that are asked for
-EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
 
 
 @dataclass(frozen=True)
@@ -173,9 +172,7 @@ class AnnIndex:
         return found
 
 
-def build_ann(
-    vectors: Array, kind: str, effort: int = EFFORTS[0], on_progress: Progress | None = None
-) -> AnnIndex:
+def build_ann(vectors: Array, kind: str, effort: int = 16, on_progress: Progress | None = None) -> AnnIndex:
     """Build an index of a kind but `FLAT` for vectors ``(n_chunks, d_model)``, float32, of length 1."""
     import faiss
 

@@ -20,8 +20,7 @@ from ..weights.fetch import Progress
 from .maxsim import unit_vectors
 from .ranking import best_first, ordered_scores, top
 
-# Chunks that are reordered. By the reader, the best of 16 are no better than those of 8.
-RERANK_DEPTH, READER_DEPTH = 50, 8
+RERANK_DEPTH = 50  # chunks that are reordered
 READ_AT_ONCE = 256  # chunks
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 # Of a late-interaction model, whose vectors are shorter and are to be kept for a whole corpus: 300 MB of 128

@@ -24,16 +24,7 @@ from .fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from .index import Index, MappedTexts
 from .mmr import MMR_DIVERSITY, mmr_scores
 from .ranking import top
-from .rerank import (
-    READER_DEPTH,
-    RERANK_DEPTH,
-    LateMaxSim,
-    LateVectors,
-    MaxSim,
-    TokenVectors,
-    cross_rerank,
-    rerank,
-)
+from .rerank import RERANK_DEPTH, LateMaxSim, LateVectors, MaxSim, TokenVectors, cross_rerank, rerank
 from .sparse_index import SparseIndex
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
@@ -41,6 +32,7 @@ from .sparse_index import SparseIndex
 DENSE_WEIGHT = 0.7
 # Of the weighted score, 0 to 1, added to the reader's, which is a difference of logits.
 FIRST_STAGE_WEIGHT = 50.0
+READER_DEPTH = 8  # chunks that the reader reorders: the best of 16 are no better
 ORDERED = 10_000  # chunks that a search orders; several may be parts of one passage
 # Of an approximate index: candidates by each score, at least, by vectors only and for each passage, and how
 # much more thorough their search is than one for ten passages. With 200 in place of 1,000 candidates,

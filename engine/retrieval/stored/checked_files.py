@@ -37,7 +37,7 @@ def require(holds: bool, what: str) -> None:
         raise ValueError(what)
 
 
-def ordinary(path: Path, most: int | None) -> Path:
+def ordinary(path: Path, most: int | None = MOST_OF_MANIFEST) -> Path:
     """Return the path of an ordinary file of at most so many bytes; a pipe would never end."""
     n_bytes = path.stat().st_size
     require(path.is_file(), f"its {path.name:.80} is no ordinary file")

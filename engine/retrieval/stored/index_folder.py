@@ -40,15 +40,7 @@ from ..index import Index
 from ..index_choice import Choice
 from ..index_kinds import AUTO, INDEX_KINDS, AnnIndex
 from ..sparse_index import SparseIndex
-from .checked_files import (
-    IN_MEMORY,
-    MOST_OF_MANIFEST,
-    check_arrays,
-    check_postings,
-    ordinary,
-    read_array,
-    require,
-)
+from .checked_files import IN_MEMORY, check_arrays, check_postings, ordinary, read_array, require
 from .index_rows import IndexedFile, StoredDocuments, line_of, stored_rows, to_file, write_lines
 from .milvus_store import IN_FOLDER, MilvusVectors, milvus_uri, new_collection
 
@@ -252,7 +244,7 @@ def remove_unused(folder: Path) -> None:
                 continue
             store = path / STORE if is_state else path
             if store.name.startswith("store") and store.exists():
-                MilvusVectors(**json.loads(ordinary(store, MOST_OF_MANIFEST).read_bytes())).drop()
+                MilvusVectors(**json.loads(ordinary(store).read_bytes())).drop()
             if is_state:
                 shutil.rmtree(path)
             else:
@@ -298,7 +290,7 @@ def kept_settings(folder: Path) -> IndexSettings | None:
 
 def manifest_of(folder: Path) -> dict[str, Any]:
     """Return the JSON of a folder's manifest, unchecked."""
-    return json.loads(ordinary(folder / MANIFEST, MOST_OF_MANIFEST).read_bytes())
+    return json.loads(ordinary(folder / MANIFEST).read_bytes())
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
