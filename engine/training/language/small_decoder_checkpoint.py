@@ -22,6 +22,13 @@ class Checkpoint:
     state: TrainingState
     vocabulary: Vocabulary
 
+    def to_bytes(self) -> bytes:
+        """Return the content of a .safetensors file."""
+        state = self.state
+        lowest = state.lowest if np.isfinite(state.lowest) else None
+        header = Header("glassbox-small-decoder-1", state.config, state.n_updates, lowest, self.vocabulary)
+        return file_bytes(state.params, state.moments, header)
+
 
 @dataclass(frozen=True)
 class Header:
@@ -32,14 +39,6 @@ class Header:
     step: int
     lowest: float | None
     vocabulary: Vocabulary
-
-
-def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
-    """Return a checkpoint as the content of a .safetensors file."""
-    state = checkpoint.state
-    lowest = state.lowest if np.isfinite(state.lowest) else None
-    header = Header("glassbox-small-decoder-1", state.config, state.n_updates, lowest, checkpoint.vocabulary)
-    return file_bytes(state.params, state.moments, header)
 
 
 def read_checkpoint(_name: str, content: bytes) -> tuple[Header, Parameters, Moments]:

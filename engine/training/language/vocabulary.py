@@ -24,7 +24,7 @@ class TextTokenizer(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A learnt vocabulary, from which `tokenizer_of` makes a tokenizer."""
+    """A learnt vocabulary."""
 
     kind: Kind
     tokens: tuple[str, ...] = ()  # the characters in the order of their ids
@@ -35,6 +35,12 @@ class Vocabulary:
     def size(self) -> int:
         """Number of ids."""
         return N_BYTES + len(self.merges) if self.kind == "bpe" else len(self.tokens)
+
+    def tokenizer(self) -> TextTokenizer:
+        """Make its tokenizer."""
+        if self.kind == "characters":
+            return CharacterTokenizer(self.tokens, self.keep_unknown)
+        return bpe_tokenizer(self.merges)
 
 
 def learn_vocabulary(kind: Kind, text: str, size: int, keep_unknown: bool = False) -> Vocabulary:
@@ -47,13 +53,6 @@ def learn_vocabulary(kind: Kind, text: str, size: int, keep_unknown: bool = Fals
     if kind == "characters":
         return Vocabulary(kind, CharacterTokenizer.of([text], keep_unknown).tokens, keep_unknown=keep_unknown)
     return Vocabulary(kind, merges=tuple(learn_merges(text, size)))
-
-
-def tokenizer_of(vocabulary: Vocabulary) -> TextTokenizer:
-    """Return the tokenizer of a vocabulary."""
-    if vocabulary.kind == "characters":
-        return CharacterTokenizer(vocabulary.tokens, vocabulary.keep_unknown)
-    return bpe_tokenizer(vocabulary.merges)
 
 
 def token_texts(tokenizer: TextTokenizer, ids: Sequence[int]) -> list[str]:

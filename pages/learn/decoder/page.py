@@ -9,7 +9,6 @@ from engine.documents.document import Document
 from engine.errors import GlassboxError, InputError
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
-from engine.training.language.small_decoder_checkpoint import checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingSettings
 from engine.wording import counted, readable_time
 from pages.learn.decoder.live import show_progress
@@ -130,7 +129,7 @@ def show_session_buttons(session: TrainingSession, settings: TrainingSettings) -
         )
         download(
             "Checkpoint",
-            lambda: checkpoint_bytes(session.checkpoint),
+            session.checkpoint.to_bytes,
             f"small-decoder-step-{session.state.n_updates}.safetensors",
             "Weights, optimiser state, sizes, vocabulary and progress, in one file.",
             "lab-decoder-checkpoint",

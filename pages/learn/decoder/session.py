@@ -17,12 +17,7 @@ from engine.generation.small import generate
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
 from engine.models.small_decoder import SmallDecoderConfig, forward
-from engine.training.language.small_decoder_checkpoint import (
-    Checkpoint,
-    checkpoint_bytes,
-    checkpoint_of,
-    read_checkpoint,
-)
+from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_of, read_checkpoint
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, UpdateReport, train
 from engine.training.language.text_stream import (
     Batch,
@@ -31,14 +26,7 @@ from engine.training.language.text_stream import (
     split_tokens,
     write_tokens,
 )
-from engine.training.language.vocabulary import (
-    Kind,
-    TextTokenizer,
-    Vocabulary,
-    learn_vocabulary,
-    token_texts,
-    tokenizer_of,
-)
+from engine.training.language.vocabulary import Kind, TextTokenizer, Vocabulary, learn_vocabulary, token_texts
 from ui.data_folder import model_file, write_model
 from ui.jobs import Job, drop_job, start_job
 from ui.server_settings import read_upload
@@ -131,7 +119,7 @@ class TrainingSession:
 
     def keep(self, file: Path | None) -> None:
         """Write the checkpoint into a file, if the session's work is kept."""
-        if not self.deleted and (problem := write_model(file, lambda: checkpoint_bytes(self.checkpoint))):
+        if not self.deleted and (problem := write_model(file, self.checkpoint.to_bytes)):
             raise InputError(f"the model {problem}")
 
 
@@ -165,7 +153,7 @@ def restore(content: bytes, choice: Choice, documents: Sequence[Document]) -> Tr
 
 def store(checkpoint: Checkpoint, choice: Choice, documents: Sequence[Document]) -> TrainingSession:
     """Write the corpus's tokens to a file, and store a training on them for the browser session."""
-    tokenizer, config = tokenizer_of(checkpoint.vocabulary), checkpoint.state.config
+    tokenizer, config = checkpoint.vocabulary.tokenizer(), checkpoint.state.config
     folder: TemporaryDirectory[str] = TemporaryDirectory(prefix="glassbox-tokens-")
     tokens = write_tokens(
         (document.text + "\n\n" for document in documents if document.text),

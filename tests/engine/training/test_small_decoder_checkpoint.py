@@ -10,12 +10,7 @@ from safetensors.numpy import load, save
 
 from engine.errors import GlassboxError, InputError, ModelFileError
 from engine.models.small_decoder import SmallDecoderConfig
-from engine.training.language.small_decoder_checkpoint import (
-    Checkpoint,
-    checkpoint_bytes,
-    checkpoint_of,
-    read_checkpoint,
-)
+from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_of, read_checkpoint
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, train
 from engine.training.language.text_stream import even_windows, random_windows
 from engine.training.language.vocabulary import Vocabulary
@@ -43,7 +38,7 @@ def checkpoint():
 
 
 def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(checkpoint):
-    found = checkpoint_of(*read_checkpoint("a", checkpoint_bytes(checkpoint)), CONFIG)
+    found = checkpoint_of(*read_checkpoint("a", checkpoint.to_bytes()), CONFIG)
     assert found.vocabulary == checkpoint.vocabulary
     assert (found.state.n_updates, found.state.lowest) == (5, checkpoint.state.lowest)
     assert learn(found.state, batches(), 7) == learn(checkpoint.state, batches(), 7)
@@ -52,7 +47,7 @@ def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(checkpoin
 
 
 def test_a_checkpoint_of_another_shape_is_told(checkpoint):
-    content = checkpoint_bytes(checkpoint)
+    content = checkpoint.to_bytes()
     with pytest.raises(
         InputError, match=r"another model \(d_ff 8 instead of 16, positions learned instead of rope\)"
     ):
@@ -91,13 +86,13 @@ def test_damaged_checkpoints_are_told(checkpoint, change, said):
         change(about, tensors)
 
     with pytest.raises(ModelFileError, match=said):
-        read_checkpoint("a", rewritten(checkpoint_bytes(checkpoint), writable))
+        read_checkpoint("a", rewritten(checkpoint.to_bytes(), writable))
 
 
 @given(st.data())
 def test_a_cut_checkpoint_is_told(data):
     vocabulary = Vocabulary("characters", tuple("abcde"))
-    content = checkpoint_bytes(Checkpoint(TrainingState.fresh(CONFIG, 0), vocabulary))
+    content = Checkpoint(TrainingState.fresh(CONFIG, 0), vocabulary).to_bytes()
     n_bytes = data.draw(st.integers(0, len(content) - 1))
     with pytest.raises(GlassboxError):
         read_checkpoint("a", content[:n_bytes])

@@ -12,7 +12,7 @@ from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, held_out_loss, train
 from engine.training.language.text_stream import even_windows, random_windows, split_tokens, write_tokens
-from engine.training.language.vocabulary import Vocabulary, learn_vocabulary, token_texts, tokenizer_of
+from engine.training.language.vocabulary import Vocabulary, learn_vocabulary, token_texts
 
 TINY = SmallDecoderConfig(vocab_size=8, d_model=16, n_layers=1, n_heads=2, d_ff=32, context=8)
 TOKENS = np.tile(np.arange(8), 100)  # each token tells the next
@@ -136,7 +136,7 @@ def test_nothing_to_write_on_from_is_told():
 def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path):
     blocks = [CORPUS[:10_000], CORPUS[10_000:30_000]]
     vocabulary = learn_vocabulary(kind, "".join(blocks), 400)
-    tokenizer = tokenizer_of(vocabulary)
+    tokenizer = vocabulary.tokenizer()
     assert tokenizer.vocab_size == vocabulary.size
     tokens = write_tokens(
         blocks, lambda block: tokenizer.encode(block).ids, vocabulary.size, tmp_path / "tokens"
@@ -149,10 +149,10 @@ def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path):
 
 
 def test_tokens_have_a_text_each():
-    bpe = tokenizer_of(learn_vocabulary("bpe", "thé thé thé", 260))
+    bpe = learn_vocabulary("bpe", "thé thé thé", 260).tokenizer()
     assert "".join(token_texts(bpe, bpe.encode("thé").ids)) == "thé"
     assert token_texts(bpe, bpe.encode("ü").ids) == ["�", "�"]
-    characters = tokenizer_of(Vocabulary("characters", ("a", "b")))
+    characters = Vocabulary("characters", ("a", "b")).tokenizer()
     assert token_texts(characters, [1, 0]) == ["b", "a"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes
+from engine.training.language.small_decoder_checkpoint import Checkpoint
 from engine.training.language.small_decoder_loop import TrainingState, UpdateReport
 from engine.training.language.vocabulary import Vocabulary
 from pages.learn.decoder.live import learning_figure
@@ -120,7 +120,7 @@ def test_what_was_trained_stops_refuses_and_comes_back(monkeypatch):
     app.button(key="lab-decoder-write").click().run()
     assert "character 'Ж' at place 0 is none of the" in words(app)
 
-    content = checkpoint_bytes(run.checkpoint)
+    content = run.checkpoint.to_bytes()
     choice = Choice("characters", 0, {}, 8, run.settings, keep_unknown=False)
     again = restore(content, choice, [Document("text", TEXT)])
     assert again.state.n_updates == 100
@@ -133,7 +133,7 @@ def test_what_was_trained_stops_refuses_and_comes_back(monkeypatch):
     )
     monkeypatch.setattr("pages.learn.decoder.session.current", lambda: run)
     with pytest.raises(InputError, match="another model"):
-        restore(checkpoint_bytes(other), choice, [Document("text", TEXT)])
+        restore(other.to_bytes(), choice, [Document("text", TEXT)])
 
 
 def test_characters_that_the_documents_lack_can_be_kept_as_unknown_and_text_is_escaped():
