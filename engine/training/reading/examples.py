@@ -16,16 +16,7 @@ from ...documents.splitters import Splitting, split
 from ...layers.tracing import Array
 from ...tokenizers.text_tokenizer import TextTokenizer
 from .articles import Article, Asked, Question, Span, read_squad, with_headings
-from .negatives import (
-    ArticleText,
-    article_text,
-    holds,
-    negated,
-    opposite,
-    other_chunk,
-    other_words,
-    without_sentence,
-)
+from .negatives import ArticleText, holds, negated, opposite, other_chunk, other_words, without_sentence
 from .records import records
 
 __all__ = ["NO_ANSWER", "ReadingBatch", "ReadingSet", "Shares", "batches", "read_squad", "reading_set"]
@@ -99,7 +90,7 @@ def reading_set(
     ]
     for number, (article, chunks) in enumerate(cut):
         rng = np.random.default_rng([seed, number, 1])
-        read = article_text(article.document.text, chunks)
+        read = ArticleText.of(article.document.text, chunks)
         others = cut[int(rng.integers(len(cut)))][1]
         names.append([name for name, used in read.names.items() if used.count > 1])
         asked += asked_of(article, read, others, shares, rng)

@@ -106,38 +106,42 @@ class ArticleText:
     words: frozenset[str]
     weights: dict[str, float]  # of words: the logarithm of how few chunks have them
 
-
-def article_text(text: str, chunks: Sequence[Chunk]) -> ArticleText:
-    """Read what the functions below look up in an article of these chunks."""
-    sentences = sentence_spans(text)
-    starts = [start for start, _ in sentences]
-    read = []
-    for chunk in chunks:
-        first = max(0, int(np.searchsorted(starts, chunk.start, "right")) - 1)
-        last = int(np.searchsorted(starts, chunk.end, "left"))
-        spans = tuple(
-            (max(start, chunk.start) - chunk.start, min(end, chunk.end) - chunk.start)
-            for start, end in sentences[first:last]
+    @classmethod
+    def of(cls, text: str, chunks: Sequence[Chunk]) -> "ArticleText":
+        """Read what the functions below look up in an article of these chunks."""
+        sentences = sentence_spans(text)
+        starts = [start for start, _ in sentences]
+        read = []
+        for chunk in chunks:
+            first = max(0, int(np.searchsorted(starts, chunk.start, "right")) - 1)
+            last = int(np.searchsorted(starts, chunk.end, "left"))
+            spans = tuple(
+                (max(start, chunk.start) - chunk.start, min(end, chunk.end) - chunk.start)
+                for start, end in sentences[first:last]
+            )
+            words = tuple(frozenset(words_of(chunk.text[slice(*span)])) for span in spans)
+            read.append(ChunkText(chunk, normal(chunk.text), spans, words))
+        counts = Counter(word for chunk in read for word in frozenset().union(*chunk.words))
+        names: dict[str, Name] = defaultdict(Name)
+        for match in NAME.finditer(text):
+            name = names[match[0]]
+            name.count += 1
+            name.uses.update(uses(text, match.span()))
+        nouns = defaultdict[str, set[str]](set)
+        for match in NOUN.finditer(text):
+            nouns[determiner(match[1])].add(match[2])
+        return cls(
+            tuple(read),
+            dict(names),
+            tuple(dict.fromkeys(NUMBER.findall(text))),
+            {key: tuple(sorted(found)) for key, found in nouns.items()},
+            frozenset(counts),
+            {
+                word: math.log(1 + len(read) / count)
+                for word, count in counts.items()
+                if word not in STOP_WORDS
+            },
         )
-        words = tuple(frozenset(words_of(chunk.text[slice(*span)])) for span in spans)
-        read.append(ChunkText(chunk, normal(chunk.text), spans, words))
-    counts = Counter(word for chunk in read for word in frozenset().union(*chunk.words))
-    names: dict[str, Name] = defaultdict(Name)
-    for match in NAME.finditer(text):
-        name = names[match[0]]
-        name.count += 1
-        name.uses.update(uses(text, match.span()))
-    nouns = defaultdict[str, set[str]](set)
-    for match in NOUN.finditer(text):
-        nouns[determiner(match[1])].add(match[2])
-    return ArticleText(
-        tuple(read),
-        dict(names),
-        tuple(dict.fromkeys(NUMBER.findall(text))),
-        {key: tuple(sorted(found)) for key, found in nouns.items()},
-        frozenset(counts),
-        {word: math.log(1 + len(read) / count) for word, count in counts.items() if word not in STOP_WORDS},
-    )
 
 
 def uses(text: str, span: Span) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from engine.training.reading.examples import (
 )
 from engine.training.reading.loop import ReadingSettings, ReadingState, quality, train
 from engine.training.reading.negatives import (
-    article_text,
+    ArticleText,
     holds,
     negated,
     normal,
@@ -93,7 +93,7 @@ def read(path, encoder):
     """The article with its one chunk of both paragraphs, and its first question with that as its passage."""
     [whole] = read_squad(path)
     _, [chunk] = cut_article(whole, encoder.tokenizer, Splitting(), Shares(), [0])
-    text = article_text(whole.document.text, [chunk])
+    text = ArticleText.of(whole.document.text, [chunk])
     question = whole.questions[0]
     span = question.span[0] - chunk.start, question.span[1] - chunk.start
     return text, Asked(question.text, chunk.text, span, None, "answered")
