@@ -9,14 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.documents.document import Document, Failure, Loaded
-from engine.documents.loaders import (
-    BUNDLED_CORPUS,
-    FORMATS,
-    format_of,
-    load_corpus,
-    parse_limited,
-    parse_together,
-)
+from engine.documents.loaders import FORMATS, format_of, load_corpus, parse_limited, parse_together
 from engine.errors import DocumentError
 from engine.evaluation.answers import AnswerQuestion
 from engine.evaluation.given_chunks import GivenDocument
@@ -58,7 +51,7 @@ def format_names() -> str:
 @st.cache_resource(show_spinner=False)
 def bundled_documents() -> list[Document]:
     """Return the documents that come with the app."""
-    return load_corpus(BUNDLED_CORPUS)
+    return load_corpus()
 
 
 def bundled_names() -> set[str]:

@@ -249,7 +249,7 @@ def left_out(loaded: Loaded) -> tuple[Failure, ...]:
     return (*loaded.failures, *map(not_read, loaded.skipped))
 
 
-def load_corpus(path: Path) -> list[Document]:
+def load_corpus(path: Path = BUNDLED_CORPUS) -> list[Document]:
     """Read one file, or every file below a folder, in the order of their names; raise the first failure."""
     return unique(all_documents(read_corpus(path)))
 
