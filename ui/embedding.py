@@ -22,16 +22,7 @@ from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import MAX_BYTES, VectorCache, cached_encode_all
 from engine.wording import counted, readable_time
-from ui.jobs import (
-    RELOAD_S,
-    Job,
-    StoppedError,
-    adopted_job,
-    current_job,
-    follow_progress,
-    share_job,
-    start_job,
-)
+from ui.jobs import Job, StoppedError, adopted_job, current_job, follow_progress, start_job
 from ui.models import embedding_seconds, token_seconds_here
 from ui.progress import counting
 from ui.setting_values import set_values
@@ -197,5 +188,4 @@ def start_embedding(wanted: Wanted, page: str) -> None:
         with suppress(StoppedError):  # what is done is kept
             wanted.embed(show)
 
-    job = start_job(JOB, work, request=wanted.key, page=page, gone_s=RELOAD_S)
-    share_job((id(wanted.cache), wanted.key), job)
+    start_job(JOB, work, (id(wanted.cache), wanted.key), request=wanted.key, page=page)

@@ -245,12 +245,6 @@ def session_jobs() -> dict[str, Job[Any]]:
     return jobs
 
 
-def share_job(key: object, job: Job[Any]) -> None:
-    """Let other sessions find a job by a key, as one does after a reload."""
-    with _shared_lock:
-        _shared[key] = job
-
-
 def adopted_job(name: str, key: object) -> Job[Any] | None:
     """Make a running job that is shared by a key this session's, too, by a name; None without one."""
     with _shared_lock:
@@ -262,11 +256,17 @@ def adopted_job(name: str, key: object) -> Job[Any] | None:
     return job
 
 
-def start_job(name: str, work: Callable[[Job[T]], T], **options: Any) -> Job[T]:
-    """Start the session's job of a name, with options of `Job`; the one before it is stopped and dropped."""
+def start_job(name: str, work: Callable[[Job[T]], T], shared: object = None, **options: Any) -> Job[T]:
+    """Start the session's job of a name, with options of `Job`; the one before it is stopped and dropped.
+
+    Other sessions find it by a ``shared`` key, as one does after a reload.
+    """
     drop_job(name)
-    job = Job(work, **options)
+    job = Job(work, gone_s=GONE_S if shared is None else RELOAD_S, **options)
     session_jobs()[name] = job
+    if shared is not None:
+        with _shared_lock:
+            _shared[shared] = job
     return job
 
 
