@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from io import StringIO
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def read_line(line: bytes, rows: list[SweepRow], parts: dict[str, Part]) -> None
 
 def append(path: Path, row: SweepRow) -> None:
     """Append a row to the file, flushed to the disk."""
-    append_line(path, row_line(row))
+    append_line(path, line_of(row_fields(row)))
 
 
 def append_line(path: Path, line: bytes) -> None:
@@ -128,9 +129,9 @@ def append_line(path: Path, line: bytes) -> None:
         raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
 
 
-def row_line(row: SweepRow) -> bytes:
-    """Return the line of a row."""
-    return line_of(row_fields(row))
+def file_content(head: Mapping[str, Any], rows: Sequence[SweepRow], parts: Mapping[str, Part]) -> bytes:
+    """Return the lines of a file: its head, rows, and parts of others."""
+    return b"".join([line_of(head), *map(line_of, map(row_fields, rows)), *starmap(part_line, parts.items())])
 
 
 def part_line(key: str, part: Part) -> bytes:

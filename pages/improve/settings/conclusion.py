@@ -25,13 +25,7 @@ from engine.evaluation.sweep_row import MEASURES, RIGHT, SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
 from engine.settings import SETTINGS, Configuration
 from engine.wording import counted, readable_bytes
-from pages.improve.settings.experiments import (
-    Experiment,
-    apply_configuration,
-    configuration_words,
-    value_words,
-    varied,
-)
+from pages.improve.settings.experiments import Experiment, apply_configuration, value_words
 from ui.current import open_diagnosis
 from ui.questions.drafts import ENOUGH, status_words
 from ui.report import Report
@@ -439,8 +433,7 @@ def show_conclusion(
             what = "Selected" if place != found.advised else "Recommended"
             if place == found.advised == 0:
                 what = "Nothing else is recommended. In use" + (" then" if configuration != current else "")
-            named = configuration_words(configuration, varied(experiment.configurations))
-            st.markdown(f"**{what}:** {escape_markdown(named)}")
+            st.markdown(f"**{what}:** {escape_markdown(experiment.words(configuration))}")
             stages = {SETTINGS[key].stage for key in changed_settings(current, configuration)}
             anew = stages & {"cut", "embedding"}
             st.caption(
@@ -502,5 +495,4 @@ def shown_place(experiment: Experiment, found: Conclusion) -> int:
 
 def use_settings(configuration: Configuration) -> None:
     """Set the app's own settings to those of a configuration, and keep a notice of what was set."""
-    words = configuration_words(configuration, apply_configuration(configuration))
-    st.session_state["experiment-used"] = f"The app now has {words}."
+    st.session_state["experiment-used"] = f"The app now has {apply_configuration(configuration)}."

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,7 @@ from engine.evaluation.questions import DRAFTED, Question, question_fields, to_q
 from engine.evaluation.sweep import Part, SweepInputs, by_name, sweep
 from engine.evaluation.sweep_answers import Answering
 from engine.evaluation.sweep_row import SweepRow
-from engine.evaluation.sweep_store import (
-    KeptParts,
-    append,
-    line_of,
-    part_line,
-    read_line,
-    read_row,
-    row_fields,
-    row_line,
-)
+from engine.evaluation.sweep_store import KeptParts, append, file_content, read_line, read_row, row_fields
 from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings
 from engine.generation.writer import Writer
 from engine.retrieval.embedding_model import Model
@@ -46,7 +36,7 @@ from engine.wording import counted, some_of
 from ui.corpus import vectors_of
 from ui.data_folder import EXPERIMENTS, kept_folder
 from ui.documents import chosen_documents
-from ui.jobs import RELOAD_S, Job, adopted_job, current_job, drop_job, follow_progress, share_job, start_job
+from ui.jobs import Job, adopted_job, current_job, drop_job, follow_progress, start_job
 from ui.models import load_decoder, load_encoder, load_reader
 from ui.questions.kept import workspace
 from ui.server_settings import ENCODER, WORKSPACES, check_source
@@ -101,6 +91,10 @@ class Experiment:
         if self.n_damaged:
             lacks += f", without {counted(self.n_damaged, 'damaged row')}"
         return f"{self.name}, {self.time.replace('T', ' ')}{lacks}"
+
+    def words(self, configuration: Configuration) -> str:
+        """Say the settings of a configuration in which the experiment's differ."""
+        return configuration_words(configuration, varied(self.configurations))
 
 
 def digest(documents: Sequence[Document]) -> str:
@@ -219,15 +213,12 @@ def begin(experiment: Experiment) -> Path | None:
     if (file := experiment_file(experiment.key)) is None:
         return None
     parts = kept_parts(file)
-    head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})
+    head = {"time": experiment.time, "name": experiment.name, **content_of(experiment)}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(file.parent, f"*{SUFFIX}")
         # Written to another name and renamed: a crash keeps the rows of the run that is resumed.
-        write_atomically(
-            file,
-            head + b"".join(map(row_line, experiment.rows)) + b"".join(starmap(part_line, parts.items())),
-        )
+        write_atomically(file, file_content(head, experiment.rows, parts))
     except OSError as error:
         raise InputError(
             f"experiments cannot be kept in {file.parent} ({error.strerror}): make it writable, or start the "
@@ -353,12 +344,9 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
                 if file is not None:
                     append(file, row)
 
-    state = st.session_state
-    options = {"page": "improve/settings", "rows": experiment.rows}
-    if (folder := kept_folder()) is not None:  # whose work a reload finds again
-        share_job((JOB, folder), start_job(JOB, work, request=experiment, gone_s=RELOAD_S, **options))
-    else:
-        start_job(JOB, work, request=experiment, **options)
+    state, folder = st.session_state, kept_folder()
+    shared = None if folder is None else (JOB, folder)  # its work is found again after a reload
+    start_job(JOB, work, shared, request=experiment, page="improve/settings", rows=experiment.rows)
     state["experiment-shown"], state["experiments-tab"] = experiment.key, "Results"
     state.pop("experiment-error", None)
 
@@ -525,8 +513,8 @@ def values_in_order(configurations: Iterable[Configuration], key: str) -> list[s
     return [SETTINGS[key].words(value) for value in values]
 
 
-def apply_configuration(configuration: Configuration) -> list[str]:
-    """Set the app's own settings to a configuration; return the settings that its widgets could take."""
+def apply_configuration(configuration: Configuration) -> str:
+    """Set the app's own settings to a configuration; return those that its widgets could take, in words."""
     encoder = load_encoder()
     wanted = {key: getattr(configuration, key) for key in SWEPT if SETTINGS[key].has_widget}
     if not encoder.prompts.in_search:
@@ -534,4 +522,5 @@ def apply_configuration(configuration: Configuration) -> list[str]:
     if configuration.max_tokens is None:
         wanted["max_tokens"] = encoder.token_limit(None)
     apply_settings(wanted, encoder.config.max_positions)
-    return [key for key, value in wanted.items() if st.session_state.get(key) == value]
+    taken = [key for key, value in wanted.items() if st.session_state.get(key) == value]
+    return configuration_words(configuration, taken)

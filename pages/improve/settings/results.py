@@ -118,7 +118,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
     shown = shown_place(experiment, found)
     if answers := rows[shown].answers:
         report.header("Answers")
-        words = configuration_words(rows[shown].configuration, varied(experiment.configurations))
+        words = experiment.words(rows[shown].configuration)
         st.caption(
             escape_markdown(f"Of the row that is selected, or else of the settings at the top: {words}.")
         )

@@ -15,7 +15,6 @@ from engine.wording import counted
 from pages.improve.settings.conclusion import ACROSS_K, difference_words, is_across_k
 from pages.improve.settings.experiments import (
     Experiment,
-    configuration_words,
     known_experiments,
     remove,
     running_experiment,
@@ -75,7 +74,7 @@ def run_line(experiment: Experiment) -> dict[str, Any]:
         "Documents": len(experiment.documents),
         "The app's MRR": experiment.rows[0].metrics[METRIC],
         "Best MRR": best.metrics[METRIC],
-        "Best settings": configuration_words(best.configuration, varied(experiment.configurations)),
+        "Best settings": experiment.words(best.configuration),
     }
 
 

@@ -30,7 +30,7 @@ from engine.evaluation.spans import best_chunks, span_metrics
 from engine.evaluation.sweep import SweepInputs, computing_seconds, sweep
 from engine.evaluation.sweep_cost import sweep_seconds
 from engine.evaluation.sweep_row import ranked, retrieved, retrieves_every_chunk
-from engine.evaluation.sweep_store import append, resume, row_line, stamp_of
+from engine.evaluation.sweep_store import append, resume, row_fields, stamp_of
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
 from engine.retrieval.retrievers import (
@@ -327,7 +327,7 @@ class TestStore:
         return path
 
     def test_a_line_of_a_former_version_comes_back(self, path, stamp, rows):
-        former = json.loads(row_line(rows[0]))
+        former = row_fields(rows[0])
         former["cell"] = former.pop("configuration")
         del former["search_seconds"]
         with path.open("a") as file:
