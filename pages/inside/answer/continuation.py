@@ -10,15 +10,6 @@ from engine.generation.sentences import token_texts
 from ui.asking import session_prefix_cache, show_writing
 from ui.jobs import Job, start_job
 from ui.models import load_decoder
-from ui.text import show_text
-
-
-def show_side_by_side(titles: tuple[str, str], texts: tuple[str, str]) -> None:
-    """Draw two texts (as HTML) next to each other."""
-    for column, title, html in zip(st.columns(2, gap="medium"), titles, texts, strict=True):
-        with column, st.container(border=True):
-            st.markdown(f"**{title}**")
-            show_text(html or "<em>(nothing)</em>")
 
 
 @dataclass(frozen=True)

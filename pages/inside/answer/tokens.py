@@ -9,19 +9,13 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.answer import Written
 from engine.generation.generated_token import Candidate, GeneratedToken
-from pages.inside.answer.continuation import (
-    Request,
-    answer_texts,
-    continuation,
-    show_side_by_side,
-    start_continuation,
-)
+from pages.inside.answer.continuation import Request, answer_texts, continuation, start_continuation
 from pages.inside.answer.figures import candidate_bars, certainty_figure
 from ui.colours import ORANGE, STRONGEST
 from ui.export import show_figure
 from ui.jobs import current_job
 from ui.settings import Settings
-from ui.text import escape_markdown, faint_html, show_error
+from ui.text import escape_markdown, faint_html, show_error, show_text
 from ui.tokens import visible_blanks
 from ui.widgets import show_metrics
 
@@ -202,10 +196,11 @@ def show_branch(written: Written) -> None:
     except GlassboxError as error:
         show_error(error)
         return
-    show_side_by_side(
-        ("The answer", f"The branch at token {start}"),
-        (branch_html(answer_texts(written.ids), start), branch_html(answer_texts(found.ids), start)),
-    )
+    answers = {"The answer": written.ids, f"The branch at token {start}": found.ids}
+    for column, (title, ids) in zip(st.columns(2, gap="medium"), answers.items(), strict=True):
+        with column, st.container(border=True):
+            st.markdown(f"**{title}**")
+            show_text(branch_html(answer_texts(ids), start))
     st.caption(
         f"{found.reused_tokens:,} tokens of prompt and answer were not read again: their keys and values "
         "were in the KV cache."
