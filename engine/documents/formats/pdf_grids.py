@@ -5,11 +5,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain, pairwise
 
 from .from_right import is_mostly_from_right
-from .pdf_layout import CELL_GAP, Line, Segment, joined, lines_of
+from .pdf_layout import CELL_GAP, Line, Rule, Segment, lines_of, whole_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 MAX_PAIRS = 200_000  # of lines on a page that are compared
@@ -18,9 +17,6 @@ LEAST_CELL = 10.0  # points, the size of a cell without an outer line
 NUMBER = re.compile(r"\D{0,3}\d")
 MOST, SHORT = 0.6, 0.6  # of the cells of a row, and of the width of a column
 MAX_COLUMNS, LEAST_FILLED = 60, 0.4  # more columns, or fewer cells with a text, are of a drawing
-
-# The height of a horizontal line (or the place of a vertical one), and its ends.
-Rule = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,8 @@ def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
             rest = [each for each in rest if each not in inner]
             step = -1 if is_mostly_from_right("".join(chain(*rows))) else 1
             text = "\n".join(CELL_GAP.join(row[::step]).rstrip(CELL_GAP) for row in rows)
-            rest.append(Segment(text, grid.places[0], grid.heights[-1], grid.places[-1], grid.heights[0]))
+            box = grid.places[0], grid.heights[-1], grid.places[-1], grid.heights[0]
+            rest.append(Segment(text, *box, place=min(each.place for each in inner)))
     return rest
 
 
@@ -205,5 +202,4 @@ def is_ruled(rules: Sequence[Rule], place: float, start: float, end: float) -> b
 
 def text_of(lines: Sequence[Line]) -> str:
     """Return the text of a cell."""
-    whole: Segment | None = reduce(joined, chain(*lines), None)
-    return whole.text if whole else ""
+    return whole_of(chain(*lines)).text if lines else ""

@@ -1,10 +1,12 @@
 """Reading order of a PDF's page: lines, columns of prose one after the other, and tables row by row."""
 
+import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from functools import reduce
+from itertools import accumulate, chain, pairwise, starmap
 from statistics import fmean, median
 
 from .from_right import around, is_mostly_from_right
@@ -13,6 +15,8 @@ CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
 LEAST_BREAK, ALIGNED = 0.6, 1.5  # times the height of letters, and points: between cells of aligned columns
+WIDER = 1.15  # times the width of letters, between cells
+WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
 SHORT = 12  # characters of a line or cell
@@ -31,6 +35,7 @@ NEAR_ROWS = 3  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 SAME_LINE = 0.5  # times the height of the letters
+BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
@@ -47,6 +52,7 @@ class Segment:
     right: float
     top: float
     breaks: tuple[tuple[int, float, float], ...] = ()  # places of blanks that may part cells, and their ends
+    place: int = -1  # in the order in which the file draws the page's letters, if it is of them
 
     @property
     def middle(self) -> float:
@@ -55,20 +61,19 @@ class Segment:
 
 
 Line = list[Segment]  # from left to right
+# The height of a horizontal line (or the place of a vertical one), and its ends.
+Rule = tuple[float, float, float]
 
 
-def page_text(segments: Sequence[Segment], rules: Sequence[tuple[float, float, float]]) -> str:
+def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     """Return the text of a page; ``rules`` are its horizontal lines: their heights, left and right ends.
 
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
     lines = lines_of(with_drop_caps(segments))
-    first, last = body_of(lines)
-    parts = lines[:first], lines[first:last], lines[last:]
-    blocks = (block for part in parts for block in blocks_of(part, rules))
     text = ""
-    for block in filter(None, blocks):
+    for block in filter(None, blocks_of(lines, rules)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
     return text
@@ -129,21 +134,28 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
             lines.append([segment])
     for line in lines:
         line.sort(key=lambda each: -each.right if is_from_right else each.left)
-        if len(line) == 2 and MARKER.fullmatch(line[0].text):
-            line[:] = [whole for whole in [joined(*line)] if whole]
+        for place in range(len(line) - 1, 0, -1):
+            mark = line[place - 1].text
+            if BULLET.fullmatch(mark) or (len(line) == 2 and MARKER.fullmatch(mark)):
+                line[place - 1 : place + 1] = [whole_of(line[place - 1 : place + 1])]
     return with_narrow_gaps(lines)
 
 
 def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     """Return lines whose segments are parted at blanks too where cells of lines nearby begin or end."""
-    found = []
-    for number, line in enumerate(lines):
-        if len(line) == 1:
-            found.append(line)
-            continue
-        near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
-        starts = sorted(cell.left for each in near for cell in each[1:])
-        ends = sorted(cell.right for each in near for cell in each[:-1])
+    rows = [line for line in lines if len(line) > 1]
+    parted = {}
+    for number, line in enumerate(rows):
+        near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
+        starts = [cell.left for each in near for cell in each[1:]]
+        ends = [cell.right for each in near for cell in each[:-1]]
+        for cell in chain(*near):
+            least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
+            wide = [(end, start) for _, end, start in cell.breaks if start - end > least]
+            ends += [end for end, _ in wide]
+            starts += [start for _, start in wide]
+        starts.sort()
+        ends.sort()
         parts = []
         for whole in line:
             for place, end, start in reversed(whole.breaks):
@@ -152,8 +164,9 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
                     parts.append(behind)
             parts.append(whole)
-        found.append(sorted(parts, key=lambda each: each.left) if len(parts) > len(line) else line)
-    return found
+        if len(parts) > len(line):
+            parted[id(line)] = sorted(parts, key=lambda each: each.left)
+    return [parted.get(id(line), line) for line in lines]
 
 
 def is_near_some(place: float, places: Sequence[float]) -> bool:
@@ -161,17 +174,123 @@ def is_near_some(place: float, places: Sequence[float]) -> bool:
     return bisect_right(places, place + ALIGNED) - bisect_left(places, place - ALIGNED) > 1
 
 
-def blocks_of(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
-    """Yield the lines in reading order: where there are columns of prose, one column after the other.
+def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
+    """Yield the lines in reading order, one after the other what the file draws so side by side."""
+    if are_in_order(lines):
+        yield from text_blocks(lines, rules)
+        return
+    rest: list[Line] = []
+    parts = drawn_parts(lines)
+    for number, part in enumerate(parts):
+        gutter = drawn_gutter(part)
+        near = [*parts[max(number - 1, 0) : number], *parts[number + 1 : number + 2]]
+        row = row_of(part, near) if gutter is not None else None
+        if row or gutter is None or are_rows(part, gutter):
+            rest += [row] if row else part
+            continue
+        start = len(rest)  # of lines above that go on in the left block
+        following = part[0]
+        while start and rest[start - 1][-1].right < gutter and are_near(rest[start - 1], following, APART):
+            start, following = start - 1, rest[start - 1]
+        yield from text_blocks(rest[:start], rules)
+        left, right = sides_of(part, gutter)
+        left, rest = rest[start:] + left, []
+        while number + 1 < len(parts) and all(each.left > gutter for each in chain(*parts[number + 1])):
+            right += parts.pop(number + 1)
+        yield from blocks_of(left, rules)
+        yield from blocks_of(right, rules)
+    yield from text_blocks(rest, rules)
+
+
+def are_in_order(lines: Sequence[Line]) -> bool:
+    """Whether the file draws lines from the top, and each from the left."""
+    places = [each.place for line in lines for each in line]
+    return places == sorted(places) and places[:1] > [-1]
+
+
+def drawn_parts(lines: list[Line]) -> list[list[Line]]:
+    """Return the lines between which the file goes on from what is above to what is below."""
+    places = [[each.place for each in line if each.place >= 0] for line in lines]
+    lasts = accumulate((max(each, default=-1) for each in places), max)
+    firsts = list(accumulate((min(each, default=math.inf) for each in reversed(places)), min))[::-1]
+    starts = [n for n, (last, first) in enumerate(zip(lasts, firsts[1:], strict=False), 1) if last < first]
+    return [lines[start:end] for start, end in pairwise([0, *starts, len(lines)])]
+
+
+def drawn_gutter(lines: Sequence[Line]) -> float | None:
+    """Return the middle of the widest gap where the file draws all on the left before all behind it."""
+    if len(lines) < 2:
+        return None
+    segments = sorted(chain(*lines), key=lambda each: each.left)
+    ends = accumulate((each.right for each in segments), max)
+    lasts = accumulate((each.place for each in segments), max)
+    firsts = list(accumulate((each.place for each in reversed(segments)), min))[::-1]
+    gaps = [
+        (each.left - end, (each.left + end) / 2)
+        for each, end, last, first in zip(segments[1:], ends, lasts, firsts[1:], strict=False)
+        if last < first and each.left > end
+    ]
+    return max(gaps)[1] if gaps else None
+
+
+def are_rows(part: Sequence[Line], gutter: float) -> bool:
+    """Whether two blocks side by side are the cells of rows, or of a table that is drawn by columns."""
+    left, right = sides_of(part, gutter)
+    if is_prose(left) and is_prose(right):
+        return False
+    n_lines = [sum(1 + each.text.count("\n") for each in chain(*side)) for side in (left, right)]
+    return min(n_lines) == 1 or all(NUMBER.fullmatch(each.text) for each in chain(*right))
+
+
+def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
+    """Return the row whose cells of several lines are drawn one after the other, if it has another nearby."""
+    cells = [sorted(cell, key=lambda each: -each.middle) for cell in cells_over(part)]
+    several = [cell for cell in cells if len(cell) > 1]
+    flow = len(several) < 2 or any(b.text[0].islower() for cell in several for a, b in pairwise(cell))
+    is_of_numbers = any(sum(bool(NUMBER.fullmatch(each.text)) for each in cell) > 1 for cell in several)
+    if not flow or is_of_numbers or len(part) > MAX_ROW or not all(starmap(are_near, pairwise(part))):
+        return None
+    row = [whole_of(cell) for cell in cells]
+    for others in ([whole_of(cell) for cell in cells_over(lines)] for lines in near):
+        is_same = len(others) == len(row) or len(others) > len(row) > 2
+        if is_same and all(any(are_aligned(each, other) for other in others) for each in row):
+            return row
+    return None
+
+
+def cells_over(lines: Sequence[Line]) -> list[list[Segment]]:
+    """Return the segments of lines from the left, those together that stand over one another."""
+    cells: list[list[Segment]] = []
+    end = -math.inf
+    for each in sorted(chain(*lines), key=lambda one: one.left):
+        if each.left < end:
+            cells[-1].append(each)
+        else:
+            cells.append([each])
+        end = max(end, each.right)
+    return cells
+
+
+def are_aligned(one: Segment, other: Segment) -> bool:
+    """Whether two cells begin, end or have their middles at the same place."""
+    left, right = one.left - other.left, one.right - other.right
+    return min(abs(left), abs(right), abs(left + right) / 2) < ALIGNED
+
+
+def text_blocks(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
+    """Yield lines in reading order, whatever the file draws first: columns of prose one after the other.
 
     Parts of a page, with wide gaps between them, have columns of their own.
     """
-    blocks = list(filter(None, columns_in(lines, rules)))
+    first, last = body_of(lines)
+    yield lines[:first]
+    body = lines[first:last]
+    blocks = list(filter(None, columns_in(body, rules)))
     if len(blocks) > 1:
-        yield from blocks
+        yield from (*blocks, lines[last:])
         return
     rest: list[Line] = []
-    for part in parts_of(lines):
+    for part in parts_of(body):
         blocks = list(filter(None, columns_in(part, rules)))
         if len(part) < len(lines) and len(blocks) > 1:
             yield rest
@@ -179,7 +298,7 @@ def blocks_of(lines: list[Line], rules: Sequence[tuple[float, float, float]]) ->
             rest = []
         else:
             rest += part
-    yield rest
+    yield from (rest, lines[last:])
 
 
 def parts_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -190,13 +309,7 @@ def parts_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     yield from (list(lines[start:end]) for start, end in pairwise([0, *starts, len(lines)]))
 
 
-def are_cells(lines: Sequence[Line]) -> bool:
-    """Whether lines are the rows of a table of at least three columns."""
-    segments = [each for line in lines for each in line]
-    return len(segments) > 2.5 * len(lines) > 2.5 and fmean(len(each.text) for each in segments) < SHORT
-
-
-def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -> Iterator[list[Line]]:
+def columns_in(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
     """Yield the lines in reading order where columns of prose stand next to the widest gap."""
     gutter = gutter_of(lines)
     if gutter is None:
@@ -204,44 +317,24 @@ def columns_in(lines: list[Line], rules: Sequence[tuple[float, float, float]]) -
         return
     band: list[Line] = []
     across: list[Line] = []  # lines over the whole width, and tables
-    tables = [part for part in parts_of(lines) if are_cells(part)]
-    cells = {id(line) for part in tables if not is_prose(sides_of(part, gutter)[0]) for line in part}
     for line in [*lines, None]:
-        is_across = line is None or id(line) in cells or any(each.left < gutter < each.right for each in line)
+        is_across = line is None or any(each.left < gutter < each.right for each in line)
         if line is not None and not is_across:
             band.append(line)
             continue
-        below = foot_start(band, gutter)
-        foot, band = band[below:], band[:below]
         left, right = sides_of(band, gutter)
         are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
         if left and right and are_columns and not has_rows(band, gutter, rules):
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
             for column in (right, left) if is_from_right else (left, right):
-                yield from blocks_of(column, rules)
-            across = foot
+                yield from text_blocks(column, rules)
+            across = []
         else:
-            across += [*band, *foot]
+            across += band
         band = []
         across += [line] if line is not None else []
     yield across
-
-
-def foot_start(band: Sequence[Line], gutter: float) -> int:
-    """Return where parts of a page start that stand on one side below both columns, in short lines."""
-    foot: list[Line] = []
-    sides: set[bool] = set()
-    parts = list(parts_of(band))[1:]
-    margin = parts.pop() if parts and len(parts[-1]) == 1 < len(parts[-1][0]) else []  # the page's own foot
-    for part in reversed(parts):
-        sides |= {each.left < gutter for line in part for each in line}
-        if len(sides) > 1:
-            break
-        foot = [*part, *foot]
-    width = max((each.right - each.left for line in band for each in line), default=0.0)
-    n_full = sum(line[-1].right - line[0].left > FULL * width for line in foot)
-    return len(band) if 2 * n_full >= len(foot) else len(band) - len(foot) - len(margin)
 
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
@@ -282,7 +375,7 @@ def sides_of(lines: Sequence[Line], gutter: float) -> tuple[list[Line], list[Lin
     return left, right
 
 
-def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[tuple[float, float, float]]) -> bool:
+def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[Rule]) -> bool:
     """Whether lines are the rows of a table with sentences in its cells, not columns of prose.
 
     Rules go across the gap between its columns, or gaps between the rows in which both columns begin anew.
@@ -317,8 +410,7 @@ def is_prose(lines: Sequence[Line]) -> bool:
     """Whether the lines of a column are sentences that go on from one to the next, not cells of a table."""
     if 2 * sum(len(line) > 1 for line in lines) > len(lines):
         gutter = gutter_of(lines)
-        if gutter is None or all(map(is_prose, sides_of(lines, gutter))):
-            return gutter is not None
+        return gutter is not None and all(map(is_prose, sides_of(lines, gutter)))
     texts = [" ".join(segment.text for segment in line) for line in lines]
     if len(texts) < LEAST_LINES or fmean(map(len, texts)) < SHORT:
         return False
@@ -334,20 +426,21 @@ def is_prose(lines: Sequence[Line]) -> bool:
 
 
 def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
-    """Whether two columns of several lines rarely have a line at the same height."""
+    """Whether two columns of several lines, not drawn from the top, rarely have a line at the same height."""
     n_both = len(left) + len(right) - len(band)
     n_several = sum(len(line) > 1 for line in [*left, *right])  # as the rows of tables have
     return (
         3 * n_several < len(left) + len(right)
         and min(len(left), len(right)) > LEAST_LINES
         and n_both < LEAST_FLOW * min(len(left), len(right))
+        and not are_in_order(band)
     )
 
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     """Return the text of lines that follow one another, tables among them row by row."""
     texts, places, tables = [], [], []
-    for table in tables_of(lines):
+    for table in tables_of(without_wide_blanks(lines)):
         rows: list[list[Segment | None]] = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
         if len(rows) > 1 and is_mostly_from_right("".join(cell.text for row in rows for cell in row if cell)):
             rows = [row[::-1] for row in rows]
@@ -363,6 +456,24 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
         is_near = (above and below) if above or below else distance <= PARAGRAPH * usual
         parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
+
+
+def without_wide_blanks(lines: Sequence[Line]) -> list[Line]:
+    """Return lines, as one segment those that end where a line of prose nearby does: they are set in full."""
+    found = []
+    for number, line in enumerate(lines):
+        height = line[0].top - line[0].bottom
+        if len(line) > 1 and all(b.left - a.right < WIDEST_BLANK * height for a, b in pairwise(line)):
+            near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
+            if any(
+                len(each) == 1
+                and abs(each[0].right - line[-1].right) < ALIGNED
+                and -ALIGNED < line[0].left - each[0].left < WIDEST_BLANK * height
+                for each in near
+            ):
+                line = [whole_of(line)]
+        found.append(line)
+    return found
 
 
 def is_list(rows: Sequence[Sequence[Segment | None]]) -> bool:
@@ -415,9 +526,9 @@ def is_apart_below(rows: Sequence[Line], line: Line) -> bool:
     return is_far and len(columns_of([*rows, line])) < len(columns_of(rows))
 
 
-def are_near(above: Line, line: Line) -> bool:
+def are_near(above: Line, line: Line, most: float = TIGHT) -> bool:
     """Whether a line follows the one above as closely as lines of one cell do."""
-    return above[0].middle - line[0].middle < TIGHT * (line[0].top - line[0].bottom)
+    return above[0].middle - line[0].middle < most * (line[0].top - line[0].bottom)
 
 
 def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
@@ -503,10 +614,15 @@ def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment
     return cells
 
 
+def whole_of(segments: Iterable[Segment]) -> Segment:
+    """Return segments as one, in their order."""
+    return reduce(lambda first, second: joined(first, second) or first, segments)
+
+
 def joined(first: Segment | None, second: Segment | None) -> Segment | None:
     """Return a cell of two segments, in their order."""
     if first is None or second is None:
         return first or second
     box = around((each.left, each.bottom, each.right, each.top) for each in (first, second))
     between = CELL_BREAK if first.text.endswith("-") else " "
-    return Segment(f"{first.text}{between}{second.text}", *box)
+    return Segment(f"{first.text}{between}{second.text}", *box, place=first.place)

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from .from_right import FROM_RIGHT, RIGHT, around, in_reading_order
-from .pdf_grids import Rule
-from .pdf_layout import LEAST_BREAK, Segment
+from .pdf_layout import LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
 SHARED = 0.3  # of the height of two letters in one line
@@ -53,7 +52,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
     characters = text.raw
     letters: list[str] = []
     breaks: list[tuple[int, float, float]] = []
-    n_unmapped, turns, font = 0, 0, ""
+    n_unmapped, turns, font, place = 0, 0, "", 0
     left = bottom = right = top = 0.0
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
 
@@ -67,7 +66,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
         n_unmapped = 0
         if not written.strip():
             return None
-        return turns, Segment(written, left, bottom, right, top, parted), font if is_unmapped else ""
+        return turns, Segment(written, left, bottom, right, top, parted, place), font if is_unmapped else ""
 
     for blank, word, at, now, is_unknown, box in runs_of(text, rules):
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
@@ -99,7 +98,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
             if not letters:
-                turns, (left, bottom, right, top), blank = now, edges, ""
+                turns, (left, bottom, right, top), blank, place = now, edges, "", at[0]
                 was_raised = False
             elif is_power and not blank:
                 letters.append("^" * (not was_raised))
@@ -151,7 +150,9 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     edges = corners.reshape(-1, 2, 4).astype(float)  # of first and last letters
     first, last = edges[:, 0], edges[:, 1]
     low, high = np.minimum(first, last)[:, (0, 3)], np.maximum(first, last)[:, (2, 1)]  # (n, 2)
-    order = with_powers(low, high)
+    # a word that a hyphen parts is on two lines, or in two columns
+    is_split = np.abs(np.diff(edges[:, :, 3])[:, 0]) > LEAST_BREAK * (edges[:, 0, 1] - edges[:, 0, 3])
+    order = with_powers(low, np.where(is_split[:, None], low, high))
     if order != sorted(order):
         words, spans = [words[number] for number in order], [spans[number] for number in order]
         edges, low, high, unknown = edges[order], low[order], high[order], unknown[order]

@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import recognition
 from .outline import one_line
-from .pdf_grids import Rule, Rules, with_grids
-from .pdf_layout import Segment, page_text
+from .pdf_grids import Rules, with_grids
+from .pdf_layout import Rule, Segment, page_text
 from .pdf_letters import Box, looks_like_words, segments_of
 from .plain import unified
 
