@@ -35,6 +35,7 @@ ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
+NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
 SAME = 0.001  # times it: a difference by rounding
@@ -78,7 +79,8 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 is_power = is_raised(edges, before) and POWER.fullmatch(written) and letters[-1][-1] != "["
                 is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)")
                 least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
-                is_close = blank and -height < gap < least_gap * height
+                is_judged = blank == " " and is_level and not (was_raised or FROM_RIGHT.match(written))
+                is_close = blank and not is_judged and -height < gap < least_gap * height
                 if is_close and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 1:
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
@@ -129,48 +131,45 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(loose_box, characters))
-    if "groff" in text.page.pdf.get_metadata_value("Creator"):
-        written, places = with_blanks(partial(loose_box, characters), written, places)
-    words = list(BLANK_AND_WORD.finditer(written))
-    spans = [word.span(word.lastindex or 0) for word in words]
+    words, spans, edges = words_of(characters, written, places)
+    if words and not FROM_RIGHT.search(written) and are_doubtful(characters, places, edges, spans):
+        written, places = with_blanks(characters, written, places)
+        words, spans, edges = words_of(characters, written, places)
     if not words:
         return
-    ends = [places[each] for start, end in spans for each in (start, end - 1)]
-    corners = np.zeros((len(ends), 4), np.float32)  # left, top, right and bottom
-    page, n_bytes = ctypes.cast(characters, ctypes.c_void_p).value, corners.strides[0]
-    get_box = by_address("FPDFText_GetLooseCharBox", ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
-    deque(map(get_box, repeat(page), ends, count(corners.ctypes.data, n_bytes)), maxlen=0)
+    page = ctypes.cast(characters, ctypes.c_void_p).value
     # Direction and font seldom change within a word.
     has_no_map = by_address("FPDFText_HasUnicodeMapError", ctypes.c_void_p, ctypes.c_int)
-    unknown = np.array([*map(has_no_map, repeat(page), ends[::2])]) == 1
-    for end, place in enumerate(ends if moved else ()):
-        if place in moved:
-            left, bottom, right, top = moved[place]
-            corners[end] = left, top, right, bottom
-    edges = corners.reshape(-1, 2, 4).astype(float)  # of first and last letters
+    unknown = np.array([*map(has_no_map, repeat(page), [places[n] for n in spans[:, 0].tolist()])]) == 1
+    for corners, (start, stop) in zip(edges, spans.tolist() if moved else (), strict=False):
+        for end, place in enumerate((places[start], places[stop - 1])):
+            if place in moved:
+                left, bottom, right, top = moved[place]
+                corners[end] = left, top, right, bottom
     first, last = edges[:, 0], edges[:, 1]
     low, high = np.minimum(first, last)[:, (0, 3)], np.maximum(first, last)[:, (2, 1)]  # (n, 2)
     # a word that a hyphen parts is on two lines, or in two columns
     is_split = np.abs(np.diff(edges[:, :, 3])[:, 0]) > LEAST_BREAK * (edges[:, 0, 1] - edges[:, 0, 3])
     order = with_powers(low, np.where(is_split[:, None], low, high))
     if order != sorted(order):
-        words, spans = [words[number] for number in order], [spans[number] for number in order]
+        words, spans = [words[number] for number in order], spans[order]
         edges, low, high, unknown = edges[order], low[order], high[order], unknown[order]
+    starts, stops = spans.T
+    codes = np.frombuffer(written.encode("utf-32-le", "surrogatepass"), np.uint32)
     heights = edges[:, 0, 1] - edges[:, 0, 3]
     off = np.abs(np.diff(edges[:, :, (1, 3)], axis=1)).sum(axis=(1, 2))
     is_level = off < LEVEL * heights
     turns = np.zeros(len(words), int)
     for number in np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0])):
-        angle = pdfium.FPDFText_GetCharAngle(characters, places[spans[number][0]])
+        angle = pdfium.FPDFText_GetCharAngle(characters, places[int(starts[number])])
         turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
-    is_plain = (high - low)[:, 0] < WIDEST * heights * [end - start for start, end in spans]
+    is_plain = (high - low)[:, 0] < WIDEST * heights * (stops - starts)
     is_plain &= is_level & (turns == 0) & ~unknown & (edges[:, 1, 0] >= edges[:, 0, 0])
     is_plain &= [word.lastindex == 2 for word in words]
-    for place in np.flatnonzero(is_plain).tolist():
-        start, end = spans[place]
-        if end - start > 1 and written[end - 1].isdigit():  # it may be a font's own power
-            _, top, _, bottom = edges[place, 1].tolist()
-            is_plain[place] = raised_glyph(characters, places[end - 1], bottom, top) is None
+    ends_in_digit = (codes[stops - 1] >= ord("0")) & (codes[stops - 1] <= ord("9")) & (stops - starts > 1)
+    for word in np.flatnonzero(is_plain & ends_in_digit).tolist():  # it may be a font's own power
+        _, top, _, bottom = edges[word, 1].tolist()
+        is_plain[word] = raised_glyph(characters, places[stops[word] - 1], bottom, top) is None
 
     gaps = low[1:, 0] - high[:-1, 0]
     off = (np.abs(np.diff(low, axis=0)) + np.abs(np.diff(high, axis=0)))[:, 1]
@@ -178,22 +177,96 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     n_rules = np.searchsorted(lines, low[1:, 0] + 1) - np.searchsorted(lines, high[:-1, 0] - 1, "right")
     goes_on = is_plain[1:] & is_plain[:-1] & (off < SAME * heights[1:]) & (n_rules <= 0)
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
-    goes_on &= np.array([b[1] == " " and b.start() == a.end() for a, b in pairwise(words)], bool)
-    starts = np.flatnonzero(np.concatenate([[True], ~goes_on]))
-    lows, highs = np.minimum.reduceat(low, starts).tolist(), np.maximum.reduceat(high, starts).tolist()
-    bounds = pairwise([*starts.tolist(), len(words)])
+    goes_on &= (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
+    runs = np.flatnonzero(np.concatenate([[True], ~goes_on]))
+    lows, highs = np.minimum.reduceat(low, runs).tolist(), np.maximum.reduceat(high, runs).tolist()
+    bounds = pairwise([*runs.tolist(), len(words)])
     for (start, end), (left, bottom), (right, top) in zip(bounds, lows, highs, strict=True):
-        whole = slice(spans[start][0], spans[end - 1][1])
+        whole = slice(starts[start], stops[end - 1])
         box = (left, bottom, right, top) if is_plain[start] or moved.keys() & places[whole] else None
         yield words[start][1], written[whole], places[whole], int(turns[start]), bool(unknown[start]), box
 
 
-def with_blanks(box_of: Any, written: str, places: Sequence[int]) -> tuple[str, list[int]]:
-    """Return characters and their places with the blanks behind kerned letters, which PDFium overlooks."""
-    gaps = enumerate((b[0] - a[2]) / max(b[3] - b[1], 1.0) for a, b in pairwise(map(box_of, places)))
-    at = {n for n, gap in gaps if BLANK / 2 < gap < CELL and not re.search(r"\s", written[n : n + 2])}
-    found = [place for n, place in enumerate(places) for _ in range(1 + (n in at))]
-    return "".join(sign + " " * (n in at) for n, sign in enumerate(written)), found
+def words_of(
+    characters: Any, written: str, places: Sequence[int]
+) -> tuple[list[re.Match[str]], np.ndarray, np.ndarray]:
+    """Return words with the blanks before them, their spans, and the boxes of first and last letters."""
+    words = list(BLANK_AND_WORD.finditer(written))
+    spans = [word.span(word.lastindex or 0) for word in words]
+    ends = [places[each] for start, end in spans for each in (start, end - 1)]
+    return words, np.array(spans).reshape(-1, 2), boxes_of(characters, ends).reshape(-1, 2, 4)
+
+
+def are_doubtful(characters: Any, places: Sequence[int], edges: np.ndarray, spans: np.ndarray) -> bool:
+    """Whether words of a line are close together, or of one letter, or the longest have gaps."""
+    first, last, lengths = edges[1:, 0], edges[:-1, 1], spans[:, 1] - spans[:, 0]
+    heights = first[:, 1] - first[:, 3]
+    gaps = first[:, 0] - last[:, 2]
+    in_line = (np.abs(first[:, 1] - last[:, 1]) < LEVEL * heights) & (np.abs(gaps) < CELL * heights)
+    if (in_line & (gaps < NARROW * heights)).any():
+        return True
+    is_letter = in_line & (lengths[1:] == 1)
+    if (is_letter[3:] & is_letter[2:-1] & is_letter[1:-2] & is_letter[:-3]).any():
+        return True
+    longest = spans[np.argpartition(lengths, -LONGEST)[-LONGEST:]] if len(spans) > LONGEST else spans
+    within = boxes_of(characters, [places[n] for start, end in longest.tolist() for n in range(start, end)])
+    gaps = within[1:, 0] - within[:-1, 2]
+    heights = within[1:, 1] - within[1:, 3]
+    gaps[np.cumsum(longest[:, 1] - longest[:, 0])[:-1] - 1] = 0  # between two words
+    return bool(((gaps > NARROW * heights) & (gaps < CELL * heights)).any())
+
+
+def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, list[int]]:
+    """Return characters and their places with blanks where gaps are wider than those around them.
+
+    PDFium overlooks narrow gaps and finds some within spaced and slanted words, and producers write blanks
+    that they draw the next letter over.
+    """
+    import pypdfium2.raw as pdfium
+
+    at = [n for n, sign in enumerate(written) if not sign.isspace() and sign != "\0"]
+    boxes = boxes_of(characters, [places[n] for n in at])
+    lefts, tops, rights, bottoms = boxes.T
+    heights = np.maximum(tops - bottoms, 1.0)[:-1]
+    gaps = (lefts[1:] - rights[:-1]) / heights
+    is_level = np.abs(np.diff(tops)) + np.abs(np.diff(bottoms)) < LEVEL * heights
+    is_level &= (gaps > -1) & (gaps < CELL)
+    lines = np.cumsum((np.abs(np.diff(tops + bottoms)) > heights) | (gaps < -1))
+    near, others = (
+        np.lib.stride_tricks.sliding_window_view(np.pad(each, NEAR, constant_values=np.inf), 2 * NEAR + 1)
+        for each in (np.where(is_level, gaps, np.inf), lines.astype(float))
+    )
+    near = np.sort(np.where(others == lines[:, None], near, np.inf), axis=1)
+    n_near = np.isfinite(near).sum(axis=1)
+    low, middle = (near[np.arange(len(near)), (n_near * share).astype(int)] for share in (0.2, 0.5))
+    wider = gaps - np.minimum(middle, np.maximum(low, NO_LEVEL_GAP))  # than those within words
+    signs, copies = list(written), [1] * len(written)
+    for number in np.flatnonzero(is_level & ((wider > LEAST_BLANK) | (wider < NO_LEVEL_GAP))).tolist():
+        first, second = at[number], at[number + 1]
+        if wider[number] > LEAST_BLANK and second == first + 1:
+            pdfium.FPDFText_GetCharOrigin(characters, places[first], *EDGES[:2])
+            if abs(EDGES[0].value - lefts[number]) < SAME * heights[number]:  # no box of its ink
+                signs[first] += " "
+                copies[first] = 2
+        elif wider[number] < NO_LEVEL_GAP and written[first + 1 : second] == " ":
+            if pdfium.FPDFText_IsGenerated(characters, places[first + 1]) == 1:
+                line = [written[at[n]] for n in np.flatnonzero(lines == lines[number]).tolist()]
+                is_none = low[number] < SPACED or sum(map(str.isalpha, line)) > max(4, LETTERS * len(line))
+            else:
+                left, _, right, _ = loose_box(characters, places[first + 1])
+                is_none = wider[number] > -LEAST_BLANK and lefts[number + 1] < (left + right) / 2
+            if is_none:
+                signs[first + 1], copies[first + 1] = "", 0
+    return "".join(signs), [place for place, n in zip(places, copies, strict=True) for _ in range(n)]
+
+
+def boxes_of(characters: Any, places: Sequence[int]) -> np.ndarray:
+    """Return left, top, right and bottom of characters, as high as the letters of their font."""
+    boxes = np.zeros((len(places), 4), np.float32)
+    page, n_bytes = ctypes.cast(characters, ctypes.c_void_p).value, boxes.strides[0]
+    get_box = by_address("FPDFText_GetLooseCharBox", ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+    deque(map(get_box, repeat(page), places, count(boxes.ctypes.data, n_bytes)), maxlen=0)
+    return boxes.astype(float)
 
 
 @cache

@@ -225,6 +225,28 @@ def test_letters_with_accents_of_tex_are_one_and_words_of_slanted_letters_whole(
     assert text.split() == ["Müller,", "Aönen", "Pasça,", "naïve"]
 
 
+SPACED = (9.7, 9.1, 6.7, 12.2, 15, 9.1, 9.1, 9.1)  # steps from letter to letter
+
+
+@pytest.mark.parametrize(
+    ("operators", "text"),
+    [
+        (b"[(They kept two hiv) 0 ( ) 270 (es in May.)] TJ", "They kept two hives in May."),
+        (b"[(Q) 250 (uotation)] TJ", "Quotation"),
+        (
+            b"".join(b"(%c) Tj %.1f 0 Td " % each for each in zip(b"Termsand", SPACED, strict=True)),
+            "Terms and",
+        ),
+        (b"-0.5 Tc (Rock) Tj 24.9 0 Td (Arsenal) Tj 36 0 Td (now) Tj", "Rock Arsenal now"),
+        (b"(all ther) Tj 3 Tc 30.5 0 Td (ew) Tj 0 Tc 17.1 0 Td (ere at home) Tj", "all there were at home"),
+        (b"(19) Tj 30 0 Td (a b c d e f) Tj", "19 a b c d e f"),
+    ],
+    ids=["a blank drawn over", "kerned", "spaced", "condensed", "a gap within a string", "letters apart"],
+)
+def test_blanks_are_where_gaps_are_wider_than_those_around_them(operators, text):
+    assert read(b"BT /F1 11 Tf 50 700 Td " + operators + b" ET").text == text
+
+
 def test_a_line_with_a_value_stays_on_every_page_and_numbers_of_pages_go():
     pages = [f"Diary of day {n}\nCrane: {2 * n} hours\nWeather: dry\n\nSheet {n}/4" for n in range(1, 5)]
     assert parse_document("a.pdf", make_pdf(*pages)).text.count("Weather: dry") == 4
