@@ -81,7 +81,7 @@ def rewrite(root: Any) -> tuple[str, ...]:
         following = link.getnext()
         if following is not None and following.tag == "a" and not link.tail:
             link.tail = " "  # as of a menu, whose style parts them
-        if link.text == "¶" and link.get("href", "").startswith("#"):
+        if link.text in ("¶", "#", "🔗", "\u200b") and link.get("href", "").startswith("#"):
             become(link, "")  # behind a heading, seen only under the pointer
     for element in with_class(root, LINE_NUMBERS):  # next to code
         if not text_of(element).strip(" \n\t0123456789:|"):

@@ -31,9 +31,9 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
 
     Rows are counted as in a spreadsheet: the header is row 1, and the heading of the first below is "row 2",
     and the row's cell ``title`` if it has one. The text of a row has a line ``column: value`` for every cell
-    that is not blank, or only the cell of ``column`` if given; rows without text are skipped. The title is
-    the lines above the header. Cells beyond the header are numbered if most rows have some, or else the row
-    is a failure. A table below a blank line has a header of its own.
+    that is not blank, or only the cell of ``column`` if given; rows without text are skipped. Lines above the
+    header stand first, and are the title. Cells beyond the header are numbered if most rows have some, or else
+    the row is a failure. A table below a blank line has a header of its own.
     """
     text = decode(name, content)
     separator = SEPARATOR_LINE.match(text)
@@ -49,16 +49,16 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
         rows += islice(table.rest, SAMPLE_ROWS)
         above, header, body = parts_of_table(name, rows, table.rest, delimiter, notes)
         rows = []
-        lines = [(number, f"{delimiter} ".join(filter(None, row))) for number, row in above]
+        gap = ", " if delimiter == "," else " "
+        lines = [(number, gap.join(filter(None, row))) for number, row in above]
         if not joined.sections:
             file_title = one_line(" ".join(line for _, line in lines))
             if above:
                 notes.insert(0, f"{counted(len(above), 'line')} above the header read as the title")
             if column is not None and column not in header:
                 raise DocumentError(f"{name} has no column {column}: choose one of {', '.join(header)[:300]}")
-        else:
-            for number, line in lines:
-                joined.add(Section(0, (f"row {number}",), is_row=True), line)
+        for number, line in lines if column is None else ():
+            joined.add(Section(0, (f"row {number}",), is_row=True), line)
         titles = [i for i, title in enumerate(header) if title.lower() == "title"]
         for number, row in body:
             if width(row) > len(header) and delimiter == ",":
@@ -225,9 +225,9 @@ def width(row: Sequence[str]) -> int:
 
 
 def usual_width(rows: Sequence[Row]) -> int:
-    """Return the most frequent width of rows, of several the largest."""
+    """Return the width of the rows that have most cells in all."""
     widths = Counter(width(row) for _, row in rows)
-    return max(widths, key=lambda each: (widths[each], each), default=0)
+    return max(widths, key=lambda each: (widths[each] * each, each), default=0)
 
 
 def numbered_rows(
@@ -241,7 +241,7 @@ def numbered_rows(
             StringIO(text), delimiter=delimiter, strict=True, skipinitialspace=True, **quoting
         )
         for number, row in enumerate(reader, 1):
-            if row:
+            if any(map(str.strip, row)):
                 yield number, row
             line = reader.line_num + 1
     except csv.Error as error:

@@ -26,10 +26,11 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
         ),
         ("Name,38,40\nBo,5,45\n", ["Name: Bo / 38: 5 / 40: 45"]),
         # lines above the header
-        ("Price list, valid from May\n\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
-        ("# May\nItem;Price\nLamp;12,50\nDesk;149,00\n", TWO),
-        ("By,Ann\nOn,1 May\n\nA,B,C\n1,2,3\n", ["A: 1 / B: 2 / C: 3"]),
-        ("A list;;\nA;B;C\n1;2;3\n", ["A: 1 / B: 2 / C: 3"]),
+        ("From May, 2\n\nItem;Price\nLamp;12,50\nDesk;149,00\n", ["From May, 2", *TWO]),
+        ("# May\nItem;Price\nLamp;12,50\nDesk;149,00\n", ["# May", *TWO]),
+        ("By,Ann\nOn,1 May\n\nA,B,C\n1,2,3\n", ["By, Ann", "On, 1 May", "A: 1 / B: 2 / C: 3"]),
+        ('"By";"Ann"\n"On";"1 May"\n""\nA;B;C\n1;2;3\n', ["By Ann", "On 1 May", "A: 1 / B: 2 / C: 3"]),
+        ("A list;;\nA;B;C\n1;2;3\n", ["A list", "A: 1 / B: 2 / C: 3"]),
         # names of columns in two rows, and tables below one another
         ("A,2023,,2024\n,Q1,Q2,Q1\nx,1,2,3\n", ["A: x / 2023, Q1: 1 / 2023, Q2: 2 / 2024, Q1: 3"]),
         ("A;B;B\n;net;gross\nx;1;2\n", ["A: x / B, net: 1 / B, gross: 2"]),
@@ -91,7 +92,7 @@ def test_the_rows_tell_what_parts_the_cells(name, content, rows):
         assert loaded.failures == ()
 
 
-@pytest.mark.reads("CSV, TSV", "lines above the header, as the title", "columns beyond it, as `column 4`")
+@pytest.mark.reads("CSV, TSV", "lines above the header, also its title", "columns beyond it, as `column 4`")
 def test_what_stands_above_or_beyond_the_header_is_told():
     [document] = parse_file("a.csv", b"Price list, May\nA,B,C\n1,2,3,x\n4,5,6,y\n").documents
     assert document.title == "Price list, May"
