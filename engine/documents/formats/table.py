@@ -32,7 +32,7 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
     Rows are counted as in a spreadsheet: the header is row 1, and the heading of the first below is "row 2",
     and the row's cell ``title`` if it has one. The text of a row has a line ``column: value`` for every cell
     that is not blank, or only the cell of ``column`` if given; rows without text are skipped. Lines above the
-    header stand first, and are the title. Cells beyond the header are numbered if most rows have some, or else
+    header stand first, and are the title. Cells beyond the header are numbered if most rows have some; else
     the row is a failure. A table below a blank line has a header of its own.
     """
     text = decode(name, content)
