@@ -21,13 +21,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine import Decoder, Encoder
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine import Decoder, Encoder, progress, wording
+from engine.documents.loaders import load_corpus
 from engine.evaluation import sweep_cost
 from engine.models.reader import Reader
 from engine.official_program import load_official
 from engine.retrieval import relevance
 from engine.retrieval.vector_cache import VectorCache
+from engine.weights import transfer
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from tests import pytorch
@@ -49,6 +50,15 @@ COMPILED = (
     "from engine.kernels.primitives import prepare_compiled; prepare_compiled().join()",
     "from engine.kernels.primitives import has_op_tape; has_op_tape()",
 )
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The seconds that the clock of progress shows, as the only item of a list."""
+    now = [0.0]
+    for module in (progress.time, transfer, wording):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    return now
 
 
 def pytest_configure(config):
@@ -134,7 +144,7 @@ def torch():
 @pytest.fixture(scope="session")
 def bundled():
     """The bundled documents."""
-    return load_corpus(BUNDLED_CORPUS)
+    return load_corpus()
 
 
 @pytest.fixture

@@ -1,24 +1,12 @@
-import pytest
-
-from engine import wording
 from engine.wording import TimeLeft
 from tests.apps import app_of
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """The seconds that the clock shows, as the only item of a list."""
-    now = [100.0]
-    monkeypatch.setattr(wording, "monotonic", lambda: now[0])
-    return now
 
 
 def told(clock, *reports):
     """What is said at each report, of seconds since the first one and the share done."""
     left = TimeLeft()
     words = []
-    for seconds, share in reports:
-        clock[0] = 100.0 + seconds
+    for clock[0], share in reports:
         words.append(left(share))
     return words
 

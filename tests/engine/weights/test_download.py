@@ -8,7 +8,6 @@ import pytest
 
 from engine.errors import ModelUnavailableError
 from engine.weights import download as downloads
-from engine.weights import transfer
 from engine.weights.catalog import APACHE_2, KnownModel, ModelFile
 from engine.weights.download import DownloadStoppedError, part_path
 from engine.weights.fetch import known_model_path, model_path
@@ -203,13 +202,6 @@ def test_a_change_on_the_hub_since_the_first_download_is_told(hub, cache):
         model_path("someone/model")
     (folder / "hub.json").unlink()
     assert (model_path("someone/model") / "model.safetensors").read_bytes() == b"changed"
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(transfer, "monotonic", lambda: now[0])
-    return now
 
 
 def reported(clock, *states):
