@@ -75,13 +75,18 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.reply({"error": {"message": "no such page"}}, 404)
 
-    def do_POST(self):
+    def asked(self, path):
+        """The body of a request to a path; None for one that is refused."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append(body)
         if self.refused():
-            return
-        if self.path != "/v1/chat/completions" or body["model"] not in self.server.models:
-            self.reply({"error": {"message": f"model {body['model']!r} not found"}}, 404)
+            return None
+        if self.path == path and body["model"] in self.server.models:
+            return body
+        return self.reply({"error": {"message": f"model {body['model']!r} not found"}}, 404)
+
+    def do_POST(self):
+        if (body := self.asked("/v1/chat/completions")) is None:
             return
         for setting, (status, reply) in self.server.refused.items():
             if setting in body or setting in [message["role"] for message in body["messages"]]:

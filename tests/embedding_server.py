@@ -1,6 +1,5 @@
 """An OpenAI-compatible server of embeddings on this machine, for tests of whoever talks to one."""
 
-import json
 from http.server import ThreadingHTTPServer
 
 from tests.chat_server import Handler, running
@@ -44,12 +43,7 @@ class EmbeddingsServer(ThreadingHTTPServer):
 
 class EmbeddingsHandler(Handler):
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append(body)
-        if self.refused():
-            return
-        if self.path != "/v1/embeddings" or body["model"] not in self.server.models:
-            self.reply({"error": {"message": f"model {body['model']!r} not found"}}, 404)
+        if (body := self.asked("/v1/embeddings")) is None:
             return
         n_before = len(self.server.requests) - 1
         status, message = (self.server.status or (lambda *_: (200, "")))(n_before, body["input"])

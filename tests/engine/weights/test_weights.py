@@ -2,7 +2,6 @@ import hashlib
 import json
 import shutil
 import socketserver
-import threading
 import urllib.error
 import urllib.request
 import zipfile
@@ -12,6 +11,7 @@ import pytest
 from engine.errors import ModelUnavailableError
 from engine.weights.catalog import APACHE_2, KNOWN_MODELS, KnownModel, ModelFile
 from engine.weights.fetch import is_here, known_model_path, model_path
+from tests.chat_server import running
 
 CONTENT = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 5000}
 
@@ -220,12 +220,8 @@ def test_a_server_that_does_not_speak_http_counts_as_unreachable(cache, monkeypa
             self.rfile.readline()
             self.wfile.write(b"garbage\r\n\r\n")
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Garbage) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with running(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Garbage)) as server:
         monkeypatch.delenv("HF_HUB_OFFLINE")
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-        try:
-            with pytest.raises(ModelUnavailableError, match="Hub cannot be reached"):
-                model_path("someone/model")
-        finally:
-            server.shutdown()
+        with pytest.raises(ModelUnavailableError, match="Hub cannot be reached"):
+            model_path("someone/model")
