@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -59,21 +59,14 @@ def test_a_writer_at_work_keeps_its_file_and_the_last_one_counts(tmp_path, write
 
 @needs_locks
 def test_writers_at_once_never_take_each_others_file_for_an_abandoned_one(tmp_path):
-    path, errors = tmp_path / "a", []
+    path = tmp_path / "a"
 
     def write(number):
-        try:
-            for _ in range(100):
-                write_atomically(path, bytes([number]) * 1000)
-        except BaseException as error:
-            errors.append(error)
+        for _ in range(100):
+            write_atomically(path, bytes([number]) * 1000)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(write, range(4)))  # which raises what any of them does
     assert set(content(tmp_path)) == {"a"}
     assert len(set(path.read_bytes())) == 1
 

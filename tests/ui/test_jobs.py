@@ -1,5 +1,6 @@
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -217,11 +218,8 @@ def test_a_turn_that_is_over_goes_to_the_next_and_comes_back():
             time.sleep(0.05)
         turns.leave(session)
 
-    threads = [threading.Thread(target=work, args=(session,)) for session in ("a", "b")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, ("a", "b")))
     assert order == ["a", "b", "a", "b"]
 
 

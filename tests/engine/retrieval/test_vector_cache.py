@@ -1,8 +1,8 @@
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -163,27 +163,20 @@ def test_bad_arguments_are_refused():
 
 
 def test_threads_open_a_new_file_at_once_and_share_it(tmp_path):
-    stored, failures = vectors(400), []
+    stored = vectors(400)
 
     def work(start):
-        try:
-            cache = VectorCache(tmp_path / "cache.db")
-            for number in range(start, start + 200, 20):
-                part = slice(number, number + 20)
-                cache.put_many(names(20, number), stored[part], SPEC)
-                found, known = cache.get_many(names(20, number), SPEC)
-                assert known.all()
-                np.testing.assert_array_equal(found, stored[part])
-            assert not cache.notice
-        except BaseException as error:
-            failures.append(error)
+        cache = VectorCache(tmp_path / "cache.db")
+        for number in range(start, start + 200, 20):
+            part = slice(number, number + 20)
+            cache.put_many(names(20, number), stored[part], SPEC)
+            found, known = cache.get_many(names(20, number), SPEC)
+            assert known.all()
+            np.testing.assert_array_equal(found, stored[part])
+        assert not cache.notice
 
-    threads = [Thread(target=work, args=[start]) for start in (0, 100, 200)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, (0, 100, 200)))  # which raises what any of them does
     found, known = VectorCache(tmp_path / "cache.db").get_many(names(400), SPEC)
     assert known.all()
     np.testing.assert_array_equal(found, stored)
