@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.decoders import CONTESTANTS
 from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.generation.decoder import Decoder
 from engine.generation.sampling import divergence
 from engine.weights.catalog import DEFAULT_DECODER
@@ -37,7 +37,7 @@ MODULE = "benchmarks.decoders"
 def corpus_ids(decoder: Decoder) -> list[int]:
     """Return the tokens of the bundled corpus."""
     ids: list[int] = []
-    for document in load_corpus(BUNDLED_CORPUS):
+    for document in load_corpus():
         ids += decoder.tokenizer.encode(document.text).ids
     return ids
 

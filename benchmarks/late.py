@@ -16,7 +16,7 @@ from benchmarks.command import Benchmark, Result, Table
 from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.formats.markdown import read_markdown
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.evaluation.beir import as_collection, load_beir
 from engine.evaluation.bootstrap import mean_interval
@@ -105,7 +105,7 @@ def contexts(
 def run(arguments: Namespace) -> Result:
     """Search with ordinary and late vectors of each chunk size, and with contexts before chunks."""
     encoder = Encoder.load()
-    documents = {document.name: document for document in load_corpus(BUNDLED_CORPUS)}
+    documents = {document.name: document for document in load_corpus()}
     labelled = load_questions()
     questions = encoder.encode([question.text for question in labelled])
     rows = []

@@ -23,7 +23,7 @@ from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
 from engine import Decoder, Encoder
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.documents.splitters import split
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer, load_answer_questions
 from engine.generation.answer import Answer
@@ -112,7 +112,7 @@ def bundled_set(half: str) -> tuple[list[Document], list[Asked]]:
         kind = "" if question.answer else NEAR
         return Asked(question.text, (question.answer,) if question.answer else (), kind)
 
-    return load_corpus(BUNDLED_CORPUS), [asked(q) for q in load_answer_questions() if q.half == half]
+    return load_corpus(), [asked(q) for q in load_answer_questions() if q.half == half]
 
 
 def read_set(

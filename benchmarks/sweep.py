@@ -38,7 +38,7 @@ SHARED = "splittings.json"  # what Glassbox leaves for the loop
 
 def sweep_ours(folder: str, scratch: Path) -> dict[str, Any]:
     """Sweep with the cache of vectors in the scratch folder, empty or full."""
-    from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+    from engine.documents.loaders import load_corpus
     from engine.documents.splitters import split
     from engine.evaluation.grid import grid
     from engine.evaluation.questions import load_questions, relevance
@@ -49,7 +49,7 @@ def sweep_ours(folder: str, scratch: Path) -> dict[str, Any]:
 
     encoder = Encoder.load(folder)
     prepare_compiled().join()
-    documents, questions = load_corpus(BUNDLED_CORPUS), load_questions()
+    documents, questions = load_corpus(), load_questions()
     cells = grid(
         chunk_tokens=SIZES,
         overlap=OVERLAPS,

@@ -8,7 +8,7 @@ from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 
 def corpus_words() -> list[str]:
     """Return the words of the bundled corpus, in order."""
-    return " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+    return " ".join(document.text for document in load_corpus()).split()
 
 
 def passage(words: Sequence[str], n_words: int, rng: random.Random) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.follow_ups import load_follow_ups
-from engine.documents.loaders import BUNDLED_CORPUS, BUNDLED_INDEX, load_corpus
+from engine.documents.loaders import BUNDLED_INDEX, load_corpus
 from engine.documents.splitters import split
 from engine.evaluation.answers import check_answers, load_answer_questions
 from engine.retrieval.embedding_model import embedding_spec
@@ -32,13 +32,13 @@ def test_every_bundled_document_has_questions_and_a_licence(rows):
 
 
 def test_the_bundled_documents_are_written_as_people_write():
-    for document in load_corpus(BUNDLED_CORPUS):
+    for document in load_corpus():
         assert not re.search(r"<unk>|@[-,.]@|\w [,.;:?!)](?:\s|$)|[(] ", document.text), document.name
 
 
 def test_the_bundled_index_is_that_of_the_documents_by_default(encoder):
     bundled = import_workspace(BUNDLED_INDEX.name, BUNDLED_INDEX.read_bytes())
-    documents = load_corpus(BUNDLED_CORPUS)
+    documents = load_corpus()
     chunks = [chunk for document in documents for chunk in split(document, encoder.tokenizer)]
     assert (list(bundled.documents), list(bundled.index.chunks)) == (documents, chunks)
     assert bundled.index.spec == embedding_spec(encoder, "mean", None)

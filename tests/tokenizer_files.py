@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers.processors import ByteLevel, Sequence, TemplateProcessing
 
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.weights.gguf_file import GGUF
 from tests.model_files import finish_gguf
 
@@ -65,7 +65,7 @@ def small_byte_level(texts=SENTENCES, n_tokens=300, special=("<end>",)):
 
 
 def corpus():
-    return [line for document in load_corpus(BUNDLED_CORPUS) for line in document.text.splitlines(True)]
+    return [line for document in load_corpus() for line in document.text.splitlines(True)]
 
 
 @trained_once

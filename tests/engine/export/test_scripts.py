@@ -183,7 +183,7 @@ def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, 
     needs_embed = SPLITTERS[splitter].needs_embed
     script = export(configuration, encoder, "sentence-transformers", parent_tokens).script
     names, _ = run(script, folder, as_main=False)
-    for document in load_corpus(folder) if needs_embed else load_corpus(BUNDLED_CORPUS)[:3]:
+    for document in load_corpus(folder) if needs_embed else load_corpus()[:3]:
         chunks = cut(document, configuration, encoder, parent_tokens)
         wanted = [(chunk.start, chunk.end) for chunk in chunks]
         if parent_tokens:

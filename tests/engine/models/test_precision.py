@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine import Encoder
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelFileError
 from engine.layers.linear import Linear
@@ -41,7 +41,7 @@ def test_a_rounded_matrix_is_read_by_rows_and_transposed():
 
 
 def test_vectors_in_8_bits_are_close_to_those_in_float32(encoder, rounded):
-    documents = load_corpus(BUNDLED_CORPUS)
+    documents = load_corpus()
     texts = [document.text[start : start + 900] for document in documents for start in range(0, 9000, 4500)]
     cosines = (encoder.encode(texts) * rounded.encode(texts)).sum(axis=1)
     assert np.quantile(cosines, 0.01) > 0.999
@@ -69,7 +69,7 @@ def reranker(encoder):
 
 
 def test_a_cross_encoder_in_8_bits_scores_nearly_the_same(reranker):
-    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == "inside_the_pipeline.md"]
+    [document] = [each for each in load_corpus() if each.name == "inside_the_pipeline.md"]
     passages = [document.text[start : start + 400] for start in range(0, 8000, 400)]
     rounded = reranker.with_precision("int8")
     exact, near = (each.score("What is a token?", passages) for each in (reranker, rounded))
@@ -112,7 +112,7 @@ def test_what_cannot_be_rounded_is_refused(encoder, rounded):
 
 
 def test_an_index_reads_questions_in_the_precision_of_its_chunks(encoder, rounded):
-    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == "inside_the_pipeline.md"]
+    [document] = [each for each in load_corpus() if each.name == "inside_the_pipeline.md"]
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 128, 0))[:5]
     index = build_index(chunks, rounded)
     assert index.encoder(encoder).weights is rounded.weights

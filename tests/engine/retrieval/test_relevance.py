@@ -95,7 +95,7 @@ def test_everyday_questions_are_none_of_those_they_are_judged_with():
 @pytest.fixture(scope="module")
 def bundled(encoder):
     """Chunks of a bundled document, the vectors of each pooling, and the encoder that made them."""
-    [document] = [d for d in load_corpus(BUNDLED_CORPUS) if d.name == "inside_the_pipeline.md"]
+    [document] = [d for d in load_corpus() if d.name == "inside_the_pipeline.md"]
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 128))
     weighted = encoder.with_idf([chunk.text for chunk in chunks])
     poolings = ["mean", "idf"]

@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.errors import InputError
 from engine.tokenizers.bpe_training import bpe_tokenizer, learn_merges
 from engine.tokenizers.characters import UNKNOWN, CharacterTokenizer
 from tests.tokenizer_files import small_byte_level
 
-CORPUS = "\n\n".join(document.text for document in load_corpus(BUNDLED_CORPUS))
+CORPUS = "\n\n".join(document.text for document in load_corpus())
 
 
 def test_merges_of_the_bundled_corpus_are_those_the_library_learns():

@@ -7,7 +7,7 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.errors import InputError, ModelFileError
 from engine.tokenizers.normalized import apply, unchanged
 from engine.tokenizers.normalizers import read_normalizer
@@ -69,7 +69,7 @@ def test_any_text_and_any_pair_is_what_the_library_makes_of_it(tokenizer, librar
 
 
 def test_every_document_of_the_corpus_is_what_the_library_makes_of_it(tokenizer, library):
-    for document in load_corpus(BUNDLED_CORPUS):
+    for document in load_corpus():
         assert parts(tokenizer.encode(document.text)) == parts(library.encode(document.text))
 
 

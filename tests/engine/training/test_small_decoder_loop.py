@@ -4,7 +4,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.errors import InputError
 from engine.generation.sampling import Sampling
 from engine.generation.small import generate
@@ -16,7 +16,7 @@ from engine.training.language.vocabulary import Vocabulary, learn_vocabulary, to
 
 TINY = SmallDecoderConfig(vocab_size=8, d_model=16, n_layers=1, n_heads=2, d_ff=32, context=8)
 TOKENS = np.tile(np.arange(8), 100)  # each token tells the next
-CORPUS = "\n\n".join(document.text for document in load_corpus(BUNDLED_CORPUS))
+CORPUS = "\n\n".join(document.text for document in load_corpus())
 GREEDY = Sampling()
 
 

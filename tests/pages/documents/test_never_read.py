@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
 from tests.apps import app_page, by_label, tables
 
@@ -13,7 +13,7 @@ TAB = {"documents-tab": "Never read", "searched": [NAME]}
 @pytest.fixture(scope="module")
 def cut_chunks(encoder):
     """How many chunks of 512 tokens there are, and how many of them the limit of 256 cuts."""
-    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == NAME]
+    [document] = [each for each in load_corpus() if each.name == NAME]
     chunks = split(document, encoder.tokenizer, Splitting(DEFAULT_SPLITTING.method, 512, 0))
     return len(chunks), sum(chunk.n_tokens > 256 for chunk in chunks)
 

@@ -5,7 +5,7 @@ from html import unescape
 import pytest
 
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.inspection.diagnosis.location import Location
 from tests.apps import app_page, app_within, html_of, own_documents
@@ -25,7 +25,7 @@ def test_a_chunk_is_one_of_the_chosen_documents_under_the_settings_of_the_app(en
     }
     app = app_page("inside/chunk", **state).run()
     assert app.selectbox(key="inside-document").options == [CHOSEN]
-    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
+    [document] = [each for each in load_corpus() if each.name == CHOSEN]
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 64, 16))
     app.number_input(key="inside-chunk").set_value(3).run()
     assert app.number_input(key="inside-chunk").label == f"Chunk (of {len(chunks)})"
@@ -50,5 +50,5 @@ def test_after_an_answer_the_page_opens_the_passage_that_the_session_is_about(en
     passage = Location(CHOSEN, 2000, 2100)
     app = app_page("inside/chunk", **{"searched": [CHOSEN], "current-passage": passage}).run()
     assert app.radio(key="source-encoder").value == "Take a chunk of the documents"
-    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
+    [document] = [each for each in load_corpus() if each.name == CHOSEN]
     assert document.text[2000:2100].split("\n")[0] in unescape(html_of(app))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.loaders import load_corpus
 from engine.errors import InputError
 from engine.training.language.small_decoder_checkpoint import Checkpoint
 from engine.training.language.small_decoder_loop import TrainingState, UpdateReport
@@ -16,7 +16,7 @@ from pages.learn.decoder.session import Choice, restore
 from pages.learn.decoder.write import step_attention
 from tests.apps import app_page, html_of, own_documents, said
 
-TEXT = next(d.text for d in load_corpus(BUNDLED_CORPUS) if "state" in d.name)[:20_000]
+TEXT = next(d.text for d in load_corpus() if "state" in d.name)[:20_000]
 EVIL = "<script>alert(1)</script> $x$ [a](b) \n"
 SMALL = {
     "layers": 1,
