@@ -1,8 +1,11 @@
 """Indexes of small documents, with their texts."""
 
+import json
+
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import DEFAULT_SPLITTING, split
 from engine.retrieval.index import build_index
+from engine.retrieval.stored.index_folder import LOCK, MANIFEST, digest_of
 
 DOCUMENTS = {
     "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
@@ -10,6 +13,16 @@ DOCUMENTS = {
     "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
 }
 QUESTION = "When was the Vardholm tower finished?"
+
+
+def sign(folder, manifest):
+    """Write the manifest of an index folder with its digest."""
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
+
+
+def names_in(folder):
+    """What is in an index folder beside the files of any state."""
+    return {path.name for path in folder.iterdir()} - {LOCK, MANIFEST}
 
 
 def whole_chunks(texts, n_tokens=20):

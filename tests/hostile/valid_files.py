@@ -25,20 +25,14 @@ from engine.retrieval.index import index_vectors
 from engine.retrieval.index_choice import Choice
 from engine.retrieval.index_kinds import build_ann
 from engine.retrieval.sparse_index import SparseIndex
-from engine.retrieval.stored.index_folder import (
-    MANIFEST,
-    IndexSettings,
-    StoredIndex,
-    digest_of,
-    read_manifest,
-    save_index,
-)
+from engine.retrieval.stored.index_folder import IndexSettings, StoredIndex, read_manifest, save_index
 from engine.retrieval.stored.index_rows import IndexedFile
 from engine.storage.workspace import SavedRun, Workspace, export_workspace
 from engine.tokenizers.bpe_vocabulary import byte_characters
 from tests.hostile.test_documents import WORD, pdf
 from tests.hostile.test_gguf import F32, LIST, STRING, U32, file_of, key, listed, place, text
 from tests.hostile.test_model_folders import BERT, D_MODEL, N_IDS, write_model
+from tests.indexes import sign
 from tests.text_files import packed
 
 CHAT = (
@@ -284,7 +278,7 @@ def write_index(folder, manifest, files):
     for name, content in files.items():
         (state / name).write_bytes(content)
     manifest = manifest | {"files": {name: sha256(content).hexdigest() for name, content in files.items()}}
-    (folder / MANIFEST).write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
+    sign(folder, manifest)
 
 
 def vector_rows():

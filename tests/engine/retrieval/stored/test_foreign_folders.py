@@ -19,9 +19,10 @@ from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import index_scores
 from engine.retrieval.stored import checked_files, index_folder, index_rows
-from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, digest_of, open_index, read_manifest
+from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, open_index, read_manifest
 from engine.retrieval.stored.index_update import update_index
 from engine.weights.download import file_sha256
+from tests.indexes import sign
 from tests.text_files import write_files
 
 TEXTS = {"a.txt": "A hive has one queen.", "b.md": "# Tower\n\nThe tower was finished in 1891."}
@@ -54,7 +55,7 @@ def signed(folder, **changes):
     state = folder / manifest["state"]
     files = {path.name: file_sha256(path) for path in sorted(state.iterdir()) if path.is_file()}
     manifest["files"] = manifest["files"] | files
-    (folder / MANIFEST).write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
+    sign(folder, manifest)
 
 
 def with_array(folder, name, change):

@@ -18,16 +18,10 @@ from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
 from engine.retrieval.sparse_index import SparseIndex
 from engine.retrieval.stored import checked_files, index_folder, index_rows, index_update
-from engine.retrieval.stored.index_folder import (
-    LOCK,
-    MANIFEST,
-    IndexSettings,
-    as_indexed,
-    open_index,
-    read_manifest,
-)
+from engine.retrieval.stored.index_folder import IndexSettings, as_indexed, open_index, read_manifest
 from engine.retrieval.stored.index_update import update_index
 from tests.engine.models.test_sparse_encoder import save_masked_lm
+from tests.indexes import names_in
 from tests.text_files import write_files
 
 TEXTS = {
@@ -161,7 +155,7 @@ def test_what_a_stopped_run_embedded_is_not_embedded_again(corpus, folder, encod
     assert shown[0] == (2, len(expected.chunks))
     assert made.embedded_chunks == len(expected.chunks) - 2
     assert_equal(open_index(folder).index, expected)
-    assert {path.name for path in folder.iterdir()} == {LOCK, MANIFEST, read_manifest(folder)["state"]}
+    assert names_in(folder) == {read_manifest(folder)["state"]}
 
 
 def test_other_settings_are_refused_with_the_old_and_the_new_value(corpus, folder, encoder):

@@ -1,7 +1,6 @@
 """Crashes, full disks, damage, and several programs at one folder."""
 
 import errno
-import json
 import os
 import shutil
 from pathlib import Path
@@ -14,16 +13,15 @@ from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
 from engine.retrieval import index_choice
 from engine.retrieval.stored.index_folder import (
-    LOCK,
     MANIFEST,
     IndexSettings,
-    digest_of,
     locked,
     open_index,
     read_manifest,
     save_index,
 )
 from engine.retrieval.stored.index_update import update_index
+from tests.indexes import names_in, sign
 
 SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf", index_kind="hnsw")
 OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
@@ -92,11 +90,6 @@ def newer(corpus, encoder, tmp_path, folder):
 def text_in(folder):
     [document] = open_index(folder).documents
     return document.text
-
-
-def names_in(folder):
-    """What is in a folder beside the files of any state."""
-    return {path.name for path in folder.iterdir()} - {LOCK, MANIFEST}
 
 
 @pytest.mark.parametrize("dies", [False, True], ids=["full disk", "killed"])
@@ -185,16 +178,14 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
     ],
 )
 def test_a_foreign_manifest_is_refused(folder, changes, message):
-    manifest = read_manifest(folder) | changes
-    content = {**manifest, "sha256": digest_of(manifest)}
-    (folder / MANIFEST).write_text(json.dumps(content))
+    sign(folder, read_manifest(folder) | changes)
     with pytest.raises(DocumentError, match=message):
         open_index(folder)
 
 
 def test_a_folder_of_an_earlier_version_is_indexed_anew(folder, corpus, encoder):
     manifest = read_manifest(folder) | {"version": 2, "parts": {}}
-    (folder / MANIFEST).write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
+    sign(folder, manifest)
     (folder / "vectors-0123abcd.npy").write_bytes(b"of version 2")
     with pytest.raises(DocumentError, match="written by an older version"):
         update(corpus, folder, encoder)
