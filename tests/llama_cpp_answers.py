@@ -10,14 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.engine.models.test_decoder_families import (
-    CAPPED,
-    EIGHTS,
-    SIX_LAYERS,
-    TEXT,
-    random_model,
-    write_gguf,
-)
+from tests.engine.models.test_decoder_families import CAPPED, GEMMA3, TEXT, random_model, write_gguf
 from tests.tokenizer_files import small_byte_level
 
 ANSWERS = Path(__file__).parent / "engine" / "models" / "llama_cpp_answers.json"
@@ -30,8 +23,8 @@ KINDS = {
     "mistral": ("mistral", {"sliding_window": None, "tie_word_embeddings": True}),
     "smollm3": ("smollm3", {"num_hidden_layers": 4, "tie_word_embeddings": False}),
     "phi3": ("phi3", {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
-    "gemma3": ("gemma3_text", EIGHTS | SIX_LAYERS),
-    "gemma3 with a bound of the logits": ("gemma3_text", EIGHTS | SIX_LAYERS | CAPPED),
+    "gemma3": ("gemma3_text", GEMMA3),
+    "gemma3 with a bound of the logits": ("gemma3_text", GEMMA3 | CAPPED),
     "gpt2": ("gpt2", {}),
 }
 

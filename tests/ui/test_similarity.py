@@ -14,14 +14,7 @@ from engine.inspection.pooling.similarity_decomposition import (
 )
 from tests.apps import app_of
 from ui.similarity.explained import BOTH_TEXTS, PAIRS, special_shares, unit_sums
-from ui.similarity.figures import (
-    LABEL_CHARACTERS,
-    colour_of,
-    contribution_map,
-    painted,
-    unit_labels,
-    won_bars,
-)
+from ui.similarity.figures import colour_of, contribution_map, painted, unit_labels, won_bars
 
 QUESTION = "How do cats <b>sleep</b>?"
 PASSAGE = 'A feline rests & naps unbelievably, "curled" <i>up</i>. 한국 It is warm. $5$ _more_'
@@ -78,7 +71,7 @@ def test_the_map_shows_every_pair_centred_at_zero(encoder):
 def test_labels_are_short_and_differ_and_bars_show_the_winners_best_first(encoder):
     labels = unit_labels(text_units(read_text(encoder, "nap nap " + "a" * 90), "words"))
     assert labels[1:3] == ["1 nap", "2 nap"]
-    assert all(len(label) <= LABEL_CHARACTERS for label in labels)
+    assert all(len(label) <= 18 for label in labels)
     of_text = text_units(read_text(encoder, "cats sleep"), "words")
     [trace] = won_bars(np.array([5, 100, 279, 0]), of_text).data
     assert list(trace.x) == [279, 100, 5, 0]

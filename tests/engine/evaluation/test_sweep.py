@@ -33,13 +33,7 @@ from engine.evaluation.sweep_row import ranked, retrieved, retrieves_every_chunk
 from engine.evaluation.sweep_store import append, resume, row_fields, stamp_of
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
-from engine.retrieval.retrievers import (
-    RETRIEVERS,
-    SearchInputs,
-    SearchTexts,
-    retriever_scores,
-    usable_retrievers,
-)
+from engine.retrieval.retrievers import SearchInputs, SearchTexts, retriever_scores, usable_retrievers
 from engine.retrieval.vector_cache import VectorCache
 from engine.settings import Configuration
 from engine.weights.catalog import DEFAULT_ENCODER
@@ -90,7 +84,7 @@ def configurations():
         chunk_tokens=[16, 32],
         overlap=[4],
         pooling=["mean", "idf"],
-        retriever=list(RETRIEVERS)[:4],
+        retriever=["dense", "bm25", "hybrid", "weighted"],
         k=[1, 3],
     ).configurations
 

@@ -58,8 +58,8 @@ LONG_ROPE = {
     "max_position_embeddings": 128,
     "original_max_position_embeddings": 64,
 }
-EIGHTS = {"head_dim": 8, "query_pre_attn_scalar": 8}
 SIX_LAYERS = {"num_hidden_layers": 6, "sliding_window": 4}
+GEMMA3 = {"head_dim": 8, "query_pre_attn_scalar": 8, **SIX_LAYERS}
 CAPPED = {"final_logit_softcapping": 2.0, "num_key_value_heads": 1, "tie_word_embeddings": False}
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
 
@@ -194,7 +194,7 @@ FAMILIES = [
     ("smollm3", {"num_hidden_layers": 5, "attention_bias": True}),
     ("phi3", {"sliding_window": 6, "rope_parameters": {"partial_rotary_factor": 0.5}}),
     ("phi3", LONG_ROPE),
-    ("gemma3_text", {**EIGHTS, **SIX_LAYERS}),
+    ("gemma3_text", GEMMA3),
     ("gemma3_text", {"head_dim": 12, "query_pre_attn_scalar": 12, **SIX_LAYERS, **CAPPED}),
     ("gpt2", {}),
     ("gpt2", {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2, "tie_word_embeddings": False}),
@@ -279,7 +279,7 @@ def test_positions_in_the_older_spelling_are_read(tmp_path, tokenizer, rope, off
     ("kind", "sizes"),
     [
         ("llama", {"rope_parameters": LINEAR_ROPE}),
-        ("gemma3_text", SIX_LAYERS | {"rope_parameters": {"full_attention": LINEAR_ROPE}} | EIGHTS),
+        ("gemma3_text", GEMMA3 | {"rope_parameters": {"full_attention": LINEAR_ROPE}}),
     ],
 )
 def test_a_gguf_file_scales_its_positions_by_a_factor(tmp_path, tokenizer, official_greedy, kind, sizes):

@@ -4,14 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from engine.verify import StageCheck
-from pages.inside.chunk.figures import (
-    ARCS,
-    arcs,
-    farthest_from_zero,
-    head_grid,
-    largest_of_blocks,
-    tensor_map,
-)
+from pages.inside.chunk.figures import arcs, farthest_from_zero, head_grid, largest_of_blocks, tensor_map
 from pages.inside.chunk.pipeline import strongest_pair
 from pages.inside.verify.comparison import LAYER_STAGES, difference_figure
 from ui.figures import weights_map
@@ -56,7 +49,7 @@ def test_the_longest_text_makes_small_figures():
     weights = attention(512)
     tokens = [f"token{i}" for i in range(512)]
     assert sum(np.size(trace.z) for trace in head_grid(weights, 0, tokens).data) < 12 * 50 * 50
-    assert len(arcs(weights[0], tokens, 100).data) <= 2 * ARCS + 1
+    assert len(arcs(weights[0], tokens, 100).data) <= 25
     assert tensor_map(np.ones((512, 1536)), tokens, "dimension").data[0].z.shape == (512, 384)
     assert weights_map(weights[0], tokens, causal=False).layout.xaxis.nticks < LABELLED_TOKENS
 
