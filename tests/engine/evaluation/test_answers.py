@@ -10,20 +10,7 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
-from engine.evaluation.answers import (
-    ANSWER_METRICS,
-    AnswerQuestion,
-    AnswerRow,
-    ShortAnswer,
-    answer_metrics,
-    check_answers,
-    coverage_curve,
-    load_answer_questions,
-    normalized,
-    parse_answer_questions,
-    reliability,
-    score_answer,
-)
+from engine.evaluation import answers
 from engine.generation.answer import Answer, Judged, Retrieval, SearchTimes, Timings, Written
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.generation.reading import AnswerSpan
@@ -59,12 +46,12 @@ ASCII = st.text(st.characters(max_codepoint=126, min_codepoint=32), max_size=30)
 
 @given(st.one_of(WORDS.map(" ".join).map(lambda text: text.replace("’", "'")), ASCII))
 def test_ascii_is_normalized_as_squad_does_it(text):
-    assert normalized(text) == squad_normalized(text)
+    assert answers.normalized(text) == squad_normalized(text)
 
 
 def test_punctuation_of_unicode_does_not_count_and_its_symbols_do():
-    assert normalized("“Co-op” — it’s ‘here’…") == "coop its here"
-    assert normalized("€5 and 5 °C") == "€5 and 5 °c"
+    assert answers.normalized("“Co-op” — it’s ‘here’…") == "coop its here"
+    assert answers.normalized("€5 and 5 °C") == "€5 and 5 °c"
 
 
 @pytest.mark.parametrize(
@@ -85,26 +72,26 @@ def test_punctuation_of_unicode_does_not_count_and_its_symbols_do():
     ],
 )
 def test_every_part_occurs_as_whole_words_in_one_of_its_forms(answer, text, expected):
-    assert ShortAnswer.parse(answer).is_in(text) is expected
+    assert answers.ShortAnswer.parse(answer).is_in(text) is expected
 
 
 @given(WORDS.map(" ".join).map(lambda text: text.replace("’", "'")))
 def test_f1_is_squads_of_the_nearest_alternative(text):
     for answer in ("the tower", "co-op theatre 1,000"):
-        assert ShortAnswer.parse(answer).f1(text) == pytest.approx(squad_f1(text, answer))
+        assert answers.ShortAnswer.parse(answer).f1(text) == pytest.approx(squad_f1(text, answer))
     either = max(squad_f1(text, each) for each in ("tower", "theatre 1000"))
-    assert ShortAnswer.parse("tower|theatre 1000").f1(text) == pytest.approx(either)
+    assert answers.ShortAnswer.parse("tower|theatre 1000").f1(text) == pytest.approx(either)
 
 
 def test_f1_by_hand():
     # 2 of 2 words wanted, 2 of 3 written
-    assert ShortAnswer.parse("forty masons").f1("The forty old masons") == pytest.approx(0.8)
-    assert ShortAnswer.parse("red|blue & green").f1("blue, green") == 1
-    assert ShortAnswer.parse("").f1("") == 0
+    assert answers.ShortAnswer.parse("forty masons").f1("The forty old masons") == pytest.approx(0.8)
+    assert answers.ShortAnswer.parse("red|blue & green").f1("blue, green") == 1
+    assert answers.ShortAnswer.parse("").f1("") == 0
 
 
 def question(answer="1891", document="tower.md", spans=(), **labels):
-    return AnswerQuestion("When?", ShortAnswer.parse(answer), document, spans, **labels)
+    return answers.AnswerQuestion("When?", answers.ShortAnswer.parse(answer), document, spans, **labels)
 
 
 def hit(start, text, document="tower.md"):
@@ -145,14 +132,14 @@ def answer(status, text="", holds=True, quotes=(QUOTED,), hits=()):
 
 @pytest.mark.parametrize("status", ["answered", "unsure"])
 def test_what_is_shown_is_right_if_a_quote_or_the_text_holds_the_answer(status):
-    by_quote = score_answer(question(), answer(status), 2.0)
+    by_quote = answers.score_answer(question(), answer(status), 2.0)
     assert (by_quote.right, by_quote.wrong_confident) == (True, False)
     assert by_quote.f1 == pytest.approx(squad_f1(QUOTED, "1891"))
     assert (by_quote.until_quotes_s, by_quote.seconds) == (2.0, 2.0)
-    by_text = score_answer(question("1931"), answer(status, "In 1931."), 1.0)
+    by_text = answers.score_answer(question("1931"), answer(status, "In 1931."), 1.0)
     assert by_text.right
     assert by_text.f1 == pytest.approx(2 / 3)
-    wrong = score_answer(question("1931"), answer(status), 1.0)
+    wrong = answers.score_answer(question("1931"), answer(status), 1.0)
     assert (wrong.right, wrong.wrong_confident) == (False, status == "answered")
 
 
@@ -165,35 +152,37 @@ def read(status, *texts):
 
 
 def test_the_words_that_the_reader_found_are_scored_by_themselves():
-    exact = score_answer(question("1891|in 1891"), read("answered", "in 1891", "1932"), 1.0)
+    exact = answers.score_answer(question("1891|in 1891"), read("answered", "in 1891", "1932"), 1.0)
     assert (exact.reading, exact.exact, exact.f1, exact.right) == ("in 1891", True, 1.0, True)
-    part = score_answer(question("1891"), read("unsure", "finished in 1891"), 1.0)
+    part = answers.score_answer(question("1891"), read("unsure", "finished in 1891"), 1.0)
     assert (part.exact, part.f1) == (False, pytest.approx(squad_f1("finished in 1891", "1891")))
-    refused = score_answer(question(), read("refused", "1891"), 1.0)
+    refused = answers.score_answer(question(), read("refused", "1891"), 1.0)
     assert (refused.reading, refused.exact, refused.f1) == ("", False, 0)
-    assert not score_answer(question(""), read("answered", "1891"), 1.0).exact
-    by_text = score_answer(question("1931"), read("answered"), 1.0)  # the language model's
+    assert not answers.score_answer(question(""), read("answered", "1891"), 1.0).exact
+    by_text = answers.score_answer(question("1931"), read("answered"), 1.0)  # the language model's
     assert (by_text.exact, by_text.f1) == (False, pytest.approx(2 / 3))
 
 
 def test_a_refusal_shows_nothing():
-    row = score_answer(question(), answer("refused", "In 1891.", hits=[hit(0, QUOTED)]), 1.0)
+    row = answers.score_answer(question(), answer("refused", "In 1891.", hits=[hit(0, QUOTED)]), 1.0)
     assert (row.right, row.f1, row.wrong_confident) == (False, 0, False)
     assert row.found  # the search is judged all the same
-    assert not score_answer(question(), answer("refused", quotes=()), 1.0).right
+    assert not answers.score_answer(question(), answer("refused", quotes=()), 1.0).right
 
 
 def test_an_answer_to_what_the_documents_do_not_hold_is_wrong():
-    row = score_answer(question(""), answer("answered"), 1.0)
+    row = answers.score_answer(question(""), answer("answered"), 1.0)
     assert (row.right, row.found, row.wrong_confident) == (False, False, True)
-    assert not score_answer(question(""), answer("unsure"), 1.0).wrong_confident
+    assert not answers.score_answer(question(""), answer("unsure"), 1.0).wrong_confident
 
 
 def row(status="answered", confidence=0.5, right=True, answerable=True, f1=0.0, found=True, exact=False):
     asked = question("1891" if answerable else "")
     quotes = (QUOTED,) if right else ()
     is_right = right and status != "refused"
-    return AnswerRow(asked, status, confidence, quotes, "", found, is_right, f1, 0.0, 0.0, exact=exact)
+    return answers.AnswerRow(
+        asked, status, confidence, quotes, "", found, is_right, f1, 0.0, 0.0, exact=exact
+    )
 
 
 def test_each_metric_is_a_share_of_the_questions_that_count():
@@ -205,7 +194,7 @@ def test_each_metric_is_a_share_of_the_questions_that_count():
         row("refused", right=False, answerable=False),
         row("answered", right=False, answerable=False),
     ]
-    values = {name: each.estimate for name, each in answer_metrics(rows).items()}
+    values = {name: each.estimate for name, each in answers.answer_metrics(rows).items()}
     assert values == pytest.approx(
         {
             "found": 2 / 4,
@@ -218,21 +207,24 @@ def test_each_metric_is_a_share_of_the_questions_that_count():
             "wrong_confident": 2 / 6,
         }
     )
-    for interval in answer_metrics(rows).values():
+    for interval in answers.answer_metrics(rows).values():
         assert 0 <= interval.low <= interval.estimate <= interval.high <= 1
 
 
 def test_a_metric_without_questions_is_left_out():
-    assert set(answer_metrics([row(answerable=False, right=False)])) == {"refused_rightly", "wrong_confident"}
-    assert set(answer_metrics([row()])) == set(ANSWER_METRICS) - {"refused_rightly"}
-    assert answer_metrics([]) == {}
+    assert set(answers.answer_metrics([row(answerable=False, right=False)])) == {
+        "refused_rightly",
+        "wrong_confident",
+    }
+    assert set(answers.answer_metrics([row()])) == set(answers.ANSWER_METRICS) - {"refused_rightly"}
+    assert answers.answer_metrics([]) == {}
 
 
 HEADER = "question,answer,document,start,end,kind,half\n"
 
 
 def parse(text):
-    return parse_answer_questions("own.csv", text.encode() if isinstance(text, str) else text)
+    return answers.parse_answer_questions("own.csv", text.encode() if isinstance(text, str) else text)
 
 
 def test_a_file_of_questions_is_read(tmp_path):
@@ -242,15 +234,15 @@ def test_a_file_of_questions_is_read(tmp_path):
         "Why?,,,,,,\n"
     )
     first, second, third = parse(text)
-    assert first == AnswerQuestion(
-        "When?", ShortAnswer((("1891", "in 1891"),)), "tower.md", ((19, 23),), "date", "tune"
+    assert first == answers.AnswerQuestion(
+        "When?", answers.ShortAnswer((("1891", "in 1891"),)), "tower.md", ((19, 23),), "date", "tune"
     )
     assert second.answer.parts == (("Ada",), ("Grace",))
     assert second.spans == ((1, 5), (20, 25))
-    assert third == AnswerQuestion("Why?", ShortAnswer(()))
+    assert third == answers.AnswerQuestion("Why?", answers.ShortAnswer(()))
     path = tmp_path / "own.csv"
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())  # as a spreadsheet saves it
-    assert load_answer_questions(path) == [first, second, third]
+    assert answers.load_answer_questions(path) == [first, second, third]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +286,7 @@ TOWER = Document("notes/tower.md", "The tower was finished in 1891. Its masons c
     ],
 )
 def test_a_question_whose_answer_is_not_where_it_says_is_told(asked, problem):
-    assert list(check_answers([asked], [TOWER])) == [problem] * (problem is not None)
+    assert list(answers.check_answers([asked], [TOWER])) == [problem] * (problem is not None)
 
 
 def test_semicolons_and_tabs_part_columns_too():
@@ -313,10 +305,10 @@ FIGURES = st.tuples(
 def test_the_curve_has_the_shares_at_or_above_each_confidence_whatever_was_refused(figures):
     rows = [row(status, confidence=confidence, right=right) for confidence, right, status in figures]
     assert [each.holds for each in rows] == [right for _, right, _ in figures]
-    curve = coverage_curve(rows)
+    curve = answers.coverage_curve(rows)
     assert [each.confidence for each in curve] == sorted({each.confidence for each in rows}, reverse=True)
     for point in curve:
         above = [each for each in rows if each.confidence >= point.confidence]
         assert point.answered == pytest.approx(len(above) / len(rows))
         assert point.right == pytest.approx(sum(each.holds for each in above) / len(above))
-    assert reliability(rows) == reliability([replace(each, status="unsure") for each in rows])
+    assert answers.reliability(rows) == answers.reliability([replace(each, status="unsure") for each in rows])

@@ -9,20 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Chunk
+from engine.generation import reading
 from engine.generation.answer import N_QUOTES
 from engine.generation.answering import ask
 from engine.generation.confidence import READING_WEIGHTS, confidence_of, reading_figures
-from engine.generation.reading import (
-    LAG_WEIGHT,
-    LARGEST_LAG,
-    N_SPANS,
-    AnswerSpan,
-    answers_in_words,
-    has_short_answer,
-    next_reading,
-    read_passages,
-    whole_span,
-)
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.reader import Span
 from engine.retrieval.evidence import Quote
@@ -34,7 +24,7 @@ SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), refuse_threshold=0)
 
 def widened(text, part, question="What is it?"):
     start = text.index(part)
-    own, end = whole_span(question, text, start, start + len(part))
+    own, end = reading.whole_span(question, text, start, start + len(part))
     return text[own:end]
 
 
@@ -86,7 +76,7 @@ def test_a_part_stays_where_the_question_asks_for_it(text, part, question):
 def test_widened_words_hold_the_words_within_the_text(text, question, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
-    first, last = whole_span(question, text, start, end)
+    first, last = reading.whole_span(question, text, start, end)
     assert 0 <= first <= start < end <= last <= len(text)
     assert text[first:start].count("\n") == text[end:last].count("\n") == 0
 
@@ -108,18 +98,18 @@ Do you know if dogs are allowed?|Tell me how to cancel the contract.|WHY?|How co
 @pytest.mark.parametrize(("questions", "is_short"), [(SHORT, True), (NO_SHORT, False)])
 def test_questions_of_yes_and_no_of_reasons_ways_and_lists_have_no_short_answer(questions, is_short):
     asked = questions.replace("\n", "|").split("|")
-    assert [each for each in asked if has_short_answer(each) is not is_short] == []
+    assert [each for each in asked if reading.has_short_answer(each) is not is_short] == []
 
 
 def span(text, start=0, score=0.0, document="d.md"):
-    return AnswerSpan(document, start, start + len(text), text, 0, score)
+    return reading.AnswerSpan(document, start, start + len(text), text, 0, score)
 
 
 def test_the_next_reading_says_something_else():
     first, same, part, other = span("in 1891"), span("In 1891", 20), span("1891", 40), span("in 1932", 60)
-    assert next_reading([first, same, part, other]) == other
-    assert next_reading([part, first]) is None
-    assert next_reading([first]) is next_reading([]) is None
+    assert reading.next_reading([first, same, part, other]) == other
+    assert reading.next_reading([part, first]) is None
+    assert reading.next_reading([first]) is reading.next_reading([]) is None
 
 
 def test_a_reason_is_given_in_words_where_the_reader_is_sure():
@@ -129,11 +119,11 @@ def test_a_reason_is_given_in_words_where_the_reader_is_sure():
         span("because of ice", 0, 4.0),
         span("1891", 0, 9.0),
     )
-    assert answers_in_words(why, sure)
-    assert not answers_in_words(why, unsure)
-    assert not answers_in_words(why, number)
-    assert not answers_in_words(yes_no, sure)
-    assert answers_in_words("When was it closed?", unsure)
+    assert reading.answers_in_words(why, sure)
+    assert not reading.answers_in_words(why, unsure)
+    assert not reading.answers_in_words(why, number)
+    assert not reading.answers_in_words(yes_no, sure)
+    assert reading.answers_in_words("When was it closed?", unsure)
 
 
 def hits_of(text, *places, document="d.md"):
@@ -149,10 +139,10 @@ REPORT = (
 def test_words_are_found_whole_with_their_place_in_the_document_and_not_in_questions(reader):
     text = f"Preface.\n\n{REPORT}"
     hits = [*hits_of(DOCUMENTS["bread.md"], (0, 59), document="b.md"), *hits_of(text, (10, len(text)))]
-    found = read_passages("What was the total revenue?", hits, reader)
+    found = reading.read_passages("What was the total revenue?", hits, reader)
     assert (found[0].text, found[0].document, found[0].place) == ("$1,250.00 a month", "d.md", 1)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
-    assert len(found) <= N_SPANS
+    assert len(found) <= reading.N_SPANS
     texts = {"d.md": text, "b.md": DOCUMENTS["bread.md"]}
     for each in found:
         assert texts[each.document][each.start : each.end] == each.text
@@ -161,11 +151,11 @@ def test_words_are_found_whole_with_their_place_in_the_document_and_not_in_quest
 
 def test_passages_that_overlap_give_each_place_once(reader):
     hits = hits_of(REPORT, (0, 90), (36, len(REPORT)), (0, len(REPORT)))
-    found = read_passages("What was the total revenue?", hits, reader)
+    found = reading.read_passages("What was the total revenue?", hits, reader)
     assert [each.text for each in found].count("$1,250.00 a month") == 1
     places = sorted((each.start, each.end) for each in found)
     assert all(end <= start for (_, end), (start, _) in pairwise(places))
-    assert read_passages("What was the total revenue?", [], reader) == ()
+    assert reading.read_passages("What was the total revenue?", [], reader) == ()
 
 
 def test_words_are_ordered_by_their_sentence_too():
@@ -177,14 +167,14 @@ def test_words_are_ordered_by_their_sentence_too():
         Quote("d.md", a, b, text[a:b], 0, 0.5, (), score, 0.5)
         for a, b, score in ((24, 48, 6.0), (0, 23, 2.0))
     )
-    assert [each.text for each in read_passages(QUESTION, [hit], reader)] == ["1932", "1891"]
-    first, second = read_passages(QUESTION, [hit], reader, [best, other])
+    assert [each.text for each in reading.read_passages(QUESTION, [hit], reader)] == ["1932", "1891"]
+    first, second = reading.read_passages(QUESTION, [hit], reader, [best, other])
     assert (first.text, first.sentence_lag, first.total) == ("1891", 0, 4.5)
     assert (second.text, second.sentence_lag) == ("1932", 4)
-    assert second.total == pytest.approx(5 - 4 * LAG_WEIGHT)
+    assert second.total == pytest.approx(5 - 4 * reading.LAG_WEIGHT)
     # words outside of all sentences, such as those of a heading, are as far behind as can be
-    first, second = read_passages(QUESTION, [hit], reader, [best])
-    assert second.sentence_lag == LARGEST_LAG
+    first, second = reading.read_passages(QUESTION, [hit], reader, [best])
+    assert second.sentence_lag == reading.LARGEST_LAG
 
 
 @pytest.fixture(scope="module")
@@ -233,9 +223,9 @@ def test_the_sentence_of_the_reading_is_quoted_first_and_a_close_second_one_show
     found = answer()
     bread, tower = (next(q for q in found.evidence if q.document == d) for d in ("bread.md", "tower.md"))
     spans = (
-        AnswerSpan("bread.md", 20, 31, "ten minutes", bread.place, 3.0),
-        AnswerSpan("bread.md", 24, 31, "minutes", bread.place, 2.9),
-        AnswerSpan("tower.md", 35, 39, "1891", tower.place, 1.5),
+        reading.AnswerSpan("bread.md", 20, 31, "ten minutes", bread.place, 3.0),
+        reading.AnswerSpan("bread.md", 24, 31, "minutes", bread.place, 2.9),
+        reading.AnswerSpan("tower.md", 35, 39, "1891", tower.place, 1.5),
     )
     other = replace(found, spans=spans)
     assert other.quotes == (bread, tower)

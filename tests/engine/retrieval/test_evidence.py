@@ -7,18 +7,7 @@ from engine.documents.chunk_context import heads_above
 from engine.documents.document import Chunk, Document
 from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import Splitting, split
-from engine.retrieval.evidence import (
-    FEATURES,
-    LONGEST_SENTENCE,
-    SHORTEST_SENTENCE,
-    CandidateSentence,
-    candidates,
-    find_evidence,
-    kind_match,
-    rarity,
-    sentence_features,
-    share_of,
-)
+from engine.retrieval import evidence
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.words import words
 from tests.indexes import index_of_documents, index_of_texts
@@ -47,7 +36,7 @@ def candidates_of(text, chunks=None, name="d.md"):
     if chunks is None:
         chunks = [Chunk(name, 0, len(text), text, 9)]
     index = Index(tuple(chunks), None, None, documents={name: Document(name, text)})
-    return candidates([Hit(chunk, 0.5) for chunk in chunks], index)
+    return evidence.candidates([Hit(chunk, 0.5) for chunk in chunks], index)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +50,9 @@ def candidates_of(text, chunks=None, name="d.md"):
 def test_a_row_is_quoted_whole_where_no_cell_has_several_sentences(encoder, rows, quoted):
     table = parse_document("a.csv", rows)
     hits = [Hit(chunk, 0.5) for chunk in split(table, encoder.tokenizer)]
-    found = candidates(hits, Index(tuple(hit.chunk for hit in hits), None, None, documents={"a.csv": table}))
+    found = evidence.candidates(
+        hits, Index(tuple(hit.chunk for hit in hits), None, None, documents={"a.csv": table})
+    )
     assert [each.text for each in found] == quoted
 
 
@@ -82,7 +73,7 @@ def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, tex
     method = "fixed" if sizes[0] < 192 else "sentences"
     chunks = split(Document("d.md", text), encoder.tokenizer, Splitting(method, *sizes))
     wanted = [text[start:end].strip() for start, end in sentence_spans(text)]
-    wanted = [each for each in wanted if len(each) >= SHORTEST_SENTENCE]
+    wanted = [each for each in wanted if len(each) >= evidence.SHORTEST_SENTENCE]
     wanted = [each for each in wanted if not each.startswith("#") and not each.endswith("?")]
     found = sorted(candidates_of(text, chunks), key=lambda c: c.start)
     for each in found:
@@ -167,7 +158,7 @@ def test_the_items_of_a_list_are_no_headings():
 def test_a_long_sentence_is_cut_between_words():
     text = "; ".join(f"word{number} and more" for number in range(200))
     found = candidates_of(text)
-    assert all(SHORTEST_SENTENCE <= len(each.text) <= LONGEST_SENTENCE for each in found)
+    assert all(evidence.SHORTEST_SENTENCE <= len(each.text) <= evidence.LONGEST_SENTENCE for each in found)
     assert [text[each.start : each.end] for each in found] == [each.text for each in found]
     assert " ".join(each.text for each in found).split() == text.split()
 
@@ -184,22 +175,22 @@ def test_a_long_sentence_is_cut_between_words():
     ],
 )
 def test_the_sentence_that_answers_comes_first(index, encoder, question, sentence):
-    first, *_ = find_evidence(question, hits_of(index), index, encoder)
+    first, *_ = evidence.find_evidence(question, hits_of(index), index, encoder)
     assert first.text == sentence
     text = {"bridge.md": BRIDGE, "bread.md": BREAD}[first.document]
     assert text[first.start : first.end] == sentence
 
 
 def test_probabilities_are_the_softmax_of_the_scores(index, encoder):
-    quotes = find_evidence("When was the Orrin bridge extended?", hits_of(index), index, encoder)
-    assert len(quotes) == len(candidates(hits_of(index), index))
+    quotes = evidence.find_evidence("When was the Orrin bridge extended?", hits_of(index), index, encoder)
+    assert len(quotes) == len(evidence.candidates(hits_of(index), index))
     scores = np.array([quote.score for quote in quotes])
     assert (np.diff(scores) <= 0).all()
     np.testing.assert_allclose(
         [quote.probability for quote in quotes], np.exp(scores) / np.exp(scores).sum(), rtol=1e-5
     )
     assert sum(quote.probability for quote in quotes) == pytest.approx(1)
-    weights = np.array(list(FEATURES.values()))
+    weights = np.array(list(evidence.FEATURES.values()))
     np.testing.assert_allclose(scores, [weights @ quote.features for quote in quotes], rtol=1e-6)
     assert all(-1.001 <= quote.cosine <= 1.001 for quote in quotes)
 
@@ -207,8 +198,8 @@ def test_probabilities_are_the_softmax_of_the_scores(index, encoder):
 @pytest.mark.parametrize("text", ["# Only a heading", "\u200b"])
 def test_a_passage_without_sentences_gives_no_evidence(encoder, text):
     index = index_of_texts([text], encoder)
-    assert find_evidence("Why?", hits_of(index), index, encoder) == ()
-    assert find_evidence("Why?", [], index, encoder) == ()
+    assert evidence.find_evidence("Why?", hits_of(index), index, encoder) == ()
+    assert evidence.find_evidence("Why?", [], index, encoder) == ()
 
 
 def test_shared_words_count_more_in_a_language_that_the_model_was_not_trained_on(encoder):
@@ -217,7 +208,7 @@ def test_shared_words_count_more_in_a_language_that_the_model_was_not_trained_on
         "医生星期五接待没有预约的病人。暖气从五月到九月关闭。"
     )
     index = index_of_texts([text], encoder)
-    best, *_ = find_evidence("暖气什么时候关？", hits_of(index), index, encoder)
+    best, *_ = evidence.find_evidence("暖气什么时候关？", hits_of(index), index, encoder)
     assert best.text == "暖气从五月到九月关闭。"
 
 
@@ -239,26 +230,26 @@ def test_shared_words_count_more_in_a_language_that_the_model_was_not_trained_on
 )
 def test_a_sentence_holds_the_kind_of_answer_asked_for(question, sentence, expected):
     [stems] = words([question], leave_out_more=True)
-    assert kind_match(question, sentence, set(stems)) == expected
+    assert evidence.kind_match(question, sentence, set(stems)) == expected
 
 
 def test_shares_and_rarity_by_hand():
-    assert share_of({"orrin": 3.0, "bridg": 1.0}, {"orrin", "cabl"}) == 0.75
-    assert share_of({}, {"orrin"}) == share_of({"orrin": 0.0}, {"orrin"}) == 0
-    assert rarity(0, 9) == 0
-    assert rarity(1, 9) == pytest.approx(np.log(1 + 8.5 / 1.5))
-    assert rarity(9, 9) < rarity(5, 9) < rarity(1, 9)
+    assert evidence.share_of({"orrin": 3.0, "bridg": 1.0}, {"orrin", "cabl"}) == 0.75
+    assert evidence.share_of({}, {"orrin"}) == evidence.share_of({"orrin": 0.0}, {"orrin"}) == 0
+    assert evidence.rarity(0, 9) == 0
+    assert evidence.rarity(1, 9) == pytest.approx(np.log(1 + 8.5 / 1.5))
+    assert evidence.rarity(9, 9) < evidence.rarity(5, 9) < evidence.rarity(1, 9)
 
 
 def test_features_of_two_sentences_by_hand():
     own, around = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.6, 0.8], [0.6, 0.8]])
     sentences = [
-        CandidateSentence("a.md", 0, 9, "Cables rust.", 0),
-        CandidateSentence("a.md", 10, 19, "Bridges last.", 0),
+        evidence.CandidateSentence("a.md", 0, 9, "Cables rust.", 0),
+        evidence.CandidateSentence("a.md", 10, 19, "Bridges last.", 0),
     ]
     hits = [Hit(Chunk("a.md", 0, 19, "Cables rust. Bridges last.", 6), 0.5)]
     asked = "Which cables?", sentences, hits, (own, around), np.array([1.0, 0.0])
-    found = sentence_features(*asked, Index((hits[0].chunk,), None, None))
+    found = evidence.sentence_features(*asked, Index((hits[0].chunk,), None, None))
     # (1, 0) and (0, 1) without their mean (0.5, 0.5), and without (0.6, 0.8), as the question's
     np.testing.assert_allclose(found[:, 0], [1, -1], atol=1e-6)
     np.testing.assert_allclose(found[:, 1], [1, (-0.6 * 0.4 - 0.2 * 0.8) / np.sqrt(0.4 * 0.8)], atol=1e-6)
@@ -267,7 +258,7 @@ def test_features_of_two_sentences_by_hand():
 
 
 def test_a_text_without_spaces_is_cut_all_the_same():
-    text = "x" * (3 * LONGEST_SENTENCE + 10)
+    text = "x" * (3 * evidence.LONGEST_SENTENCE + 10)
     assert "".join(each.text for each in candidates_of(text)) == text
 
 

@@ -7,19 +7,8 @@ from hypothesis import strategies as st
 
 from engine.inspection.model.worked_example import BlockMagnitude, Options, example_matrices, reference_arrays
 from engine.layers.activation import softmax
+from pages.learn.worked import figures
 from pages.learn.worked.encoder import run_block, smaller_weight, steepness
-from pages.learn.worked.figures import (
-    DIVISORS,
-    EXP_LIMIT,
-    decades,
-    first_nan,
-    growth_figure,
-    head_maps,
-    matrix_html,
-    readable_number,
-    saturation_figure,
-    vocabulary_bars,
-)
 from pages.learn.worked.inputs import SEED
 from pages.learn.worked.stack import growth_words
 from tests.apps import app_page, html_of, said
@@ -35,7 +24,7 @@ def test_the_page_shows_the_printed_numbers_of_the_example_its_end_and_its_sizes
     given = reference_arrays()
     for name in ("K1", "Q1", "V1", "attention1_scaled_by_30", "Z", "residual_layer_norm"):
         for value in given[name].ravel():
-            assert f">{readable_number(value)}<" in html, (name, value)
+            assert f">{figures.readable_number(value)}<" in html, (name, value)
     assert "because the end token came" in said(app)
     assert {metric.label: metric.value for metric in app.metric}["Parameters"] == "63.1 M"
     assert "Rate" not in {metric.label for metric in app.metric}
@@ -79,7 +68,7 @@ def test_the_end_of_stacked_blocks_is_said_in_words():
 
 @given(st.floats(allow_subnormal=False))
 def test_a_number_is_shown_to_eight_places(value):
-    text = readable_number(value).replace("−", "-").replace("∞", "inf")
+    text = figures.readable_number(value).replace("−", "-").replace("∞", "inf")
     if np.isnan(value):
         assert text == "NaN"
     else:
@@ -89,44 +78,44 @@ def test_a_number_is_shown_to_eight_places(value):
 
 def test_the_saturation_figure_falls_from_one_to_even():
     scores = run_block(example_matrices(0), Options(), 0).of_head("scores")
-    figure = saturation_figure(scores, ["Hello", "<World>"], 30)
+    figure = figures.saturation_figure(scores, ["Hello", "<World>"], 30)
     assert [line.name for line in figure.data] == ["Hello", "&lt;World&gt;"]
     for line, row in zip(figure.data, scores, strict=True):
         assert line.y[0] == pytest.approx(1)
         assert (np.diff(line.y) <= 0).all()
         assert line.y[-1] == pytest.approx(softmax(row / 100).max())
-    np.testing.assert_array_equal(figure.data[0].x, DIVISORS)
+    np.testing.assert_array_equal(figure.data[0].x, figures.DIVISORS)
     assert [note.text for note in figure.layout.annotations] == ["√3", "30 ◂"]
 
 
 def test_the_growth_figure_shades_what_is_no_number_any_more():
     sizes = [BlockMagnitude(1.0, 10.0), BlockMagnitude(200.0, np.nan), BlockMagnitude(np.nan, np.nan)]
-    assert first_nan(sizes) == 2
-    figure = growth_figure(sizes, shift=False)
+    assert figures.first_nan(sizes) == 2
+    figure = figures.growth_figure(sizes, shift=False)
     shade = next(shape for shape in figure.layout.shapes if shape.type == "rect")
     assert (shade.x0, shade.x1) == (1.5, 3.5)
-    assert any(f"{EXP_LIMIT:.1f}" in (note.text or "") for note in figure.layout.annotations)
-    whole = growth_figure([BlockMagnitude(1.0, 10.0)], shift=True)
+    assert any(f"{figures.EXP_LIMIT:.1f}" in (note.text or "") for note in figure.layout.annotations)
+    whole = figures.growth_figure([BlockMagnitude(1.0, 10.0)], shift=True)
     assert not whole.layout.shapes
-    assert decades([0.5, 2000.0, np.nan, np.inf, 0.0]) == (-1, 4)
-    assert decades([np.nan]) == (-1, 1)
+    assert figures.decades([0.5, 2000.0, np.nan, np.inf, 0.0]) == (-1, 4)
+    assert figures.decades([np.nan]) == (-1, 1)
 
 
 def test_maps_leave_masked_tokens_empty_and_bars_mark_the_best():
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
-    figure = head_maps([weights, weights], ["<SOS>", "a"], ["<SOS>", "a"], causal=True)
+    figure = figures.head_maps([weights, weights], ["<SOS>", "a"], ["<SOS>", "a"], causal=True)
     assert np.isnan(figure.data[0].z[0, 1])
-    crossed = head_maps([weights, weights], ["<SOS>", "a"], ["x", "y"], causal=False)
+    crossed = figures.head_maps([weights, weights], ["<SOS>", "a"], ["x", "y"], causal=False)
     np.testing.assert_array_equal(crossed.data[1].z, weights)
     assert list(figure.data[0].x) == ["0 &lt;SOS&gt;", "1 a"]
-    bars = vocabulary_bars(np.array([0.2, 0.7, 0.1]), ["<a>", "b", "c"])
+    bars = figures.vocabulary_bars(np.array([0.2, 0.7, 0.1]), ["<a>", "b", "c"])
     assert len(set(bars.data[0].marker.color)) == 2
     assert bars.data[0].marker.color[1] != bars.data[0].marker.color[0]
     assert bars.data[0].y[0] == "&lt;a&gt;"
 
 
 def test_the_names_of_a_matrix_are_text():
-    html = matrix_html("<b>x</b>", np.array([[1.0, np.inf]]), ["<i>row</i>"])
+    html = figures.matrix_html("<b>x</b>", np.array([[1.0, np.inf]]), ["<i>row</i>"])
     assert "<i>" not in html
     assert "&lt;b&gt;x" in html
     assert "1 × 2" in html
