@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, chain, pairwise, starmap
+from operator import sub
 from statistics import fmean, median
 
 from .from_right import around, is_mostly_from_right
@@ -17,6 +18,7 @@ CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen th
 LEAST_BREAK, ALIGNED = 0.6, 1.5  # times the height of letters, and points: between cells of aligned columns
 WIDER = 1.15  # times the width of letters, between cells
 WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
+EXACT = 0.1  # points, between words that begin at the same place
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
 SHORT = 12  # characters of a line or cell
@@ -31,7 +33,7 @@ LEAST_ROWS, MAX_ROW = 3, 8  # and lines of one
 LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
 LEAST_RULE = 20  # points, of lines between rows
-NEAR_ROWS = 3  # lines above and below, whose cells tell that a blank parts two
+NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 SAME_LINE = 0.5  # times the height of the letters
@@ -149,8 +151,10 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
         starts = [cell.left for each in near for cell in each[1:]]
         ends = [cell.right for each in near for cell in each[:-1]]
+        words = [(b.left, a.right, a.left) for each in near for a, b in pairwise(each)]
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
+            words += words_of(cell)
             wide = [(end, start) for _, end, start in cell.breaks if start - end > least]
             ends += [end for end, _ in wide]
             starts += [start for _, start in wide]
@@ -158,8 +162,10 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         ends.sort()
         parts = []
         for whole in line:
-            for place, end, start in reversed(whole.breaks):
-                if is_near_some(start, starts) or is_near_some(end, ends):
+            least = LEAST_BREAK * (whole.top - whole.bottom)
+            for (place, end, start), word in reversed([*zip(whole.breaks, words_of(whole), strict=True)]):
+                is_wide = start - end > least and (is_near_some(start, starts) or is_near_some(end, ends))
+                if is_wide or sum(begins_cell(word, other) for other in words) > 1:
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
                     parts.append(behind)
@@ -169,9 +175,23 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     return [parted.get(id(line), line) for line in lines]
 
 
-def is_near_some(place: float, places: Sequence[float]) -> bool:
+def words_of(cell: Segment) -> Iterator[tuple[float, float, float]]:
+    """Yield where words begin, where the one before each ends, and where that one begins."""
+    left = cell.left
+    for _, end, start in cell.breaks:
+        yield start, end, left
+        left = start
+
+
+def begins_cell(word: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+    """Whether two words begin at the same place though what stands before them has other widths."""
+    start, end, left = map(abs, map(sub, word, other))
+    return start < EXACT < max(end, left)
+
+
+def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED) -> bool:
     """Whether a place is that of two others, which are in order, but for rounding."""
-    return bisect_right(places, place + ALIGNED) - bisect_left(places, place - ALIGNED) > 1
+    return bisect_right(places, place + most) - bisect_left(places, place - most) > 1
 
 
 def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
@@ -183,7 +203,9 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
     parts = drawn_parts(lines)
     for number, part in enumerate(parts):
         gutter = drawn_gutter(part)
-        near = [*parts[max(number - 1, 0) : number], *parts[number + 1 : number + 2]]
+        n_above = lines_above(part, rest) if gutter is not None else 0
+        part, rest = [*rest[len(rest) - n_above :], *part], rest[: len(rest) - n_above]
+        near = [rest[-1:], *parts[number + 1 : number + NEAR_ROWS]]
         row = row_of(part, near) if gutter is not None else None
         if row or gutter is None or are_rows(part, gutter):
             rest += [row] if row else part
@@ -197,8 +219,8 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
         left, rest = rest[start:] + left, []
         while number + 1 < len(parts) and all(each.left > gutter for each in chain(*parts[number + 1])):
             right += parts.pop(number + 1)
-        yield from blocks_of(left, rules)
-        yield from blocks_of(right, rules)
+        for side in (left, right):
+            yield from blocks_of(lines_of([*chain(*side)]), rules)
     yield from text_blocks(rest, rules)
 
 
@@ -236,7 +258,7 @@ def drawn_gutter(lines: Sequence[Line]) -> float | None:
 def are_rows(part: Sequence[Line], gutter: float) -> bool:
     """Whether two blocks side by side are the cells of rows, or of a table that is drawn by columns."""
     left, right = sides_of(part, gutter)
-    if is_prose(left) and is_prose(right):
+    if is_prose(left) or is_prose(right):
         return False
     n_lines = [sum(1 + each.text.count("\n") for each in chain(*side)) for side in (left, right)]
     return min(n_lines) == 1 or all(NUMBER.fullmatch(each.text) for each in chain(*right))
@@ -244,7 +266,8 @@ def are_rows(part: Sequence[Line], gutter: float) -> bool:
 
 def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
     """Return the row whose cells of several lines are drawn one after the other, if it has another nearby."""
-    cells = [sorted(cell, key=lambda each: -each.middle) for cell in cells_over(part)]
+    order = [*chain(*part)]
+    cells = [sorted(cell, key=order.index) for cell in cells_over(part)]
     several = [cell for cell in cells if len(cell) > 1]
     flow = len(several) < 2 or any(b.text[0].islower() for cell in several for a, b in pairwise(cell))
     is_of_numbers = any(sum(bool(NUMBER.fullmatch(each.text)) for each in cell) > 1 for cell in several)
@@ -256,6 +279,17 @@ def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
         if is_same and all(any(are_aligned(each, other) for other in others) for each in row):
             return row
     return None
+
+
+def lines_above(part: Sequence[Line], rest: Sequence[Line]) -> int:
+    """Return how many of the lines above begin a cell in whose middle the other cells of a row stand."""
+    top, last = 2 * part[0][0].middle - part[-1][0].middle, part[-1][0]
+    for n, line in enumerate(reversed(rest), 1):
+        if len(line) > 1 or min(last.right, line[0].right) < max(last.left, line[0].left):
+            break
+        if line[0].middle > top - ALIGNED:
+            return n if line[0].middle < top + ALIGNED else 0
+    return 0
 
 
 def cells_over(lines: Sequence[Line]) -> list[list[Segment]]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .from_right import FROM_RIGHT, RIGHT, around, in_reading_order
-from .pdf_layout import LEAST_BREAK, Rule, Segment
+from .pdf_layout import EXACT, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
 SHARED = 0.3  # of the height of two letters in one line
@@ -107,7 +107,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 was_raised = True
             else:
                 was_raised = False
-            if blank and letters and edges[0] - right > LEAST_BREAK * height:
+            if blank and letters:
                 breaks.append((sum(map(len, letters)), right, edges[0]))
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
@@ -177,6 +177,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     n_rules = np.searchsorted(lines, low[1:, 0] + 1) - np.searchsorted(lines, high[:-1, 0] - 1, "right")
     goes_on = is_plain[1:] & is_plain[:-1] & (off < SAME * heights[1:]) & (n_rules <= 0)
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
+    if np.count_nonzero((gaps > CELL * heights[1:]) & (off < heights[1:])) > 2:  # columns, perhaps
+        goes_on &= ~begin_alike(low[:, 0])[1:]
     goes_on &= (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
     runs = np.flatnonzero(np.concatenate([[True], ~goes_on]))
     lows, highs = np.minimum.reduceat(low, runs).tolist(), np.maximum.reduceat(high, runs).tolist()
@@ -185,6 +187,15 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         whole = slice(starts[start], stops[end - 1])
         box = (left, bottom, right, top) if is_plain[start] or moved.keys() & places[whole] else None
         yield words[start][1], written[whole], places[whole], int(turns[start]), bool(unknown[start]), box
+
+
+def begin_alike(places: np.ndarray) -> np.ndarray:
+    """Return which words begin at the same place as two others, as in the columns of tables."""
+    order = np.argsort(places)
+    ends = np.flatnonzero(places[order[2:]] - places[order[:-2]] < EXACT)
+    found = np.zeros(len(places), bool)
+    found[order[ends[:, None] + [0, 1, 2]]] = True
+    return found
 
 
 def words_of(
