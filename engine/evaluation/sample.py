@@ -57,15 +57,14 @@ def sample_of(
     questions: Sequence[Asked],
     most: int = MOST_QUESTIONS,
     most_characters: int = MOST_CHARACTERS,
-    seed: int = SEED,
 ) -> Sample[Asked]:
     """Draw questions, and documents up to a number of characters, half of it for those they are about."""
     chosen = list(documents)
     if sum(len(document.text) for document in documents) > most_characters and all(
         each.about for each in questions
     ):
-        chosen = some_documents(documents, questions, most, most_characters, seed)
-    asked = some_questions(about_documents(questions, chosen), most, seed)
+        chosen = some_documents(documents, questions, most, most_characters)
+    asked = some_questions(about_documents(questions, chosen), most)
     return Sample(tuple(chosen), tuple(asked), len(documents), len(questions))
 
 
@@ -76,13 +75,13 @@ def about_documents(questions: Sequence[Asked], documents: Sequence[Document]) -
 
 
 def some_documents(
-    documents: Sequence[Document], questions: Sequence[Asked], most: int, most_characters: int, seed: int
+    documents: Sequence[Document], questions: Sequence[Asked], most: int, most_characters: int
 ) -> list[Document]:
     """Draw documents for `sample_of`, in their order."""
     n_about: dict[str, int] = {}
     for each in questions:
         n_about[each.about] = n_about.get(each.about, 0) + 1
-    order = np.random.default_rng(seed).permutation(len(documents)).tolist()
+    order = np.random.default_rng(SEED).permutation(len(documents)).tolist()
     asked = {row: sum(n_about.get(name, 0) for name in names_for(documents[row].name)) for row in order}
     chosen: set[int] = set()
     n_characters = n_asked = 0

@@ -35,17 +35,7 @@ from .grid import reason_left_out
 from .metrics import METRICS
 from .questions import Question, relevance
 from .sweep_answers import Answering, KeepingEncoder
-from .sweep_row import (
-    FLOAT_BYTES,
-    QuestionValues,
-    Ranked,
-    SweepRow,
-    bm25_bytes,
-    intervals_of,
-    ranked,
-    resamples,
-    values_at,
-)
+from .sweep_row import QuestionValues, Ranked, SweepRow, intervals_of, ranked, resamples, values_at
 
 Key = TypeVar("Key", bound=Hashable)
 # Called with the number of configurations done, including parts of those in preparation, and the total.
@@ -414,13 +404,13 @@ def computing_seconds(name: str, inputs: SearchInputs) -> float:
 def index_bytes(retriever: str, inputs: SearchInputs) -> int:
     """Return the bytes of the index of a retriever: vectors of chunks or of tokens, words, or several."""
     one, texts = RETRIEVERS[retriever], inputs.texts
-    n_bytes = bm25_bytes(texts.words.postings) if texts.words and one.uses_bm25 else 0
+    n_bytes = texts.words.postings.n_bytes if texts.words and one.uses_bm25 else 0
     if one.uses_sparse and texts.expanded:
         weights = texts.expanded.weights
         n_bytes += weights.data.nbytes + weights.indices.nbytes + weights.indptr.nbytes
     if one.reads_all:
         n_bytes += texts.late_maxsim.late.nbytes
-    return n_bytes + (FLOAT_BYTES * inputs.chunk_vectors.size if one.uses_vectors else 0)
+    return n_bytes + (4 * inputs.chunk_vectors.size if one.uses_vectors else 0)
 
 
 def reads_vectors(configuration: Configuration) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from ..documents.document import Chunk
 from ..layers.tracing import Array
 from ..models.parallel import single_threaded_blas
-from ..retrieval.bm25 import Postings
 from ..retrieval.ranking import blocks
 from ..retrieval.retrievers import RETRIEVERS
 from ..settings import Configuration
@@ -21,7 +20,6 @@ from .questions import Question
 from .spans import SpanMetrics, best_chunks, span_metrics
 
 BM25 = "bm25"
-FLOAT_BYTES = INT_BYTES = 4
 SEED = 0  # of the resamples, the same for all configurations
 RIGHT = "right"  # the metric of answers
 # The metrics of a search, and that of answers, whose values come with them.
@@ -197,8 +195,3 @@ def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]
         one = level_interval(column) if is_share else percentile_interval(column.mean(), drawn)
         found[name] = one.low, one.high
     return found
-
-
-def bm25_bytes(postings: Postings) -> int:
-    """Return the bytes of BM25's index: score and chunk number per word of a chunk, an offset per word."""
-    return (FLOAT_BYTES + INT_BYTES) * len(postings.rows) + INT_BYTES * (len(postings.vocabulary) + 1)

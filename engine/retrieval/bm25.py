@@ -43,6 +43,11 @@ class Postings:
         """Those that may be mapped from files."""
         return self.starts, self.rows, self.impacts
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the index: score and text of a posting, and an offset per word, of 4 bytes each."""
+        return 4 * (2 * len(self.rows) + len(self.vocabulary) + 1)
+
     def of(self, stem: str) -> slice:
         """Return where the postings of a word are, which are none of a word that no text holds."""
         require_whole(*self.arrays)
