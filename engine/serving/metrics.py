@@ -2,15 +2,7 @@
 
 from collections.abc import Callable
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    generate_latest,
-)
+import prometheus_client as prometheus
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -23,26 +15,26 @@ class Metrics:
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        PlatformCollector(registry=self._registry)
-        self._requests = Counter(
+        self._registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=self._registry)
+        prometheus.PlatformCollector(registry=self._registry)
+        self._requests = prometheus.Counter(
             "glassbox_requests", "Requests answered.", ("path", "status"), registry=self._registry
         )
-        self._seconds = Histogram(
+        self._seconds = prometheus.Histogram(
             "glassbox_request_seconds",
             "From a request's head to the end of its answer.",
             ("path",),
             buckets=SECONDS,
             registry=self._registry,
         )
-        self._tokens = Counter(
+        self._tokens = prometheus.Counter(
             "glassbox_tokens", "Tokens read by the encoder and reranker.", registry=self._registry
         )
-        self._batch_texts = Histogram(
+        self._batch_texts = prometheus.Histogram(
             "glassbox_batch_texts", "Texts of a batch.", buckets=SIZES, registry=self._registry
         )
-        self._batch_tokens = Histogram(
+        self._batch_tokens = prometheus.Histogram(
             "glassbox_batch_tokens", "Tokens of a batch.", buckets=SIZES, registry=self._registry
         )
 
@@ -59,9 +51,9 @@ class Metrics:
 
     def watch(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Add a gauge, whose value is computed each time the metrics are read."""
-        Gauge(f"glassbox_{name}", description, registry=self._registry).set_function(value)
+        prometheus.Gauge(f"glassbox_{name}", description, registry=self._registry).set_function(value)
 
     @property
     def text(self) -> bytes:
         """All figures, in Prometheus's text format."""
-        return generate_latest(self._registry)
+        return prometheus.generate_latest(self._registry)

@@ -31,14 +31,14 @@ class Reading:
         """Tokens that are read of each text."""
         return [len(each) for each in self.items]
 
-    def truncation(self, name: str = "truncated") -> dict[str, Any]:
+    def truncation(self) -> dict[str, Any]:
         """Return the field of the response that lists the texts cut; empty if there are none."""
         found = [
             {"index": number, "tokens": cut.n_tokens, "read": len(self.items[number])}
             | ({"characters": cut.n_characters, "tokenized": cut.n_tokenized} if cut.is_partial else {})
             for number, cut in self.cut.items()
         ]
-        return {name: found} if found else {}
+        return {"truncated": found} if found else {}
 
 
 @dataclass(frozen=True)
