@@ -74,15 +74,13 @@ def follow_question(key: str, default: str = "") -> Callable[[], None]:
     return lambda: set_question(state[key])
 
 
-def document_choice(
-    documents: Sequence[Document], key: str, help: str | None = None, place: DeltaGenerator | None = None
-) -> Document:
+def document_choice(documents: Sequence[Document], key: str, place: DeltaGenerator | None = None) -> Document:
     """Draw the choice of a document, which begins with the session's; return the document."""
     by_name, state = {document.name: document for document in documents}, st.session_state
     if (current := state.get(DOCUMENT)) in by_name:
         follow(key, current, current)
     name = (place or st).selectbox(
-        "Document", list(by_name), **kept(key), on_change=lambda: set_document(state[key]), help=help
+        "Document", list(by_name), **kept(key), on_change=lambda: set_document(state[key])
     )
     return by_name[name]
 

@@ -292,10 +292,10 @@ def embedding_tensors(weights: EncoderWeights) -> dict[str, Array]:
     return {f"embeddings.{name}": array for name, array in tables.items() if array is not None}
 
 
-def layer_tensors(weights: EncoderWeights, names: TensorNames = BERT_NAMES) -> dict[str, Array]:
+def layer_tensors(weights: EncoderWeights) -> dict[str, Array]:
     """Return the tensors of the layers by their names in a checkpoint, as `read_weights` reads them."""
     return {
-        f"{names.layer.format(number)}{getattr(names, part)}.{kind}": np.asarray(array)
+        f"{BERT_NAMES.layer.format(number)}{getattr(BERT_NAMES, part)}.{kind}": np.asarray(array)
         for number, layer in enumerate(weights.layers)
         for part, pair in vars(layer).items()
         for kind, array in zip(("weight", "bias"), pair, strict=True)

@@ -27,9 +27,9 @@ def write_tokens(
     return np.memmap(path, dtype, "r", shape=(n_tokens,))
 
 
-def split_tokens(tokens: Array, context: int, held_out: float = 0.1) -> tuple[Array, Array]:
+def split_tokens(tokens: Array, context: int) -> tuple[Array, Array]:
     """Split a stream into its training part and its end, which is held out; both are views."""
-    n_held_out = max(int(len(tokens) * held_out), context + 1)
+    n_held_out = max(len(tokens) // 10, context + 1)
     n_training = len(tokens) - n_held_out
     if n_training < context + 1:
         most = len(tokens) // 2 - 1

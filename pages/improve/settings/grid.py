@@ -188,8 +188,8 @@ def of_model(key: str, values: Sequence[Any], encoder: Encoder) -> list[Any]:
     return list(values)
 
 
-def choose_values(key: str, widget: str, default: Sequence[Any] | None = None, note: str = "") -> list[Any]:
-    """Draw the choice of values of a setting; ``widget`` is the key, and ``note`` is added to the help."""
+def choose_values(key: str) -> list[Any]:
+    """Draw the choice of values of a setting."""
     setting = SETTINGS[key]
     title = setting.plural[0].upper() + setting.plural[1:]
     names = usable_retrievers(load_encoder()) if key == "retriever" else list(setting.choices)
@@ -197,10 +197,9 @@ def choose_values(key: str, widget: str, default: Sequence[Any] | None = None, n
     return st.multiselect(
         f"{title} ({setting.unit})" if setting.unit else title,
         names or setting.tried,
-        default,
         format_func=setting.words,
-        **kept(widget),
-        help=(lines or setting.help) + note,
+        **kept(f"grid-{key}"),
+        help=lines or setting.help,
     )
 
 
@@ -218,7 +217,7 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
     def draw(column: DeltaGenerator, *keys: str) -> None:
         for key in keys:
             with column:
-                values[key] = choose_values(key, f"grid-{key}")
+                values[key] = choose_values(key)
 
     left, right = st.columns(2)
     draw(left, "chunk_tokens", "pooling")
