@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,11 +19,11 @@ from engine.training.reading.own_questions import MIN_QUESTIONS, TunedReader, ow
 from engine.training.search.cross_validation import is_better, is_worse
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
-from pages.improve.tuning.results import interval, show_questions
-from pages.improve.tuning.tuning import result_for, stage_progress, train_button
+from pages.improve.tuning.results import interval, show_questions, show_verdict
+from pages.improve.tuning.tuning import show_training, stage_progress
 from ui.chunk_settings import Cut, cut_values
 from ui.corpus import index_to_ask
-from ui.jobs import Job, current_job, follow_progress, foreseen, start_job
+from ui.jobs import Job, start_job
 from ui.models import load_reader, shared_encoder, shared_reader, use_reader
 from ui.questions.answers import answer_set_picker
 from ui.setting_values import settings_in_use
@@ -101,23 +102,11 @@ def show_reader_tuning(documents: Sequence[Document], encoder: Encoder, cut: Cut
     )
     names = tuple(document.name for document in documents)
     request = ReaderRequest(n_last, n_epochs, names, tuple(questions), cut)
-    job = current_job("reader-tuning")
-    busy = job is not None and not job.done
-    seconds = foreseen("reader-tuning", request.seconds)
     reason = f"Trains {N_FOLDS} times with a part of the questions left out, and then on all."
-    if train_button("tuning-reader-train", busy, reason, len(questions), seconds):
-        start(request, documents, encoder, shipped)
-        st.rerun()  # with the button greyed out
-    if job is None:
-        st.info(
-            f"Nothing is trained yet. Train learns from {counted(len(questions), 'question')}, and then "
-            "shows whether the reader answers better.",
-            icon=":material/school:",
-        )
-    elif not job.done:
-        follow_progress(job, "reader-tuning", "Ends the training. Nothing is changed by it.")
-    else:
-        show_outcome(result_for(job, request))
+    begin = partial(start, request, documents, encoder, shipped)
+    rest = ", and then shows whether the reader answers better"
+    if (found := show_training("reader-tuning", request, reason, begin, rest)) is not None:
+        show_outcome(found)
 
 
 def start(request: ReaderRequest, documents: Sequence[Document], encoder: Encoder, shipped: Reader) -> None:
@@ -158,14 +147,8 @@ def show_outcome(found: ReaderOutcome) -> None:
         f"{tuned.after.mean():.3f} ({interval(comparison)})"
     )
     helps = is_better(comparison)
-    if helps:
-        st.success(f"**It helps beyond noise.** {numbers}.", icon=":material/verified:")
-    elif is_worse(comparison):
-        st.error(f"**It harms: the reader stays as it is.** {numbers}.", icon=":material/block:")
-    else:
-        st.warning(
-            f"**No gain beyond noise: the reader stays as it is.** {numbers}.", icon=":material/balance:"
-        )
+    said = f"{'It harms' if is_worse(comparison) else 'No gain beyond noise'}: the reader stays as it is"
+    show_verdict(f"**{'It helps beyond noise' if helps else said}.** {numbers}.", helps, comparison)
     if found.n_left_out:
         st.caption(
             f"{counted(found.n_left_out, 'question')} left out: their answer has several parts, or is in "

@@ -57,15 +57,9 @@ class Outcome:
 def show_results(found: Outcome) -> None:
     """Draw the results of a tuning."""
     tuned = found.tuned
-    text = f"{outcome(tuned)} {document_outcome(tuned)}"
-    if tuned.keep:
-        st.success(text, icon=":material/verified:")
-    elif is_worse(tuned.question_metrics[0].comparison):
-        st.error(text, icon=":material/block:")
-    else:
-        st.warning(text, icon=":material/balance:")
-    show_metrics(tuned)
     change = tuned.question_metrics[0]
+    show_verdict(f"{outcome(tuned)} {document_outcome(tuned)}", tuned.keep, change.comparison)
+    show_metrics(tuned)
     show_questions(found.labelled.questions, change.before, change.after, MAIN)
     st.markdown(
         "**The loss by epoch**",
@@ -86,6 +80,16 @@ def show_results(found: Outcome) -> None:
         words = f"The tuned model {found.not_kept}: download it below."
         st.warning(escape_markdown(words), icon=":material/cloud_off:")
     show_download(lambda: model_zip(tuned), tuned.keep)
+
+
+def show_verdict(text: str, is_kept: bool, found: Comparison) -> None:
+    """Draw whether a training helps, and its model is kept, does harm, or neither beyond noise."""
+    if is_kept:
+        st.success(text, icon=":material/verified:")
+    elif is_worse(found):
+        st.error(text, icon=":material/block:")
+    else:
+        st.warning(text, icon=":material/balance:")
 
 
 def show_metrics(tuned: Tuned) -> None:

@@ -1,9 +1,10 @@
 """Tuning the search to labelled questions, tested on questions and documents left out of training."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -25,7 +26,6 @@ from ui.text import escape_markdown
 from ui.widgets import slider
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
-T = TypeVar("T")
 TRAINED_S = 0.025  # to learn from a question once, by one layer
 MAX_LAYERS = 3  # training more does not fit in memory
 
@@ -88,14 +88,40 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
     start_job("tuning", work, request=request, page="improve/tuning", cost=cost)
 
 
-def train_button(key: str, is_busy: bool, reason: str, n_questions: int, seconds: float) -> bool:
-    """Draw the button that begins a training, and its price; return whether it is pressed."""
+def show_training(name: str, request: Any, reason: str, begin: Callable[[], None], rest: str) -> Any:
+    """Draw the button that begins a training, its price and progress; return what the last found, or None.
+
+    ``rest`` ends the sentence that says, before the first one, what it learns from.
+    """
+    job, questions = current_job(name), counted(len(request.questions), "question")
+    is_busy = job is not None and not job.done
     with st.container(horizontal=True, vertical_alignment="center"):
         is_pressed = st.button(
-            "Train", key=key, type="primary", icon=":material/model_training:", disabled=is_busy, help=reason
+            "Train",
+            key=f"{name}-train",
+            type="primary",
+            icon=":material/model_training:",
+            disabled=is_busy,
+            help=reason,
         )
-        st.caption(f"{counted(n_questions, 'question')}, about {readable_time(seconds)}", width="content")
-    return is_pressed
+        seconds = readable_time(foreseen(name, request.seconds))
+        st.caption(f"{questions}, about {seconds}", width="content")
+    if is_pressed:
+        begin()
+        st.rerun()  # with the button greyed out
+    if job is None:
+        words = f"Nothing is trained yet. Train learns from {questions}{rest}."
+        st.info(words, icon=":material/school:")
+        return None
+    if is_busy:
+        follow_progress(job, name, "Ends the training. Nothing is changed by it.")
+        return None
+    if job.request != request:
+        st.caption(
+            ":material/history: These are the results of the last training; settings, questions or "
+            "documents have changed since. Press Train for new ones."
+        )
+    return job.result()
 
 
 def show_tuning(
@@ -120,36 +146,14 @@ def show_tuning(
         )
         return
     request = tuning_settings(documents, asked, encoder, cut)
-    job = current_job("tuning")
-    busy = job is not None and not job.done
-    seconds = foreseen("tuning", request.seconds)
     reason = "Trains once for every fold, twice over (by question and by document), and then on everything."
-    if train_button("tuning-train", busy, reason, len(asked), seconds):
-        start(request, documents, encoder)
-        st.rerun()  # with the button greyed out
-    if job is None:
-        n_about = len({question.corpus_id for question in asked})
-        st.info(
-            f"Nothing is trained yet. Train learns from {counted(len(asked), 'question')} about "
-            f"{counted(n_about, 'document')}, and then shows whether the search is better.",
-            icon=":material/school:",
-        )
+    n_about = len({question.corpus_id for question in asked})
+    rest = f" about {counted(n_about, 'document')}, and then shows whether the search is better"
+    found = show_training("tuning", request, reason, partial(start, request, documents, encoder), rest)
+    if found is not None:
+        show_results(found)
+    elif current_job("tuning") is None:
         show_kept()
-    elif not job.done:
-        follow_progress(job, "tuning", "Ends the training. Nothing is changed by it.")
-    else:
-        show_results(result_for(job, request))
-
-
-def result_for(job: Job[T], request: object) -> T:
-    """Return what a training found, and say so where it was another than is set now."""
-    found = job.result()
-    if job.request != request:
-        st.caption(
-            ":material/history: These are the results of the last training; settings, questions or "
-            "documents have changed since. Press Train for new ones."
-        )
-    return found
 
 
 def tuning_settings(

@@ -181,7 +181,7 @@ def test_the_reader_is_trained_and_answers_if_it_got_better():
     test.run()
     assert "22 questions" in test.info[0].value
     test.slider(key="tuning-reader-epochs").set_value(1)
-    test.button(key="tuning-reader-train").click().run()
+    test.button(key="reader-tuning-train").click().run()
     found = test.session_state["jobs"]["reader-tuning"].result()
     test.run()
     assert len([*test.success, *test.warning, *test.error]) == 1
