@@ -7,14 +7,11 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.evaluation.answer_labels import as_answers
 from engine.evaluation.answers import AnswerQuestion, load_answer_questions
-from engine.evaluation.document_names import at_rows, renamed
 from engine.evaluation.questions import DRAFTED, Question
 from engine.evaluation.sample import about_documents
 from engine.wording import counted
-from ui.documents import session_documents
 from ui.questions.drafts import show_drafting
-from ui.questions.kept import BUNDLED, DRAFTS, answer_sets, keep_answer_set
-from ui.questions.names import show_names
+from ui.questions.kept import BUNDLED, DRAFTS, answer_sets
 from ui.questions.sets import (
     CHOSEN_SET,
     answers_in,
@@ -23,6 +20,7 @@ from ui.questions.sets import (
     problems_of,
     questions_of,
     show_choice,
+    show_names_in,
 )
 from ui.text import escape_markdown
 
@@ -37,10 +35,7 @@ def answer_set_picker(documents: Sequence[Document]) -> tuple[str, list[AnswerQu
     show_choice(name, len(questions))
     show_questions(name, every, questions, documents)
     if name in answer_sets():
-        given = tuple(at_rows(answer_sets()[name], session_documents()))
-        show_names(
-            given, session_documents(), "answers", lambda names: keep_answer_set(name, renamed(given, names))
-        )
+        show_names_in(name, "answers")
     if name == DRAFTS:
         show_drafting(documents, is_offer=not every)
     return name, questions

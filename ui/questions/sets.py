@@ -107,17 +107,15 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     return list(found.usable)
 
 
-def show_names_in(name: str) -> None:
-    """Draw which documents the names in a kept set mean."""
+def show_names_in(name: str, key: str = CHOSEN_SET) -> None:
+    """Draw which documents the names in a kept set mean; ``key`` begins those of the widgets."""
     documents = session_documents()
     if name in answer_sets():
         answers = at_rows(answer_sets()[name], documents)
-        show_names(
-            answers, documents, CHOSEN_SET, lambda names: keep_answer_set(name, renamed(answers, names))
-        )
+        show_names(answers, documents, key, lambda names: keep_answer_set(name, renamed(answers, names)))
         return
     labels = at_rows(kept_questions(name)[0], documents)
-    show_names(labels, documents, CHOSEN_SET, lambda names: keep_questions(name, renamed(labels, names)))
+    show_names(labels, documents, key, lambda names: keep_questions(name, renamed(labels, names)))
 
 
 def set_names() -> list[str]:
