@@ -85,7 +85,8 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
                 is_off = shared < SHARED * min(height, before[3] - before[1])
-                is_apart = gap > CELL * (top - bottom if FROM_RIGHT.match(written) else height)
+                is_low = FROM_RIGHT.match(written) or height < (top - bottom) / 2  # as the ink of a full stop
+                is_apart = gap > CELL * (top - bottom if is_low else height)
                 if is_apart and blank == " ":  # which recognition writes as wide as letters
                     _, _, end, _ = turned(loose_box(characters, at[0] - 1), now)
                     is_apart = not BLANK * height < end - right < height or edges[0] - end > CELL * height
@@ -235,12 +236,12 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
     """
     import pypdfium2.raw as pdfium
 
-    at = [n for n, sign in enumerate(written) if not sign.isspace() and sign != "\0"]
+    at = [n for n, sign in enumerate(written) if not sign.isspace() and sign != "\0" and sign not in ACCENTS]
     boxes = boxes_of(characters, [places[n] for n in at])
     lefts, tops, rights, bottoms = boxes.T
-    heights = np.maximum(tops - bottoms, 1.0)[:-1]
+    heights = np.maximum(tops - bottoms, 1.0)[1:]
     gaps = (lefts[1:] - rights[:-1]) / heights
-    is_level = np.abs(np.diff(tops)) + np.abs(np.diff(bottoms)) < LEVEL * heights
+    is_level = np.abs(np.diff(tops)) + np.abs(np.diff(bottoms)) < SHARED * heights
     is_level &= (gaps > -1) & (gaps < CELL)
     lines = np.cumsum((np.abs(np.diff(tops + bottoms)) > heights) | (gaps < -1))
     near, others = (
@@ -251,23 +252,29 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
     n_near = np.isfinite(near).sum(axis=1)
     low, middle = (near[np.arange(len(near)), (n_near * share).astype(int)] for share in (0.2, 0.5))
     wider = gaps - np.minimum(middle, np.maximum(low, NO_LEVEL_GAP))  # than those within words
+    has_blank = np.diff(at) == 2
+    known = gaps[is_level & has_blank & (wider > LEAST_BLANK)]
+    least = max(LEAST_BLANK, 0.6 * np.quantile(known, 0.1)) if known.size else LEAST_BLANK
     signs, copies = list(written), [1] * len(written)
-    for number in np.flatnonzero(is_level & ((wider > LEAST_BLANK) | (wider < NO_LEVEL_GAP))).tolist():
+    for number in np.flatnonzero(is_level & ((wider > least) | (wider < NO_LEVEL_GAP))).tolist():
         first, second = at[number], at[number + 1]
-        if wider[number] > LEAST_BLANK and second == first + 1:
+        pair = written[first] + written[second]
+        blank = written.find(" ", first, second)
+        if wider[number] > least and second == first + 1:
             pdfium.FPDFText_GetCharOrigin(characters, places[first], *EDGES[:2])
             if abs(EDGES[0].value - lefts[number]) < SAME * heights[number]:  # no box of its ink
                 signs[first] += " "
                 copies[first] = 2
-        elif wider[number] < NO_LEVEL_GAP and written[first + 1 : second] == " ":
-            if pdfium.FPDFText_IsGenerated(characters, places[first + 1]) == 1:
-                line = [written[at[n]] for n in np.flatnonzero(lines == lines[number]).tolist()]
-                is_none = low[number] < SPACED or sum(map(str.isalpha, line)) > max(4, LETTERS * len(line))
+        elif wider[number] < NO_LEVEL_GAP and blank > 0 and "\n" not in written[first:second]:
+            if pdfium.FPDFText_IsGenerated(characters, places[blank]) == 1:
+                line = [written[at[n]].isalpha() for n in np.flatnonzero(lines == lines[number]).tolist()]
+                is_word = sum(line) > max(4, LETTERS * len(line)) and re.search(r"[^\W\d_]", pair)
+                is_none = (gaps[number] < SPACED and re.search(r"\w", pair)) or is_word
             else:
-                left, _, right, _ = loose_box(characters, places[first + 1])
+                left, _, right, _ = loose_box(characters, places[blank])
                 is_none = wider[number] > -LEAST_BLANK and lefts[number + 1] < (left + right) / 2
             if is_none:
-                signs[first + 1], copies[first + 1] = "", 0
+                signs[blank], copies[blank] = "", 0
     return "".join(signs), [place for place, n in zip(places, copies, strict=True) for _ in range(n)]
 
 
@@ -297,7 +304,7 @@ def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
     """
     order, (widths, heights) = list(range(len(low))), (high - low).T
     goes_on = np.abs(np.diff(low[:, 1])) < LEVEL * heights[1:]
-    goes_on &= np.abs(low[1:, 0] - high[:-1, 0]) < BLANK * heights[1:]
+    goes_on &= np.abs(low[1:, 0] - high[:-1, 0]) < 2 * BLANK * heights[1:]
     is_small = (widths < WIDEST_POWER * heights) & (heights < SMALL * heights.max())
     rights, reach = np.sort(high[:, 0]), POWER_GAP * heights.max()
     is_small &= np.searchsorted(rights, low[:, 0] + reach) > np.searchsorted(rights, low[:, 0] - reach)
@@ -380,7 +387,8 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     left, _, right, _ = whole = around(boxes)
     is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
     is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)
-    if is_whole and all(are_level(first_edges, each) for each in others):
+    is_level = all(are_level(first_edges, each) for each in others)
+    if is_whole and (is_level or have_one_line(characters, at, word)):
         yield word, whole
     else:
         letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
@@ -391,6 +399,21 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
             ]
             letters = [each for is_right, run in runs for each in (run if is_right else [whole_of(run)])]
         yield from with_accents(letters)
+
+
+def have_one_line(characters: Any, places: Sequence[int], word: str) -> bool:
+    """Whether letters whose boxes are those of their ink are of one size and line, and no digit is raised."""
+    import pypdfium2.raw as pdfium
+
+    found = set()
+    for place, letter in zip(places, word, strict=True):
+        pdfium.FPDFText_GetCharOrigin(characters, place, *EDGES[:2])
+        line = EDGES[1].value
+        found.add((round(line, 2), pdfium.FPDFText_GetFontSize(characters, place)))
+        pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
+        if letter.isdigit() and EDGES[2].value - line > SHARED * (EDGES[3].value - EDGES[2].value):
+            return False
+    return len(found) == 1
 
 
 def whole_of(letters: Sequence[tuple[str, Box]]) -> tuple[str, Box]:
