@@ -87,17 +87,11 @@ def ranking_html(
     own, other = (after, before) if is_broken else (before, after)
     for row in np.argsort(own)[:k]:
         chunk = chunks[row]
-        moved = f"{'was' if is_broken else 'now'} {other[row]} {arrow(before[row], after[row])}"
+        way = "▼" if after[row] > before[row] else "▲" if after[row] < before[row] else "="
+        moved = f"{'was' if is_broken else 'now'} {other[row]} {way}"
         html += (
             '<li style="margin:0 0 0.8em 0;list-style:none">'
             f"<b>{own[row]}.</b> {escape_html(chunk.document)} · score {scores[row]:.3f} · "
             f"<b>{moved}</b><br>{escape(beginning(chunk.text, SNIPPET))}</li>"
         )
     return f'<ol style="margin:0;padding:0;overflow-wrap:anywhere;line-height:1.5">{html}</ol>'
-
-
-def arrow(before: int, after: int) -> str:
-    """Return which way a passage moved: down where its place got worse."""
-    if before == after:
-        return "="
-    return "▼" if after > before else "▲"

@@ -5,7 +5,6 @@ import streamlit as st
 
 from engine.generation.answer import WritingTimes, Written
 from engine.generation.cache_cost import CacheCost, cache_bytes, measure_cache
-from engine.generation.decoder import Decoder
 from engine.wording import counted
 from ui.asking import session_prefix_cache
 from ui.background import forget, in_background
@@ -109,24 +108,20 @@ def show_size(written: Written, times: WritingTimes) -> None:
         help="Tokens at the beginning of the last question's prompt that the cache had from the one "
         "before: the same instructions, and the same passages where they come first.",
     )
-    vector, numbers, words = vector_bytes(decoder)
-    st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot {vector} \cdot n_{{tokens}}")
-    factors = (2, config.n_layers, config.n_kv_heads, numbers, n_tokens)
+    n_each = decoder.new_cache(0).keys.itemsize
+    st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot d_{{head}} \cdot {n_each} \cdot n_{{tokens}}")
+    factors = (2, config.n_layers, config.n_kv_heads, config.d_head, n_each, n_tokens)
     st.latex("= " + r" \cdot ".join(map(str, factors)) + f" = {n_bytes:,}".replace(",", r"\,"))
-    said = f"Bytes: 2 for keys and values, the layers, the heads of keys and values, {words}, and the tokens."
+    said = (
+        "Bytes: 2 for keys and values, the layers, the heads of keys and values, the dimensions of a head, "
+        f"{n_each} for a float{8 * n_each}, and the tokens."
+    )
     if config.n_kv_heads < config.n_heads:
         said += (
             f" The {config.n_heads} query heads share {config.n_kv_heads} heads of keys and values, so the "
             f"cache has {config.n_kv_heads}/{config.n_heads} of the size it would have otherwise."
         )
     st.caption(said)
-
-
-def vector_bytes(decoder: Decoder) -> tuple[str, str, str]:
-    """Return the bytes of one key or value as a formula, in numbers and in words."""
-    d_head, n_bytes = decoder.config.d_head, decoder.new_cache(0).keys.itemsize
-    words = f"the dimensions of a head, {n_bytes} for a float{8 * n_bytes}"
-    return rf"d_{{head}} \cdot {n_bytes}", rf"{d_head} \cdot {n_bytes}", words
 
 
 def cache_figure(cost: CacheCost) -> go.Figure:

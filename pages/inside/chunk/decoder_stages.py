@@ -10,7 +10,6 @@ from engine.models.gemma3 import Gemma3Config
 from engine.models.gpt2 import GPT2Config
 from engine.models.llama import LlamaConfig
 from pages.inside.chunk.tensor_equations import (
-    ACTIVATIONS,
     GPT2_STAGES,
     LLAMA_ATTENTION,
     LLAMA_STAGES,
@@ -84,7 +83,7 @@ def gemma3_stages(config: Gemma3Config, layer: int) -> tuple[Stage, ...]:
             "before it is added.",
             r"X_{next} = X' + F', \quad X' = X + O'",
             {"norm": r"\tilde X' = \mathrm{RMSNorm}(X')"}
-            | gated_equations(r"\tilde X'", ACTIVATIONS["gelu_new"])
+            | gated_equations(r"\tilde X'", "gelu_new")
             | {"post norm": r"F' = \mathrm{RMSNorm}(F)"},
         ),
         norm,

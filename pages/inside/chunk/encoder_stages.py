@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from engine import Encoder
@@ -135,16 +136,6 @@ def mpnet_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     return before, attention(ALL_TOKENS + bias, MPNET_ATTENTION), after
 
 
-def nomic_stages(config: Any, layer: int) -> tuple[Stage, ...]:
-    """Stages of Nomic BERT: RoPE, SwiGLU, and maps without biases."""
-    return gated_stages(config, ALL_TOKENS + ROTATED, NOMIC_ATTENTION, "SwiGLU.")
-
-
-def gte_stages(config: Any, layer: int) -> tuple[Stage, ...]:
-    """Stages of GTE: RoPE, GeGLU, and attention with biases."""
-    return gated_stages(config, ALL_TOKENS + ROTATED, GTE_ATTENTION, "GeGLU.")
-
-
 def jina_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     """Stages of Jina's BERT: ALiBi and gates."""
     lost = (
@@ -152,10 +143,12 @@ def jina_stages(config: Any, layer: int) -> tuple[Stage, ...]:
         "at a pace of its own in each head (ALiBi)."
     )
     equations = JINA_ATTENTION | (NEWER_JINA if config.is_newer else {})
-    return gated_stages(config, ALL_TOKENS + lost, equations, "")
+    return gated_stages(config, layer, equations, "", ALL_TOKENS + lost)
 
 
-def gated_stages(config: Any, description: str, equations: dict[str, str], gates: str) -> tuple[Stage, ...]:
+def gated_stages(
+    config: Any, layer: int, equations: dict[str, str], gates: str, description: str = ALL_TOKENS + ROTATED
+) -> tuple[Stage, ...]:
     """Stages of an encoder without position vectors, with gates, and norms behind sublayers."""
     what, total = "Each token's id selects a row of a table", r"E_{tok}"
     if config.n_types:
@@ -166,7 +159,7 @@ def gated_stages(config: Any, description: str, equations: dict[str, str], gates
         **({"segment": SEGMENT} if config.n_types else {}),
         "sum": total,
     }
-    wide = gated_equations("X'", ACTIVATIONS[config.activation])
+    wide = gated_equations("X'", config.activation)
     return (
         embeddings(f"{what}. {'Their sum' if config.n_types else 'It'} is normed.", sums),
         attention(description, equations),
@@ -194,7 +187,7 @@ def modern_bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
             GATED.format("GeGLU."),
             ADDED,
             {"norm": r"\tilde X' = \mathrm{LayerNorm}(X')"}
-            | gated_equations(r"\tilde X'", ACTIVATIONS[config.activation]),
+            | gated_equations(r"\tilde X'", config.activation),
         ),
         final_norm(r"\mathrm{LayerNorm}"),
     )
@@ -223,9 +216,9 @@ FAMILY_STAGES: dict[str, Callable[[Any, int], tuple[Stage, ...]]] = {
     "mpnet": mpnet_stages,
     "distilbert": bert_stages,
     "modernbert": modern_bert_stages,
-    "nomic_bert": nomic_stages,
+    "nomic_bert": partial(gated_stages, equations=NOMIC_ATTENTION, gates="SwiGLU."),
     **dict.fromkeys(("qwen3", "qwen2", "mistral", "llama", "gemma3_text"), decoder_encoder_stages),
-    **dict.fromkeys(("gte", "new"), gte_stages),
+    **dict.fromkeys(("gte", "new"), partial(gated_stages, equations=GTE_ATTENTION, gates="GeGLU.")),
     "jina_bert": jina_stages,
 }
 

@@ -57,11 +57,11 @@ def final_norm(norm: str) -> Stage:
 
 
 def gated_equations(source: str, activation: str) -> dict[str, str]:
-    """Return the equations of a feed-forward network with gates (Shazeer 2020)."""
+    """Return the equations of a feed-forward network with gates (Shazeer 2020); a key of `ACTIVATIONS`."""
     return {
         "gate": rf"G = {source} W_{{gate}}^\top",
         "hidden": rf"U = {source} W_{{up}}^\top",
-        "activation": rf"H = {activation}(G) \odot U",
+        "activation": rf"H = {ACTIVATIONS[activation]}(G) \odot U",
         "output": r"F = H W_{down}^\top",
     }
 
@@ -115,7 +115,7 @@ LLAMA_STAGES = (
     feed_forward(
         "SwiGLU: one half of a wide layer opens or closes gates for the other half.",
         ADDED,
-        {"norm": r"\tilde X' = \mathrm{RMSNorm}(X')"} | gated_equations(r"\tilde X'", r"\mathrm{SiLU}"),
+        {"norm": r"\tilde X' = \mathrm{RMSNorm}(X')"} | gated_equations(r"\tilde X'", "silu"),
     ),
     final_norm(r"\mathrm{RMSNorm}"),
     Stage(
