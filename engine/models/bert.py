@@ -167,9 +167,7 @@ def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
     embeddings = ("token", "position", *(["type"] if config.n_types else []), "sum", "output")
     hidden = ("hidden", "activation")
-    return layer_trace_shapes(
-        config, n_tokens, embeddings, hidden, norms=("attention.norm",), final_norm=False
-    )
+    return layer_trace_shapes(config, n_tokens, embeddings, hidden, ("attention.norm",), final_norm=False)
 
 
 def read_config(folder: Path, has_segments: bool = True, positions: str = "absolute") -> EncoderConfig:

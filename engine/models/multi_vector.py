@@ -21,7 +21,7 @@ from ..layers.tracing import Array, Tracer, no_trace
 from ..weights.fetch import Progress
 from ..weights.tensors import damaged_files
 from .embedding_head import Dense
-from .multi_vector_folder import READ_SETTINGS, Expansion, Settings, TextForm, read_layers, read_modules
+from .multi_vector_folder import LENGTHS, Expansion, Settings, TextForm, read_layers, read_modules
 from .parallel import run_packs, run_parallel
 from .prompts import Role
 from .sentence_transformer_folder import read_transformer_settings
@@ -69,7 +69,7 @@ class MultiVectorEncoder:
         with damaged_files(folder):
             modules = read_modules(folder)
             base = folder / modules[0][1] if modules else folder
-            of_transformer = read_transformer_settings(base, READ_SETTINGS)
+            of_transformer = read_transformer_settings(base, **dict.fromkeys(LENGTHS))
             transformer, tensors = read_transformer(source, base, np.dtype(dtype), compiled, of_transformer)
             settings = Settings.read(folder, modules, of_transformer)
             dense = read_layers(folder, modules, tensors, transformer.config.d_model, np.dtype(dtype))

@@ -15,14 +15,13 @@ from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.tensors import TensorReader, config_size, read_json, read_optional
 from .embedding_head import Dense, EmbeddingHead, check_widths
 from .m3_heads import COLBERT, head_file, read_linear
-from .sentence_transformer_folder import LIBRARY, PLAIN_SETTINGS, list_modules, read_dense, read_settings
+from .sentence_transformer_folder import LIBRARY, list_modules, read_dense, read_settings
 from .transformer import Transformer
 
 MODULE_KINDS = ("Transformer", "Dense", "MultiVectorMask", "Normalize")
 LIBRARIES = (LIBRARY, "pylate.")
 STANFORD = "HF_ColBERT"  # the architecture in folders of ColBERT's own library
 LENGTHS = ("query_length", "document_length", "query_expansion")
-READ_SETTINGS = {key: values for key, values in PLAIN_SETTINGS.items() if key not in LENGTHS}
 QUERY_LENGTH = 32  # of folders that state none
 TOKENS = "token_embeddings"  # what the modules of late interaction work on
 

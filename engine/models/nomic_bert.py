@@ -94,9 +94,7 @@ def trace_shapes(config: NomicBertConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
     embeddings = ("token", *(["type"] if config.n_types else []), "sum", "output")
     hidden = ("gate", "hidden", "activation")
-    return layer_trace_shapes(
-        config, n_tokens, embeddings, hidden, norms=("attention.norm",), final_norm=False
-    )
+    return layer_trace_shapes(config, n_tokens, embeddings, hidden, ("attention.norm",), final_norm=False)
 
 
 def read_config(folder: Path) -> NomicBertConfig:

@@ -53,7 +53,7 @@ TRANSFORMER_FILES = [
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 ]
 # Settings of the Transformer module that change its output, with the only values that are read.
-PLAIN_SETTINGS: dict[str, tuple[Any, ...]] = {
+PLAIN_SETTINGS: dict[str, tuple[Any, ...] | None] = {
     "transformer_task": (None, "feature-extraction"),
     "module_output_name": (None, "token_embeddings"),
     "processing_kwargs": (None, {}),
@@ -142,14 +142,12 @@ def module_kind(name: str, path: Path, known: Sequence[str], libraries: tuple[st
     return kind
 
 
-def read_transformer_settings(
-    model: Path, read: Mapping[str, tuple[Any, ...]] = PLAIN_SETTINGS
-) -> dict[str, Any]:
-    """Read the settings of the Transformer module; ``read`` has the values of those that change it."""
+def read_transformer_settings(model: Path, **others: tuple[Any, ...] | None) -> dict[str, Any]:
+    """Read the settings of the Transformer module; ``others`` are values that are read, None for any."""
     path = next((model / name for name in TRANSFORMER_FILES if (model / name).is_file()), None)
     settings = {} if path is None else read_json(path)
-    for key, values in read.items():
-        if settings.get(key) not in values:
+    for key, values in (PLAIN_SETTINGS | others).items():
+        if values is not None and settings.get(key) not in values:
             raise ModelFileError(
                 f"{path} sets {key} to {settings[key]!r}, which is not read: use a model without it"
             )

@@ -28,19 +28,13 @@ from .fingerprint import arrays_in, parts_digest
 from .m3_heads import SPARSE, TokenHead, head_file, read_token_head
 from .parallel import run_packs
 from .prompts import Role
-from .sentence_transformer_folder import (
-    PLAIN_SETTINGS,
-    list_modules,
-    read_settings,
-    read_transformer_settings,
-)
+from .sentence_transformer_folder import list_modules, read_settings, read_transformer_settings
 from .transformer import Transformer, model_folder, prepared, read_transformer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
-READ_SETTINGS = PLAIN_SETTINGS | {"transformer_task": (None, "fill-mask")}
 MODULE_KINDS = ("Transformer", "MLMTransformer", "SpladePooling")
 
 
@@ -123,7 +117,7 @@ class SparseEncoder:
                 base,
                 np.dtype(dtype),
                 compiled,
-                read_transformer_settings(base, READ_SETTINGS),
+                read_transformer_settings(base, transformer_task=(None, "fill-mask")),
                 prompts,
             )
             head = read_word_head(transformer, tensors, read_json(base / "config.json"), base)
