@@ -3,8 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, cycle, pairwise
+from itertools import accumulate, count, pairwise
 from operator import sub
+from statistics import median
 
 RIGHT = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe"
 FROM_RIGHT, LETTER = re.compile(f"[{RIGHT}]"), re.compile(r"[^\W\d_]")
@@ -13,86 +14,98 @@ PART = re.compile(rf"[{RIGHT}](?:[\W\d_{RIGHT}]*[{RIGHT}])?")  # without a word 
 # Words and numbers between them that run from the left; Arabic parts signs from numbers.
 WORDS = rf"[^\W\d_{RIGHT}](?:[^{RIGHT}]*[^\W_{RIGHT}])?"
 FROM_LEFT = re.compile(rf"{WORDS}|[%$€£₪°]{{0,3}}\d(?:[.,:/+-]?\d)*[%$€£₪°]{{0,3}}|.", re.DOTALL)
-FROM_LEFT_IN_ARABIC = re.compile(rf"{WORDS}|\d(?:[.,:/]?\d)*|.", re.DOTALL)
-MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
-CLOSED_FIRST = re.compile(r"[^()\[\]]*[)\]]")
+FROM_LEFT_IN_ARABIC = re.compile(rf"{WORDS}|\d(?:[.,:/]?\d)*[%٪]?|.", re.DOTALL)
+ITEM = re.compile(r"^(\W?\w{1,3})[()](?=\s)")  # of a list
 SIGNS = re.compile(r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]")  # of vowels
 # They stand without a letter, or lines are single letters; marks of nouns are within a word or another glyph.
 LETTERS = rf"[\u0621-\u064a]{{1,2}}{SIGNS.pattern}+"
 LONE = rf"(?<![{RIGHT}]){SIGNS.pattern}|^[ \t]*{LETTERS}(?:[ \t]+{LETTERS})*[ \t.]*$"
 TORN = re.compile(rf"{LONE}|\u0627\u064b\u0627|[\u064b-\u064d]\u0651?[\u0628-\u0648\u064a]", re.MULTILINE)
-LEAST_BLANK, TOUCHING = 0.5, 0.1  # points
-LEAST_GAP, BASE, OVERHANG = 0.17, 0.3, 0.3  # times the height of letters
+TOUCHING = 0.1  # points
+# times the size of letters: how far off their line are parts of it and signs of vowels, depth and height
+SAME_LINE, FAR, DEPTH, HEIGHT = 0.4, 1.0, 0.25, 0.95
+LEVEL, THIN = 0.1, 0.03  # powers are farther off, and blanks with a width are wider
+LEAST_GAP, SURE_GAP, CELL = 0.2, 0.24, 1.08  # between words, and between cells
+OVERHANG = 0.35  # of a letter over its sign
 ALEF = "\u0622\u0623\u0625\u0627"
 Box = tuple[float, float, float, float]
 Boxes = dict[int, Box]  # by the places of characters
-NOTHING: Box = (0.0, 0.0, 0.0, 0.0)
+Glyph = tuple[float, float, float, float, float, float]  # its box, the line on which it stands, and its size
 
 
-def in_reading_order(written: str, box_of: Callable[[int], Box]) -> tuple[str, Sequence[int], Boxes]:
+def in_reading_order(written: str, glyph_of: Callable[[int], Glyph]) -> tuple[str, Sequence[int], Boxes]:
     """Return the characters of a page as they are read, their places in ``written``, and boxes put right.
 
-    PDFium turns round some words from the right and leaves others as they are drawn. So all characters of
-    lines with such letters are put in the order of their boxes, and words and numbers from the left between
-    them turned back.
+    PDFium turns round some words from the right, leaves others as they are drawn, and makes boxes as high as
+    the line or as single letters. So all characters on a line with such letters are put in the order in which
+    they stand, with boxes of one height, and words and numbers from the left between them turned back.
     """
     if not FROM_RIGHT.search(written):
         return written, range(len(written)), {}
     is_page_from_right = is_mostly_from_right(written)
-    lines, places, moved = list[str](), list[int](), Boxes()
-    for order in lines_of(written, box_of):
-        line = "".join(written[place] for place in order)
-        if FROM_RIGHT.search(line):
-            inner = [(n, box_of(n)) for n in order if written[n] not in "\r\n"]
-            boxes = {n: box for n, box in inner if box[2] - box[0] > LEAST_BLANK or written[n].strip("\0 ")}
-            moved |= (whole := with_signs(written, boxes) if SIGNS.search(line) else {})
-            boxes |= whole
-            _, bottoms, _, tops = zip(*boxes.values(), strict=True)
-            if max(bottoms) - min(bottoms) < max(map(sub, tops, bottoms)):  # it is not turned
-                is_from_right = is_page_from_right or is_mostly_from_right(line)
-                line, order = as_read(written, order, boxes, is_from_right)
-        lines.append(line)
-        places += order
-    return "".join(lines), places, moved
-
-
-def lines_of(written: str, box_of: Callable[[int], Box]) -> list[list[int]]:
-    """Return the places of each line's characters; PDFium parts a line at vowel signs off it."""
-    lines, start, last, have_signs = list[list[int]](), 0, NOTHING, SIGNS.search(written)
+    glyphs = {n: glyph_of(n) for n, sign in enumerate(written) if sign not in "\r\n\0"}
+    rows = {n: row for row in rows_of(written, glyphs) for n in row}
+    text, places, moved, start, opened = "", list[int](), Boxes(), 0, ""
     for line in written.splitlines(keepends=True):
-        order = [*range(start, start := start + len(line))]
-        seen = (place for place in order if have_signs and written[place].strip("\0 \r\n"))
-        box = around([box_of(place) for place in seen] or [NOTHING])
-        left, bottom, right, top = whole = around((last, box))
-        is_beside = abs(right - left - (box[2] - box[0]) - (last[2] - last[0])) < (top - bottom) / 2
-        is_beside = is_beside and top - bottom < box[3] - box[1] + last[3] - last[1]
-        if lines and is_beside and SIGNS.search(written, lines[-1][0], start):
-            lines[-1] += order
-        else:
-            lines.append(order)
-            whole = box
-        last = whole
-    return lines
+        order = range(start, start := start + len(line))
+        rest = [n for n in order if n not in rows]
+        for row in (rows[n] for n in order if n in rows and n == rows[n][0]):
+            boxes = boxes_of(written, row, glyphs)
+            found, at = as_read(written, row, boxes, is_page_from_right)
+            found, opened = with_brackets(found, opened)
+            moved |= boxes
+            text, places = f"{text}{found}\n", [*places, *at, row[-1]]
+        if any(written[n].strip("\0 \r\n") for n in rest) or len(rest) == len(order):
+            text, places = text + "".join(written[n] for n in rest), [*places, *rest]
+    return text, places, moved
 
 
-def with_signs(written: str, boxes: Boxes) -> Boxes:
-    """Return boxes, as high as the line, of glyphs whose box PDFium parted among a letter and its signs."""
-    glyphs, last = list[list[int]](), NOTHING
-    for place in sorted(boxes, key=lambda place: boxes[place][0] + boxes[place][2]):
-        start, low, end, high = last
-        last = boxes[place]
-        if glyphs and max(map(abs, map(sub, last, (end, low, 2 * end - start, high)))) < TOUCHING:
-            glyphs[-1].append(place)
+def rows_of(written: str, glyphs: dict[int, Glyph]) -> list[list[int]]:
+    """Return the places of the characters of each line with letters from the right, but for turned ones.
+
+    Signs of vowels and blanks are of the nearest line.
+    """
+    off = [n for n in glyphs if written[n].isspace() or unicodedata.combining(written[n])]
+    rows: list[list[int]] = []
+    for n in sorted(glyphs.keys() - off, key=lambda n: -glyphs[n][4]):
+        base, size = glyphs[n][4:]
+        if not rows or glyphs[rows[-1][0]][4] - base > SAME_LINE * size:
+            rows.append([])
+        rows[-1] += [n] * (size > 0)
+    rows = [row for row in rows if any(FROM_RIGHT.match(written[n]) for n in row)]
+    bases = [median(glyphs[n][4] for n in row) for row in rows]
+    for n in off if rows else ():
+        distances = [abs(base - glyphs[n][4]) for base in bases]
+        if min(distances) < FAR * glyphs[n][5]:
+            rows[distances.index(min(distances))].append(n)
+    return [sorted(row) for row in rows]
+
+
+def boxes_of(written: str, row: Sequence[int], glyphs: dict[int, Glyph]) -> Boxes:
+    """Return boxes, as high as the line, of what is seen; letters share theirs with their signs of vowels."""
+    usual = median(glyphs[n][4] for n in row)
+    boxes = Boxes()
+    for n in row:
+        left, _, right, _, base, size = glyphs[n]
+        if abs(base - usual) < LEVEL * size or unicodedata.combining(written[n]):
+            base = usual
+        if right - left > THIN * size or not written[n].isspace():
+            boxes[n] = left, base - DEPTH * size, right, base + HEIGHT * size
+    parted: list[list[int]] = []  # glyphs whose width PDFium parted among a letter and its signs
+    for n in sorted(boxes, key=lambda n: boxes[n][0] + boxes[n][2]):
+        start, low, end, high, *_ = glyphs[parted[-1][-1]] if parted else glyphs[n]
+        if parted and max(map(abs, map(sub, glyphs[n], (end, low, 2 * end - start, high)))) < TOUCHING:
+            parted[-1].append(n)
         else:
-            glyphs.append([place])
-    parted = [glyph for glyph in glyphs if len(glyph) > 1 and any(SIGNS.match(written[n]) for n in glyph)]
-    _, low, _, high = around(boxes[n] for n in boxes.keys() - {*chain(*parted)} or boxes)
-    middle, whole = low + BASE * (high - low), Boxes()
+            parted.append([n])
     for glyph in parted:
-        left, bottom, right, top = around(boxes[n] for n in glyph)
-        reach = 0 if bottom < middle < top else OVERHANG * (high - low)  # a letter is wider than its sign
-        whole |= dict.fromkeys(glyph, (left - reach, low, right + reach, high))
-    return whole
+        if len(glyph) > 1 and any(SIGNS.match(written[n]) for n in glyph):
+            left, _, right, _ = around(boxes[n] for n in glyph)
+            _, low, _, high, _, size = glyphs[glyph[0]]
+            reach = 0 if low < usual + LEVEL * size < high else OVERHANG * size  # only signs are seen
+            box = left - reach, usual - DEPTH * size, right + reach, usual + HEIGHT * size
+            boxes |= dict.fromkeys(glyph, box)
+    return boxes
 
 
 def around(boxes: Iterable[Box]) -> Box:
@@ -106,32 +119,53 @@ def is_mostly_from_right(text: str) -> bool:
     return not text.isascii() and 2 * len(FROM_RIGHT.findall(text)) > len(LETTER.findall(text))
 
 
-def as_read(written: str, line: Sequence[int], boxes: Boxes, from_right: bool) -> tuple[str, list[int]]:
+def as_read(written: str, row: Sequence[int], boxes: Boxes, from_right: bool) -> tuple[str, list[int]]:
     """Return the characters of a line as they are read, and their places in ``written``."""
-    units = drawn(written, line, boxes)
-    seen = "".join(written[unit[0]] for unit in units)
-    pattern = FROM_LEFT_IN_ARABIC if ARABIC.search(seen) else FROM_LEFT
+    from_right = from_right or is_mostly_from_right("".join(written[n] for n in row))
+    cells = drawn(written, row, boxes)
+    signs = {n: written[n] for n in row} | {-1: " "}
     order: list[list[int]] = []
-    end = 0
-    for start, stop in [(0, len(seen))] if from_right else [part.span() for part in PART.finditer(seen)]:
-        order += units[end:start]
-        for run in reversed(list(pattern.finditer(seen, start, stop))):
-            order += units[slice(*run.span())]
-        end = stop
-    order += units[end:]
+    for units in reversed(cells) if from_right else cells:
+        seen = "".join(signs[unit[0]] for unit in units)
+        pattern, end = FROM_LEFT_IN_ARABIC if ARABIC.search(seen) else FROM_LEFT, 0
+        is_turned = from_right and (FROM_RIGHT.search(seen) or not LETTER.search(seen))
+        for start, stop in [(0, len(seen))] if is_turned else [part.span() for part in PART.finditer(seen)]:
+            order += units[end:start]
+            for run in reversed(list(pattern.finditer(seen, start, stop))):
+                order += units[slice(*run.span())]
+            end = stop
+        order += units[end:]
     places = [place for unit in order for place in unit]
-    text = "".join(written[place] for place in places)
-    if from_right and CLOSED_FIRST.match(text):  # brackets as they are drawn
-        text = text.translate(MIRRORED)
-    if not from_right and {text.count("(") - text.count(")")} & {2, -2}:  # PDFium has mirrored one
-        marks = cycle("()")
-        text = re.sub(r"[()]", lambda _: next(marks), text)
-    ends = [place for place in line if written[place] in "\r\n"]
-    return text + "".join(written[place] for place in ends), [*places, *ends]
+    text = "".join(signs[place] for place in places)
+    return text, places
 
 
-def drawn(written: str, line: Sequence[int], boxes: Boxes) -> list[list[int]]:
-    """Return the places of a line's characters from the left, the letters and marks of a glyph together.
+def with_brackets(text: str, opened: str) -> tuple[str, str]:
+    """Return a line with its brackets the right way round, and the pairs of which one is open at its end.
+
+    Some are as they are drawn, and PDFium has mirrored others. An odd one closes that of the line before.
+    """
+    left_open = ""
+    for pair in ("()", "[]", "«»"):
+        marks = [mark for mark in text if mark in pair]
+        is_odd = len(marks) % 2 == 1
+        is_open = is_odd and pair in opened
+        if is_odd and not is_open and ITEM.match(text):
+            text = ITEM.sub(r"\1)", text)
+            continue
+        if marks and (marks[0] == pair[0]) == is_open:
+            text = text.translate(str.maketrans(pair, pair[::-1]))
+        steps = (1 - 2 * pair.index(mark) for mark in text if mark in pair)
+        depths = [*accumulate(steps, initial=int(is_open))]
+        if min(depths) < 0 or depths[-1] != (is_odd and not is_open):
+            turn = count(int(is_open))
+            text = "".join(pair[next(turn) % 2] if mark in pair else mark for mark in text)
+        left_open += pair * (is_odd and not is_open)
+    return text, left_open
+
+
+def drawn(written: str, row: Sequence[int], boxes: Boxes) -> list[list[list[int]]]:
+    """Return the places of a line's characters from the left by cells, letters and marks of a glyph together.
 
     As many blanks as have no width go to the widest gaps: their places are often wrong.
     """
@@ -143,9 +177,16 @@ def drawn(written: str, line: Sequence[int], boxes: Boxes) -> list[list[int]]:
             units.append([place])
     for unit in units:  # marks behind their letter, and alef behind lam
         unit.sort(key=lambda place: (unicodedata.combining(written[place]) > 0, written[place] in ALEF))
-    blanks = iter(n for n in line[1:] if n not in boxes and n - 1 in boxes and written[n] not in "\r\n")
-    gaps = {n: boxes[b[0]][0] - boxes[a[0]][2] for n, (a, b) in enumerate(pairwise(units), 1)}
-    least = LEAST_GAP * (boxes[units[0][0]][3] - boxes[units[0][0]][1])
-    wide = sorted((n for n in gaps if gaps[n] > least), key=lambda n: -gaps[n])
-    before = {n: [[blank]] for n, blank in zip(wide, blanks, strict=False)}
-    return [each for n, unit in enumerate(units) for each in (*before.get(n, ()), unit)]
+    n_blanks = sum(n not in boxes and n - 1 in boxes for n in row)
+    size = median(top - bottom for _, bottom, _, top in boxes.values()) / (DEPTH + HEIGHT)
+    gaps = [0.0, *(boxes[b[0]][0] - boxes[a[0]][2] for a, b in pairwise(units))]
+    sure = CELL if SIGNS.search("".join(written[n] for n in row)) else SURE_GAP
+    widest = sorted((n for n, gap in enumerate(gaps) if gap > LEAST_GAP * size), key=lambda n: -gaps[n])
+    cells: list[list[list[int]]] = [[]]
+    for n, unit in enumerate(units):
+        if n in widest[:n_blanks] or gaps[n] > sure * size:
+            cells[-1].append([-1])
+        if gaps[n] > CELL * size:
+            cells.append([])
+        cells[-1].append(unit)
+    return cells

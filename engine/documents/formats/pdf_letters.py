@@ -7,12 +7,12 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import count, groupby, pairwise, repeat
+from itertools import count, pairwise, repeat
 from typing import Any
 
 import numpy as np
 
-from .from_right import FROM_RIGHT, RIGHT, around, in_reading_order
+from .from_right import FROM_RIGHT, RIGHT, Glyph, around, in_reading_order
 from .pdf_layout import EXACT, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
@@ -22,7 +22,7 @@ NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
-RAISED_BOX = 0.36  # times the height of letters, between their lower edge and a glyph above the line
+RAISED_BOX = 0.17  # times the height of letters, between their line and a glyph above it
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
 UNMAPPED = 0.3  # of the letters of a segment have no character
@@ -85,7 +85,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])
                 is_off = shared < SHARED * min(height, before[3] - before[1])
-                is_low = FROM_RIGHT.match(written) or height < (top - bottom) / 2  # as the ink of a full stop
+                is_low = height < (top - bottom) / 2  # as the ink of a full stop
                 is_apart = gap > CELL * (top - bottom if is_low else height)
                 if is_apart and blank == " ":  # which recognition writes as wide as letters
                     _, _, end, _ = turned(loose_box(characters, at[0] - 1), now)
@@ -108,7 +108,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
                 was_raised = True
             else:
                 was_raised = False
-            if blank and letters:
+            if blank and letters and edges[2] > right:
                 breaks.append((sum(map(len, letters)), right, edges[0]))
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
@@ -131,7 +131,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     import pypdfium2.raw as pdfium
 
     characters = text.raw
-    written, places, moved = in_reading_order(all_characters(text), partial(loose_box, characters))
+    written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
     words, spans, edges = words_of(characters, written, places)
     if words and not FROM_RIGHT.search(written) and are_doubtful(characters, places, edges, spans):
         written, places = with_blanks(characters, written, places)
@@ -143,10 +143,9 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     has_no_map = by_address("FPDFText_HasUnicodeMapError", ctypes.c_void_p, ctypes.c_int)
     unknown = np.array([*map(has_no_map, repeat(page), [places[n] for n in spans[:, 0].tolist()])]) == 1
     for corners, (start, stop) in zip(edges, spans.tolist() if moved else (), strict=False):
-        for end, place in enumerate((places[start], places[stop - 1])):
-            if place in moved:
-                left, bottom, right, top = moved[place]
-                corners[end] = left, top, right, bottom
+        if moved.keys() >= {*places[start:stop]}:
+            left, bottom, right, top = around(moved[place] for place in places[start:stop])
+            corners[:] = left, top, right, bottom
     first, last = edges[:, 0], edges[:, 1]
     low, high = np.minimum(first, last)[:, (0, 3)], np.maximum(first, last)[:, (2, 1)]  # (n, 2)
     # a word that a hyphen parts is on two lines, or in two columns
@@ -186,7 +185,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     bounds = pairwise([*runs.tolist(), len(words)])
     for (start, end), (left, bottom), (right, top) in zip(bounds, lows, highs, strict=True):
         whole = slice(starts[start], stops[end - 1])
-        box = (left, bottom, right, top) if is_plain[start] or moved.keys() & places[whole] else None
+        box = (left, bottom, right, top) if is_plain[start] or moved.keys() >= {*places[whole]} else None
         yield words[start][1], written[whole], places[whole], int(turns[start]), bool(unknown[start]), box
 
 
@@ -353,8 +352,10 @@ def raised_glyph(characters: Any, place: int, bottom: float, top: float) -> tupl
     """Return the lower and upper edge of a digit that its font draws as a power, None for others."""
     import pypdfium2.raw as pdfium
 
+    pdfium.FPDFText_GetCharOrigin(characters, place, *EDGES[:2])
+    base = EDGES[1].value
     pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
-    is_raised = EDGES[2].value - bottom > RAISED_BOX * (top - bottom)
+    is_raised = EDGES[2].value - base > RAISED_BOX * (top - bottom)
     return (EDGES[2].value, EDGES[3].value) if is_raised else None
 
 
@@ -365,6 +366,20 @@ def loose_box(characters: Any, place: int) -> Box:
     box = pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(characters, place, box)
     return box.left, box.bottom, box.right, box.top
+
+
+def glyph_of(characters: Any, place: int) -> Glyph:
+    """Return the box of a character, the height of the line on which it stands, and its size.
+
+    The size of a turned one is 0.
+    """
+    import pypdfium2.raw as pdfium
+
+    m = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(characters, place, m)
+    size = pdfium.FPDFText_GetFontSize(characters, place) * m.d if m.d > abs(m.b) else 0.0
+    pdfium.FPDFText_GetCharOrigin(characters, place, *EDGES[:2])
+    return *loose_box(characters, place), EDGES[1].value, size
 
 
 def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> Iterator[tuple[str, Box]]:
@@ -378,12 +393,6 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
 
     places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
     first_edges, *others = boxes = [box_of(place) for place in sorted(places)]
-    last = boxes[-1]
-    is_from_right = FROM_RIGHT.search(word) or (
-        last[0] < first_edges[0] and last[1] + last[3] > 2 * first_edges[1]
-    )
-    if is_from_right:
-        first_edges, *others = boxes = [box_of(place) for place in range(len(word))]
     left, _, right, _ = whole = around(boxes)
     is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
     is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)
@@ -391,14 +400,7 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     if is_whole and (is_level or have_one_line(characters, at, word)):
         yield word, whole
     else:
-        letters = [(letter, box_of(place)) for place, letter in enumerate(word)]
-        if is_from_right:  # numbers and words from the left as a whole
-            runs = [
-                (is_right, list(run))
-                for is_right, run in groupby(letters, lambda each: bool(FROM_RIGHT.match(each[0])))
-            ]
-            letters = [each for is_right, run in runs for each in (run if is_right else [whole_of(run)])]
-        yield from with_accents(letters)
+        yield from with_accents((letter, box_of(place)) for place, letter in enumerate(word))
 
 
 def have_one_line(characters: Any, places: Sequence[int], word: str) -> bool:
@@ -414,11 +416,6 @@ def have_one_line(characters: Any, places: Sequence[int], word: str) -> bool:
         if letter.isdigit() and EDGES[2].value - line > SHARED * (EDGES[3].value - EDGES[2].value):
             return False
     return len(found) == 1
-
-
-def whole_of(letters: Sequence[tuple[str, Box]]) -> tuple[str, Box]:
-    """Return letters as one, and the box around them."""
-    return "".join(letter for letter, _ in letters), around(box for _, box in letters)
 
 
 def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:

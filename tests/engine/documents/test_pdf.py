@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from engine import limited_reader
 from engine.documents import recognition
-from engine.documents.formats.from_right import in_reading_order
+from engine.documents.formats.from_right import in_reading_order, with_brackets
 from engine.documents.formats.pdf import notes_of
 from engine.documents.formats.pdf_page import Page
 from engine.documents.loaders import parse_file, parse_limited
@@ -453,25 +453,53 @@ def test_a_large_first_letter_is_that_of_its_line():
         (".7 הנש, 16% (חמ)", "(מח) 16% ,שנה 7."),
         (".Google Drive-ב רמשנ ץבוק אצמנ", "נמצא קובץ נשמר ב-Google Drive."),
         ("%61 (رب) 05.21", "05.21 (بر) 61%"),
-        ("א  ב\r\nדג ab", "ב א\r\nab גד"),
+        ("א  ב\r\nדג ab", "ב א\nab גד"),
         ("A word תיב (two: םיתב(.", "A word בית (two: בתים)."),
         ("The word םולש means peace, ספר a book", "The word שלום means peace, רפס a book"),
     ],
 )
 def test_lines_from_the_right_are_in_the_order_of_their_letters(drawn, text):
-    def box(place):
-        return 10.0 * place, 0.0, 10.0 * place + 9 * (drawn[place] > " "), 12.0
+    def glyph(place):
+        left, base = 10.0 * place, -20.0 * drawn[:place].count("\n")
+        return left, 0.0, left + 9 * (drawn[place] > " "), 12.0, base, 12.0
 
-    assert in_reading_order(drawn, box)[0] == text
+    assert in_reading_order(drawn, glyph)[0].strip() == text
+
+
+def test_letters_of_two_lines_that_are_mixed_are_parted_and_as_high_as_their_line():
+    glyphs = [
+        (60, 5, 68, 9, 5, 10),
+        (20, 14, 28, 30, 18, 10),
+        (50, 3, 58, 12, 5, 10),
+        (30, 16, 38, 24, 18, 10),
+    ]
+    text, places, moved = in_reading_order("אגבד", glyphs.__getitem__)
+    assert (text, places) == ("אב\nדג\n", [0, 2, 2, 3, 1, 3])
+    assert {box[1::2] for box in moved.values()} == {(2.5, 14.5), (15.5, 27.5)}
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "read"),
+    [
+        ("a (b( c", "", ("a (b) c", "")),
+        ("a )b", "", ("a (b", "()")),
+        ("b( c", "()", ("b) c", "")),
+        ("1( a", "", ("1) a", "")),
+        ("»a« (b", "", ("«a» (b", "()")),
+    ],
+)
+def test_brackets_of_lines_from_the_right_are_the_right_way_round(text, opened, read):
+    assert with_brackets(text, opened) == read
 
 
 def test_the_box_of_a_glyph_that_is_parted_among_a_letter_and_its_sign_is_one():
     letter, sign = "\u062a", "\u064e"
-    parted, ends = [(35, 15, 37, 17), (33, 15, 35, 17)], [(0, 0, 0, 0), (20, 0, 30, 12), (16, 0, 20, 12)]
-    boxes = [(40, 0, 50, 12), *parted, *ends]
-    text, _, moved = in_reading_order(f"{letter}{sign}{letter}\n{letter}.", boxes.__getitem__)
+    parted = [(35, 15, 37, 17, 0, 10), (33, 15, 35, 17, 0, 10)]
+    ends = [(0, 0, 0, 0, 0, 0), (20, 0, 30, 12, 0, 10), (16, 0, 20, 12, 0, 10)]
+    glyphs = [(40, 0, 50, 12, 0, 10), *parted, *ends]
+    text, _, moved = in_reading_order(f"{letter}{sign}{letter}\n{letter}.", glyphs.__getitem__)
     assert text.strip() == f"{letter}{letter}{sign}{letter}."
-    assert {box[1::2] for box in moved.values()} == {(0, 12)}
+    assert {box[1::2] for box in moved.values()} == {(-2.5, 9.5)}
 
 
 @pytest.mark.parametrize(
