@@ -144,9 +144,10 @@ def finished(text: str) -> str:
     shown = []
     for number, line in enumerate(lines):
         if CELL_GAP in line:
-            is_table = any(
-                CELL_GAP in other for other in lines[max(number - 1, 0) : number + 2] if other is not line
-            )
+            near = [*lines[max(number - 1, 0) : number], *lines[number + 1 : number + 2]]
+            is_table = any(CELL_GAP in other for other in near)
+            below = lines[number + 1 : number + 3]  # a head, and rows under the name of a group
+            is_table |= len(below) == 2 and min(line.count(CELL_GAP), below[1].count(CELL_GAP)) > 1
             first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)
             for cell in rest:
                 if (not cell and first.endswith(":")) or (cell and first.endswith(f"☒ {cell}")):

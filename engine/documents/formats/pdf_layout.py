@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, chain, pairwise, starmap
-from operator import sub
 from statistics import fmean, median
 
 from .from_right import around, is_mostly_from_right
@@ -15,7 +14,7 @@ from .from_right import around, is_mostly_from_right
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
-LEAST_BREAK, ALIGNED = 0.6, 1.5  # times the height of letters, and points: between cells of aligned columns
+LEAST_BREAK, ALIGNED = 0.5, 1.5  # times the height of letters, and points: between cells of aligned columns
 WIDER = 1.15  # times the width of letters, between cells
 WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
 EXACT = 0.1  # points, between words that begin at the same place
@@ -53,7 +52,8 @@ class Segment:
     bottom: float
     right: float
     top: float
-    breaks: tuple[tuple[int, float, float], ...] = ()  # places of blanks that may part cells, and their ends
+    # places of blanks that may part cells, their ends, and whether the file draws none there but others
+    breaks: tuple[tuple[int, float, float, bool], ...] = ()
     place: int = -1  # in the order in which the file draws the page's letters, if it is of them
 
     @property
@@ -63,6 +63,7 @@ class Segment:
 
 
 Line = list[Segment]  # from left to right
+Word = tuple[float, float, float, str]
 # The height of a horizontal line (or the place of a vertical one), and its ends.
 Rule = tuple[float, float, float]
 
@@ -151,20 +152,24 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
         starts = [cell.left for each in near for cell in each[1:]]
         ends = [cell.right for each in near for cell in each[:-1]]
-        words = [(b.left, a.right, a.left) for each in near for a, b in pairwise(each)]
+        words = [(b.left, a.right, a.left, b.text) for each in near for a, b in pairwise(each)]
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
             words += words_of(cell)
-            wide = [(end, start) for _, end, start in cell.breaks if start - end > least]
-            ends += [end for end, _ in wide]
-            starts += [start for _, start in wide]
+            wide = [each for each in cell.breaks if each[3] or each[2] - each[1] > least]
+            if 2 * len(wide) > max(cell.text.count(" "), 4):
+                wide = [each for each in wide if each[3]]  # recognition writes wide blanks
+            ends += [end for _, end, _, _ in wide]
+            starts += [start for _, _, start, _ in wide]
         starts.sort()
         ends.sort()
         parts = []
         for whole in line:
             least = LEAST_BREAK * (whole.top - whole.bottom)
-            for (place, end, start), word in reversed([*zip(whole.breaks, words_of(whole), strict=True)]):
-                is_wide = start - end > least and (is_near_some(start, starts) or is_near_some(end, ends))
+            pairs = [*zip(whole.breaks, words_of(whole), strict=True)]
+            for (place, end, start, is_apart), word in reversed(pairs):
+                is_wide = is_apart or start - end > least
+                is_wide = is_wide and (is_near_some(start, starts) or is_near_some(end, ends))
                 if is_wide or sum(begins_cell(word, other) for other in words) > 1:
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
@@ -175,18 +180,21 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     return [parted.get(id(line), line) for line in lines]
 
 
-def words_of(cell: Segment) -> Iterator[tuple[float, float, float]]:
-    """Yield where words begin, where the one before each ends, and where that one begins."""
+def words_of(cell: Segment) -> Iterator[Word]:
+    """Yield where words begin, where the one before each ends and begins, and the text from there."""
     left = cell.left
-    for _, end, start in cell.breaks:
-        yield start, end, left
+    for place, end, start, _ in cell.breaks:
+        yield start, end, left, cell.text[place:].strip()
         left = start
 
 
-def begins_cell(word: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
-    """Whether two words begin at the same place though what stands before them has other widths."""
-    start, end, left = map(abs, map(sub, word, other))
-    return start < EXACT < max(end, left)
+def begins_cell(word: Word, other: Word) -> bool:
+    """Whether two words begin at the same place though what stands before them has other widths.
+
+    Units behind numbers do so, too, where these end at the same place.
+    """
+    start, end, left = (abs(one - two) for one, two in zip(word[:3], other[:3], strict=True))
+    return start < EXACT < max(end, left) and word[3] != other[3]
 
 
 def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED) -> bool:
@@ -526,12 +534,14 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     run: list[Line] = []
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else []
-        columns = columns_of(run[-NEAR_LINES:]) if run and len(line) == 1 else []
-        is_cell = len(columns) > 1 and len(columns_of([*run[-NEAR_LINES:], line])) == len(columns)
+        near = run[-NEAR_LINES:]
+        near += [following] * (len(run) == 1 and min(len(run[0]), len(following)) > 2)  # below a head
+        columns = columns_of(near) if run and len(line) == 1 else []
+        is_cell = len(columns) > 1 and len(columns_of([*near, line])) == len(columns)
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
         is_cell = is_cell and (len(following) > 1 or goes_on) and not stands_apart(run, line, following)
         if len(line) > 1 or is_cell:
-            if is_apart_below(run[-NEAR_LINES:], line):
+            if is_apart_below(run[-NEAR_LINES:], line, following):
                 yield run
                 run = []
             run.append(line)
@@ -553,11 +563,15 @@ def stands_apart(run: Sequence[Line], line: Line, following: Line) -> bool:
     return min(above, below) > PARAGRAPH * usual
 
 
-def is_apart_below(rows: Sequence[Line], line: Line) -> bool:
-    """Whether a line stands far below rows, and across their columns."""
+def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
+    """Whether a line stands far below rows, and it or the following line across their columns."""
     distances = [a[0].middle - b[0].middle for a, b in pairwise([*rows, line])]
-    is_far = len(rows) > 1 and distances[-1] > APART * median(distances[:-1])
-    return is_far and len(columns_of([*rows, line])) < len(columns_of(rows))
+    is_far = len(rows) > 1 and (
+        distances[-1] > APART * median(distances[:-1])
+        or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
+    )
+    below = [line, *[following] * (len(following) > 1)]
+    return is_far and len(columns_of([*rows, *below])) < len(columns_of(rows))
 
 
 def are_near(above: Line, line: Line, most: float = TIGHT) -> bool:
@@ -583,12 +597,17 @@ def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
 
 def under_heads(lines: Sequence[Line], columns: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return columns, joining a head and the cells next to it that have none, as numbers set to the right."""
-    head, *rows = ([cell is not None for cell in cells_of(line, columns)] for line in lines)
-    kinds = list(zip(head, map(any, zip(*rows, strict=True)), strict=bool(rows)))
-    for place in range(len(kinds) - 1, 0, -1):
+    table = [cells_of(line, columns) for line in lines]
+    for place in range(len(columns) - 1, 0, -1):
         pair = slice(place - 1, place + 1)
-        if set(kinds[pair]) == {(True, False), (False, True)}:
-            kinds[pair], columns[pair] = [(True, True)], [(columns[place - 1][0], columns[place][1])]
+        (left, right), *rows = (cells[pair] for cells in table)
+        head = left or right
+        if (left and right) or head is None or any(map(all, rows)):
+            continue
+        if not NUMBER.fullmatch(head.text) or not any(row[head is right] for row in rows):
+            columns[pair] = [(columns[place - 1][0], columns[place][1])]
+            for cells in table:
+                cells[pair] = [cells[place - 1] or cells[place]]
     return columns
 
 

@@ -37,13 +37,15 @@ ACCENTS = {  # and the characters that combine with a letter
 }  # fmt: skip
 NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
-LEVEL, WIDEST = 0.1, 1.5  # times the height of letters: differences of it, and their width, in a word
+LEVEL = 0.1  # times the height of letters: differences of it
+WIDEST, WIDEST_SIGN, SIGNS_FROM = 0.8, 1.5, 0x2E80  # their width in a word, also where they are signs of CJK
+WIDER_BLANK, SOME = 1.1, 20  # times the usual blank, and blanks that are looked at
 SAME = 0.001  # times it: a difference by rounding
 PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box around them
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
-Run = tuple[str, str, Sequence[int], int, bool, Box | None]
+Run = tuple[str, str, Sequence[int], int, bool, Box | None, bool]
 
 
 def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:
@@ -52,7 +54,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
 
     characters = text.raw
     letters: list[str] = []
-    breaks: list[tuple[int, float, float]] = []
+    breaks: list[tuple[int, float, float, bool]] = []
     n_unmapped, turns, font, place = 0, 0, "", 0
     left = bottom = right = top = 0.0
     before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
@@ -69,7 +71,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             return None
         return turns, Segment(written, left, bottom, right, top, parted, place), font if is_unmapped else ""
 
-    for blank, word, at, now, is_unknown, box in runs_of(text, rules):
+    for blank, word, at, now, is_unknown, box, is_drawn_apart in runs_of(text, rules):
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
         parts = [(word, box)] if box else parts_of_word(characters, at, word, now)
         for written, edges in parts:
@@ -109,7 +111,7 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             else:
                 was_raised = False
             if blank and letters and edges[2] > right:
-                breaks.append((sum(map(len, letters)), right, edges[0]))
+                breaks.append((sum(map(len, letters)), right, edges[0], is_drawn_apart))
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
             if is_unknown:
@@ -163,7 +165,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     for number in np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0])):
         angle = pdfium.FPDFText_GetCharAngle(characters, places[int(starts[number])])
         turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
-    is_plain = (high - low)[:, 0] < WIDEST * heights * (stops - starts)
+    widest = np.where(codes[starts] < SIGNS_FROM, WIDEST, WIDEST_SIGN)
+    is_plain = (high - low)[:, 0] < widest * heights * (stops - starts)
     is_plain &= is_level & (turns == 0) & ~unknown & (edges[:, 1, 0] >= edges[:, 0, 0])
     is_plain &= [word.lastindex == 2 for word in words]
     ends_in_digit = (codes[stops - 1] >= ord("0")) & (codes[stops - 1] <= ord("9")) & (stops - starts > 1)
@@ -179,14 +182,35 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
     if np.count_nonzero((gaps > CELL * heights[1:]) & (off < heights[1:])) > 2:  # columns, perhaps
         goes_on &= ~begin_alike(low[:, 0])[1:]
-    goes_on &= (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
-    runs = np.flatnonzero(np.concatenate([[True], ~goes_on]))
+    has_blank = (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
+    goes_on &= has_blank
+    has_blank &= (off < heights[1:]) & (gaps > 0) & (gaps < CELL * heights[1:])
+    blanks = [places[number - 1] for number in starts[1:].tolist()]
+    are_apart = drawn_apart(characters, blanks, gaps / heights[1:], has_blank)
+    runs = np.flatnonzero(np.concatenate([[True], ~goes_on | are_apart]))
     lows, highs = np.minimum.reduceat(low, runs).tolist(), np.maximum.reduceat(high, runs).tolist()
     bounds = pairwise([*runs.tolist(), len(words)])
     for (start, end), (left, bottom), (right, top) in zip(bounds, lows, highs, strict=True):
         whole = slice(starts[start], stops[end - 1])
         box = (left, bottom, right, top) if is_plain[start] or moved.keys() >= {*places[whole]} else None
-        yield words[start][1], written[whole], places[whole], int(turns[start]), bool(unknown[start]), box
+        turn, is_unknown, is_apart = int(turns[start]), bool(unknown[start]), start and are_apart[start - 1]
+        yield words[start][1], written[whole], places[whole], turn, is_unknown, box, bool(is_apart)
+
+
+def drawn_apart(
+    characters: Any, blanks: Sequence[int], gaps: np.ndarray, has_blank: np.ndarray
+) -> np.ndarray:
+    """Return which wide blanks between words the file does not draw, if it draws most: cells end there."""
+    is_apart = np.zeros(len(has_blank), bool)
+    if has_blank.any():
+        page = ctypes.cast(characters, ctypes.c_void_p).value
+        is_generated = by_address("FPDFText_IsGenerated", ctypes.c_void_p, ctypes.c_int)
+        within = np.flatnonzero(has_blank)
+        wide = np.flatnonzero(has_blank & (gaps > WIDER_BLANK * np.median(gaps[within])))
+        some = within[:: max(len(within) // SOME, 1)].tolist()
+        if 2 * sum(is_generated(page, blanks[n]) == 1 for n in some) < len(some):
+            is_apart[wide] = [is_generated(page, blanks[n]) == 1 for n in wide.tolist()]
+    return is_apart
 
 
 def begin_alike(places: np.ndarray) -> np.ndarray:
@@ -394,7 +418,8 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     places = {0, len(word) - 1, *(found.end() - 1 for found in DIGITS.finditer(word))}
     first_edges, *others = boxes = [box_of(place) for place in sorted(places)]
     left, _, right, _ = whole = around(boxes)
-    is_narrow = right - left < WIDEST * len(word) * (first_edges[3] - first_edges[1])
+    widest = WIDEST if ord(word[0]) < SIGNS_FROM else WIDEST_SIGN
+    is_narrow = right - left < widest * len(word) * (first_edges[3] - first_edges[1])
     is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)
     is_level = all(are_level(first_edges, each) for each in others)
     if is_whole and (is_level or have_one_line(characters, at, word)):

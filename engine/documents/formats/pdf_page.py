@@ -4,7 +4,7 @@ import ctypes
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +72,7 @@ def read_page(page: Any, form: Any) -> Page:
     for turns, segment, font in segments:
         if not font or font in guessed:
             groups[turns].append(segment)
-    groups[0] += annotations_of(page, form, found)
+    groups[0] += list(annotations_of(page, form, found, groups[0]))
     groups[0] = with_grids(groups[0], rules)
     texts = [page_text(each, () if turns else rules.horizontal) for turns, each in groups.items() if each]
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
@@ -98,8 +98,8 @@ def recognise(page: Any, found: Page) -> None:
         found.n_unmapped, found.share_of_pictures = 0, 0.0  # nothing of it is left out
 
 
-def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
-    """Yield the values of form fields, and typed notes, at their places."""
+def annotations_of(page: Any, form: Any, found: Page, printed: Sequence[Segment]) -> Iterator[Segment]:
+    """Yield the values of form fields, and typed notes, at their places: on the line of what they follow."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
@@ -120,8 +120,13 @@ def annotations_of(page: Any, form: Any, found: Page) -> Iterator[Segment]:
         pdfium.FPDFPage_CloseAnnot(annotation)
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text.strip() else []
         height = (box.top - box.bottom) / max(len(lines), 1)
+        before = [
+            each for each in printed if box.bottom < each.middle < box.top and each.right < box.left + 1
+        ]
         for place, line in enumerate(lines):
             middle, half = box.top - (place + 0.5) * height, min(height, FIELD_HEIGHT) / 2
+            if before and len(lines) == 1:
+                middle = max(before, key=lambda each: each.right).middle
             if line.strip():
                 yield Segment(line.strip(), box.left, middle - half, box.right, middle + half)
 
