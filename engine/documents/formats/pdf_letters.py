@@ -7,12 +7,13 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import count, pairwise, repeat
+from itertools import chain, count, pairwise, repeat
 from typing import Any
 
 import numpy as np
 
 from .from_right import FROM_RIGHT, RIGHT, Glyph, around, in_reading_order
+from .pdf_grids import Rules
 from .pdf_layout import EXACT, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
@@ -36,7 +37,10 @@ ACCENTS = {  # and the characters that combine with a letter
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
 NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
+CORK = dict(zip("\x1b\x1c\x1d\x1e\x1fÿ", "ﬀﬁﬂﬃﬄß", strict=True))  # codes of the bitmap fonts of TeX
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
+# Lines of fractions: points at most, times the height of numbers to them, and the share that numbers fill.
+LONGEST_FRACTION, FRACTION, FILLED = 60, 1.2, 0.75
 LEVEL = 0.1  # times the height of letters: differences of it
 WIDEST, WIDEST_SIGN, SIGNS_FROM = 0.8, 1.5, 0x2E80  # their width in a word, also where they are signs of CJK
 WIDER_BLANK, SOME = 1.1, 20  # times the usual blank, and blanks that are looked at
@@ -48,11 +52,11 @@ Box = tuple[float, float, float, float]  # left, bottom, right and top
 Run = tuple[str, str, Sequence[int], int, bool, Box | None, bool]
 
 
-def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment, str]]:
+def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
     """Yield direction and segments of a page's characters, parted by rules, and a font without map."""
     import pypdfium2.raw as pdfium
 
-    characters = text.raw
+    characters, rules = text.raw, lines.vertical
     letters: list[str] = []
     breaks: list[tuple[int, float, float, bool]] = []
     n_unmapped, turns, font, place = 0, 0, "", 0
@@ -71,7 +75,8 @@ def segments_of(text: Any, rules: Sequence[Rule]) -> Iterator[tuple[int, Segment
             return None
         return turns, Segment(written, left, bottom, right, top, parted, place), font if is_unmapped else ""
 
-    for blank, word, at, now, is_unknown, box, is_drawn_apart in runs_of(text, rules):
+    runs = with_fractions(characters, runs_of(text, rules), lines)
+    for blank, word, at, now, is_unknown, box, is_drawn_apart in runs:
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
         parts = [(word, box)] if box else parts_of_word(characters, at, word, now)
         for written, edges in parts:
@@ -134,16 +139,16 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
-    words, spans, edges = words_of(characters, written, places)
+    words, spans, ends, edges = words_of(characters, written, places)
     if words and not FROM_RIGHT.search(written) and are_doubtful(characters, places, edges, spans):
         written, places = with_blanks(characters, written, places)
-        words, spans, edges = words_of(characters, written, places)
+        words, spans, ends, edges = words_of(characters, written, places)
     if not words:
         return
     page = ctypes.cast(characters, ctypes.c_void_p).value
     # Direction and font seldom change within a word.
     has_no_map = by_address("FPDFText_HasUnicodeMapError", ctypes.c_void_p, ctypes.c_int)
-    unknown = np.array([*map(has_no_map, repeat(page), [places[n] for n in spans[:, 0].tolist()])]) == 1
+    unknown = np.array([*map(has_no_map, repeat(page), ends[::2])]) == 1
     for corners, (start, stop) in zip(edges, spans.tolist() if moved else (), strict=False):
         if moved.keys() >= {*places[start:stop]}:
             left, bottom, right, top = around(moved[place] for place in places[start:stop])
@@ -222,14 +227,44 @@ def begin_alike(places: np.ndarray) -> np.ndarray:
     return found
 
 
+def with_fractions(characters: Any, runs: Iterable[Run], lines: Rules) -> Iterable[Run]:
+    """Return the runs of a page, as one with a stroke those above and below a short line within a line."""
+    short = [(y, left, right) for y, left, right in lines.horizontal if right - left < LONGEST_FRACTION]
+    if not short:
+        return runs
+    found = list(runs)
+    ends = [around([loose_box(characters, at[0]), loose_box(characters, at[-1])]) for _, _, at, *_ in found]
+    lefts, bottoms, rights, tops = np.array(ends).reshape(-1, 4).T
+    heights, middles = tops - bottoms, (tops + bottoms) / 2
+    order = [[run] for run in found]
+    for y, left, right in short:
+        near = np.abs(middles - y) / heights
+        is_within = (lefts > left - 1) & (rights < right + 1) & (near < FRACTION)
+        above, below = (np.flatnonzero(is_within & each).tolist() for each in (middles > y, middles < y))
+        is_beside = ~is_within & (near < SHARED)
+        before = np.flatnonzero(is_beside & (np.abs(left - rights) < heights)).tolist()
+        after = np.flatnonzero(is_beside & (np.abs(lefts - right) < heights)).tolist()
+        filled = np.ptp([*lefts[is_within], *rights[is_within]]) if above and below else 0.0
+        if filled > FILLED * (right - left) and before + after and all(order[n] for n in above + below):
+            texts = [" ".join(found[n][1] for n in side) for side in (above, below)]
+            text = "/".join(each if re.fullmatch(r"[\w.,]+|.", each) else f"({each})" for each in texts)
+            beside = before[-1] if before else after[0]
+            box = (left, bottoms[beside], right, tops[beside])
+            order[beside].insert(len(before), (" ", text, found[above[0]][2], 0, False, box, False))
+            for n in above + below:
+                order[n] = []
+    return chain.from_iterable(order)
+
+
 def words_of(
     characters: Any, written: str, places: Sequence[int]
-) -> tuple[list[re.Match[str]], np.ndarray, np.ndarray]:
-    """Return words with the blanks before them, their spans, and the boxes of first and last letters."""
+) -> tuple[list[re.Match[str]], np.ndarray, list[int], np.ndarray]:
+    """Return words with the blanks before them, their spans, and the places and boxes of their ends."""
     words = list(BLANK_AND_WORD.finditer(written))
-    spans = [word.span(word.lastindex or 0) for word in words]
-    ends = [places[each] for start, end in spans for each in (start, end - 1)]
-    return words, np.array(spans).reshape(-1, 2), boxes_of(characters, ends).reshape(-1, 2, 4)
+    spans = np.array([word.span(word.lastindex or 0) for word in words], int).reshape(-1, 2)
+    ends = (spans - np.array((0, 1))).ravel().tolist()
+    ends = ends if isinstance(places, range) else [places[end] for end in ends]
+    return words, spans, ends, boxes_of(characters, ends).reshape(-1, 2, 4)
 
 
 def are_doubtful(characters: Any, places: Sequence[int], edges: np.ndarray, spans: np.ndarray) -> bool:
@@ -275,9 +310,8 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
     n_near = np.isfinite(near).sum(axis=1)
     low, middle = (near[np.arange(len(near)), (n_near * share).astype(int)] for share in (0.2, 0.5))
     wider = gaps - np.minimum(middle, np.maximum(low, NO_LEVEL_GAP))  # than those within words
-    has_blank = np.diff(at) == 2
-    known = gaps[is_level & has_blank & (wider > LEAST_BLANK)]
-    least = max(LEAST_BLANK, 0.6 * np.quantile(known, 0.1)) if known.size else LEAST_BLANK
+    known = gaps[is_level & (np.diff(at) == 2) & (wider > LEAST_BLANK)]  # between words
+    least = max(LEAST_BLANK, 0.6 * np.quantile([*known, LEAST_BLANK][: known.size or 1], 0.1))
     signs, copies = list(written), [1] * len(written)
     for number in np.flatnonzero(is_level & ((wider > least) | (wider < NO_LEVEL_GAP))).tolist():
         first, second = at[number], at[number + 1]
@@ -357,16 +391,19 @@ def all_characters(text: Any) -> str:
     written: str = text.get_text_range(0, n_characters) if n_characters else ""
     if len(written) != n_characters:  # it leaves out codes without a character
         written = UNKNOWN * n_characters
-    return re.sub(UNKNOWN, lambda found: character_at(text.raw, found.start()), written)
+    codes = "".join(filter(written.__contains__, (UNKNOWN, *CORK)))
+    return re.sub(f"[{codes}]", lambda m: character_at(text.raw, m.start()), written) if codes else written
 
 
 def character_at(characters: Any, place: int) -> str:
-    """Return a character; U+FFFD where a glyph has none."""
+    """Return a character, of fonts without map and name by TeX's codes; U+FFFD where a glyph has none."""
     import pypdfium2.raw as pdfium
 
-    code = pdfium.FPDFText_GetUnicode(characters, place)
-    if code or pdfium.FPDFText_IsGenerated(characters, place) == 1:
-        return chr(code)
+    code = chr(pdfium.FPDFText_GetUnicode(characters, place))
+    if code in CORK and pdfium.FPDFText_HasUnicodeMapError(characters, place) == 1:
+        return CORK[code] if font_of(characters, place) == "?" else code
+    if code != "\0" or pdfium.FPDFText_IsGenerated(characters, place) == 1:
+        return code
     pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
     left, right, bottom, top = (edge.value for edge in EDGES)
     return "\ufffd" if right > left and top > bottom else " "

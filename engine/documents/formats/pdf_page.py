@@ -61,7 +61,7 @@ def read_page(page: Any, form: Any) -> Page:
     groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
     rules = look_at_objects(page, found)
     text = page.get_textpage()
-    segments = list(segments_of(text, rules.vertical))
+    segments = list(segments_of(text, rules))
     text.close()
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
@@ -180,7 +180,7 @@ def look_at_objects(page: Any, found: Page) -> Rules:
                 continue
             sides = [(left, bottom, right, top)] if n_parts <= BOX_PARTS else parts_of_path(thing, n_parts)
             for west, south, east, north in sides:
-                if north - south < THIN <= LEAST_RULE < east - west:
+                if north - south < THIN < east - west:  # also of a fraction
                     across.append(((south + north) / 2, west, east))
                 elif east - west < THIN <= LEAST_RULE < north - south:
                     down.append(((west + east) / 2, south, north))

@@ -247,6 +247,18 @@ def test_blanks_are_where_gaps_are_wider_than_those_around_them(operators, text)
     assert read(b"BT /F1 11 Tf 50 700 Td " + operators + b" ET").text == text
 
 
+def test_numbers_above_and_below_a_short_line_within_a_line_are_a_fraction():
+    numbers = b"BT /F1 7 Tf 85 704 Td (12) Tj 0 -8 Td (25) Tj ET 85 702.5 m 92.8 702.5 l S "
+    line = shown((50, 700, "Take"), (98, 700, "of it."))
+    assert read(numbers + line).text == "Take 12/25 of it."
+
+
+def test_a_ring_behind_a_number_is_the_sign_of_degrees():
+    text = "BT /F1 11 Tf 50 700 Td [(at 19) 0 (\\241C and 41) 0 (\\241N, but x \\241 y)] TJ ET"
+    ring = b"/Type1/BaseFont/Helvetica/Encoding<</Differences[161/openbullet]>>"
+    assert read(text.encode(), font=b"/Subtype" + ring).text == "at 19°C and 41°N, but x ◦ y"
+
+
 def test_a_line_with_a_value_stays_on_every_page_and_numbers_of_pages_go():
     pages = [f"Diary of day {n}\nCrane: {2 * n} hours\nWeather: dry\n\nSheet {n}/4" for n in range(1, 5)]
     assert parse_document("a.pdf", make_pdf(*pages)).text.count("Weather: dry") == 4
