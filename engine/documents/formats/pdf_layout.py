@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import accumulate, chain, pairwise, starmap
+from itertools import accumulate, chain, pairwise
 from statistics import fmean, median
 
 from .from_right import around, is_mostly_from_right
@@ -28,13 +28,14 @@ APART = 2.0  # times it: a head or foot in several parts above or below columns
 TALL = 1.5  # times the height of the letters: distance of parts of a page
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
-LEAST_ROWS, MAX_ROW = 3, 8  # and lines of one
+LEAST_ROWS, MAX_ROW = 3, 12  # and lines of one
 LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
 MAX_LARGE = 100  # letters of a page that may be the first of a text
+NARROWEST = 0.23  # times the height of letters, their width
 SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
@@ -204,19 +205,30 @@ def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED) -
 
 def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
     """Yield the lines in reading order, one after the other what the file draws so side by side."""
-    if are_in_order(lines):
+    places = [each.place for line in lines for each in line]
+    if places == sorted(places):
         yield from text_blocks(lines, rules)
         return
     rest: list[Line] = []
     parts = drawn_parts(lines)
     for number, part in enumerate(parts):
         gutter = drawn_gutter(part)
+        edge = part[0][0].right if gutter is None else gutter
+        after = parts[number + 1 :]
+        lefts = (min(each.left for each in chain(*lines)) for lines in after)
+        n_tail = next((n for n, left in enumerate(lefts) if left <= edge), len(after))
+        tail, after = after[:n_tail], after[n_tail:]
         n_above = lines_above(part, rest) if gutter is not None else 0
-        part, rest = [*rest[len(rest) - n_above :], *part], rest[: len(rest) - n_above]
-        near = [rest[-1:], *parts[number + 1 : number + NEAR_ROWS]]
-        row = row_of(part, near) if gutter is not None else None
-        if row or gutter is None or are_rows(part, gutter):
-            rest += [row] if row else part
+        start = len(rest) - n_above
+        near = [rest[max(start - 1, 0) : start], *after[:NEAR_ROWS]]
+        if tail or gutter is not None:
+            whole = [*rest[start:], *part, *chain(*tail)]
+            if row := row_of(whole, near):
+                rest[start:] = [row]
+                del parts[number + 1 : number + 1 + n_tail]
+                continue
+        if gutter is None or are_rows(part, gutter):
+            rest += part
             continue
         start = len(rest)  # of lines above that go on in the left block
         following = part[0]
@@ -224,18 +236,11 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
             start, following = start - 1, rest[start - 1]
         yield from text_blocks(rest[:start], rules)
         left, right = sides_of(part, gutter)
-        left, rest = rest[start:] + left, []
-        while number + 1 < len(parts) and all(each.left > gutter for each in chain(*parts[number + 1])):
-            right += parts.pop(number + 1)
-        for side in (left, right):
+        del parts[number + 1 : number + 1 + n_tail]
+        for side in (rest[start:] + left, [*right, *chain(*tail)]):
             yield from blocks_of(lines_of([*chain(*side)]), rules)
+        rest = []
     yield from text_blocks(rest, rules)
-
-
-def are_in_order(lines: Sequence[Line]) -> bool:
-    """Whether the file draws lines from the top, and each from the left."""
-    places = [each.place for line in lines for each in line]
-    return places == sorted(places) and places[:1] > [-1]
 
 
 def drawn_parts(lines: list[Line]) -> list[list[Line]]:
@@ -269,7 +274,7 @@ def are_rows(part: Sequence[Line], gutter: float) -> bool:
     if is_prose(left) or is_prose(right):
         return False
     n_lines = [sum(1 + each.text.count("\n") for each in chain(*side)) for side in (left, right)]
-    return min(n_lines) == 1 or all(NUMBER.fullmatch(each.text) for each in chain(*right))
+    return min(n_lines) == 1
 
 
 def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
@@ -277,21 +282,27 @@ def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
     order = [*chain(*part)]
     cells = [sorted(cell, key=order.index) for cell in cells_over(part)]
     several = [cell for cell in cells if len(cell) > 1]
-    flow = len(several) < 2 or any(b.text[0].islower() for cell in several for a, b in pairwise(cell))
+    flow = len(several) < 2 or any(b.text[0].islower() for cell in several for b in cell[1:])
     is_of_numbers = any(sum(bool(NUMBER.fullmatch(each.text)) for each in cell) > 1 for cell in several)
-    if not flow or is_of_numbers or len(part) > MAX_ROW or not all(starmap(are_near, pairwise(part))):
+    height = max(each.top - each.bottom for each in order)
+    is_tight = all(a[0].middle - b[0].middle < TALL * height for a, b in pairwise(part))
+    if not flow or is_of_numbers or not is_tight or max(map(len, cells)) > MAX_ROW:
         return None
     row = [whole_of(cell) for cell in cells]
-    for others in ([whole_of(cell) for cell in cells_over(lines)] for lines in near):
+    for others in ([whole_of(cell) for cell in cells_over(lines)] for lines in near if lines):
+        (_, bottom, _, top), (_, low, _, high) = map(around, map(boxes_of, (row, others)))
         is_same = len(others) == len(row) or len(others) > len(row) > 2
+        is_same = is_same and max(bottom - high, low - top) < height
         if is_same and all(any(are_aligned(each, other) for other in others) for each in row):
             return row
     return None
 
 
 def lines_above(part: Sequence[Line], rest: Sequence[Line]) -> int:
-    """Return how many of the lines above begin a cell in whose middle the other cells of a row stand."""
-    top, last = 2 * part[0][0].middle - part[-1][0].middle, part[-1][0]
+    """Return how many of the lines above begin a cell in whose middle another cell of its row stands."""
+    last = part[-1][0]
+    other = next(cell for cell in cells_over(part) if last not in cell)
+    top = max(each.middle for each in other) + min(each.middle for each in other) - last.middle
     for n, line in enumerate(reversed(rest), 1):
         if len(line) > 1 or min(last.right, line[0].right) < max(last.left, line[0].left):
             break
@@ -305,7 +316,7 @@ def cells_over(lines: Sequence[Line]) -> list[list[Segment]]:
     cells: list[list[Segment]] = []
     end = -math.inf
     for each in sorted(chain(*lines), key=lambda one: one.left):
-        if each.left < end:
+        if each.left < end - ALIGNED:
             cells[-1].append(each)
         else:
             cells.append([each])
@@ -320,27 +331,19 @@ def are_aligned(one: Segment, other: Segment) -> bool:
 
 
 def text_blocks(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
-    """Yield lines in reading order, whatever the file draws first: columns of prose one after the other.
-
-    Parts of a page, with wide gaps between them, have columns of their own.
-    """
+    """Yield lines in reading order, whatever the file draws first: columns of prose one after the other."""
     first, last = body_of(lines)
-    yield lines[:first]
     body = lines[first:last]
     blocks = list(filter(None, columns_in(body, rules)))
-    if len(blocks) > 1:
-        yield from (*blocks, lines[last:])
-        return
-    rest: list[Line] = []
-    for part in parts_of(body):
-        blocks = list(filter(None, columns_in(part, rules)))
-        if len(part) < len(lines) and len(blocks) > 1:
-            yield rest
-            yield from blocks
-            rest = []
-        else:
-            rest += part
-    yield from (rest, lines[last:])
+    if len(blocks) < 2:  # parts of a page, with wide gaps between them, have columns of their own
+        blocks = [[]]
+        for part in parts_of(body):
+            columns = list(filter(None, columns_in(part, rules)))
+            if len(columns) > 1:
+                blocks += [*columns, []]
+            else:
+                blocks[-1] += part
+    yield from (lines[:first], *blocks, lines[last:])
 
 
 def parts_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -365,8 +368,7 @@ def columns_in(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]
             band.append(line)
             continue
         left, right = sides_of(band, gutter)
-        are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
-        if left and right and are_columns and not has_rows(band, gutter, rules):
+        if is_prose(left) and is_prose(right) and not has_rows(band, gutter, rules):
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
             for column in (right, left) if is_from_right else (left, right):
@@ -422,6 +424,8 @@ def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[Rule]) -> bool
 
     Rules go across the gap between its columns, or gaps between the rows in which both columns begin anew.
     """
+    if any(map(has_lines, chain(*band))):
+        return True
     top, bottom = band[0][0].top, band[-1][0].bottom
     left, right = min(line[0].left for line in band), max(line[-1].right for line in band)
     heights = {
@@ -437,6 +441,12 @@ def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[Rule]) -> bool
         return False
     begin_anew = not any(each.text[0].islower() for start in starts for each in band[start])
     return begin_anew and all(len({each.right <= gutter for each in chain(*row)}) == 2 for row in rows)
+
+
+def has_lines(cell: Segment) -> bool:
+    """Whether a cell of a row has more letters than a line of its height holds."""
+    n, height = len(cell.text), cell.top - cell.bottom
+    return n > SHORT and "\n" not in cell.text and NARROWEST * n * height > cell.right - cell.left
 
 
 def row_starts(lines: Sequence[Line]) -> list[int]:
@@ -467,18 +477,6 @@ def is_prose(lines: Sequence[Line]) -> bool:
     return fmean(goes_on) >= LEAST_FLOW or (len(lines) > LEAST_LINES + 2 and fmean(is_full) > 2 * LEAST_FLOW)
 
 
-def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
-    """Whether two columns of several lines, not drawn from the top, rarely have a line at the same height."""
-    n_both = len(left) + len(right) - len(band)
-    n_several = sum(len(line) > 1 for line in [*left, *right])  # as the rows of tables have
-    return (
-        3 * n_several < len(left) + len(right)
-        and min(len(left), len(right)) > LEAST_LINES
-        and n_both < LEAST_FLOW * min(len(left), len(right))
-        and not are_in_order(band)
-    )
-
-
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     """Return the text of lines that follow one another, tables among them row by row."""
     texts, places, tables = [], [], []
@@ -505,7 +503,8 @@ def without_wide_blanks(lines: Sequence[Line]) -> list[Line]:
     found = []
     for number, line in enumerate(lines):
         height = line[0].top - line[0].bottom
-        if len(line) > 1 and all(b.left - a.right < WIDEST_BLANK * height for a, b in pairwise(line)):
+        is_close = len(line) > 1 and all(b.left - a.right < WIDEST_BLANK * height for a, b in pairwise(line))
+        if is_close and not any(map(has_lines, line)):
             near = [*lines[max(number - NEAR_ROWS, 0) : number], *lines[number + 1 : number + NEAR_ROWS + 1]]
             if any(
                 len(each) == 1
@@ -539,7 +538,7 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         columns = columns_of(near) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*near, line])) == len(columns)
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
-        is_cell = is_cell and (len(following) > 1 or goes_on) and not stands_apart(run, line, following)
+        is_cell = is_cell and (len(following) > 1 or goes_on)
         if len(line) > 1 or is_cell:
             if is_apart_below(run[-NEAR_LINES:], line, following):
                 yield run
@@ -552,15 +551,6 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield [line]
     if run:
         yield run
-
-
-def stands_apart(run: Sequence[Line], line: Line, following: Line) -> bool:
-    """Whether a line between rows is a heading: far from both, as the rows above are not."""
-    if len(run) < 2 or not following:
-        return False
-    usual = median(a[0].middle - b[0].middle for a, b in pairwise(run))
-    above, below = run[-1][0].middle - line[0].middle, line[0].middle - following[0].middle
-    return min(above, below) > PARAGRAPH * usual
 
 
 def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
@@ -615,29 +605,25 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     """Yield the rows of a table with a cell for every column, None for an empty one.
 
     A line that begins in a later column goes on in the row above: with few cells, or where a rule parts the
-    rows and none is between both. So does one whose cells go on with sentences, where rows stand apart.
+    rows and none is between both.
     """
     columns = under_heads(lines, columns_of(lines))
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2
     starts = row_starts(lines)
-    are_apart = len(lines) <= 3 * (len(inner) - 1) if is_ruled else len(starts) > 2  # rows, by rules or gaps
     row: list[Segment | None] = []
     above: Line = []
     for number, line in enumerate(lines):
         cells = cells_of(line, columns)
         n_cells = sum(cell is not None for cell in cells)
-        is_wrapped = number not in starts or is_ruled
-        is_wrapped = is_wrapped and are_apart and any(map(flows, row, cells, columns))
         if is_ruled:
             is_below_rule = bool(row) and any(line[0].middle < rule < above[0].middle for rule in inner)
-            goes_on = bool(row) and not is_below_rule and (None in (row[0], cells[0]) or is_wrapped)
+            goes_on = bool(row) and not is_below_rule and None in (row[0], cells[0])
         else:
             is_near = bool(above) and are_near(above, line)
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
-            is_below = cells[0] is None and few and number not in starts
-            goes_on = bool(row) and (is_below or is_wrapped)
+            goes_on = bool(row) and cells[0] is None and few and number not in starts
         pairs = ((a.text, b.text) for a, b in zip(row, cells, strict=False) if a and b)
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
@@ -647,14 +633,6 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             row = cells
         above = line
     yield row
-
-
-def flows(above: Segment | None, cell: Segment | None, column: tuple[float, float]) -> bool:
-    """Whether a cell goes on with the sentence of the one above, which fills the width of its column."""
-    if above is None or cell is None:
-        return False
-    is_full = above.right - above.left > WIDE * (column[1] - column[0])
-    return is_full and above.text[-1] not in ".!?:;" and cell.text[0].islower()
 
 
 def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment | None]:
@@ -672,10 +650,15 @@ def whole_of(segments: Iterable[Segment]) -> Segment:
     return reduce(lambda first, second: joined(first, second) or first, segments)
 
 
+def boxes_of(segments: Iterable[Segment]) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the boxes of segments."""
+    return ((each.left, each.bottom, each.right, each.top) for each in segments)
+
+
 def joined(first: Segment | None, second: Segment | None) -> Segment | None:
     """Return a cell of two segments, in their order."""
     if first is None or second is None:
         return first or second
-    box = around((each.left, each.bottom, each.right, each.top) for each in (first, second))
+    box = around(boxes_of((first, second)))
     between = CELL_BREAK if first.text.endswith("-") else " "
     return Segment(f"{first.text}{between}{second.text}", *box, place=first.place)
