@@ -31,8 +31,8 @@ WORD = re.compile(r"[^\W\d_]+")
 HYPHENATED = re.compile(rf"(?<![\w-])([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-)(\S*)( ?)")
 # First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
 PREFIX = re.compile(
-    "anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|pro|re|self|semi|short|sub|super|two"
-    "|under|well"
+    "(?:anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|self|semi|short|sub|super|two|under"
+    "|well)-|re-[aeiou]"  # "re-use", but "re-moved"
 )
 JOINING = ("and", "or", "to", "und", "oder", "bis")
 PICTURES = " is a picture| are pictures"  # of one page, and of several
@@ -169,7 +169,7 @@ def without_hyphenation(pages: list[str]) -> list[str]:
 
     def joined(match: re.Match[str]) -> str:
         first, whole = match[1].casefold(), (match[1] + match[2]).casefold()
-        is_compound = match[2][0].isupper() or match[1].isupper() or PREFIX.fullmatch(first)
+        is_compound = match[2][0].isupper() or match[1].isupper() or PREFIX.match(f"{first}-{match[2]}")
         is_one_word = words[whole] or (not is_compound and words[first] == first_parts[first])
         if match[2] in JOINING:
             return match[0]

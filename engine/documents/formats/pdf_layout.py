@@ -540,7 +540,7 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
         is_cell = is_cell and (len(following) > 1 or goes_on)
         if len(line) > 1 or is_cell:
-            if is_apart_below(run[-NEAR_LINES:], line, following):
+            if is_apart_above(run, line, following) or is_apart_below(run[-NEAR_LINES:], line, following):
                 yield run
                 run = []
             run.append(line)
@@ -551,6 +551,14 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield [line]
     if run:
         yield run
+
+
+def is_apart_above(run: Sequence[Line], line: Line, following: Line) -> bool:
+    """Whether the only line so far, as a heading with a number, is farther above a line than the next one."""
+    if len(run) != 1 or not following:
+        return False
+    above, below = run[0][0].middle - line[0].middle, line[0].middle - following[0].middle
+    return above > max(PARAGRAPH * below, TALL * (run[0][0].top - run[0][0].bottom))
 
 
 def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:

@@ -32,10 +32,12 @@ SIGNS = dict.fromkeys((0x02, 0xAD, 0x2010), "-") | BULLETS
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
 DIGITS, SIGNED_DIGIT = re.compile(r"[\d+−-]+"), re.compile(r"[+−-]?\d")
 POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
+LETTER_POWER = re.compile("[b-df-nps-z]")  # no ordinal of one letter, as 1e, 1o, 1a, 1r
 ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
+STRAY_ACCENT, FARTHEST = re.compile(rf"[ \0]+[{''.join(ACCENTS)}](?=\s|$)"), 200  # characters
 NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
 CORK = dict(zip("\x1b\x1c\x1d\x1e\x1fÿ", "ﬀﬁﬂﬃﬄß", strict=True))  # codes of the bitmap fonts of TeX
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
@@ -83,7 +85,7 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
             height = max(edges[3] - edges[1], 1.0)
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
-                is_power = is_raised(edges, before) and POWER.fullmatch(written) and letters[-1][-1] != "["
+                is_power = is_raised(edges, before) and is_exponent(written, letters[-1], height, before)
                 is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)")
                 least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
                 is_judged = blank == " " and is_level and not (was_raised or FROM_RIGHT.match(written))
@@ -94,7 +96,8 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                 is_off = shared < SHARED * min(height, before[3] - before[1])
                 is_low = height < (top - bottom) / 2  # as the ink of a full stop
                 is_apart = gap > CELL * (top - bottom if is_low else height)
-                if is_apart and blank == " ":  # which recognition writes as wide as letters
+                if is_apart and blank == " " and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) != 1:
+                    # recognition writes it as wide as letters
                     _, _, end, _ = turned(loose_box(characters, at[0] - 1), now)
                     is_apart = not BLANK * height < end - right < height or edges[0] - end > CELL * height
                 if is_new_line:
@@ -139,6 +142,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
+    written, places = with_accents_at_letters(characters, written, places)
     words, spans, ends, edges = words_of(characters, written, places)
     if words and not FROM_RIGHT.search(written) and are_doubtful(characters, places, edges, spans):
         written, places = with_blanks(characters, written, places)
@@ -480,6 +484,30 @@ def have_one_line(characters: Any, places: Sequence[int], word: str) -> bool:
     return len(found) == 1
 
 
+def with_accents_at_letters(
+    characters: Any, written: str, places: Sequence[int]
+) -> tuple[str, Sequence[int]]:
+    """Return characters and their places, with accents behind the letters of the line over which they stand.
+
+    PDFium takes some for signs at the end of the line.
+    """
+    signs, left_out = list(written), set()
+    for found in STRAY_ACCENT.finditer(written):
+        left, bottom, right, top = loose_box(characters, places[found.end() - 1])
+        start, end = written.rfind("\n", 0, found.start()) + 1, written.find("\n", found.end())
+        for n in range(
+            max(start, found.start() - FARTHEST), min(end % (len(written) + 1), found.end() + FARTHEST)
+        ):
+            if written[n].isalpha():
+                west, south, east, north = loose_box(characters, places[n])
+                if west < (left + right) / 2 < east and south < (bottom + top) / 2 < north:
+                    signs[n] = unicodedata.normalize("NFC", signs[n] + ACCENTS[found[0][-1]])[:1]
+                    left_out |= {*range(*found.span())}
+                    break
+    kept = [n for n in range(len(signs)) if n not in left_out] if left_out else []
+    return ("".join(signs[n] for n in kept), [places[n] for n in kept]) if kept else (written, places)
+
+
 def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:
     """Yield letters, those over or under which TeX has set an accent as one character: ``ü`` for ``¨u``."""
     last: tuple[str, Box] | None = None
@@ -507,6 +535,13 @@ def is_raised(box: Box, before: Box) -> bool:
     """Whether a letter is not larger than the one before and stands above its line, as powers do."""
     height = before[3] - before[1]
     return box[3] - box[1] < 1.02 * height and box[1] - before[1] > 0.2 * height
+
+
+def is_exponent(written: str, base: str, height: float, before: Box) -> bool:
+    """Whether raised letters are a power: a number, or a small letter above a number."""
+    if LETTER_POWER.fullmatch(written):
+        return base[-1].isdigit() and 0.5 < height / (before[3] - before[1]) < SMALL
+    return POWER.fullmatch(written) is not None and base[-1] != "["
 
 
 def looks_like_words(text: str) -> bool:
