@@ -569,7 +569,7 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
     )
     below = [line, *[following] * (len(following) > 1)]
-    return is_far and len(columns_of([*rows, *below])) < len(columns_of(rows))
+    return is_far and len(columns_of([*rows, *below])) != len(columns_of(rows))
 
 
 def are_near(above: Line, line: Line, most: float = TIGHT) -> bool:
