@@ -321,7 +321,7 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
         first, second = at[number], at[number + 1]
         pair = written[first] + written[second]
         blank = written.find(" ", first, second)
-        if wider[number] > least and second == first + 1:
+        if wider[number] > least and second == first + 1 and ord(max(pair)) < SIGNS_FROM:
             pdfium.FPDFText_GetCharOrigin(characters, places[first], *EDGES[:2])
             if abs(EDGES[0].value - lefts[number]) < SAME * heights[number]:  # no box of its ink
                 signs[first] += " "
