@@ -368,7 +368,8 @@ def columns_in(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]
             band.append(line)
             continue
         left, right = sides_of(band, gutter)
-        if is_prose(left) and is_prose(right) and not has_rows(band, gutter, rules):
+        are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
+        if left and right and are_columns and not has_rows(band, gutter, rules):
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
             for column in (right, left) if is_from_right else (left, right):
@@ -475,6 +476,16 @@ def is_prose(lines: Sequence[Line]) -> bool:
         for (a, b), full in zip(pairwise(texts), is_full[:-1], strict=True)
     ]
     return fmean(goes_on) >= LEAST_FLOW or (len(lines) > LEAST_LINES + 2 and fmean(is_full) > 2 * LEAST_FLOW)
+
+
+def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
+    """Whether two columns of several lines, not drawn from the top, rarely have a line at the same height."""
+    n_both = len(left) + len(right) - len(band)
+    n_several = sum(len(line) > 1 for line in [*left, *right])  # as the rows of tables have
+    least = min(len(left), len(right))
+    places = [each.place for line in band for each in line]
+    is_drawn_down = places[:1] > [-1] and places == sorted(places)
+    return 3 * n_several < len(left) + len(right) and n_both < LEAST_FLOW * least > 1 and not is_drawn_down
 
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
@@ -615,7 +626,9 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     A line that begins in a later column goes on in the row above: with few cells, or where a rule parts the
     rows and none is between both.
     """
-    columns = under_heads(lines, columns_of(lines))
+    most = max(map(len, lines))
+    full = [line for line in lines if len(line) == most]
+    columns = under_heads(lines, columns_of(full if 2 * len(full) > len(lines) else lines))
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2

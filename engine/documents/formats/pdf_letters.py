@@ -118,7 +118,8 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                 was_raised = True
             else:
                 was_raised = False
-            if blank and letters and edges[2] > right:
+            is_leader = written[0] == "." or (letters and letters[-1].endswith(" ."))  # dots before a number
+            if blank and letters and edges[2] > right and not is_leader:
                 breaks.append((sum(map(len, letters)), right, edges[0], is_drawn_apart))
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
