@@ -28,12 +28,14 @@ MAX_CHARACTERS = 100_000_000
 MAX_ATTACHED = 20  # files that are named
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
-HYPHENATED = re.compile(rf"(?<![\w-])([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-)(\S*)( ?)")
+HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)")
+NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
 # First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
 PREFIX = re.compile(
     "(?:anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|self|semi|short|sub|super|two|under"
     "|well)-|re-[aeiou]"  # "re-use", but "re-moved"
 )
+LEAST_HYPHENS, HYPHENS = 5, 0.02  # at ends of lines where a file parts words, and the share of its lines
 JOINING = ("and", "or", "to", "und", "oder", "bis")
 PICTURES = " is a picture| are pictures"  # of one page, and of several
 DATE = re.compile(r"D?:?(\d{4})-?(\d\d)?-?(\d\d)?")
@@ -163,20 +165,28 @@ def without_hyphenation(pages: list[str]) -> list[str]:
 
     The hyphen goes where the whole word occurs elsewhere, or, before a lower-case letter, where the first
     part occurs nowhere else and is no usual prefix or acronym: "well-known", "Navier-Stokes" keep theirs.
+    Where many lines end so, it also goes where the second part occurs nowhere else.
     """
     words = Counter(word for page in pages for word in WORD.findall(page.casefold()))
-    first_parts = Counter(match[1].casefold() for page in pages for match in HYPHENATED.finditer(page))
+    found = [match for page in pages for match in HYPHENATED.finditer(page)]
+    firsts, seconds = (Counter(match[part].casefold() for match in found) for part in (1, 2))
+    is_usual = len(found) > max(LEAST_HYPHENS, HYPHENS * sum(page.count("\n") for page in pages))
 
     def joined(match: re.Match[str]) -> str:
-        first, whole = match[1].casefold(), (match[1] + match[2]).casefold()
-        is_compound = match[2][0].isupper() or match[1].isupper() or PREFIX.match(f"{first}-{match[2]}")
-        is_one_word = words[whole] or (not is_compound and words[first] == first_parts[first])
+        first, second = match[1].casefold(), match[2].casefold()
+        is_chain = match[3][:1] == "-" or match.string[: match.start()][-1:] == "-"  # "five-year-olds"
+        is_prefix = is_chain or PREFIX.match(f"{first}-{match[2]}")
+        is_part = words[first] == firsts[first] and (is_usual or not is_prefix)
+        is_part |= is_usual and not is_chain and words[second] == seconds[second]
+        is_compound = match[2][0].isupper() or match[1].isupper() or match[3][:1] == "-"
+        is_one_word = words[first + second] or (not is_compound and is_part)
         if match[2] in JOINING:
             return match[0]
         line_end = "\n" if match[4] and "\n" in match[0] else match[4]
         return match[1] + "-" * (not is_one_word) + match[2] + match[3] + line_end
 
-    read = [HYPHENATED.sub(joined, page) for page in pages]
+    read = [NUMBERS.sub(lambda match: match[1] + match[2] + "\n" * len(match[3]), page) for page in pages]
+    read = [HYPHENATED.sub(joined, page) for page in read]
     return read if read == pages else without_hyphenation(read)  # a word may be on three lines
 
 

@@ -24,6 +24,9 @@ MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
 FEW_CHARACTERS = 200  # characters, a typed head on a scan
 FIELD_HEIGHT = 12  # of letters in a field
+REVERSED = re.compile(
+    "昀[昀椀氀樀琀]+"
+)  # ligatures whose letters Ghostscript writes with their bytes reversed
 DEGREES = re.compile(r"[◦∘](?:(?<=\d.)|(?<=\d\s.)(?= ?[CF]\b))")  # as TeX writes them
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp",
@@ -76,6 +79,7 @@ def read_page(page: Any, form: Any) -> Page:
     groups[0] = with_grids(groups[0], rules)
     texts = [page_text(each, () if turns else rules.horizontal) for turns, each in groups.items() if each]
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
+    found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)
     return found
 
 
