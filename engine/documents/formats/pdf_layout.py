@@ -495,7 +495,7 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
         rows: list[list[Segment | None]] = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
         if len(rows) > 1 and is_mostly_from_right("".join(cell.text for row in rows for cell in row if cell)):
             rows = [row[::-1] for row in rows]
-        for row in [[joined(*row)] for row in rows] if is_list(rows) else rows:
+        for row in [[joined(*row)] for row in rows] if len(rows) > 1 and is_list(rows) else rows:
             texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
             places.append([segment for segment in row if segment])
             tables.append(len(rows) > 1 and CELL_GAP in texts[-1])  # a line by itself is set in full

@@ -67,7 +67,9 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
 
     def segment() -> tuple[int, Segment, str] | None:
         nonlocal n_unmapped
-        written = "".join(letters).translate(SIGNS)
+        written = "".join(letters)
+        if not written.isascii() or "\x02" in written:
+            written = written.translate(SIGNS)
         is_unmapped = n_unmapped > UNMAPPED * len(written)
         parted = tuple(breaks)
         letters.clear()
@@ -195,8 +197,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     has_blank = (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
     goes_on &= has_blank
     has_blank &= (off < heights[1:]) & (gaps > 0) & (gaps < CELL * heights[1:])
-    blanks = [places[number - 1] for number in starts[1:].tolist()]
-    are_apart = drawn_apart(characters, blanks, gaps / heights[1:], has_blank)
+    are_apart = drawn_apart(characters, places, starts[1:] - 1, np.where(has_blank, gaps / heights[1:], 0))
     runs = np.flatnonzero(np.concatenate([[True], ~goes_on | are_apart]))
     lows, highs = np.minimum.reduceat(low, runs).tolist(), np.maximum.reduceat(high, runs).tolist()
     bounds = pairwise([*runs.tolist(), len(words)])
@@ -207,19 +208,19 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         yield words[start][1], written[whole], places[whole], turn, is_unknown, box, bool(is_apart)
 
 
-def drawn_apart(
-    characters: Any, blanks: Sequence[int], gaps: np.ndarray, has_blank: np.ndarray
-) -> np.ndarray:
-    """Return which wide blanks between words the file does not draw, if it draws most: cells end there."""
-    is_apart = np.zeros(len(has_blank), bool)
-    if has_blank.any():
-        page = ctypes.cast(characters, ctypes.c_void_p).value
-        is_generated = by_address("FPDFText_IsGenerated", ctypes.c_void_p, ctypes.c_int)
-        within = np.flatnonzero(has_blank)
-        wide = np.flatnonzero(has_blank & (gaps > WIDER_BLANK * np.median(gaps[within])))
-        some = within[:: max(len(within) // SOME, 1)].tolist()
-        if 2 * sum(is_generated(page, blanks[n]) == 1 for n in some) < len(some):
-            is_apart[wide] = [is_generated(page, blanks[n]) == 1 for n in wide.tolist()]
+def drawn_apart(characters: Any, places: Sequence[int], blanks: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """Return at which wide blanks the file draws none, if it draws most: cells end there.
+
+    ``gaps`` are 0 where there is none.
+    """
+    page = ctypes.cast(characters, ctypes.c_void_p).value
+    is_generated = by_address("FPDFText_IsGenerated", ctypes.c_void_p, ctypes.c_int)
+    within = np.flatnonzero(gaps)
+    some = within[:: max(len(within) // SOME, 1)].tolist()
+    is_apart = np.zeros(len(gaps), bool)
+    if 2 * sum(is_generated(page, places[blanks[n]]) == 1 for n in some) < len(some):
+        wide = np.flatnonzero(gaps > WIDER_BLANK * np.median(gaps[within]))
+        is_apart[wide] = [is_generated(page, places[n]) == 1 for n in blanks[wide].tolist()]
     return is_apart
 
 
@@ -492,6 +493,8 @@ def with_accents_at_letters(
 
     PDFium takes some for signs at the end of the line.
     """
+    if written.isascii() and "`" not in written:
+        return written, places
     signs, left_out = list(written), set()
     for found in STRAY_ACCENT.finditer(written):
         left, bottom, right, top = loose_box(characters, places[found.end() - 1])
