@@ -511,6 +511,8 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
 
 def without_wide_blanks(lines: Sequence[Line]) -> list[Line]:
     """Return lines, as one segment those that end where a line of prose nearby does: they are set in full."""
+    if max(map(len, lines)) == 1:
+        return list(lines)
     found = []
     for number, line in enumerate(lines):
         height = line[0].top - line[0].bottom
@@ -532,7 +534,7 @@ def is_list(rows: Sequence[Sequence[Segment | None]]) -> bool:
     """Whether rows are the items of a list, whose marks are counted: ``1 | Close``, or ``1.2 | Fees``."""
     firsts = [row[0].text for row in rows if len(row) == 2 and row[0] and row[1]]
     numbers = [int(mark[1]) for mark in map(COUNTED.fullmatch, firsts) if mark]
-    is_counted = len(numbers) == len(rows) > 1 and all(b in (1, a + 1) for a, b in pairwise(numbers))
+    is_counted = len(numbers) == len(rows) and all(b in (1, a + 1) for a, b in pairwise(numbers))
     return is_counted and all(row[1] and row[1].text[0].isalpha() for row in rows)
 
 
@@ -580,7 +582,7 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
     )
     below = [line, *[following] * (len(following) > 1)]
-    return is_far and len(columns_of([*rows, *below])) != len(columns_of(rows))
+    return is_far and len(columns_of([*rows, *below])) < len(columns_of(rows))
 
 
 def are_near(above: Line, line: Line, most: float = TIGHT) -> bool:
