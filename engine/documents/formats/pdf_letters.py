@@ -146,10 +146,15 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
     written, places = with_accents_at_letters(characters, written, places)
-    words, spans, ends, edges = words_of(characters, written, places)
-    if words and not FROM_RIGHT.search(written) and are_doubtful(characters, places, edges, spans):
+    for is_judged in (False, True):
+        words = list(BLANK_AND_WORD.finditer(written))
+        spans = np.array([word.span(word.lastindex or 0) for word in words], int).reshape(-1, 2)
+        ends = (spans - np.array((0, 1))).ravel().tolist()
+        ends = ends if isinstance(places, range) else [places[end] for end in ends]
+        edges = boxes_of(characters, ends).reshape(-1, 2, 4)  # of first and last letters
+        if is_judged or FROM_RIGHT.search(written) or not are_doubtful(characters, places, edges, spans):
+            break
         written, places = with_blanks(characters, written, places)
-        words, spans, ends, edges = words_of(characters, written, places)
     if not words:
         return
     page = ctypes.cast(characters, ctypes.c_void_p).value
@@ -247,49 +252,33 @@ def with_fractions(characters: Any, runs: Iterable[Run], lines: Rules) -> Iterab
         near = np.abs(middles - y) / heights
         is_within = (lefts > left - 1) & (rights < right + 1) & (near < FRACTION)
         above, below = (np.flatnonzero(is_within & each).tolist() for each in (middles > y, middles < y))
-        is_beside = ~is_within & (near < SHARED)
-        before = np.flatnonzero(is_beside & (np.abs(left - rights) < heights)).tolist()
-        after = np.flatnonzero(is_beside & (np.abs(lefts - right) < heights)).tolist()
+        gaps = np.minimum(np.abs(left - rights), np.abs(lefts - right))
+        beside = np.flatnonzero(~is_within & (near < SHARED) & (gaps < heights)).tolist()
         filled = np.ptp([*lefts[is_within], *rights[is_within]]) if above and below else 0.0
-        if filled > FILLED * (right - left) and before + after and all(order[n] for n in above + below):
+        if beside and filled > FILLED * (right - left) and all(order[n] for n in above + below):
             texts = [" ".join(found[n][1] for n in side) for side in (above, below)]
             text = "/".join(each if re.fullmatch(r"[\w.,]+|.", each) else f"({each})" for each in texts)
-            beside = before[-1] if before else after[0]
-            box = (left, bottoms[beside], right, tops[beside])
-            order[beside].insert(len(before), (" ", text, found[above[0]][2], 0, False, box, False))
+            box, is_before = (left, bottoms[beside[0]], right, tops[beside[0]]), lefts[beside[0]] < left
+            order[beside[0]].insert(int(is_before), (" ", text, found[above[0]][2], 0, False, box, False))
             for n in above + below:
                 order[n] = []
     return chain.from_iterable(order)
 
 
-def words_of(
-    characters: Any, written: str, places: Sequence[int]
-) -> tuple[list[re.Match[str]], np.ndarray, list[int], np.ndarray]:
-    """Return words with the blanks before them, their spans, and the places and boxes of their ends."""
-    words = list(BLANK_AND_WORD.finditer(written))
-    spans = np.array([word.span(word.lastindex or 0) for word in words], int).reshape(-1, 2)
-    ends = (spans - np.array((0, 1))).ravel().tolist()
-    ends = ends if isinstance(places, range) else [places[end] for end in ends]
-    return words, spans, ends, boxes_of(characters, ends).reshape(-1, 2, 4)
-
-
 def are_doubtful(characters: Any, places: Sequence[int], edges: np.ndarray, spans: np.ndarray) -> bool:
     """Whether words of a line are close together, or of one letter, or the longest have gaps."""
-    first, last, lengths = edges[1:, 0], edges[:-1, 1], spans[:, 1] - spans[:, 0]
-    heights = first[:, 1] - first[:, 3]
-    gaps = first[:, 0] - last[:, 2]
-    in_line = (np.abs(first[:, 1] - last[:, 1]) < LEVEL * heights) & (np.abs(gaps) < CELL * heights)
-    if (in_line & (gaps < NARROW * heights)).any():
-        return True
+    first, last, lengths = edges[1:, 0].T, edges[:-1, 1].T, spans[:, 1] - spans[:, 0]
+    gaps, heights = first[0] - last[2], first[1] - first[3]
+    in_line = (np.abs(first[1] - last[1]) < LEVEL * heights) & (np.abs(gaps) < CELL * heights)
     is_letter = in_line & (lengths[1:] == 1)
-    if (is_letter[3:] & is_letter[2:-1] & is_letter[1:-2] & is_letter[:-3]).any():
+    is_spaced = is_letter[3:] & is_letter[2:-1] & is_letter[1:-2] & is_letter[:-3]
+    if is_spaced.any() or (in_line & (gaps < NARROW * heights)).any():
         return True
-    longest = spans[np.argpartition(lengths, -LONGEST)[-LONGEST:]] if len(spans) > LONGEST else spans
+    longest = spans[np.argsort(lengths)[-LONGEST:]]
     within = boxes_of(characters, [places[n] for start, end in longest.tolist() for n in range(start, end)])
-    gaps = within[1:, 0] - within[:-1, 2]
-    heights = within[1:, 1] - within[1:, 3]
+    gaps = (within[1:, 0] - within[:-1, 2]) / (within[1:, 1] - within[1:, 3])
     gaps[np.cumsum(longest[:, 1] - longest[:, 0])[:-1] - 1] = 0  # between two words
-    return bool(((gaps > NARROW * heights) & (gaps < CELL * heights)).any())
+    return bool(((gaps > NARROW) & (gaps < CELL)).any())
 
 
 def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, list[int]]:
@@ -478,12 +467,11 @@ def have_one_line(characters: Any, places: Sequence[int], word: str) -> bool:
     found = set()
     for place, letter in zip(places, word, strict=True):
         pdfium.FPDFText_GetCharOrigin(characters, place, *EDGES[:2])
-        line = EDGES[1].value
-        found.add((round(line, 2), pdfium.FPDFText_GetFontSize(characters, place)))
+        line, size = EDGES[1].value, pdfium.FPDFText_GetFontSize(characters, place)
         pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
-        if letter.isdigit() and EDGES[2].value - line > SHARED * (EDGES[3].value - EDGES[2].value):
-            return False
-    return len(found) == 1
+        is_high = EDGES[2].value - line > SHARED * (EDGES[3].value - EDGES[2].value)
+        found.add((round(line, 2), size, letter.isdigit() and is_high))
+    return len(found) == 1 and not next(iter(found))[2]
 
 
 def with_accents_at_letters(
