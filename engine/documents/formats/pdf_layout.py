@@ -36,6 +36,7 @@ NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
+TOUCHING = 0.05  # times the height of the letters
 SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
@@ -139,10 +140,20 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
     for line in lines:
         line.sort(key=lambda each: -each.right if is_from_right else each.left)
         for place in range(len(line) - 1, 0, -1):
-            mark = line[place - 1].text
-            if BULLET.fullmatch(mark) or (len(line) == 2 and MARKER.fullmatch(mark)):
+            first, second = line[place - 1 : place + 1]
+            mark = first.text
+            if is_one_word(first, second):
+                line[place - 1 : place + 1] = [replace(first, text=mark + second.text, right=second.right)]
+            elif BULLET.fullmatch(mark) or (len(line) == 2 and MARKER.fullmatch(mark)):
                 line[place - 1 : place + 1] = [whole_of(line[place - 1 : place + 1])]
     return with_narrow_gaps(lines)
+
+
+def is_one_word(first: Segment, second: Segment) -> bool:
+    """Whether segments touch within a word, between which PDFium has read another line beside."""
+    is_level = abs(first.bottom - second.bottom) + abs(first.top - second.top) < ALIGNED
+    is_near = abs(second.left - first.right) < TOUCHING * (first.top - first.bottom)
+    return is_level and is_near and first.text[-1].isalpha() and second.text[0].islower()
 
 
 def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
