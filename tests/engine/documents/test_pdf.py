@@ -614,3 +614,50 @@ def test_cells_with_narrow_gaps_are_parted_as_in_other_rows_and_columns_below_ar
         )
     ).text
     assert text.split("\n\n")[:3] == ["\n".join(map(" | ".join, HOURS)), "\n".join(left), "\n".join(right)]
+
+
+def columns_of_lines(*blocks, top=700, step=14):
+    """Places of blocks of lines, drawn one after the other: where each stands, and its lines."""
+    return [(x, top - step * n, text) for x, lines in blocks for n, text in enumerate(lines)]
+
+
+SHOP = ("Mill Books Ltd", "7 Quay Street", "90210 Varel")
+GUEST = ("Ada Lund", "12 Bridge Road", "20107 Kirby")
+
+
+@pytest.mark.parametrize(
+    ("places", "text"),
+    [
+        (columns_of_lines((50, SHOP), (350, GUEST)), "\n".join(SHOP) + "\n\n" + "\n".join(GUEST)),
+        (  # a short heading between columns ends them
+            [*columns_of_lines((50, LEFT), (320, RIGHT)), (50, 610, "Roof"),
+             *columns_of_lines((50, RIGHT), (320, LEFT), top=590)],
+            "\n".join(LEFT) + "\n\n" + "\n".join(RIGHT) + "\n\nRoof\n" + "\n".join(RIGHT) + "\n\n"
+            + "\n".join(LEFT),
+        ),
+        (  # two tables
+            [place for x in (50, 300) for y, row in ((700, ("Item", "Sum")), (686, ("Lamp", "4")))
+             for place in ((x, y, row[0]), (x + 70, y, row[1]))],
+            "Item | Sum\nLamp | 4\n\nItem | Sum\nLamp | 4",
+        ),
+        (  # the last line of the left one begins the right one
+            columns_of_lines((50, (*LEFT, "Ring before you")), (320, ("come in.",))),
+            "\n".join((*LEFT, "Ring before you", "come in.")),
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.reads("PDF", "columns one after the other")
+def test_blocks_side_by_side_are_read_as_the_file_draws_them(places, text):
+    assert read(shown(*places)).text == text
+
+
+@pytest.mark.parametrize("low", [0, 7])
+def test_a_cell_of_several_lines_is_one_wherever_the_others_of_its_row_stand(low):
+    rows = [("Ask twice, then", "wait an hour", "3"), ("Close the lid and", "turn the key", "4")]
+    places = [
+        place
+        for n, (first, second, cell) in enumerate(rows)
+        for place in ((50, 690 - 34 * n, first), (50, 676 - 34 * n, second), (250, 690 - low - 34 * n, cell))
+    ]
+    text = read(shown((50, 710, "What to do"), (250, 710, "Days"), *places)).text
+    assert text == "What to do | Days\nAsk twice, then wait an hour | 3\nClose the lid and turn the key | 4"
