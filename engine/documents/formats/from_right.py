@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, pairwise
 from operator import sub
 from statistics import median
 
@@ -21,6 +21,9 @@ SIGNS = re.compile(r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]")  # o
 LETTERS = rf"[\u0621-\u064a]{{1,2}}{SIGNS.pattern}+"
 LONE = rf"(?<![{RIGHT}]){SIGNS.pattern}|^[ \t]*{LETTERS}(?:[ \t]+{LETTERS})*[ \t.]*$"
 TORN = re.compile(rf"{LONE}|\u0627\u064b\u0627|[\u064b-\u064d]\u0651?[\u0628-\u0648\u064a]", re.MULTILINE)
+LOOSE = re.compile(r"(?<![\u0e01-\u0eff])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]")
+THAI_SIGN = re.compile(r"[\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]")
+TAKEN = re.compile(f"[{RIGHT}\u0e01-\u0eff]")
 TOUCHING = 0.1  # points
 # times the size of letters: how far off their line are parts of it and signs of vowels, depth and height
 SAME_LINE, FAR, DEPTH, HEIGHT = 0.4, 1.0, 0.25, 0.95
@@ -40,7 +43,7 @@ def in_reading_order(written: str, glyph_of: Callable[[int], Glyph]) -> tuple[st
     the line or as single letters. So all characters on a line with such letters are put in the order in which
     they stand, with boxes of one height, and words and numbers from the left between them turned back.
     """
-    if not FROM_RIGHT.search(written):
+    if written.isascii() or not (FROM_RIGHT.search(written) or LOOSE.search(written)):
         return written, range(len(written)), {}
     is_page_from_right = is_mostly_from_right(written)
     glyphs = {n: glyph_of(n) for n, sign in enumerate(written) if sign not in "\r\n\0"}
@@ -65,14 +68,14 @@ def rows_of(written: str, glyphs: dict[int, Glyph]) -> list[list[int]]:
 
     Signs of vowels and blanks are of the nearest line.
     """
-    off = [n for n in glyphs if written[n].isspace() or unicodedata.combining(written[n])]
+    off = [n for n in glyphs if written[n].isspace() or is_mark(written[n])]
     rows: list[list[int]] = []
     for n in sorted(glyphs.keys() - off, key=lambda n: -glyphs[n][4]):
         base, size = glyphs[n][4:]
         if not rows or glyphs[rows[-1][0]][4] - base > SAME_LINE * size:
             rows.append([])
         rows[-1] += [n] * (size > 0)
-    rows = [row for row in rows if any(FROM_RIGHT.match(written[n]) for n in row)]
+    rows = [row for row in rows if any(TAKEN.match(written[n]) for n in row)]
     bases = [median(glyphs[n][4] for n in row) for row in rows]
     for n in off if rows else ():
         distances = [abs(base - glyphs[n][4]) for base in bases]
@@ -87,7 +90,7 @@ def boxes_of(written: str, row: Sequence[int], glyphs: dict[int, Glyph]) -> Boxe
     boxes = Boxes()
     for n in row:
         left, _, right, _, base, size = glyphs[n]
-        if abs(base - usual) < LEVEL * size or unicodedata.combining(written[n]):
+        if abs(base - usual) < LEVEL * size or is_mark(written[n]):
             base = usual
         if right - left > THIN * size or not written[n].isspace():
             boxes[n] = left, base - DEPTH * size, right, base + HEIGHT * size
@@ -103,9 +106,14 @@ def boxes_of(written: str, row: Sequence[int], glyphs: dict[int, Glyph]) -> Boxe
             left, _, right, _ = around(boxes[n] for n in glyph)
             _, low, _, high, _, size = glyphs[glyph[0]]
             reach = 0 if low < usual + LEVEL * size < high else OVERHANG * size  # only signs are seen
-            box = left - reach, usual - DEPTH * size, right + reach, usual + HEIGHT * size
-            boxes |= dict.fromkeys(glyph, box)
+            whole = left - reach, usual - DEPTH * size, right + reach, usual + HEIGHT * size
+            boxes |= dict.fromkeys(glyph, whole)
     return boxes
+
+
+def is_mark(sign: str) -> bool:
+    """Whether a sign stands above or below a letter."""
+    return unicodedata.category(sign) == "Mn"
 
 
 def around(boxes: Iterable[Box]) -> Box:
@@ -136,8 +144,7 @@ def as_read(written: str, row: Sequence[int], boxes: Boxes, from_right: bool) ->
             end = stop
         order += units[end:]
     places = [place for unit in order for place in unit]
-    text = "".join(signs[place] for place in places)
-    return text, places
+    return "".join(signs[place] for place in places), places
 
 
 def with_brackets(text: str, opened: str) -> tuple[str, str]:
@@ -147,20 +154,19 @@ def with_brackets(text: str, opened: str) -> tuple[str, str]:
     """
     left_open = ""
     for pair in ("()", "[]", "«»"):
-        marks = [mark for mark in text if mark in pair]
+        marks = [pair.index(mark) for mark in text if mark in pair]
         is_odd = len(marks) % 2 == 1
         is_open = is_odd and pair in opened
         if is_odd and not is_open and ITEM.match(text):
             text = ITEM.sub(r"\1)", text)
-            continue
-        if marks and (marks[0] == pair[0]) == is_open:
-            text = text.translate(str.maketrans(pair, pair[::-1]))
-        steps = (1 - 2 * pair.index(mark) for mark in text if mark in pair)
-        depths = [*accumulate(steps, initial=int(is_open))]
-        if min(depths) < 0 or depths[-1] != (is_odd and not is_open):
-            turn = count(int(is_open))
-            text = "".join(pair[next(turn) % 2] if mark in pair else mark for mark in text)
-        left_open += pair * (is_odd and not is_open)
+        elif marks:
+            marks = [mark ^ (marks[0] != is_open) for mark in marks]
+            depths = [*accumulate((1 - 2 * mark for mark in marks), initial=int(is_open))]
+            if min(depths) < 0 or depths[-1] != (is_odd and not is_open):
+                marks = [(number + is_open) % 2 for number in range(len(marks))]
+            turned = iter(marks)
+            text = "".join(pair[next(turned)] if mark in pair else mark for mark in text)
+            left_open += pair * (is_odd and not is_open)
     return text, left_open
 
 
@@ -170,13 +176,16 @@ def drawn(written: str, row: Sequence[int], boxes: Boxes) -> list[list[list[int]
     As many blanks as have no width go to the widest gaps: their places are often wrong.
     """
     units: list[list[int]] = []
-    for place in sorted(boxes, key=lambda n: (boxes[n][0] + boxes[n][2], unicodedata.combining(written[n]))):
-        if units and (unicodedata.combining(written[place]) or boxes[place] == boxes[units[-1][0]]):
+    middles = {n: left + right for n, (left, _, right, _) in boxes.items()}
+    thai = [n for n in boxes if THAI_SIGN.match(written[n])]  # which end with their letter, a tone before am
+    middles |= {n: 2 * boxes[n][2] + TOUCHING * (written[n] == "\u0e33") for n in thai}
+    for place in sorted(boxes, key=lambda n: (middles[n], unicodedata.combining(written[n]))):
+        if units and (is_mark(written[place]) or boxes[place] == boxes[units[-1][0]]):
             units[-1].append(place)
         else:
             units.append([place])
-    for unit in units:  # marks behind their letter, and alef behind lam
-        unit.sort(key=lambda place: (unicodedata.combining(written[place]) > 0, written[place] in ALEF))
+    for unit in units:  # marks behind their letter, tones behind vowels, and alef behind lam
+        unit.sort(key=lambda n: (is_mark(written[n]), written[n] > "\u0e47", written[n] in ALEF))
     n_blanks = sum(n not in boxes and n - 1 in boxes for n in row)
     size = median(top - bottom for _, bottom, _, top in boxes.values()) / (DEPTH + HEIGHT)
     gaps = [0.0, *(boxes[b[0]][0] - boxes[a[0]][2] for a, b in pairwise(units))]

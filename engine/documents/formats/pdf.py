@@ -9,6 +9,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from unicodedata import combining
 
 from ...errors import DocumentError, GlassboxError
 from ...wording import counted, printable, reason_of
@@ -17,7 +19,7 @@ from ..document import Document, Section
 from .from_right import TORN
 from .metadata import date_of, tags_of
 from .outline import one_line
-from .pdf_layout import CELL_BREAK, CELL_GAP, gap_between
+from .pdf_layout import CELL_BREAK, CELL_GAP, GAP, gap_between
 from .pdf_page import SMALL, Page, read_page, recognise
 from .plain import kind_of, unified
 from .running_lines import PAGE_NUMBER, without_number, without_running_lines
@@ -30,6 +32,11 @@ WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
 HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)")
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
+# Where a line goes on in scripts without blanks; and the marks of items.
+HAN, THAI = r"\u3001\u3005-\u3007\u300c-\u303f\u3041-\u30ff\u3400-\u9fff\uff08\uff09\uff0c", r"\u0e01-\u0eff"
+UNSPACED = re.compile(rf"[{HAN}]\n[{HAN}\w]|\w\n[{HAN}]|[{THAI}]\n[{THAI}]")
+ITEM = re.compile(r"[・（\u2460-\u2473]|\d+[.)、．]")
+SET_IN_FULL, LEAST_WIDTH = 0.75, 0.3  # of the widest line of a paragraph, and of the page
 # First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
 PREFIX = re.compile(
     "(?:anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|self|semi|short|sub|super|two|under"
@@ -55,7 +62,7 @@ def read_pdf(name: str, content: bytes) -> Document:
         )
     title, day, tags, read, attached = read_pages(name, content)
     kept = without_running_lines([page.text for page in read])
-    pages = [finished(page) for page in without_hyphenation(kept)]
+    pages = [finished(without_breaks(page)) for page in without_hyphenation(kept)]
     if not any(pages):
         if any(page.n_unmapped for page in read):
             raise DocumentError(f"{name} has fonts without a map to characters: {recognition.way_out()}")
@@ -158,6 +165,27 @@ def finished(text: str) -> str:
             line = first if is_table else one_line(first)
         shown.append(line)
     return "\n".join(shown)
+
+
+def without_breaks(text: str) -> str:
+    """Return the text of a page with the lines of a paragraph joined in scripts that have no blanks."""
+    if not UNSPACED.search(text):
+        return text
+    blocks, widest = text.split(GAP), max(map(width, text.split("\n")))
+    for number, block in enumerate(blocks):
+        lines = block.split("\n")
+        full = SET_IN_FULL * max(map(width, lines))
+        for above, line in pairwise(lines) if full > LEAST_WIDTH * widest else ():
+            if width(above) > full and UNSPACED.search(above[-1:] + "\n" + line[:1]) and not ITEM.match(line):
+                block = block.replace(f"{above}\n{line}", above + line)
+        blocks[number] = block
+    return GAP.join(blocks)
+
+
+def width(line: str) -> int:
+    """Return how wide a line is, in letters; 0 for the row of a table."""
+    wide = sum((sign > "\u2e7f") - (combining(sign) > 0) for sign in line)
+    return 0 if CELL_GAP in line else len(line) + wide
 
 
 def without_hyphenation(pages: list[str]) -> list[str]:

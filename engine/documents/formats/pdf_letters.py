@@ -20,6 +20,7 @@ from .plain import BULLETS
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
+THIN_BLANK, MARK_GAP = 0.22, 0.5  # times the size of letters of East Asia: gaps beside them, and their marks
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
@@ -49,6 +50,8 @@ WIDER_BLANK, SOME = 1.1, 20  # times the usual blank, and blanks that are looked
 SAME = 0.001  # times it: a difference by rounding
 PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box around them
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
+WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0f\uff1a-\uff1f]"
+WIDE_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}) (?=\S)|(?<=\S) (?={WIDE})")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 Run = tuple[str, str, Sequence[int], int, bool, Box | None, bool]
@@ -145,6 +148,7 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
+    written, places = without_thin_blanks(characters, written, places)
     written, places = with_accents_at_letters(characters, written, places)
     for is_judged in (False, True):
         words = list(BLANK_AND_WORD.finditer(written))
@@ -347,6 +351,29 @@ def by_address(name: str, *types: Any) -> Any:
     return ctypes.PYFUNCTYPE(ctypes.c_int, *types)(
         ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value or 0
     )
+
+
+def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """Return characters and places without the blanks that PDFium sees beside letters of East Asia.
+
+    Producers that write blanks set a gap between such letters and numbers, and all have one beside marks.
+    """
+    import pypdfium2.raw as pdfium
+
+    codes = np.frombuffer(written.encode("utf-32-le", "surrogatepass"), np.uint32)
+    if not len(codes) or codes.max() < 0x2E80:  # ord of the first in WIDE
+        return written, places
+    is_made = partial(pdfium.FPDFText_IsGenerated, characters)
+    has_blanks = any(sign == " " and is_made(n) == 0 for n, sign in zip(places, written, strict=True))
+    signs, kept = [*written], [*places]
+    for gap in reversed([*WIDE_GAP.finditer(written)]):
+        n = gap.start()
+        _, _, end, _, _, size = glyph_of(characters, places[n - 1])
+        start, *_ = glyph_of(characters, places[n + 1])
+        least = MARK_GAP if gap[1] else THIN_BLANK * has_blanks
+        if start - end < least * size and is_made(places[n]) == 1:
+            del signs[n], kept[n]
+    return "".join(signs), kept
 
 
 def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:

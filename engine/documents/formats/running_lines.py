@@ -8,16 +8,21 @@ LEAST_PAGES = 3  # with the same line
 LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
 MOST = 0.5
 N_LINES = 2  # at an edge of a page, at most: a head and a number, say
-WORDS = r"page|p\.|seite|s\.|página|pagina|pág\.|side|sida|strona|стр\.|第|sheet|blatt|folie|slide|hoja|blad"
+WORDS = (
+    r"page|pg?\.|seite|s\.|página|pagina|pág\.|side|sida|sivu|strona|strana|стр(?:аница|\.)|σελίδα|sayfa|trang"
+    r"|halaman|第|ページ|sheet|blatt|folie|slide|hoja|blad|صفح[ةه]|عمود|עמוד|หน้า|पृष्ठ"
+)
+TOTAL = r"(?:/|of|von|sur|de|di|из|av|af|van|z|από|من|از|מתוך)\s*\d{1,4}|\(\d{1,4}\)"
 PAGE_NUMBER = re.compile(
-    rf"(?:{WORDS}|[-–—])?\s*(\d{{1,4}})\s*(?:(?:/|of|von|sur|de|di|из)\s*\d{{1,4}}|[-–—]|页|頁|ページ)?",
+    rf"\W{{0,3}}(?:{WORDS})?\W{{0,3}}(\d{{1,4}})\W{{0,3}}(?:{TOTAL}|page|页|頁|ページ|쪽|페이지)?\W{{0,3}}",
     re.IGNORECASE,
 )
+COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,9}?(\d{1,4})(?!\d)\)?)")
 # The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
     rf"(?:(\d{{1,4}})\s+)?(.*?)"
-    rf"(?:(?:\t|\s+(?:{WORDS})|\s*[|·•–—-])\s*(\d{{1,4}})(?:\s*(?:/|of|von|sur|de|di|из)\s*\d{{1,4}}|\s*[-–—])?)?",
+    rf"(?:(?:\t|\s+(?:{WORDS})|\s*[|·•–—-])\s*(\d{{1,4}})(?:\s*(?:{TOTAL}|[-–—]))?)?",
     re.IGNORECASE,
 )
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
@@ -41,7 +46,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     for _ in range(N_LINES):
         found: dict[RunningLine, list[int]] = defaultdict(list)
         for number, page in enumerate(lines):
-            for line in running_lines(page, number):
+            for line in running_lines(page, number, len(pages)):
                 found[line].append(number)
         numbered = Counter(offset for (_, _, offset), numbers in found.items() for _ in numbers)
         alone = Counter(offset for (_, text, offset), numbers in found.items() if not text for _ in numbers)
@@ -67,10 +72,14 @@ def without_number(line: str) -> str:
     return match[2] if match else line
 
 
-def running_lines(page: Sequence[str], number: int) -> Iterator[RunningLine]:
+def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[RunningLine]:
     """Yield what the first and the last line of a page may be, each with and without a number."""
     for edge in (0, -1) if len(page) > 1 else (0,) * len(page):
         line = "\t".join(" ".join(part.split()) for part in page[edge].strip().split("\t"))
+        for pair in COUNTER.finditer(line):
+            if (int(pair[1]), int(pair[2])) == (number + 1, n_pages):
+                rest = f"{line[: pair.start()]} 1 {line[pair.end(2) :]}".strip(" )")
+                yield edge, "" if PAGE_NUMBER.fullmatch(rest) else rest, 1
         if match := PAGE_NUMBER.fullmatch(line):
             offset = int(match[1]) - number
             if offset == 1 or int(match[1]) not in YEARS:

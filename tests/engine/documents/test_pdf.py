@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 from engine import limited_reader
 from engine.documents import recognition
 from engine.documents.formats.from_right import in_reading_order, with_brackets
-from engine.documents.formats.pdf import notes_of
+from engine.documents.formats.pdf import notes_of, without_breaks
 from engine.documents.formats.pdf_page import Page
 from engine.documents.loaders import parse_file, parse_limited
 from engine.limited_process import Limits, Program, end_idle
@@ -502,6 +502,17 @@ def test_letters_of_two_lines_that_are_mixed_are_parted_and_as_high_as_their_lin
 )
 def test_brackets_of_lines_from_the_right_are_the_right_way_round(text, opened, read):
     assert with_brackets(text, opened) == read
+
+
+def test_signs_of_thai_are_put_behind_their_letters():
+    glyphs = [(0, 0, 9, 12, 0, 12), (10, 0, 19, 12, 0, 12), (19, 0, 19, 12, 0, 12), (4, 0, 9, 12, 0, 12)]
+    assert in_reading_order("กข ิ", glyphs.__getitem__)[0] == "กิข\n"
+
+
+def test_lines_of_a_paragraph_are_joined_in_scripts_without_blanks():
+    line = "犬と猫は" * 9
+    text = f"{line}\n鳥も{line}\n1. 鳥。\n犬\n猫"
+    assert without_breaks(text) == text.replace("\n鳥も", "鳥も")
 
 
 def test_the_box_of_a_glyph_that_is_parted_among_a_letter_and_its_sign_is_one():

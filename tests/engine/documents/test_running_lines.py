@@ -15,6 +15,11 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         ([f"{text}\n{number}" for number, text in enumerate(TEXTS, 7)], TEXTS),
         ([f"- {number} -\n{text}" for number, text in enumerate(TEXTS, 1)], TEXTS),
         ([f"{text}\nPage {number} of 4" for number, text in enumerate(TEXTS, 1)], TEXTS),
+        ([f"{text}\n{number} (4)" for number, text in enumerate(TEXTS, 1)], TEXTS),
+        (
+            [f"{text}\nเอกสาร {n} จาก 4" for n, text in enumerate(TEXTS, 1)],
+            (f"{TEXTS[0]}\nเอกสาร 1 จาก 4", *TEXTS[1:]),
+        ),
         ([f"{text}\nPage {number}" for number, text in enumerate(TEXTS[:2], 1)], TEXTS[:2]),
         # heads and feet but for the first, on two lines, and with the number of the page
         (
