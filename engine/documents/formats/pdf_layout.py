@@ -76,12 +76,31 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    lines = lines_of(with_drop_caps(segments))
+    lines = with_edges_in_order(lines_of(with_drop_caps(segments)))
     text = ""
     for block in filter(None, blocks_of(lines, rules)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
     return text
+
+
+def with_edges_in_order(lines: list[Line]) -> list[Line]:
+    """Return lines, those of heads that the file draws last as its first ones, those of feet as its last."""
+    places = [[each.place for each in line] for line in lines]
+    if (flat := [*chain(*places)]) == sorted(flat) or min(flat) < 0:
+        return lines
+    above = list(accumulate(map(min, places), min))
+    below = list(accumulate(map(max, reversed(places)), max))[::-1]
+    half = len(lines) // 2
+    n_head = max((n for n in range(1, half + 1) if above[n - 1] > below[n]), default=0)
+    above = list(accumulate(map(min, places[n_head:]), min))
+    starts = range(max(half, n_head + 1), len(lines))
+    foot = min((n for n in starts if above[n - n_head - 1] > below[n]), default=len(lines))
+    shift = max(flat) + 1
+    return [
+        line if n < n_head else [replace(each, place=each.place + shift * (1 + (n >= foot))) for each in line]
+        for n, line in enumerate(lines)
+    ]
 
 
 def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:
@@ -248,7 +267,9 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
         yield from text_blocks(rest[:start], rules)
         left, right = sides_of(part, gutter)
         del parts[number + 1 : number + 1 + n_tail]
-        for side in (rest[start:] + left, [*right, *chain(*tail)]):
+        sides = rest[start:] + left, [*right, *chain(*tail)]
+        is_from_right = is_mostly_from_right("".join(each.text for each in chain(*part)))
+        for side in sides[::-1] if is_from_right else sides:
             yield from blocks_of(lines_of([*chain(*side)]), rules)
         rest = []
     yield from text_blocks(rest, rules)
@@ -264,18 +285,21 @@ def drawn_parts(lines: list[Line]) -> list[list[Line]]:
 
 
 def drawn_gutter(lines: Sequence[Line]) -> float | None:
-    """Return the middle of the widest gap where the file draws all on the left before all behind it."""
+    """Return the middle of the widest gap where the file draws all on one side before all on the other."""
     if len(lines) < 2:
         return None
     segments = sorted(chain(*lines), key=lambda each: each.left)
-    ends = accumulate((each.right for each in segments), max)
-    lasts = accumulate((each.place for each in segments), max)
-    firsts = list(accumulate((each.place for each in reversed(segments)), min))[::-1]
-    gaps = [
-        (each.left - end, (each.left + end) / 2)
-        for each, end, last, first in zip(segments[1:], ends, lasts, firsts[1:], strict=False)
-        if last < first and each.left > end
-    ]
+    gaps = []
+    are_placed = min(each.place for each in segments) >= 0
+    for sign in (1, -1) if are_placed else (1,):  # a box on the right may be drawn first
+        ends = accumulate((each.right for each in segments), max)
+        lasts = accumulate((sign * each.place for each in segments), max)
+        firsts = list(accumulate((sign * each.place for each in reversed(segments)), min))[::-1]
+        gaps += [
+            (each.left - end, (each.left + end) / 2)
+            for each, end, last, first in zip(segments[1:], ends, lasts, firsts[1:], strict=False)
+            if last < first and each.left > end
+        ]
     return max(gaps)[1] if gaps else None
 
 
