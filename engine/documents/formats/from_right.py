@@ -21,8 +21,11 @@ SIGNS = re.compile(r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]")  # o
 LETTERS = rf"[\u0621-\u064a]{{1,2}}{SIGNS.pattern}+"
 LONE = rf"(?<![{RIGHT}]){SIGNS.pattern}|^[ \t]*{LETTERS}(?:[ \t]+{LETTERS})*[ \t.]*$"
 TORN = re.compile(rf"{LONE}|\u0627\u064b\u0627|[\u064b-\u064d]\u0651?[\u0628-\u0648\u064a]", re.MULTILINE)
-LOOSE = re.compile(r"(?<![\u0e01-\u0eff])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]")
-THAI_SIGN = re.compile(r"[\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]")
+THAI_SIGNS = r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+LOOSE, THAI_SIGN = re.compile(rf"(?<![\u0e01-\u0eff])[{THAI_SIGNS}]"), re.compile(rf"[\u0e33{THAI_SIGNS}]")
+MARK = re.compile(
+    rf"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed{THAI_SIGNS}]"
+)
 TAKEN = re.compile(f"[{RIGHT}\u0e01-\u0eff]")
 TOUCHING = 0.1  # points
 # times the size of letters: how far off their line are parts of it and signs of vowels, depth and height
@@ -68,7 +71,7 @@ def rows_of(written: str, glyphs: dict[int, Glyph]) -> list[list[int]]:
 
     Signs of vowels and blanks are of the nearest line.
     """
-    off = [n for n in glyphs if written[n].isspace() or is_mark(written[n])]
+    off = [n for n in glyphs if written[n].isspace() or MARK.match(written[n])]
     rows: list[list[int]] = []
     for n in sorted(glyphs.keys() - off, key=lambda n: -glyphs[n][4]):
         base, size = glyphs[n][4:]
@@ -90,7 +93,7 @@ def boxes_of(written: str, row: Sequence[int], glyphs: dict[int, Glyph]) -> Boxe
     boxes = Boxes()
     for n in row:
         left, _, right, _, base, size = glyphs[n]
-        if abs(base - usual) < LEVEL * size or is_mark(written[n]):
+        if abs(base - usual) < LEVEL * size or MARK.match(written[n]):
             base = usual
         if right - left > THIN * size or not written[n].isspace():
             boxes[n] = left, base - DEPTH * size, right, base + HEIGHT * size
@@ -109,11 +112,6 @@ def boxes_of(written: str, row: Sequence[int], glyphs: dict[int, Glyph]) -> Boxe
             whole = left - reach, usual - DEPTH * size, right + reach, usual + HEIGHT * size
             boxes |= dict.fromkeys(glyph, whole)
     return boxes
-
-
-def is_mark(sign: str) -> bool:
-    """Whether a sign stands above or below a letter."""
-    return unicodedata.category(sign) == "Mn"
 
 
 def around(boxes: Iterable[Box]) -> Box:
@@ -180,12 +178,12 @@ def drawn(written: str, row: Sequence[int], boxes: Boxes) -> list[list[list[int]
     thai = [n for n in boxes if THAI_SIGN.match(written[n])]  # which end with their letter, a tone before am
     middles |= {n: 2 * boxes[n][2] + TOUCHING * (written[n] == "\u0e33") for n in thai}
     for place in sorted(boxes, key=lambda n: (middles[n], unicodedata.combining(written[n]))):
-        if units and (is_mark(written[place]) or boxes[place] == boxes[units[-1][0]]):
+        if units and (MARK.match(written[place]) or boxes[place] == boxes[units[-1][0]]):
             units[-1].append(place)
         else:
             units.append([place])
     for unit in units:  # marks behind their letter, tones behind vowels, and alef behind lam
-        unit.sort(key=lambda n: (is_mark(written[n]), written[n] > "\u0e47", written[n] in ALEF))
+        unit.sort(key=lambda n: (bool(MARK.match(written[n])), written[n] > "\u0e47", written[n] in ALEF))
     n_blanks = sum(n not in boxes and n - 1 in boxes for n in row)
     size = median(top - bottom for _, bottom, _, top in boxes.values()) / (DEPTH + HEIGHT)
     gaps = [0.0, *(boxes[b[0]][0] - boxes[a[0]][2] for a, b in pairwise(units))]

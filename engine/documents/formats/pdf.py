@@ -9,7 +9,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from unicodedata import combining
 
 from ...errors import DocumentError, GlassboxError
@@ -19,7 +18,7 @@ from ..document import Document, Section
 from .from_right import TORN
 from .metadata import date_of, tags_of
 from .outline import one_line
-from .pdf_layout import CELL_BREAK, CELL_GAP, GAP, gap_between
+from .pdf_layout import CELL_BREAK, CELL_GAP, gap_between
 from .pdf_page import SMALL, Page, read_page, recognise
 from .plain import kind_of, unified
 from .running_lines import PAGE_NUMBER, without_number, without_running_lines
@@ -32,11 +31,11 @@ WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
 HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)")
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
-# Where a line goes on in scripts without blanks; and the marks of items.
+# Where a line goes on in scripts without blanks, but for items.
 HAN, THAI = r"\u3001\u3005-\u3007\u300c-\u303f\u3041-\u30ff\u3400-\u9fff\uff08\uff09\uff0c", r"\u0e01-\u0eff"
-UNSPACED = re.compile(rf"[{HAN}]\n[{HAN}\w]|\w\n[{HAN}]|[{THAI}]\n[{THAI}]")
-ITEM = re.compile(r"[・（\u2460-\u2473]|\d+[.)、．]")
-SET_IN_FULL, LEAST_WIDTH = 0.75, 0.3  # of the widest line of a paragraph, and of the page
+NO_ITEM = r"\n(?![・（\u2460-\u2473]|\d+[.)、．])"
+UNSPACED = re.compile(rf"[{HAN}]{NO_ITEM}[{HAN}\w]|\w{NO_ITEM}[{HAN}]|[{THAI}]\n[{THAI}]")
+SET_IN_FULL, LEAST_WIDTH = 0.75, 0.3  # of the widest line nearby, and of the page
 # First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
 PREFIX = re.compile(
     "(?:anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|self|semi|short|sub|super|two|under"
@@ -171,21 +170,17 @@ def without_breaks(text: str) -> str:
     """Return the text of a page with the lines of a paragraph joined in scripts that have no blanks."""
     if not UNSPACED.search(text):
         return text
-    blocks, widest = text.split(GAP), max(map(width, text.split("\n")))
-    for number, block in enumerate(blocks):
-        lines = block.split("\n")
-        full = SET_IN_FULL * max(map(width, lines))
-        for above, line in pairwise(lines) if full > LEAST_WIDTH * widest else ():
-            if width(above) > full and UNSPACED.search(above[-1:] + "\n" + line[:1]) and not ITEM.match(line):
-                block = block.replace(f"{above}\n{line}", above + line)
-        blocks[number] = block
-    return GAP.join(blocks)
-
-
-def width(line: str) -> int:
-    """Return how wide a line is, in letters; 0 for the row of a table."""
-    wide = sum((sign > "\u2e7f") - (combining(sign) > 0) for sign in line)
-    return 0 if CELL_GAP in line else len(line) + wide
+    lines, joined = text.split("\n"), ""
+    of_table = [CELL_GAP in line for line in lines]
+    widths = [sum(1 + (sign > "\u2e7f") - (combining(sign) > 0) for sign in line) for line in lines]
+    for n, line in enumerate(lines):
+        near = max(widths[max(n - 2, 0) : n + 1])
+        is_full = widths[n - 1] > max(SET_IN_FULL * near, LEAST_WIDTH * max(widths)) and not any(
+            of_table[n - 1 : n + 1]
+        )
+        goes_on = is_full and UNSPACED.match(f"{joined[-1:]}\n{line}")
+        joined += line if goes_on or not n else f"\n{line}"
+    return joined
 
 
 def without_hyphenation(pages: list[str]) -> list[str]:

@@ -360,8 +360,7 @@ def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) ->
     """
     import pypdfium2.raw as pdfium
 
-    codes = np.frombuffer(written.encode("utf-32-le", "surrogatepass"), np.uint32)
-    if not len(codes) or codes.max() < 0x2E80:  # ord of the first in WIDE
+    if written.isascii() or not re.search(WIDE, written):
         return written, places
     is_made = partial(pdfium.FPDFText_IsGenerated, characters)
     has_blanks = any(sign == " " and is_made(n) == 0 for n, sign in zip(places, written, strict=True))
