@@ -17,6 +17,7 @@ CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen th
 LEAST_BREAK, ALIGNED = 0.5, 1.5  # times the height of letters, and points: between cells of aligned columns
 WIDER = 1.15  # times the width of letters, between cells
 WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
+SAME_WIDTH = 0.05  # times it, between places of letters that are all as wide
 EXACT = 0.1  # points, between words that begin at the same place
 LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
@@ -187,7 +188,7 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
             words += words_of(cell)
-            wide = [each for each in cell.breaks if each[3] or each[2] - each[1] > least]
+            wide = [each for each in breaks_of(cell) if each[3] or each[2] - each[1] > least]
             if 2 * len(wide) > max(cell.text.count(" "), 4):
                 wide = [each for each in wide if each[3]]  # recognition writes wide blanks
             ends += [end for _, end, _, _ in wide]
@@ -197,7 +198,7 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         parts = []
         for whole in line:
             least = LEAST_BREAK * (whole.top - whole.bottom)
-            pairs = [*zip(whole.breaks, words_of(whole), strict=True)]
+            pairs = [*zip(breaks_of(whole), words_of(whole), strict=True)]
             for (place, end, start, is_apart), word in reversed(pairs):
                 is_wide = is_apart or start - end > least
                 is_wide = is_wide and (is_near_some(start, starts) or is_near_some(end, ends))
@@ -211,10 +212,17 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     return [parted.get(id(line), line) for line in lines]
 
 
+def breaks_of(cell: Segment) -> Sequence[tuple[int, float, float, bool]]:
+    """Return where blanks may part cells: nowhere in the letters of a typewriter, which are all as wide."""
+    width = (cell.right - cell.left) / len(cell.text)
+    off = (abs(start - cell.left - (place + 1) * width) for place, _, start, _ in cell.breaks)
+    return () if len(cell.breaks) > 1 and max(off) < SAME_WIDTH * width else cell.breaks
+
+
 def words_of(cell: Segment) -> Iterator[Word]:
     """Yield where words begin, where the one before each ends and begins, and the text from there."""
     left = cell.left
-    for place, end, start, _ in cell.breaks:
+    for place, end, start, _ in breaks_of(cell):
         yield start, end, left, cell.text[place:].strip()
         left = start
 
