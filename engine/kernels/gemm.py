@@ -17,12 +17,11 @@ import numpy as np
 from llvmlite import ir
 from numba import float32, types, void
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
 
 from ..layers.linear import Matrix
 from ..layers.linear import linear as numpy_linear
 from ..layers.tracing import Array
-from .jit import njit
+from .jit import instructions, njit
 
 VECTOR, MATRIX, PANELS = float32[::1], float32[:, ::1], float32[:, :, ::1]
 
@@ -81,7 +80,8 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
     n_vectors = width // LANES
     instruction = f"llvm.fma.v{LANES}f32" if bits == 32 else f"llvm.x86.avx512.vpdpbusd.{32 * LANES}"
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    @instructions(types.void(*[types.intp] * 8))
+    def tile(builder: Any, *arguments: Any) -> None:
         x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
         kind = ir.FunctionType(vector, [vector] * 3)
         function = get_or_insert_function(builder.module, kind, instruction)
@@ -118,11 +118,6 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
         for i, total in enumerate(totals):
             row, register = divmod(i, n_vectors)
             builder.store(total, at(y, LONG(row), y_stride, columns[register]), align=4)
-        return context.get_dummy_value()
-
-    @intrinsic
-    def tile(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, start, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 8), generate
 
     return tile
 

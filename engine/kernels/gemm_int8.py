@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import float32, int8, int32, types, void
-from numba.extending import intrinsic
 
 from ..layers.linear import linear as numpy_linear
 from ..layers.quantization import BLOCK, LARGEST_CODE, SMALLEST_SCALE, Int8Matrix
 from ..layers.tracing import Array
 from . import gemm
 from .gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
-from .jit import njit
+from .jit import instructions, njit
 from .rows import FAST
 from .simd import BYTES, INTEGERS, VECTOR, Code
 from .tiles import ROWS as TILE_ROWS
@@ -36,50 +35,41 @@ ROTATION = np.float32(np.sqrt(BLOCK))  # by which `rotate_block` makes vectors l
 LAST_BITS_WHOLE = 1.5 * 2**23  # a float32 of this size has no bits for fractions: adding it rounds
 
 
-@intrinsic
-def rotate_block(typing_context: Any, x, y):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.float32(types.intp, types.intp))
+def rotate_block(builder: Any, x: Any, y: Any) -> Any:
     """Write a block times the Hadamard matrix of +-1 to another address; return its largest |number|.
 
     It is the fast transform: at each stage, sums and differences of the numbers that are ``distance`` apart.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code, lanes = Code(builder), range(LANES)
-        block = [code.load(arguments[0], 4 * start, VECTOR) for start in STARTS]
-        for distance in (2**stage for stage in range(STAGES)):
-            if distance < LANES:  # within a register
-                partners = INTEGERS([lane ^ distance for lane in lanes])
-                signs = VECTOR([-1.0 if lane & distance else 1.0 for lane in lanes])
-                swapped = [builder.shuffle_vector(v, v, partners) for v in block]
-                block = [code.multiply_add(v, signs, w) for v, w in zip(block, swapped, strict=True)]
-            else:
-                swapped = [block[i ^ distance // LANES] for i in range(len(block))]
-                block = [
-                    builder.fsub(w, v) if start & distance else builder.fadd(v, w)
-                    for start, v, w in zip(STARTS, block, swapped, strict=True)
-                ]
-        for start, v in zip(STARTS, block, strict=True):
-            code.store(v, arguments[1], 4 * start)
-        return code.largest_absolute(block)
-
-    return types.float32(types.intp, types.intp), generate
+    code, lanes = Code(builder), range(LANES)
+    block = [code.load(x, 4 * start, VECTOR) for start in STARTS]
+    for distance in (2**stage for stage in range(STAGES)):
+        if distance < LANES:  # within a register
+            partners = INTEGERS([lane ^ distance for lane in lanes])
+            signs = VECTOR([-1.0 if lane & distance else 1.0 for lane in lanes])
+            swapped = [builder.shuffle_vector(v, v, partners) for v in block]
+            block = [code.multiply_add(v, signs, w) for v, w in zip(block, swapped, strict=True)]
+        else:
+            swapped = [block[i ^ distance // LANES] for i in range(len(block))]
+            block = [
+                builder.fsub(w, v) if start & distance else builder.fadd(v, w)
+                for start, v, w in zip(STARTS, block, swapped, strict=True)
+            ]
+    for start, v in zip(STARTS, block, strict=True):
+        code.store(v, y, 4 * start)
+    return code.largest_absolute(block)
 
 
-@intrinsic
-def round_block(typing_context: Any, x, of_scale, codes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(types.intp, types.float32, types.intp))
+def round_block(builder: Any, x: Any, of_scale: Any, codes: Any) -> None:
     """Write ``round(x * of_scale) + OFFSET`` of a block as bytes, halves to even."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = Code(builder)
-        factor = code.spread(arguments[1], VECTOR)
-        for start in STARTS:
-            v = code.load(arguments[0], 4 * start, VECTOR)
-            whole = code.multiply_add(v, factor, VECTOR([LAST_BITS_WHOLE + OFFSET] * LANES))
-            byte = builder.trunc(builder.bitcast(whole, INTEGERS), ir.VectorType(BYTES, LANES))
-            code.store(byte, arguments[2], start)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.float32, types.intp), generate
+    code = Code(builder)
+    factor = code.spread(of_scale, VECTOR)
+    for start in STARTS:
+        v = code.load(x, 4 * start, VECTOR)
+        whole = code.multiply_add(v, factor, VECTOR([LAST_BITS_WHOLE + OFFSET] * LANES))
+        byte = builder.trunc(builder.bitcast(whole, INTEGERS), ir.VectorType(BYTES, LANES))
+        code.store(byte, codes, start)
 
 
 wide_product = tile_product if TILES else make_product(WIDE, bits=8)

@@ -7,16 +7,19 @@ decoder needs to load, and uses it only in kernels that call BLAS routines, whic
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from importlib.util import find_spec
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
 from numba import njit
 from numba.core import caching
+from numba.extending import intrinsic
 from numba.np import linalg
 
-__all__ = ["njit"]
+__all__ = ["instructions", "njit"]
 
 KERNELS = Path(__file__).parent
 # All files whose functions and constants are compiled into kernels.
@@ -56,3 +59,25 @@ try:
 finally:
     linalg.ensure_blas = ensure_blas
 arraymath.ensure_blas = ensure_blas
+
+
+def instructions(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have compiled code call, with a signature, a function that writes LLVM's instructions.
+
+    It gets LLVM's builder and the values of its arguments, and returns the value of its result, if any.
+    """
+    parameters = [Parameter(f"x{i}", Parameter.POSITIONAL_OR_KEYWORD) for i in range(1 + len(signature.args))]
+
+    def of_function(write: Callable[..., Any]) -> Callable[..., Any]:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            result = write(builder, *arguments)
+            return context.get_dummy_value() if result is None else result
+
+        @wraps(write)
+        def function(typing_context: Any, *arguments: Any) -> Any:
+            return signature, generate
+
+        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return intrinsic(function)
+
+    return of_function

@@ -8,10 +8,9 @@ import llvmlite.binding
 from llvmlite import ir
 from numba import carray, types
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
 
 from ..layers.tracing import Array
-from .jit import njit
+from .jit import instructions, njit
 
 LONG, POINTER = ir.IntType(64), ir.PointerType()
 X86 = llvmlite.binding.get_process_triple().startswith(("x86_64", "i686"))
@@ -22,73 +21,46 @@ def address(array: Array) -> int:
     return array.__array_interface__["data"][0]  # several times as fast as array.ctypes.data
 
 
-@intrinsic
-def load(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.intp(types.intp))
+def load(builder: Any, address: Any) -> Any:
     """Return the int64 at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], POINTER)
-        return builder.load_atomic(pointer, "seq_cst", 8, typ=LONG)
-
-    return types.intp(types.intp), generate
+    return builder.load_atomic(builder.inttoptr(address, POINTER), "seq_cst", 8, typ=LONG)
 
 
-@intrinsic
-def store(typing_context: Any, address, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(types.intp, types.intp))
+def store(builder: Any, address: Any, value: Any) -> None:
     """Set the int64 at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.atomic_rmw("xchg", builder.inttoptr(arguments[0], POINTER), arguments[1], "seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp), generate
+    builder.atomic_rmw("xchg", builder.inttoptr(address, POINTER), value, "seq_cst")
 
 
-@intrinsic
-def fetch_add(typing_context: Any, address, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.intp(types.intp, types.intp))
+def fetch_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the int64 at an address; return the value before."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", builder.inttoptr(arguments[0], POINTER), arguments[1], "seq_cst")
-
-    return types.intp(types.intp, types.intp), generate
+    return builder.atomic_rmw("add", builder.inttoptr(address, POINTER), value, "seq_cst")
 
 
-@intrinsic
-def cpu_pause(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN201
+@instructions(types.void())
+def cpu_pause(builder: Any) -> None:
     """CPU pause hint for spin loops."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if X86:
-            kind = ir.FunctionType(ir.VoidType(), [])
-            builder.call(get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    if X86:
+        kind = ir.FunctionType(ir.VoidType(), [])
+        builder.call(get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
 
 
-@intrinsic
-def yield_thread(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN201
+@instructions(types.void())
+def yield_thread(builder: Any) -> None:
     """Yield the core to another thread that is ready to run."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if hasattr(os, "sched_yield"):
-            kind = ir.FunctionType(ir.IntType(32), [])
-            builder.call(get_or_insert_function(builder.module, kind, "sched_yield"), [])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    if hasattr(os, "sched_yield"):
+        kind = ir.FunctionType(ir.IntType(32), [])
+        builder.call(get_or_insert_function(builder.module, kind, "sched_yield"), [])
 
 
 def make_pointer(kind: Any) -> Callable[[int], Any]:
     """Return a function from an address to a pointer to values of a type, for `numba.carray`."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], POINTER)
-
-    @intrinsic
-    def pointer(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.CPointer(kind)(types.intp), generate
+    @instructions(types.CPointer(kind)(types.intp))
+    def pointer(builder: Any, address: Any) -> Any:
+        return builder.inttoptr(address, POINTER)
 
     return pointer
 

@@ -14,9 +14,9 @@ from llvmlite import ir
 from llvmlite.binding import get_host_cpu_name
 from numba import types
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
 
 from .gemm import FEATURES, LANES, LONG, POINTER, WIDE, WIDE_REGISTERS
+from .jit import instructions
 
 if not (FEATURES.get("f16c") or FEATURES.get("neon")):
     raise ImportError("this processor has no instruction from float16 to float32")
@@ -187,12 +187,7 @@ class Code:
                 self.store(totals[row * N_VECTORS + vector], place, 4 * vector * LANES)
 
 
-@intrinsic
-def prefetch(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(types.intp))
+def prefetch(builder: Any, address: Any) -> None:
     """Prefetch the `AHEAD` bytes at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        Code(builder).prefetch(arguments[0], AHEAD)
-        return context.get_dummy_value()
-
-    return types.void(types.intp), generate
+    Code(builder).prefetch(address, AHEAD)

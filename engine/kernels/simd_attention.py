@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
 
 from .gemm import LANES, LONG, WIDE_REGISTERS, loop
+from .jit import instructions
 from .simd import HALVES, PARTS, QUAD, SINGLE, VECTOR, Code
 
 # Heads that a key, once converted, is multiplied with: as many as there are registers for their sums.
@@ -25,7 +25,8 @@ def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
     arguments are ``query, query_stride, keys, stride, scores, scores_stride, n_iterations``.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    @instructions(types.void(*[types.intp] * 7))
+    def dots(builder: Any, *arguments: Any) -> None:
         query, query_stride, keys, stride, scores, scores_stride, n_iterations = arguments
         code = Code(builder)
         queries = [code.head(row) for row in code.row_addresses(query, query_stride, n_rows)]
@@ -59,11 +60,6 @@ def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
             return nothing
 
         loop(builder, n_iterations, [], body)
-        return context.get_dummy_value()
-
-    @intrinsic
-    def dots(typing_context: Any, query, query_stride, keys, stride, scores, scores_stride, n_iterations):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 7), generate
 
     return dots
 
@@ -75,7 +71,8 @@ def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
     total, total_stride, n``, where ``n`` is the number of keys.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    @instructions(types.void(*[types.intp] * 7))
+    def weighted_sum(builder: Any, *arguments: Any) -> None:
         weights, weights_stride, values, stride, total, total_stride, n = arguments
         code = Code(builder)
         rows = code.row_addresses(weights, weights_stride, n_rows)
@@ -91,36 +88,21 @@ def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
         for row, place in enumerate(code.row_addresses(total, total_stride, n_rows)):
             for part, own in zip(PARTS, sums[row * len(PARTS) :], strict=False):
                 code.store(own, place, 4 * part)
-        return context.get_dummy_value()
-
-    @intrinsic
-    def weighted_sum(typing_context: Any, weights, weights_stride, values, stride, total, total_stride, n):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 7), generate
 
     return weighted_sum
 
 
-@intrinsic
-def narrow(typing_context: Any, numbers, halves):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(*[types.intp] * 2))
+def narrow(builder: Any, numbers: Any, halves: Any) -> None:
     """Write `HEAD` float32 as float16."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = Code(builder)
-        for part, numbers in zip(PARTS, code.head(arguments[0]), strict=True):
-            code.store(builder.fptrunc(numbers, HALVES), arguments[1], 2 * part)
-        return context.get_dummy_value()
-
-    return types.void(*[types.intp] * 2), generate
+    code = Code(builder)
+    for part, vector in zip(PARTS, code.head(numbers), strict=True):
+        code.store(builder.fptrunc(vector, HALVES), halves, 2 * part)
 
 
-@intrinsic
-def widen(typing_context: Any, halves, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(*[types.intp] * 2))
+def widen(builder: Any, halves: Any, numbers: Any) -> None:
     """Write `HEAD` float16 as float32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = Code(builder)
-        for part, numbers in zip(PARTS, cached_head(code, arguments[0]), strict=True):
-            code.store(numbers, arguments[1], 4 * part)
-        return context.get_dummy_value()
-
-    return types.void(*[types.intp] * 2), generate
+    code = Code(builder)
+    for part, vector in zip(PARTS, cached_head(code, halves), strict=True):
+        code.store(vector, numbers, 4 * part)

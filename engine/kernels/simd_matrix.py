@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 
 from ..weights.quantized import UNIT
 from .gemm import FEATURES, LANES, LONG, WIDE, WIDE_REGISTERS, loop
+from .jit import instructions
 from .panel_layout import KINDS, LAYOUTS, PanelLayout
 from .simd import AHEAD, FAR_AHEAD, FAR_CACHE, FIRST_CACHE, INTEGER, INTEGERS, N_VECTORS, SINGLE, VECTOR, Code
 from .simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
@@ -138,34 +139,28 @@ FIXED_BYTES = FIXED_WHOLES + 12
 FIXED_ONE = 127 * 256  # the largest number of a unit
 
 
-@intrinsic
-def fixed_point(typing_context: Any, numbers, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(types.intp, types.intp))
+def fixed_point(builder: Any, numbers: Any, unit: Any) -> None:
     """Write `UNIT` float32 as fixed-point numbers, the largest as `FIXED_ONE`.
 
     Each is off by at most half a step, ``max |x| / FIXED_ONE / 2``: 16 bits of a unit's largest number.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers, unit = arguments
-        code = Code(builder)
-        parts = code.vectors(numbers, UNIT)
-        scale = builder.fdiv(code.largest_absolute(parts), SINGLE(FIXED_ONE))
-        of_scale = builder.fdiv(SINGLE(1.0), scale)
-        # Units whose numbers are all 0, or too small to divide by, become 0.
-        of_scale = builder.select(builder.fcmp_ordered("<", of_scale, SINGLE(np.inf)), of_scale, SINGLE(0.0))
-        integers = [code.nearest(builder.fmul(part, code.spread(of_scale, VECTOR))) for part in parts]
-        for place, whole in zip(range(0, UNIT, LANES), integers, strict=True):
-            upper, lower = code.two_bytes(whole)
-            code.store(upper, unit, place)
-            code.store(lower, unit, FIXED_LOW + place)
-        code.store(scale, unit, FIXED_SCALE)
-        half = len(parts) // 2
-        for n, own in enumerate((slice(None), slice(half), slice(half, None))):
-            code.store(code.sum_of(parts[own]), unit, FIXED_SUMS + 4 * n)
-            code.store(code.sum_of_integers(integers[own]), unit, FIXED_WHOLES + 4 * n)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp), generate
+    code = Code(builder)
+    parts = code.vectors(numbers, UNIT)
+    scale = builder.fdiv(code.largest_absolute(parts), SINGLE(FIXED_ONE))
+    of_scale = builder.fdiv(SINGLE(1.0), scale)
+    # Units whose numbers are all 0, or too small to divide by, become 0.
+    of_scale = builder.select(builder.fcmp_ordered("<", of_scale, SINGLE(np.inf)), of_scale, SINGLE(0.0))
+    integers = [code.nearest(builder.fmul(part, code.spread(of_scale, VECTOR))) for part in parts]
+    for place, whole in zip(range(0, UNIT, LANES), integers, strict=True):
+        upper, lower = code.two_bytes(whole)
+        code.store(upper, unit, place)
+        code.store(lower, unit, FIXED_LOW + place)
+    code.store(scale, unit, FIXED_SCALE)
+    half = len(parts) // 2
+    for n, own in enumerate((slice(None), slice(half), slice(half, None))):
+        code.store(code.sum_of(parts[own]), unit, FIXED_SUMS + 4 * n)
+        code.store(code.sum_of_integers(integers[own]), unit, FIXED_WHOLES + 4 * n)
 
 
 @intrinsic(prefer_literal=True)

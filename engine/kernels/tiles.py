@@ -13,10 +13,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
 
 from .gemm import FEATURES, LONG, POINTER, WIDE, loop
-from .jit import njit
+from .jit import instructions, njit
 
 SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18  # Linux on x86-64
 TILE_ROWS, TILE_BYTES = 16, 64
@@ -51,72 +50,57 @@ def call(builder: Any, name: str, *arguments: Any) -> None:
     builder.call(get_or_insert_function(builder.module, kind, f"llvm.x86.{name}"), arguments)
 
 
-@intrinsic
-def set_tiles(typing_context: Any, shapes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(types.intp))
+def set_tiles(builder: Any, shapes: Any) -> None:
     """Set the shapes of this thread's tile registers, from an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        call(builder, "ldtilecfg", builder.inttoptr(arguments[0], POINTER))
-        return context.get_dummy_value()
-
-    return types.void(types.intp), generate
+    call(builder, "ldtilecfg", builder.inttoptr(shapes, POINTER))
 
 
-@intrinsic
-def release_tiles(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN201
+@instructions(types.void())
+def release_tiles(builder: Any) -> None:
     """Release them, so that switching threads does not save them."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        call(builder, "tilerelease")
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    call(builder, "tilerelease")
 
 
-@intrinsic
-def square(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, start, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@instructions(types.void(*[types.intp] * 8))
+def square(builder: Any, *arguments: Any) -> None:
     """``y = x @ panel + start`` of `ROWS` rows and columns, with the arguments of `gemm.make_tile`.
 
     Only ``depth`` differs: a row of x has that many times `TILE_BYTES`.
     """
+    x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
+    sums = [[BYTE(SIDE * i + j) for j in range(SIDE)] for i in range(SIDE)]
+    left, right = ([BYTE(first + i) for i in range(SIDE)] for first in (SIDE**2, SIDE**2 + SIDE))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
-        sums = [[BYTE(SIDE * i + j) for j in range(SIDE)] for i in range(SIDE)]
-        left, right = ([BYTE(first + i) for i in range(SIDE)] for first in (SIDE**2, SIDE**2 + SIDE))
+    def place(address: Any, stride: Any, tile: int, k: Any = None) -> Any:
+        """The tile so many tiles below an address, or for ``k`` as many bytes to the right."""
+        offset = builder.mul(stride, LONG(TILE_ROWS * tile))
+        offset = offset if k is None else builder.add(offset, builder.mul(k, LONG(TILE_BYTES)))
+        return builder.inttoptr(builder.add(address, offset), POINTER)
 
-        def place(address: Any, stride: Any, tile: int, k: Any = None) -> Any:
-            """The tile so many tiles below an address, or for ``k`` as many bytes to the right."""
-            offset = builder.mul(stride, LONG(TILE_ROWS * tile))
-            offset = offset if k is None else builder.add(offset, builder.mul(k, LONG(TILE_BYTES)))
-            return builder.inttoptr(builder.add(address, offset), POINTER)
+    def next_tile(address: Any, column: int) -> Any:
+        return builder.add(address, LONG(TILE_BYTES * column))
 
-        def next_tile(address: Any, column: int) -> Any:
-            return builder.add(address, LONG(TILE_BYTES * column))
+    for i in range(SIDE):
+        for j in range(SIDE):  # the same row in all rows of a tile, since the stride is 0
+            call(builder, "tileloadd64", sums[i][j], place(next_tile(start, j), LONG(0), 0), LONG(0))
 
+    def add_products(k: Any, nothing: list[Any]) -> list[Any]:
+        below = builder.mul(panel_stride, builder.mul(k, LONG(TILE_ROWS)))
         for i in range(SIDE):
-            for j in range(SIDE):  # the same row in all rows of a tile, since the stride is 0
-                call(builder, "tileloadd64", sums[i][j], place(next_tile(start, j), LONG(0), 0), LONG(0))
-
-        def add_products(k: Any, nothing: list[Any]) -> list[Any]:
-            below = builder.mul(panel_stride, builder.mul(k, LONG(TILE_ROWS)))
-            for i in range(SIDE):
-                call(builder, "tileloadd64", left[i], place(x, x_stride, i, k), x_stride)
-            for j in range(SIDE):
-                source = builder.inttoptr(builder.add(next_tile(panel, j), below), POINTER)
-                call(builder, "tileloadd64", right[j], source, panel_stride)
-            for i in range(SIDE):
-                for j in range(SIDE):
-                    call(builder, "tdpbusd", sums[i][j], left[i], right[j])
-            return nothing
-
-        loop(builder, depth, [], add_products)
+            call(builder, "tileloadd64", left[i], place(x, x_stride, i, k), x_stride)
+        for j in range(SIDE):
+            source = builder.inttoptr(builder.add(next_tile(panel, j), below), POINTER)
+            call(builder, "tileloadd64", right[j], source, panel_stride)
         for i in range(SIDE):
             for j in range(SIDE):
-                call(builder, "tilestored64", sums[i][j], place(next_tile(y, j), y_stride, i), y_stride)
-        return context.get_dummy_value()
+                call(builder, "tdpbusd", sums[i][j], left[i], right[j])
+        return nothing
 
-    return types.void(*[types.intp] * 8), generate
+    loop(builder, depth, [], add_products)
+    for i in range(SIDE):
+        for j in range(SIDE):
+            call(builder, "tilestored64", sums[i][j], place(next_tile(y, j), y_stride, i), y_stride)
 
 
 @njit

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import types
 
 from engine.kernels import simd
+from engine.kernels.jit import instructions, njit
 from engine.kernels.simd import INTEGERS, LANES, Code
 from engine.weights.quantized import IQ4_NUMBERS
 
@@ -14,15 +14,10 @@ def test_bytes_are_looked_up_on_every_processor(monkeypatch, permutes):
         monkeypatch.setattr(simd, "WIDE_REGISTERS", False)
         monkeypatch.setattr(simd, "FEATURES", {})
 
-    @intrinsic
-    def look_up(typing_context, words, found):
-        def generate(context, builder, signature, arguments):
-            code = Code(builder)
-            result = code.look_up_bytes(IQ4_NUMBERS, code.load(arguments[0], 0, INTEGERS))
-            code.store(result, arguments[1], 0)
-            return context.get_dummy_value()
-
-        return types.void(types.intp, types.intp), generate
+    @instructions(types.void(types.intp, types.intp))
+    def look_up(builder, words, found):
+        code = Code(builder)
+        code.store(code.look_up_bytes(IQ4_NUMBERS, code.load(words, 0, INTEGERS)), found, 0)
 
     @njit
     def run(words, found):
