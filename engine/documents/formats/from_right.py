@@ -31,8 +31,8 @@ TOUCHING = 0.1  # points
 # times the size of letters: how far off their line are parts of it and signs of vowels, depth and height
 SAME_LINE, FAR, DEPTH, HEIGHT = 0.4, 1.0, 0.25, 0.95
 LEVEL, THIN = 0.1, 0.03  # powers are farther off, and blanks with a width are wider
-LEAST_GAP, SURE_GAP, CELL = 0.2, 0.24, 1.08  # between words, and between cells
-OVERHANG = 0.35  # of a letter over its sign
+LEAST_GAP, SURE_GAP, CELL = 0.1, 0.24, 1.08  # between words, and between cells
+LEAST_SIGNED, OVERHANG = 0.2, 0.35  # between words with signs of vowels, and of a letter over its sign
 ALEF = "\u0622\u0623\u0625\u0627"
 Box = tuple[float, float, float, float]
 Boxes = dict[int, Box]  # by the places of characters
@@ -127,21 +127,21 @@ def is_mostly_from_right(text: str) -> bool:
 
 def as_read(written: str, row: Sequence[int], boxes: Boxes, from_right: bool) -> tuple[str, list[int]]:
     """Return the characters of a line as they are read, and their places in ``written``."""
-    from_right = from_right or is_mostly_from_right("".join(written[n] for n in row))
     cells = drawn(written, row, boxes)
     signs = {n: written[n] for n in row} | {-1: " "}
     order: list[list[int]] = []
     for units in reversed(cells) if from_right else cells:
         seen = "".join(signs[unit[0]] for unit in units)
         pattern, end = FROM_LEFT_IN_ARABIC if ARABIC.search(seen) else FROM_LEFT, 0
-        is_turned = from_right and (FROM_RIGHT.search(seen) or not LETTER.search(seen))
+        is_from_right = from_right or is_mostly_from_right(seen)
+        is_turned = is_from_right and (FROM_RIGHT.search(seen) or not LETTER.search(seen))
         for start, stop in [(0, len(seen))] if is_turned else [part.span() for part in PART.finditer(seen)]:
             order += units[end:start]
             for run in reversed(list(pattern.finditer(seen, start, stop))):
                 order += units[slice(*run.span())]
             end = stop
-        order += units[end:]
-    places = [place for unit in order for place in unit]
+        order += [*units[end:], [-1]]
+    places = [place for unit in order[:-1] for place in unit]
     return "".join(signs[place] for place in places), places
 
 
@@ -187,13 +187,14 @@ def drawn(written: str, row: Sequence[int], boxes: Boxes) -> list[list[list[int]
     n_blanks = sum(n not in boxes and n - 1 in boxes for n in row)
     size = median(top - bottom for _, bottom, _, top in boxes.values()) / (DEPTH + HEIGHT)
     gaps = [0.0, *(boxes[b[0]][0] - boxes[a[0]][2] for a, b in pairwise(units))]
-    sure = CELL if SIGNS.search("".join(written[n] for n in row)) else SURE_GAP
-    widest = sorted((n for n, gap in enumerate(gaps) if gap > LEAST_GAP * size), key=lambda n: -gaps[n])
+    has_signs = SIGNS.search("".join(written[n] for n in row))
+    least, sure = (LEAST_SIGNED, CELL) if has_signs else (LEAST_GAP, SURE_GAP)
+    widest = sorted((n for n, gap in enumerate(gaps) if gap > least * size), key=lambda n: -gaps[n])
     cells: list[list[list[int]]] = [[]]
     for n, unit in enumerate(units):
-        if n in widest[:n_blanks] or gaps[n] > sure * size:
-            cells[-1].append([-1])
         if gaps[n] > CELL * size:
             cells.append([])
+        elif n in widest[:n_blanks] or gaps[n] > sure * size:
+            cells[-1].append([-1])
         cells[-1].append(unit)
     return cells

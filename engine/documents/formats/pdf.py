@@ -33,6 +33,7 @@ HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
 # Where a line goes on in scripts without blanks, but for items.
 HAN, THAI = r"\u3001\u3005-\u3007\u300c-\u303f\u3041-\u30ff\u3400-\u9fff\uff08\uff09\uff0c", r"\u0e01-\u0eff"
+UPRIGHT = re.compile(rf"^[{HAN}]$", re.MULTILINE)
 NO_ITEM = r"\n(?![・（\u2460-\u2473]|\d+[.)、．])"
 UNSPACED = re.compile(rf"[{HAN}]{NO_ITEM}[{HAN}\w]|\w{NO_ITEM}[{HAN}]|[{THAI}]\n[{THAI}]")
 SET_IN_FULL, LEAST_WIDTH = 0.75, 0.3  # of the widest line nearby, and of the page
@@ -91,6 +92,11 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
     torn = [number for number, page in enumerate(pages, 1) if TORN.search(page.text)]
+    upright = [
+        n
+        for n, page in enumerate(pages, 1)
+        if 2 * len(UPRIGHT.findall(page.text)) > page.text.count("\n") > 9
+    ]
     recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
     in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
     seen = (*in_vain, *failed)
@@ -109,6 +115,8 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
         guessed
         and f"a font on {numbered('page', guessed, '')} has no map to characters: its text is a guess",
         torn and f"words with vowel signs on {numbered('page', torn, '')} may be read in the wrong order",
+        upright
+        and f"text from top to bottom on {numbered('page', upright, '')} may be read in the wrong order",
         pictures and f"pictures on {numbered('page', pictures, '')} were not read",
         n_fields and f"{n_fields} form field{'s' * (n_fields > 1)} {'were' if n_fields > 1 else 'was'} read",
     ]

@@ -467,6 +467,7 @@ def test_a_large_first_letter_is_that_of_its_line():
         ("%61 (رب) 05.21", "05.21 (بر) 61%"),
         ("א  ב\r\nדג ab", "ב א\nab גד"),
         ("A word תיב (two: םיתב(.", "A word בית (two: בתים)."),
+        ("book   לודג תיב\r\nSome English words", "book בית גדול\nSome English words"),
         ("The word םולש means peace, ספר a book", "The word שלום means peace, רפס a book"),
     ],
 )
@@ -523,6 +524,11 @@ def test_the_box_of_a_glyph_that_is_parted_among_a_letter_and_its_sign_is_one():
     text, _, moved = in_reading_order(f"{letter}{sign}{letter}\n{letter}.", glyphs.__getitem__)
     assert text.strip() == f"{letter}{letter}{sign}{letter}."
     assert {box[1::2] for box in moved.values()} == {(-2.5, 9.5)}
+
+
+def test_text_from_top_to_bottom_is_told():
+    assert notes_of([Page("\n".join("犬と猫は" * 4))])[0].startswith("text from top to bottom on page 1 may")
+    assert not notes_of([Page("\n".join(["犬"] * 4 + ["猫は"] * 12))])
 
 
 @pytest.mark.parametrize(
