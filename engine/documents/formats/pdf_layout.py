@@ -275,11 +275,17 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
         yield from text_blocks(rest[:start], rules)
         left, right = sides_of(part, gutter)
         del parts[number + 1 : number + 1 + n_tail]
-        sides = rest[start:] + left, [*right, *chain(*tail)]
-        is_from_right = is_mostly_from_right("".join(each.text for each in chain(*part)))
-        for side in sides[::-1] if is_from_right else sides:
+        sides = [rest[start:] + left, [*right, *chain(*tail)], []]
+        if is_mostly_from_right("".join(each.text for each in chain(*part))):
+            sides[:2] = sides[1::-1]
+        elif min(each.place for each in chain(*left)) > max(each.place for each in chain(*right)):
+            n_above = sum(
+                line[0].bottom > right[0][0].top for line in sides[0]
+            )  # text that goes on below a box
+            sides[0], sides[2] = sides[0][:n_above], sides[0][n_above:]
+        for side in sides[:2]:
             yield from blocks_of(lines_of([*chain(*side)]), rules)
-        rest = []
+        rest = sides[2]
     yield from text_blocks(rest, rules)
 
 

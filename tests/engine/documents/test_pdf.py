@@ -678,3 +678,46 @@ def test_a_cell_of_several_lines_is_one_wherever_the_others_of_its_row_stand(low
     ]
     text = read(shown((50, 710, "What to do"), (250, 710, "Days"), *places)).text
     assert text == "What to do | Days\nAsk twice, then wait an hour | 3\nClose the lid and turn the key | 4"
+
+
+def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
+    rows = [
+        ("1 May 26", "Lamp oil for us", "4"),
+        ("2 May 26", "Bread and oil", "9"),
+        ("3 May 26", "A new lamp", "7"),
+    ]
+    places = [(x, 700 - 20 * n, text) for n, row in enumerate(rows) for x, text in zip((50, 104, 400), row)]
+    assert read(shown(*places)).text == "\n".join(" | ".join(row) for row in rows)
+
+
+def test_a_heading_with_a_number_is_no_row_of_the_table_below():
+    places = [
+        (50, 700, "3"),
+        (80, 700, "Faults"),
+        (80, 660, "Fault"),
+        (200, 660, "Cause"),
+        (80, 646, "It slips"),
+    ]
+    places += [(200, 646, "Oil"), (80, 632, "It sticks"), (200, 632, "Rust")]
+    assert read(shown(*places)).text == "3 Faults\n\nFault | Cause\nIt slips | Oil\nIt sticks | Rust"
+
+
+def test_a_head_above_the_name_of_a_group_is_of_the_table():
+    places = [(x, 700, text) for x, text in ((150, "2024"), (250, "2025"), (350, "Plan"))] + [
+        (50, 686, "Income")
+    ]
+    places += [(x, 672, text) for x, text in ((50, "Tickets"), (150, "31"), (250, "38"), (350, "40"))]
+    text = read(shown((50, 740, "Budget"), *places)).text
+    assert text == "Budget\n\n | 2024 | 2025 | Plan\nIncome\nTickets | 31 | 38 | 40"
+
+
+def test_text_goes_on_beside_a_box_on_the_right_that_is_drawn_first():
+    box = columns_of_lines((400, ("Surface: 38 km", "Depth: 171 m")))
+    text = ("The lake lies in the", "mountains and is known", "for its clear water.")
+    read_text = read(shown(*box, (50, 740, "The lake"), *columns_of_lines((50, text)))).text
+    assert read_text == "The lake\n\nSurface: 38 km\nDepth: 171 m\n\n" + "\n".join(text)
+
+
+def test_letters_raised_above_a_number_are_a_power():
+    raised = shown((50, 700, "so 2")) + shown((71, 705, "x"), size=7) + shown((79, 700, "= 64"))
+    assert read(raised).text == "so 2^x = 64"
