@@ -318,12 +318,13 @@ def drawn_gutter(lines: Sequence[Line]) -> float | None:
 
 
 def are_rows(part: Sequence[Line], gutter: float) -> bool:
-    """Whether two blocks side by side are the cells of rows, or of a table that is drawn by columns."""
+    """Whether two blocks side by side are the cells of rows, or the marks and items of a list."""
     left, right = sides_of(part, gutter)
     if is_prose(left) or is_prose(right):
         return False
     n_lines = [sum(1 + each.text.count("\n") for each in chain(*side)) for side in (left, right)]
-    return min(n_lines) == 1
+    are_marks = all(MARKER.fullmatch(each.text) or COUNTED.fullmatch(each.text) for each in chain(*left))
+    return min(n_lines) == 1 or are_marks
 
 
 def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
@@ -531,10 +532,9 @@ def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Li
     """Whether two columns of several lines, not drawn from the top, rarely have a line at the same height."""
     n_both = len(left) + len(right) - len(band)
     n_several = sum(len(line) > 1 for line in [*left, *right])  # as the rows of tables have
-    least = min(len(left), len(right))
-    places = [each.place for line in band for each in line]
-    is_drawn_down = places[:1] > [-1] and places == sorted(places)
-    return 3 * n_several < len(left) + len(right) and n_both < LEAST_FLOW * least > 1 and not is_drawn_down
+    least = LEAST_FLOW * min(len(left), len(right))
+    n_back = sum(a.place > b.place for a, b in pairwise(chain(*band)))
+    return 3 * n_several < len(left) + len(right) and max(n_both, 1) < least < n_back
 
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
