@@ -297,7 +297,8 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
     boxes = boxes_of(characters, [places[n] for n in at])
     lefts, tops, rights, bottoms = boxes.T
     heights = np.maximum(tops - bottoms, 1.0)[1:]
-    gaps = (lefts[1:] - rights[:-1]) / heights
+    is_ligature = ~np.diff(boxes[:, ::2], axis=0).any(axis=1)  # whose letters have one box
+    gaps = np.where(is_ligature, 0, lefts[1:] - rights[:-1]) / heights
     is_level = np.abs(np.diff(tops)) + np.abs(np.diff(bottoms)) < SHARED * heights
     is_level &= (gaps > -1) & (gaps < CELL)
     lines = np.cumsum((np.abs(np.diff(tops + bottoms)) > heights) | (gaps < -1))
@@ -308,17 +309,21 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
     near = np.sort(np.where(others == lines[:, None], near, np.inf), axis=1)
     n_near = np.isfinite(near).sum(axis=1)
     low, middle = (near[np.arange(len(near)), (n_near * share).astype(int)] for share in (0.2, 0.5))
-    wider = gaps - np.minimum(middle, np.maximum(low, NO_LEVEL_GAP))  # than those within words
-    known = gaps[is_level & (np.diff(at) == 2) & (wider > LEAST_BLANK)]  # between words
+    usual = np.minimum(middle, np.maximum(low, NO_LEVEL_GAP))  # of the gaps within words
+    known = gaps[is_level & (np.diff(at) == 2) & (gaps - usual > LEAST_BLANK)]  # between words
     least = max(LEAST_BLANK, 0.6 * np.quantile([*known, LEAST_BLANK][: known.size or 1], 0.1))
+    beside = np.pad(np.where(is_level, gaps, 0), 1)
+    smaller, larger = np.sort([beside[:-2], beside[2:]], axis=0)
+    lacks = is_level & (gaps - np.maximum(usual, np.minimum(larger, NO_LEVEL_GAP)) > least)
+    wider = gaps - np.where(smaller < -NARROW, smaller, usual)  # than beside, in words of slanted letters
     signs, copies = list(written), [1] * len(written)
-    for number in np.flatnonzero(is_level & ((wider > least) | (wider < NO_LEVEL_GAP))).tolist():
+    for number in np.flatnonzero(lacks | (is_level & (wider < NO_LEVEL_GAP))).tolist():
         first, second = at[number], at[number + 1]
         pair = written[first] + written[second]
         blank = written.find(" ", first, second)
         if wider[number] > least and second == first + 1 and ord(max(pair)) < SIGNS_FROM:
             pdfium.FPDFText_GetCharOrigin(characters, places[first], *EDGES[:2])
-            if abs(EDGES[0].value - lefts[number]) < SAME * heights[number]:  # no box of its ink
+            if abs(EDGES[0].value - lefts[number]) < 10 * SAME * heights[number]:  # no box of its ink
                 signs[first] += " "
                 copies[first] = 2
         elif wider[number] < NO_LEVEL_GAP and blank > 0 and "\n" not in written[first:second]:
@@ -551,8 +556,9 @@ def are_level(box: Box, other: Box) -> bool:
 
 def is_raised(box: Box, before: Box) -> bool:
     """Whether a letter is not larger than the one before and stands above its line, as powers do."""
-    height = before[3] - before[1]
-    return box[3] - box[1] < 1.02 * height and box[1] - before[1] > 0.2 * height
+    height, rise = before[3] - before[1], box[1] - before[1]
+    largest = 1.3 if rise > 0.5 * height else 1.02  # boxes of ink may be as low as those of "m"
+    return box[3] - box[1] < largest * height and rise > 0.2 * height
 
 
 def is_exponent(written: str, base: str, height: float, before: Box) -> bool:

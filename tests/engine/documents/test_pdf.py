@@ -253,6 +253,12 @@ def test_numbers_above_and_below_a_short_line_within_a_line_are_a_fraction():
     assert read(numbers + line).text == "Take 12/25 of it."
 
 
+def test_fonts_without_names_have_the_letters_of_tex():
+    widths = b"/FirstChar 0/LastChar 255/Widths[%s]" % (b"500 " * 256)
+    bitmaps = b"/Subtype/Type3/FontBBox[0 0 500 700]/FontMatrix[.001 0 0 .001 0 0]/CharProcs<<>>" + widths
+    assert read(shown((50, 700, "Schi\x1bfahrt, Stra\xffe")), font=bitmaps).text == "Schifffahrt, Straße"
+
+
 def test_a_ring_behind_a_number_is_the_sign_of_degrees():
     text = "BT /F1 11 Tf 50 700 Td [(at 19) 0 (\\241C and 41) 0 (\\241N, but x \\241 y)] TJ ET"
     ring = b"/Type1/BaseFont/Helvetica/Encoding<</Differences[161/openbullet]>>"
