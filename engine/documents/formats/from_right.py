@@ -20,7 +20,10 @@ SIGNS = re.compile(r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]")  # o
 # They stand without a letter, or lines are single letters; marks of nouns are within a word or another glyph.
 LETTERS = rf"[\u0621-\u064a]{{1,2}}{SIGNS.pattern}+"
 LONE = rf"(?<![{RIGHT}]){SIGNS.pattern}|^[ \t]*{LETTERS}(?:[ \t]+{LETTERS})*[ \t.]*$"
-TORN = re.compile(rf"{LONE}|\u0627\u064b\u0627|[\u064b-\u064d]\u0651?[\u0628-\u0648\u064a]", re.MULTILINE)
+UPRIGHT = r"(?:^[\u3041-\u9fff]\n+){9}"  # lines of one letter
+TORN = re.compile(
+    rf"{LONE}|\u0627\u064b\u0627|[\u064b-\u064d]\u0651?[\u0628-\u0648\u064a]|{UPRIGHT}", re.MULTILINE
+)
 THAI_SIGNS = r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 LOOSE, THAI_SIGN = re.compile(rf"(?<![\u0e01-\u0eff])[{THAI_SIGNS}]"), re.compile(rf"[\u0e33{THAI_SIGNS}]")
 MARK = re.compile(

@@ -33,7 +33,6 @@ HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
 # Where a line goes on in scripts without blanks, but for items.
 HAN, THAI = r"\u3001\u3005-\u3007\u300c-\u303f\u3041-\u30ff\u3400-\u9fff\uff08\uff09\uff0c", r"\u0e01-\u0eff"
-UPRIGHT = re.compile(rf"^[{HAN}]$", re.MULTILINE)
 NO_ITEM = r"\n(?![・（\u2460-\u2473]|\d+[.)、．])"
 UNSPACED = re.compile(rf"[{HAN}]{NO_ITEM}[{HAN}\w]|\w{NO_ITEM}[{HAN}]|[{THAI}]\n[{THAI}]")
 SET_IN_FULL, LEAST_WIDTH = 0.75, 0.3  # of the widest line nearby, and of the page
@@ -92,11 +91,6 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
     torn = [number for number, page in enumerate(pages, 1) if TORN.search(page.text)]
-    upright = [
-        n
-        for n, page in enumerate(pages, 1)
-        if 2 * len(UPRIGHT.findall(page.text)) > page.text.count("\n") > 9
-    ]
     recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
     in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
     seen = (*in_vain, *failed)
@@ -114,9 +108,8 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
         and f"text on {numbered('page', unmapped, '')}, in a font without a map to characters, left out",
         guessed
         and f"a font on {numbered('page', guessed, '')} has no map to characters: its text is a guess",
-        torn and f"words with vowel signs on {numbered('page', torn, '')} may be read in the wrong order",
-        upright
-        and f"text from top to bottom on {numbered('page', upright, '')} may be read in the wrong order",
+        torn
+        and f"vowel signs or upright lines on {numbered('page', torn, '')} may be read in the wrong order",
         pictures and f"pictures on {numbered('page', pictures, '')} were not read",
         n_fields and f"{n_fields} form field{'s' * (n_fields > 1)} {'were' if n_fields > 1 else 'was'} read",
     ]
@@ -179,14 +172,11 @@ def without_breaks(text: str) -> str:
     if not UNSPACED.search(text):
         return text
     lines, joined = text.split("\n"), ""
-    of_table = [CELL_GAP in line for line in lines]
     widths = [sum(1 + (sign > "\u2e7f") - (combining(sign) > 0) for sign in line) for line in lines]
+    widths = [n * (CELL_GAP not in line) for n, line in zip(widths, lines, strict=True)]
     for n, line in enumerate(lines):
-        near = max(widths[max(n - 2, 0) : n + 1])
-        is_full = widths[n - 1] > max(SET_IN_FULL * near, LEAST_WIDTH * max(widths)) and not any(
-            of_table[n - 1 : n + 1]
-        )
-        goes_on = is_full and UNSPACED.match(f"{joined[-1:]}\n{line}")
+        least = max(SET_IN_FULL * max(widths[max(n - 2, 0) : n + 1]), LEAST_WIDTH * max(widths))
+        goes_on = widths[n] and widths[n - 1] > least and UNSPACED.match(f"{joined[-1:]}\n{line}")
         joined += line if goes_on or not n else f"\n{line}"
     return joined
 

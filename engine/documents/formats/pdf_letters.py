@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .from_right import FROM_RIGHT, RIGHT, Glyph, around, in_reading_order
+from .from_right import FROM_RIGHT, RIGHT, TOUCHING, Glyph, around, in_reading_order
 from .pdf_grids import Rules
 from .pdf_layout import EXACT, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
@@ -20,7 +20,7 @@ from .plain import BULLETS
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
-THIN_BLANK, MARK_GAP = 0.22, 0.5  # times the size of letters of East Asia: gaps beside them, and their marks
+THIN_BLANK, MARK_GAP, SIGN_GAP, AM_GAP = 0.22, 0.5, 0.33, 0.7  # times the size: gaps that are no blanks
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
@@ -51,7 +51,9 @@ SAME = 0.001  # times it: a difference by rounding
 PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box around them
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0f\uff1a-\uff1f]"
-WIDE_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}) (?=\S)|(?<=\S) (?={WIDE})")
+INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
+THIN = rf"(?<={WIDE}) (?=\S)|(?<=\S) (?={WIDE})|(?<={INDIC}) (?=\S)"
+THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|{THIN}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 Run = tuple[str, str, Sequence[int], int, bool, Box | None, bool]
@@ -359,23 +361,27 @@ def by_address(name: str, *types: Any) -> Any:
 
 
 def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:
-    """Return characters and places without the blanks that PDFium sees beside letters of East Asia.
+    """Return characters and places without the blanks that PDFium sees beside letters of East Asia and India.
 
-    Producers that write blanks set a gap between such letters and numbers, and all have one beside marks.
+    Producers that write blanks set a gap between the former and numbers, and all have one beside marks. Of
+    one glyph for a letter and the sign behind it PDFium sees a part of the width.
     """
     import pypdfium2.raw as pdfium
 
-    if written.isascii() or not re.search(WIDE, written):
+    if written.isascii() or not re.search(f"[{WIDE[1:-1]}{INDIC[1:-1]}]", written):
         return written, places
     is_made = partial(pdfium.FPDFText_IsGenerated, characters)
     has_blanks = any(sign == " " and is_made(n) == 0 for n, sign in zip(places, written, strict=True))
     signs, kept = [*written], [*places]
-    for gap in reversed([*WIDE_GAP.finditer(written)]):
+    for gap in reversed([*THIN_GAP.finditer(written)]):
         n = gap.start()
-        _, _, end, _, _, size = glyph_of(characters, places[n - 1])
-        start, *_ = glyph_of(characters, places[n + 1])
+        first, last, after = (glyph_of(characters, places[each]) for each in (max(n - 2, 0), n - 1, n + 1))
+        is_parted = abs(last[0] - first[2]) + abs(last[2] - 2 * last[0] + first[0]) < TOUCHING
         least = MARK_GAP if gap[1] else THIN_BLANK * has_blanks
-        if start - end < least * size and is_made(places[n]) == 1:
+        if re.match(INDIC, written[n - 1]):
+            is_sign = is_parted and unicodedata.category(written[n - 1]) == "Mc"
+            least = AM_GAP * is_parted if written[n - 1] == "\u0e33" else SIGN_GAP * is_sign
+        if abs(after[0] - last[2]) < least * last[5] and is_made(places[n]) == 1:
             del signs[n], kept[n]
     return "".join(signs), kept
 
