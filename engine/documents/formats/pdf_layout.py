@@ -29,9 +29,8 @@ APART = 2.0  # times it: a head or foot in several parts above or below columns
 TALL = 1.5  # times the height of the letters: distance of parts of a page
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
-LEAST_ROWS, MAX_ROW = 3, 12  # and lines of one
+MAX_ROW = 12  # lines of a row
 LEAST_LINE = 0.7  # times the height of letters: the distance of lines
-WIDE = 0.6  # of the width of a column, of a cell that goes on in the next line
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
@@ -79,7 +78,7 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
     lines = with_edges_in_order(lines_of(with_drop_caps(segments)))
     text = ""
-    for block in filter(None, blocks_of(lines, rules)):
+    for block in filter(None, blocks_of(lines)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
     return text
@@ -241,11 +240,11 @@ def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED) -
     return bisect_right(places, place + most) - bisect_left(places, place - most) > 1
 
 
-def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
+def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
     """Yield the lines in reading order, one after the other what the file draws so side by side."""
     places = [each.place for line in lines for each in line]
     if places == sorted(places):
-        yield from text_blocks(lines, rules)
+        yield from text_blocks(lines)
         return
     rest: list[Line] = []
     parts = drawn_parts(lines)
@@ -272,7 +271,7 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
         following = part[0]
         while start and rest[start - 1][-1].right < gutter and are_near(rest[start - 1], following, APART):
             start, following = start - 1, rest[start - 1]
-        yield from text_blocks(rest[:start], rules)
+        yield from text_blocks(rest[:start])
         left, right = sides_of(part, gutter)
         del parts[number + 1 : number + 1 + n_tail]
         sides = [rest[start:] + left, [*right, *chain(*tail)], []]
@@ -284,9 +283,9 @@ def blocks_of(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
             )  # text that goes on below a box
             sides[0], sides[2] = sides[0][:n_above], sides[0][n_above:]
         for side in sides[:2]:
-            yield from blocks_of(lines_of([*chain(*side)]), rules)
+            yield from blocks_of(lines_of([*chain(*side)]))
         rest = sides[2]
-    yield from text_blocks(rest, rules)
+    yield from text_blocks(rest)
 
 
 def drawn_parts(lines: list[Line]) -> list[list[Line]]:
@@ -380,15 +379,15 @@ def are_aligned(one: Segment, other: Segment) -> bool:
     return min(abs(left), abs(right), abs(left + right) / 2) < ALIGNED
 
 
-def text_blocks(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
+def text_blocks(lines: list[Line]) -> Iterator[list[Line]]:
     """Yield lines in reading order, whatever the file draws first: columns of prose one after the other."""
     first, last = body_of(lines)
     body = lines[first:last]
-    blocks = list(filter(None, columns_in(body, rules)))
+    blocks = list(filter(None, columns_in(body)))
     if len(blocks) < 2:  # parts of a page, with wide gaps between them, have columns of their own
         blocks = [[]]
         for part in parts_of(body):
-            columns = list(filter(None, columns_in(part, rules)))
+            columns = list(filter(None, columns_in(part)))
             if len(columns) > 1:
                 blocks += [*columns, []]
             else:
@@ -404,7 +403,7 @@ def parts_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     yield from (list(lines[start:end]) for start, end in pairwise([0, *starts, len(lines)]))
 
 
-def columns_in(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
+def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
     """Yield the lines in reading order where columns of prose stand next to the widest gap."""
     gutter = gutter_of(lines)
     if gutter is None:
@@ -419,11 +418,11 @@ def columns_in(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]
             continue
         left, right = sides_of(band, gutter)
         are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
-        if left and right and are_columns and not has_rows(band, gutter, rules):
+        if left and right and are_columns and not any(map(has_lines, chain(*band))):
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
             for column in (right, left) if is_from_right else (left, right):
-                yield from text_blocks(column, rules)
+                yield from text_blocks(column)
             across = []
         else:
             across += band
@@ -468,30 +467,6 @@ def sides_of(lines: Sequence[Line], gutter: float) -> tuple[list[Line], list[Lin
     left = [part for each in lines if (part := [one for one in each if one.right <= gutter])]
     right = [part for each in lines if (part := [one for one in each if one.left >= gutter])]
     return left, right
-
-
-def has_rows(band: Sequence[Line], gutter: float, rules: Sequence[Rule]) -> bool:
-    """Whether lines are the rows of a table with sentences in its cells, not columns of prose.
-
-    Rules go across the gap between its columns, or gaps between the rows in which both columns begin anew.
-    """
-    if any(map(has_lines, chain(*band))):
-        return True
-    top, bottom = band[0][0].top, band[-1][0].bottom
-    left, right = min(line[0].left for line in band), max(line[-1].right for line in band)
-    heights = {
-        round(height / LEAST_RULE)
-        for height, start, end in rules
-        if start < gutter < end and bottom < height < top and end - start > WIDE * (right - left)
-    }
-    if len(heights) > 1 and len(band) <= MAX_ROW * len(heights):
-        return True
-    starts = row_starts(band)
-    rows = [band[start:end] for start, end in pairwise([*starts, len(band)])]
-    if len(rows) < LEAST_ROWS or max(map(len, rows)) > MAX_ROW:
-        return False
-    begin_anew = not any(each.text[0].islower() for start in starts for each in band[start])
-    return begin_anew and all(len({each.right <= gutter for each in chain(*row)}) == 2 for row in rows)
 
 
 def has_lines(cell: Segment) -> bool:
