@@ -106,7 +106,8 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                 if is_apart and blank == " " and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) != 1:
                     # recognition writes it as wide as letters
                     _, _, end, _ = turned(loose_box(characters, at[0] - 1), now)
-                    is_apart = not BLANK * height < end - right < height or edges[0] - end > CELL * height
+                    is_word = BLANK * height < end - right < max(height, top - bottom)
+                    is_apart = not is_word or edges[0] - end > CELL * height
                 if is_new_line:
                     small, large = sorted((height, before[3] - before[1]))
                     is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
@@ -489,9 +490,9 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     left, _, right, _ = whole = around(boxes)
     widest = WIDEST if ord(word[0]) < SIGNS_FROM else WIDEST_SIGN
     is_narrow = right - left < widest * len(word) * (first_edges[3] - first_edges[1])
-    is_whole = is_narrow and not re.search(f"[{SINGLE}]", word)
     is_level = all(are_level(first_edges, each) for each in others)
-    if is_whole and (is_level or have_one_line(characters, at, word)):
+    is_whole = is_narrow if is_level else have_one_line(characters, at, word)
+    if is_whole and not re.search(f"[{SINGLE}]", word):
         yield word, whole
     else:
         yield from with_accents((letter, box_of(place)) for place, letter in enumerate(word))
