@@ -514,23 +514,35 @@ def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Li
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     """Return the text of lines that follow one another, tables among them row by row."""
-    texts, places, tables = [], [], []
+    texts, places, tables = list[str](), list[Line](), list[int]()
     for table in tables_of(without_wide_blanks(lines)):
         rows: list[list[Segment | None]] = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
         if len(rows) > 1 and is_mostly_from_right("".join(cell.text for row in rows for cell in row if cell)):
             rows = [row[::-1] for row in rows]
-        for row in [[joined(*row)] for row in rows] if len(rows) > 1 and is_list(rows) else rows:
-            texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
-            places.append([segment for segment in row if segment])
-            tables.append(len(rows) > 1 and CELL_GAP in texts[-1])  # a line by itself is set in full
+        rows = [[joined(*row)] for row in rows] if len(rows) > 1 and is_list(rows) else rows
+        for part in tables_beside(rows) if len(rows) > 2 else [rows]:
+            number = len(texts) + 1  # of the table
+            for row in part:
+                texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
+                places.append([segment for segment in row if segment])
+                tables.append(number * (len(rows) > 1 and CELL_GAP in texts[-1]))  # 0: in full
     distances = [a[0].middle - b[0].middle for a, b in pairwise(places)]
     near = sorted(each for each, pair in zip(distances, pairwise(tables), strict=True) if not any(pair))
     usual = near[len(near) // 4] if near else 0.0  # some are those between paragraphs
     parts = texts[:1]
     for text, distance, (above, below) in zip(texts[1:], distances, pairwise(tables), strict=True):
-        is_near = (above and below) if above or below else distance <= PARAGRAPH * usual
+        is_near = above == below if above or below else distance <= PARAGRAPH * usual
         parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
+
+
+def tables_beside(rows: Sequence[list[Segment | None]]) -> Iterator[list[list[Segment | None]]]:
+    """Yield the rows of tables side by side, which have the same first head."""
+    heads = [cell.text if cell else "" for cell in rows[0]]
+    starts = [n for n, head in enumerate(heads) if head == heads[0]] if heads[0].isalpha() else [0]
+    bounds = [*pairwise([*starts, len(heads)])]
+    bounds = bounds if min(end - start for start, end in bounds) > 1 else [(0, len(heads))]
+    yield from ([part for row in rows if any(part := row[start:end])] for start, end in bounds)
 
 
 def without_wide_blanks(lines: Sequence[Line]) -> list[Line]:
