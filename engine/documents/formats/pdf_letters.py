@@ -491,7 +491,7 @@ def parts_of_word(characters: Any, at: Sequence[int], word: str, turns: int) -> 
     widest = WIDEST if ord(word[0]) < SIGNS_FROM else WIDEST_SIGN
     is_narrow = right - left < widest * len(word) * (first_edges[3] - first_edges[1])
     is_level = all(are_level(first_edges, each) for each in others)
-    is_whole = is_narrow if is_level else have_one_line(characters, at, word)
+    is_whole = (is_level and is_narrow) or have_one_line(characters, at, word)
     if is_whole and not re.search(f"[{SINGLE}]", word):
         yield word, whole
     else:
@@ -502,8 +502,12 @@ def have_one_line(characters: Any, places: Sequence[int], word: str) -> bool:
     """Whether letters whose boxes are those of their ink are of one size and line, and no digit is raised."""
     import pypdfium2.raw as pdfium
 
-    found = set()
+    found, end = set(), math.inf
     for place, letter in zip(places, word, strict=True):
+        left, bottom, right, top = loose_box(characters, place)
+        if left - end > BLANK * (top - bottom):  # they may be in two cells
+            return False
+        end = right
         pdfium.FPDFText_GetCharOrigin(characters, place, *EDGES[:2])
         line, size = EDGES[1].value, pdfium.FPDFText_GetFontSize(characters, place)
         pdfium.FPDFText_GetCharBox(characters, place, *EDGES)
