@@ -324,19 +324,20 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
         first, second = at[number], at[number + 1]
         pair = written[first] + written[second]
         blank = written.find(" ", first, second)
-        if wider[number] > least and second == first + 1 and ord(max(pair)) < SIGNS_FROM:
+        if lacks[number] and second == first + 1 and ord(max(pair)) < SIGNS_FROM:
             pdfium.FPDFText_GetCharOrigin(characters, places[first], *EDGES[:2])
             if abs(EDGES[0].value - lefts[number]) < 10 * SAME * heights[number]:  # no box of its ink
                 signs[first] += " "
                 copies[first] = 2
         elif wider[number] < NO_LEVEL_GAP and blank > 0 and "\n" not in written[first:second]:
-            if pdfium.FPDFText_IsGenerated(characters, places[blank]) == 1:
-                line = [written[at[n]].isalpha() for n in np.flatnonzero(lines == lines[number]).tolist()]
-                is_word = sum(line) > max(4, LETTERS * len(line)) and re.search(r"[^\W\d_]", pair)
-                is_none = (gaps[number] < SPACED and re.search(r"\w", pair)) or is_word
-            else:
+            if pdfium.FPDFText_IsGenerated(characters, places[blank]) != 1:
                 left, _, right, _ = loose_box(characters, places[blank])
                 is_none = wider[number] > -LEAST_BLANK and lefts[number + 1] < (left + right) / 2
+            elif gaps[number] < SPACED:
+                is_none = re.search(r"\w", pair) is not None
+            else:
+                line = [written[at[n]].isalpha() for n in np.flatnonzero(lines == lines[number]).tolist()]
+                is_none = sum(line) > max(4, LETTERS * len(line)) and any(map(str.isalpha, pair))
             if is_none:
                 signs[blank], copies[blank] = "", 0
     return "".join(signs), [place for place, n in zip(places, copies, strict=True) for _ in range(n)]
