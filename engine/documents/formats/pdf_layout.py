@@ -523,8 +523,9 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
         for part in tables_beside(rows) if len(rows) > 2 else [rows]:
             number = len(texts) + 1  # of the table
             for row in part:
-                texts.append(CELL_GAP.join(segment.text if segment else "" for segment in row))
                 places.append([segment for segment in row if segment])
+                text = CELL_GAP.join(each.text if each else "" for each in row)
+                texts.append(GAP.join(each.text for each in places[-1]) if "\n" in text else text)
                 tables.append(number * (len(rows) > 1 and CELL_GAP in texts[-1]))  # 0: in full
     distances = [a[0].middle - b[0].middle for a, b in pairwise(places)]
     near = sorted(each for each, pair in zip(distances, pairwise(tables), strict=True) if not any(pair))
@@ -678,7 +679,8 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         n_cells = sum(cell is not None for cell in cells)
         if is_ruled:
             is_below_rule = bool(row) and any(line[0].middle < rule < above[0].middle for rule in inner)
-            goes_on = bool(row) and not is_below_rule and None in (row[0], cells[0])
+            is_below_group = bool(row) and not row[0] and number == 1 and None not in cells  # of heads
+            goes_on = bool(row) and not is_below_rule and None in (row[0], cells[0]) and not is_below_group
         else:
             is_near = bool(above) and are_near(above, line)
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
