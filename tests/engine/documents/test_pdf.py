@@ -695,7 +695,11 @@ def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
         ("2 May 26", "Bread and oil", "9"),
         ("3 May 26", "A new lamp", "7"),
     ]
-    places = [(x, 700 - 20 * n, text) for n, row in enumerate(rows) for x, text in zip((50, 104, 400), row)]
+    places = [
+        (x, 700 - 20 * n, text)
+        for n, row in enumerate(rows)
+        for x, text in zip((50, 104, 400), row, strict=True)
+    ]
     assert read(shown(*places)).text == "\n".join(" | ".join(row) for row in rows)
 
 
