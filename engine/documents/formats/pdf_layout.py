@@ -41,6 +41,7 @@ SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
+THOUSANDS = re.compile(r"\d \d{3}(?!\d)")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
@@ -201,7 +202,8 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
             for (place, end, start, is_apart), word in reversed(pairs):
                 is_wide = is_apart or start - end > least
                 is_wide = is_wide and (is_near_some(start, starts) or is_near_some(end, ends))
-                if is_wide or sum(begins_cell(word, other) for other in words) > 1:
+                is_number = THOUSANDS.match(whole.text, place - 1)  # one that narrow blanks part
+                if is_wide or (not is_number and sum(begins_cell(word, other) for other in words) > 1):
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
                     parts.append(behind)
