@@ -3,17 +3,15 @@
 It loads, reads and embeds by the functions of the command line, and says so on standard error as that does.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
 from .cli.loading import check_has_model, load_decoder, load_reader, load_searched, load_second_model
 from .cli.options import SearchedOptions
-from .documents.document import Chunk, Document, Failure
+from .documents.document import Document, Failure
 from .documents.loaders import corpus_files
 from .errors import InputError, MadeByMethod, check_question
 from .generation.answer import Answer
@@ -34,8 +32,7 @@ from .retrieval.index import Index as ChunkIndex
 from .retrieval.relevance import NullScores, embed_unrelated, null_scores_by
 from .retrieval.retrievers import RETRIEVERS
 from .retrieval.stored.index_folder import IndexSettings, StoredIndex, locked, save_index
-from .retrieval.stored.index_rows import IndexedFile
-from .retrieval.stored.index_update import with_search, with_words
+from .retrieval.stored.index_update import files_of, with_search, with_words
 from .settings import SETTINGS, Stage, answer_settings, named_settings
 from .weights.catalog import DEFAULT_DECODER
 from .wording import counted, model_name
@@ -183,19 +180,7 @@ class Index(MadeByMethod):
             self.values["index_kind"],
             sparse=options.sparse,
         )
-        own = defaultdict[str, list[Chunk]](list)
-        for chunk in index.chunks:
-            own[chunk.document].append(chunk)
-        files = tuple(
-            IndexedFile(
-                name,
-                sha256(each.text.encode("utf-8", "surrogatepass")).hexdigest(),
-                (each,),
-                tuple(own[name]),
-            )
-            for name, each in index.documents.items()
-        )
-        corpus = str(options.corpus.resolve())
+        files, corpus = files_of(index), str(options.corpus.resolve())
         with quiet(not self.show_progress):
             searched, choice = with_search(index, settings, say)
             searched = with_words(searched, files, None, self.model, say)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -174,22 +174,27 @@ def save_given(
             )
         rows[chunk.document].append(row)
     index = index.subset([*chain.from_iterable(rows.values())])
-    chunks = iter(index.chunks)
-    files = [
-        IndexedFile(
-            name, sha256(each.text.encode()).hexdigest(), (each,), (*islice(chunks, len(rows[name])),)
-        )
-        for name, each in index.documents.items()
-    ]
     longest = max(chunk.n_tokens for chunk in index.chunks)
     settings = replace(settings, splitting=Splitting(GIVEN, longest), store=IN_FOLDER)
     with locked(folder):
         unrelated = embed_unrelated(index, model)
         index, choice = with_search(index, settings, say)
         say(f"Writing {folder}")
-        stored = StoredIndex(settings, corpus, files, index, unrelated, choice)
+        stored = StoredIndex(settings, corpus, files_of(index), index, unrelated, choice)
         save_index(folder, stored)
     return stored
+
+
+def files_of(index: Index) -> list[IndexedFile]:
+    """Return the documents of an index as files, each with its chunks."""
+    own: dict[str, list[Chunk]] = {name: [] for name in index.documents}
+    for chunk in index.chunks:
+        own[chunk.document].append(chunk)
+    found = []
+    for name, document in index.documents.items():
+        digest = sha256(document.text.encode("utf-8", "surrogatepass")).hexdigest()
+        found.append(IndexedFile(name, digest, (document,), tuple(own[name])))
+    return found
 
 
 def with_search(index: Index, settings: IndexSettings, say: Callable[[str], None]) -> tuple[Index, Choice]:
@@ -391,9 +396,7 @@ def chunks_of(files: Sequence[IndexedFile]) -> list[Chunk]:
 def vectors_of_files(files: Sequence[IndexedFile], vectors: Any) -> dict[Key, Any]:
     """Divide the rows of a matrix, dense or sparse, with one for each chunk, among their files."""
     ends = np.cumsum([len(file.chunks) for file in files])
-    return {
-        key_of(file): vectors[end - len(file.chunks) : end] for file, end in zip(files, ends, strict=True)
-    }
+    return {key_of(one): vectors[end - len(one.chunks) : end] for one, end in zip(files, ends, strict=True)}
 
 
 def array_on_disk(folder: Path, shape: tuple[int, int]) -> Array:
