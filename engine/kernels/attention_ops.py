@@ -118,20 +118,13 @@ def add_scores(
 
 @njit
 def weigh(
-    weights: int,
-    weights_stride: int,
-    values: int,
-    d_head: int,
-    out: int,
-    out_stride: int,
-    n_keys: int,
-    n_heads: int,
+    weights: int, stride: int, values: int, d_head: int, out: int, out_stride: int, n_keys: int, n_heads: int
 ) -> None:
     """Write the sum of all values times their weights, for one head or `HEADS_TOGETHER`."""
     for d in range(0, d_head, HEAD):
         v, own = values + 2 * d, out + 4 * d
         if n_heads == HEADS_TOGETHER:
-            heads_weighted_sum(weights, weights_stride, v, 2 * d_head, own, out_stride, n_keys)
+            heads_weighted_sum(weights, stride, v, 2 * d_head, own, out_stride, n_keys)
         else:
             weighted_sum(weights, 0, v, 2 * d_head, own, 0, n_keys)
 

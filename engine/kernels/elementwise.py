@@ -36,19 +36,14 @@ def _layer_norm(x: Array, weight: Array, bias: Array, eps: np.float32) -> None:
 
 @njit(fastmath=FAST, error_model="numpy")
 def gate_rows(
-    function: Callable[[np.float32], np.float32],
-    gate: int,
-    gate_stride: int,
-    up: int,
-    up_stride: int,
-    y: Array,
+    f: Callable[[np.float32], np.float32], gate: int, gate_stride: int, up: int, up_stride: int, y: Array
 ) -> None:
-    """Write ``function(gate) * up`` to ``y``, row by row."""
+    """Write ``f(gate) * up`` to ``y``, row by row."""
     n_tokens, d_ff = y.shape
     for i in range(n_tokens):
         a, b = floats_at(gate + i * gate_stride, d_ff), floats_at(up + i * up_stride, d_ff)
         for j in range(d_ff):
-            y[i, j] = function(a[j]) * b[j]
+            y[i, j] = f(a[j]) * b[j]
 
 
 @njit(void(int64, int64, int64, int64, MATRIX), **OPTIONS)

@@ -124,7 +124,7 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
 
 def make_product(width: int, bits: int = 32) -> Callable[..., None]:
     """Return ``y = x @ panel + start`` for any number of rows, the last argument after those of a tile."""
-    one_row, rows = make_tile(1, width, bits), make_tile(ROWS, width, bits)
+    row, rows = make_tile(1, width, bits), make_tile(ROWS, width, bits)
 
     @njit
     def product(
@@ -140,9 +140,7 @@ def make_product(width: int, bits: int = 32) -> Callable[..., None]:
     ) -> None:
         if n_rows < ROWS:
             for i in range(n_rows):
-                one_row(
-                    x + i * x_stride, x_stride, panel, panel_stride, y + i * y_stride, y_stride, start, depth
-                )
+                row(x + i * x_stride, x_stride, panel, panel_stride, y + i * y_stride, y_stride, start, depth)
             return
         for first in range(0, n_rows, ROWS):
             i = min(first, n_rows - ROWS)  # the last tile may overlap the one before

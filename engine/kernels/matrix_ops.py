@@ -18,14 +18,7 @@ from .gemm import WIDE, wide_product
 from .jit import njit
 from .memory import split_range
 from .panel_layout import KINDS, LAYOUTS
-from .simd_matrix import (
-    DOT_PRODUCTS,
-    FIXED_BYTES,
-    fixed_point,
-    fixed_point_product,
-    row_product,
-    unpack_panel,
-)
+from .simd_matrix import DOT_PRODUCTS, FIXED_BYTES, fixed_point, fixed_product, row_product, unpack_panel
 
 FEW_TOKENS = 8  # up to so many, packed panels are multiplied; with more, a panel is unpacked once for all
 # Rows multiplied at once by some products: the sums of three do not fit into the registers (eight rows then
@@ -55,14 +48,14 @@ def product_kernel(kind: str) -> Any:
             while row + TOGETHER <= n_rows:
                 own_x, own_y = x + row * x_stride, y + row * y_stride
                 if fixed:
-                    fixed_point_product(number, TOGETHER, own_x, x_stride, panel, own_y, y_stride, start, n)
+                    fixed_product(number, TOGETHER, own_x, x_stride, panel, own_y, y_stride, start, n)
                 else:
                     row_product(number, TOGETHER, own_x, x_stride, panel, own_y, y_stride, start, n)
                 row += TOGETHER
         while row < n_rows:
             own_x, own_y = x + row * x_stride, y + row * y_stride
             if fixed:
-                fixed_point_product(number, 1, own_x, 0, panel, own_y, 0, start, n)
+                fixed_product(number, 1, own_x, 0, panel, own_y, 0, start, n)
             else:
                 row_product(number, 1, own_x, 0, panel, own_y, 0, start, n)
             row += 1

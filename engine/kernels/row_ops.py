@@ -51,11 +51,8 @@ def add_rows(op: Array, task: int) -> None:
     n_tasks, x, x_stride, n_tokens, d, y, y_stride, z = op[1:9]
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
-        a, b, out = (
-            floats_at(x + i * x_stride, d),
-            floats_at(y + i * y_stride, d),
-            floats_at(z + 4 * d * i, d),
-        )
+        a, b = floats_at(x + i * x_stride, d), floats_at(y + i * y_stride, d)
+        out = floats_at(z + 4 * d * i, d)
         for j in range(d):
             out[j] = a[j] + b[j]
 

@@ -62,9 +62,7 @@ class Code:
     def spread(self, number: Any, kind: ir.VectorType) -> Any:
         """Return a vector with the same number in all lanes."""
         lane = self.builder.insert_element(kind(ir.Undefined), number, INTEGER(0))
-        return self.builder.shuffle_vector(
-            lane, kind(ir.Undefined), ir.VectorType(INTEGER, LANES)([0] * LANES)
-        )
+        return self.builder.shuffle_vector(lane, kind(ir.Undefined), INTEGERS([0] * LANES))
 
     def multiply_add(self, x: Any, y: Any, z: Any) -> Any:
         """``x * y + z`` of vectors, rounded once."""
@@ -89,10 +87,6 @@ class Code:
             even = [quad + place for quad in quads for place in range(QUAD)]
             odd = [place + QUAD for place in even]
         return self.builder.fadd(*(self.builder.shuffle_vector(a, b, INTEGERS(mask)) for mask in (even, odd)))
-
-    def head(self, address: Any) -> list[Any]:
-        """Load `HEAD` numbers."""
-        return self.vectors(address, HEAD)
 
     def vectors(self, address: Any, n: int) -> list[Any]:
         """Load ``n`` numbers."""

@@ -7,7 +7,7 @@ from numba import types
 
 from .gemm import LANES, LONG, WIDE_REGISTERS, loop
 from .jit import instructions
-from .simd import HALVES, PARTS, QUAD, SINGLE, VECTOR, Code
+from .simd import HALVES, HEAD, PARTS, QUAD, SINGLE, VECTOR, Code
 
 # Heads that a key, once converted, is multiplied with: as many as there are registers for their sums.
 HEADS_TOGETHER = 3 if WIDE_REGISTERS else 1
@@ -29,7 +29,7 @@ def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
     def dots(builder: Any, *arguments: Any) -> None:
         query, query_stride, keys, stride, scores, scores_stride, n_iterations = arguments
         code = Code(builder)
-        queries = [code.head(row) for row in code.row_addresses(query, query_stride, n_rows)]
+        queries = [code.vectors(row, HEAD) for row in code.row_addresses(query, query_stride, n_rows)]
         rows = code.row_addresses(scores, scores_stride, n_rows)
 
         def products(key: Any) -> list[Any]:
@@ -96,7 +96,7 @@ def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
 def narrow(builder: Any, numbers: Any, halves: Any) -> None:
     """Write `HEAD` float32 as float16."""
     code = Code(builder)
-    for part, vector in zip(PARTS, code.head(numbers), strict=True):
+    for part, vector in zip(PARTS, code.vectors(numbers, HEAD), strict=True):
         code.store(builder.fptrunc(vector, HALVES), halves, 2 * part)
 
 

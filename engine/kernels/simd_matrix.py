@@ -164,7 +164,7 @@ def fixed_point(builder: Any, numbers: Any, unit: Any) -> None:
 
 
 @intrinsic(prefer_literal=True)
-def fixed_point_product(typing_context: Any, kind, n_rows, x, x_stride, panel, y, y_stride, start, n_units):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def fixed_product(typing_context: Any, kind, n_rows, x, x_stride, panel, y, y_stride, start, n_units):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Multiply a panel of codes (its type's place in `KINDS`) by ``n_rows`` rows of fixed-point units."""
     layout, rows = LAYOUTS[KINDS[kind.literal_value]], range(n_rows.literal_value)
     nothing = INTEGERS([0] * LANES)

@@ -83,11 +83,6 @@ def pooler_pooling(states: TokenStates, mask: Array, pooler: Linear | None) -> A
     return np.tanh(linear(states.vectors[0], *pooler))
 
 
-def last_layer(states: TokenStates) -> Array:
-    """Vectors of the last layer: ``(n_tokens, d_model)``."""
-    return states.vectors
-
-
 def mean_of_last_4_layers(states: TokenStates) -> Array:
     """A token's mean vector over the last four layers, or all of a smaller model: ``(n_tokens, d_model)``."""
     assert states.layers is not None, "kept by token_states"
@@ -115,7 +110,7 @@ class Pooling:
     script: str
     # of a weighted sum, from ``(mask, states, idf)``: ``(n_tokens,)``; None if it is no sum
     weights: Callable[[Array, TokenStates, Array | None], Array] | None = None
-    vectors: Callable[[TokenStates], Array] = last_layer  # to sum, ``(n_tokens, d_model)``
+    vectors: Callable[[TokenStates], Array] = lambda states: states.vectors  # to sum, of the last layer
     # the vector of a strategy that is no sum, from ``(states, mask, pooler)``: ``(d_model,)``
     pool: Callable[[TokenStates, Array, Linear | None], Array] | None = None
     # an input besides the last layer's vectors: all "layers", "attention" of the last layer, the weights of
