@@ -61,9 +61,7 @@ def checkpoint_of(
 ) -> Checkpoint:
     """Put a checkpoint together; raise `InputError` where its sizes are not the ``expected`` ones."""
     found, wanted = asdict(header.config), asdict(expected or header.config)
-    others = [
-        f"{name} {found[name]} instead of {wanted[name]}" for name in wanted if wanted[name] != found[name]
-    ]
+    others = [f"{key} {found[key]} instead of {wanted[key]}" for key in wanted if wanted[key] != found[key]]
     if others:
         raise InputError(
             f"the checkpoint is of another model ({', '.join(others)}): give one of these sizes, or forget "

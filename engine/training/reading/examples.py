@@ -85,9 +85,7 @@ def reading_set(
 ) -> ReadingSet:
     """Make examples of all questions, and more without an answer, of articles cut by drawn splittings."""
     asked, names = list[Asked](), list[list[str]]()
-    cut = [
-        cut_article(article, tokenizer, splitting, shares, [seed, i]) for i, article in enumerate(articles)
-    ]
+    cut = [cut_article(each, tokenizer, splitting, shares, [seed, i]) for i, each in enumerate(articles)]
     for number, (article, chunks) in enumerate(cut):
         rng = np.random.default_rng([seed, number, 1])
         read = ArticleText.of(article.document.text, chunks)

@@ -18,7 +18,7 @@ from ...documents.document import Chunk
 from ...documents.sentences import sentence_spans
 from .articles import Asked, Span
 from .record_tables import draw
-from .word_kinds import NEGATED, NUMBER_WORDS, OPPOSITES, STOP_WORDS, TITLES, WORD_KIND
+from .word_kinds import NEGATED, NUMBER_WORDS, OPPOSITES, STOP_WORDS, TITLES, WORD_KIND, listed
 
 WORD = re.compile(r"\w+")
 # Names within a sentence: words with a capital, which small words may join.
@@ -31,9 +31,7 @@ NOUN = re.compile(
     r"|do|to|for|by|from|at|with|that|which|had|has|have|on|and|or|can|when|as)\b|[,.?;])"
 )
 PLACE_BEFORE = frozenset(("in", "at", "from", "near", "to", "of"))
-VERBS = frozenset(
-    ("was", "is", "had", "has", "were", "are", "did", "wrote", "said", "became", "would", "began")
-)
+VERBS = frozenset(listed("was is had has were are did wrote said became would began"))
 CAPITAL = re.compile(r"\b[A-Z]\w+")
 LEAST_LIKENESS = 1.8  # of two names, of 5.0
 N_COMPARED = 150  # names of an article
@@ -136,11 +134,7 @@ class ArticleText:
             tuple(dict.fromkeys(NUMBER.findall(text))),
             {key: tuple(sorted(found)) for key, found in nouns.items()},
             frozenset(counts),
-            {
-                word: math.log(1 + len(read) / count)
-                for word, count in counts.items()
-                if word not in STOP_WORDS
-            },
+            {word: math.log(1 + len(read) / n) for word, n in counts.items() if word not in STOP_WORDS},
         )
 
 

@@ -5,7 +5,7 @@ A table of made-up records is written in one of the forms in which the readers o
 questions ask for a cell; those without an answer ask for an empty cell, a row or a column that it lacks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,10 +91,8 @@ def write_rows(table: Table, rng: np.random.Generator, row: int | None = None) -
 
 def write_bars(table: Table, rng: np.random.Generator) -> Text:
     """Write a line of cells for each row: between bars, as Markdown, or apart by spaces, as in a PDF."""
-    text, (left, gap, right) = (
-        Text(),
-        (("", " | ", ""), ("| ", " | ", " |"), ("", "   ", ""))[rng.integers(3)],
-    )
+    text = Text()
+    left, gap, right = (("", " | ", ""), ("| ", " | ", " |"), ("", "   ", ""))[rng.integers(3)]
     head = [table.kind.thing, *(column_name(column, rng) for column in table.columns)]
     text.add(left + gap.join(head) + right + "\n")
     if left:
@@ -164,14 +162,7 @@ def write_answered(table: Table, rng: np.random.Generator) -> Text:
     return text
 
 
-FORMS: tuple[Callable[[Table, np.random.Generator], Text], ...] = (
-    write_rows,
-    write_bars,
-    write_bars,
-    write_list,
-    write_sentences,
-    write_answered,
-)
+FORMS = (write_rows, write_bars, write_bars, write_list, write_sentences, write_answered)
 
 
 def of_table(names: Sequence[str], around: Sequence[str], rng: np.random.Generator) -> Iterator[Asked]:
@@ -252,17 +243,13 @@ def of_steps(rng: np.random.Generator) -> Iterator[Asked]:
     yield Asked(draw(rng, by_number).format(at + 1, task), text.text, spans[at], None, "record")
     yield Asked(draw(rng, by_number).format(n_steps + 2, task), text.text, None, spans[-1], "record without")
     at = int(rng.integers(n_steps - 1))
-    after = (
-        "What do you do after you {}?",
-        "What is the next step after you {}?",
-        "You {}: what comes next?",
-    )
-    yield Asked(draw(rng, after).format(low(shown[at])), text.text, spans[at + 1], None, "record")
+    then = ("What do you do after you {}?", "What is the next step after you {}?", "You {}: what comes next?")
+    yield Asked(draw(rng, then).format(low(shown[at])), text.text, spans[at + 1], None, "record")
     earlier = ("What must be done right before you {}?", "What comes just before you {}?")
     yield Asked(draw(rng, earlier).format(low(shown[at + 1])), text.text, spans[at], None, "record")
     if hidden:
         yield Asked(
-            draw(rng, after).format(low(draw(rng, hidden))), text.text, None, spans[at], "record without"
+            draw(rng, then).format(low(draw(rng, hidden))), text.text, None, spans[at], "record without"
         )
 
 

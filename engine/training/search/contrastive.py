@@ -115,9 +115,7 @@ def batch_loss(
 ) -> tuple[float, Array, list[PackPass]]:
     """Loss of a batch, its gradient by the mean vectors of questions then chunks, and their passes."""
     dtype = next(iter(params.values())).dtype
-    query_vectors, query_passes = mean_vectors(
-        texts.questions, batch.questions.tolist(), params, config, dtype
-    )
-    key_vectors, key_passes = mean_vectors(texts.chunks, batch.chunks.tolist(), params, config, dtype)
-    loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, batch.relevant)
+    queries, query_passes = mean_vectors(texts.questions, batch.questions.tolist(), params, config, dtype)
+    keys, key_passes = mean_vectors(texts.chunks, batch.chunks.tolist(), params, config, dtype)
+    loss, d_queries, d_keys = info_nce(queries, keys, batch.relevant)
     return loss, np.concatenate([d_queries, d_keys]), [*query_passes, *key_passes]

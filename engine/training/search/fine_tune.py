@@ -4,7 +4,7 @@ The layers below are frozen, so every text runs through them once (`frozen_layer
 only the last layers.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -101,11 +101,6 @@ def fine_tune(
         if n_since >= settings.patience:
             break
     return FineTuned(best, int(np.argmin(validated)), tuple(losses), tuple(enumerate(validated)))
-
-
-def tuned_encoder(encoder: Encoder, params: Parameters) -> Encoder:
-    """Return an encoder with its last layers replaced by ``params``."""
-    return replace(encoder, weights=with_parameters(encoder.weights, params))
 
 
 def fine_tuning_trainer(encoder: Encoder, texts: TrainingTexts, settings: FineTuning) -> FoldTrainer:

@@ -44,10 +44,8 @@ def folds_by_question(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> l
     n_questions, n_chunks = labelled.relevant.shape
     check_folds(n_folds, n_questions, "questions")
     order = np.random.default_rng(seed).permutation(n_questions)
-    everything = np.arange(n_chunks)
-    return [
-        Fold(np.setdiff1d(order, test), np.sort(test), everything) for test in np.array_split(order, n_folds)
-    ]
+    chunks = np.arange(n_chunks)
+    return [Fold(np.setdiff1d(order, test), np.sort(test), chunks) for test in np.array_split(order, n_folds)]
 
 
 def folds_by_document(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> list[Fold]:

@@ -1,7 +1,7 @@
 """Tuning on labelled questions: cross-validated by question and document, then trained on everything."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from ...layers.tracing import Array
 from ...models.encoder import Encoder
 from ...retrieval.bm25 import Bm25
 from ...weights.fetch import Progress
+from ..backward.encoder import with_parameters
 from .contrastive import TrainingTexts
 from .cross_validation import CrossValidated, MetricChange, cross_validate, metric_changes, should_keep
-from .fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
+from .fine_tune import FineTuning, fine_tune, fine_tuning_trainer
 from .folds import Fold, LabelledTexts, folds_by_document, folds_by_question
 from .frozen_layers import run_frozen_layers
 
@@ -80,7 +81,7 @@ def tune(
     found_by_document = document_metrics[0].comparison if document_metrics else None
     keep = should_keep(question_metrics[0].comparison, found_by_document)
     return Tuned(
-        tuned_encoder(encoder, tuned.params),
+        replace(encoder, weights=with_parameters(encoder.weights, tuned.params)),
         tuned.n_epochs,
         by_question,
         tuple(question_metrics),
