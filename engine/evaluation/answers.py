@@ -305,7 +305,6 @@ class AnswerMetric:
     of: str  # the questions that count: "answerable", "unanswerable" or "all"
     label: str  # name and description for people
     help: str
-    higher_is_better: bool = True  # its direction
 
     def counts(self, question: AnswerQuestion) -> bool:
         """Whether a question counts for this share."""
@@ -335,7 +334,6 @@ ANSWER_METRICS = {
         "answerable",
         "refused wrongly",
         "Refused although the documents hold the answer.",
-        higher_is_better=False,
     ),
     "refused_rightly": AnswerMetric(
         lambda row: row.status == "refused",
@@ -344,11 +342,7 @@ ANSWER_METRICS = {
         "Refused, and the documents do not hold the answer.",
     ),
     "wrong_confident": AnswerMetric(
-        lambda row: row.wrong_confident,
-        "all",
-        "wrong and confident",
-        "Shown as an answer, and wrong.",
-        higher_is_better=False,
+        lambda row: row.wrong_confident, "all", "wrong and confident", "Shown as an answer, and wrong."
     ),
 }
 

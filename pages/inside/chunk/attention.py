@@ -124,11 +124,10 @@ def show_way(given: Input, seen: ModelView) -> None:
     first = longest(seen.tokens, seen.special)
     token = token_choice("Token", seen.tokens, first, "way-token", "The vector to follow.")
     states = seen.states(token)  # (n_layers + 1, d_model)
-    cosines = pairwise_cosines(states)
     names = ["embedding", *(f"layer {number}" for number in range(len(states) - 1))]
     st.markdown("**Similarity of its vectors**")
     show_figure(
-        similarity_map(cosines),
+        similarity_map(pairwise_cosines(states), names),
         name=f"layers-token{token}",
         alt="Cosines between a token's vectors after each layer",
     )

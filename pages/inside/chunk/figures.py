@@ -166,9 +166,8 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
     return styled(figure, height=420)
 
 
-def similarity_map(cosines: Array) -> go.Figure:
+def similarity_map(cosines: Array, names: Sequence[str]) -> go.Figure:
     """Heat map of the cosines between one token's vectors after each layer, ``(n, n)``."""
-    names = ["embedding", *(f"layer {number}" for number in range(len(cosines) - 1))]
     look = numbered_cells("%{z:.2f}") if len(cosines) <= 8 else {}
     lowest, hover = min(0.0, float(cosines.min())), "%{y} and %{x}<br>cosine %{z:.3f}"
     figure = heat_map(cosines, names, names, hover, ".1f", zmin=lowest, zmax=1, **look)

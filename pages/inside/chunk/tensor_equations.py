@@ -28,26 +28,24 @@ class Stage:
 
 def embeddings(description: str, equations: Mapping[str, str]) -> Stage:
     """Return the stage of the embeddings, given the equations of its arrays."""
-    names = {label: "type" if label == "segment" else label for label in equations}
-    tensors = (Tensor(label, f"embeddings.{names[label]}", equations[label]) for label in equations)
-    return Stage("Embeddings", description, tuple(tensors))
+    return Stage("Embeddings", description, of_part("embeddings", equations))
 
 
 def attention(description: str, equations: Mapping[str, str]) -> Stage:
     """Return the stage of attention, given the equations of its arrays."""
-    return Stage("Attention", description, of_sublayer("attention", equations))
+    return Stage("Attention", description, of_part("layers.{i}.attention", equations))
 
 
 def feed_forward(description: str, output: str, equations: Mapping[str, str]) -> Stage:
     """Return the stage of the feed-forward network, given the equations of its output and its arrays."""
-    inner = of_sublayer("ffn", equations)
+    inner = of_part("layers.{i}.ffn", equations)
     return Stage("Feed-forward", description, (Tensor("layer output", "layers.{i}.output", output), *inner))
 
 
-def of_sublayer(sublayer: str, equations: Mapping[str, str]) -> tuple[Tensor, ...]:
-    """Return the tensors of attention or of the feed-forward network, given their equations by label."""
-    names = {label: f"layers.{{i}}.{sublayer}.{label.replace(' ', '_')}" for label in equations}
-    return tuple(Tensor(label, names[label], equation) for label, equation in equations.items())
+def of_part(part: str, equations: Mapping[str, str]) -> tuple[Tensor, ...]:
+    """Return the tensors of a part of the model, given their equations by label."""
+    names = {label: "type" if label == "segment" else label.replace(" ", "_") for label in equations}
+    return tuple(Tensor(label, f"{part}.{names[label]}", equations[label]) for label in equations)
 
 
 def final_norm(norm: str) -> Stage:
