@@ -90,13 +90,8 @@ def add_line(
     **options: object,
 ) -> None:
     """Add a line; ``hover`` is the text over a point, and ``options`` are those of `go.Scatter`."""
-    look = {
-        "mode": "lines",
-        "line_color": colour,
-        "line_width": 3,
-        "hovertemplate": f"{hover}<extra></extra>",
-    }
-    figure.add_scatter(x=list(x), y=list(y), name=name, **(look | options))
+    look = {"mode": "lines", "line_color": colour, "line_width": 3} | options
+    figure.add_scatter(x=list(x), y=list(y), name=name, hovertemplate=f"{hover}<extra></extra>", **look)
 
 
 def numbered_bars(

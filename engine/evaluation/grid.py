@@ -36,9 +36,7 @@ def grid(**values: Sequence[Any]) -> Grid:
     """Combine values of settings, by their keys; repeated values count once, others have their defaults."""
     for key, given in values.items():
         check_values(key, given)
-    axes = {
-        key: dict.fromkeys(values.get(key, [default])) for key, default in asdict(Configuration()).items()
-    }
+    axes = {key: dict.fromkeys(values.get(key, [usual])) for key, usual in asdict(Configuration()).items()}
     first_overlap = next(iter(axes["overlap"]))
     configurations = [Configuration(*each) for each in product(*axes.values())]
     return without_problems(configurations, lambda one: splitting_problem(one, first_overlap))
@@ -80,11 +78,9 @@ def resolved(configuration: Configuration, model: Model) -> Configuration:
     )
 
 
-def without_problems(
-    configurations: Sequence[Configuration], problem: Callable[[Configuration], str]
-) -> Grid:
+def without_problems(given: Sequence[Configuration], problem: Callable[[Configuration], str]) -> Grid:
     """Return the configurations without a problem; those with one are left out."""
-    problems = [(one, problem(one)) for one in configurations]
+    problems = [(one, problem(one)) for one in given]
     return Grid(
         tuple(one for one, why in problems if not why),
         tuple(LeftOut(one, why) for one, why in problems if why),

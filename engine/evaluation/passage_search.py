@@ -81,9 +81,7 @@ class SearchableText:
         before = r"(?<!\w)" if LETTER.match(wanted) else ""
         after = r"(?!\w)" if LETTER.match(wanted[-1:]) else ""
         plain = self.plain[0]
-        return [
-            self.of_plain(match.span()) for match in re.finditer(before + re.escape(wanted) + after, plain)
-        ]
+        return [self.of_plain(each.span()) for each in re.finditer(before + re.escape(wanted) + after, plain)]
 
     def of_plain(self, span: tuple[int, int]) -> tuple[int, int]:
         """Return the span of the text that a span of the plain text stands for."""

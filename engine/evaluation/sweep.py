@@ -183,9 +183,7 @@ def split_documents(
         return cached_encode(sentences, model, pooling, None, cache)
 
     pieces = zip(documents, tokens, strict=True)
-    return [
-        chunk for each, spans in pieces for chunk in split(each, model.tokenizer, splitting, embed, spans)
-    ]
+    return [one for each, spans in pieces for one in split(each, model.tokenizer, splitting, embed, spans)]
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ LEAST_SHARE = 0.001  # of the best sentence's probability, for another to be quo
 
 def best_sentences(evidence: Sequence[Quote], n: int) -> tuple[Quote, ...]:
     """Return the first ``n`` sentences, without those that lie far behind the best one."""
-    return tuple(
-        quote for quote in evidence[:n] if quote.probability >= LEAST_SHARE * evidence[0].probability
-    )
+    return tuple(each for each in evidence[:n] if each.probability >= LEAST_SHARE * evidence[0].probability)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ passage and reading the same answer again shows how much its tokens' probabiliti
 ablation of Cohen-Wang et al. (2024, ContextCite), one passage at a time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import InputError
 from ..layers.tracing import Array
 from ..models.decoders import decoder_forward
+from ..weights.fetch import Progress
 from .decoder import Decoder
 from .passages import ids_without, passage_of_tokens
 from .prefix_cache import PrefixCache
@@ -99,10 +100,7 @@ class LeaveOneOut:
 
 
 def leave_one_out(
-    decoder: Decoder,
-    prompt: Prompt,
-    answer_ids: Sequence[int],
-    on_progress: Callable[[int, int], None] | None = None,
+    decoder: Decoder, prompt: Prompt, answer_ids: Sequence[int], on_progress: Progress | None = None
 ) -> LeaveOneOut:
     """Return an answer's log-probabilities with all passages, without each of them, and without any."""
     answer = check_answer(answer_ids)

@@ -1,12 +1,13 @@
 """Time saved by the KV cache, and its size."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
 from ..errors import InputError
 from ..models.kv_cache import KVCache
+from ..weights.fetch import Progress
 from .decoder import Decoder
 
 REPEATS = 3  # of a token with the cache, which is fast: the median is taken
@@ -22,10 +23,7 @@ class CacheCost:
 
 
 def measure_cache(
-    decoder: Decoder,
-    ids: Sequence[int],
-    lengths: Sequence[int],
-    on_progress: Callable[[int, int], None] | None = None,
+    decoder: Decoder, ids: Sequence[int], lengths: Sequence[int], on_progress: Progress | None = None
 ) -> CacheCost:
     """Time one more token after the first ``lengths`` tokens of a text, with the cache and without."""
     for length in lengths:

@@ -71,9 +71,7 @@ def quote_figures(question: str, quotes: Sequence[Quote], text: str, n_quotes: i
 
 def confidence_of(figures: dict[str, float], weights: dict[str, float]) -> float:
     """Return the probability that an answer is right, 0 to 1."""
-    return 1 / (
-        1 + exp(-weights["intercept"] - sum(weights[name] * value for name, value in figures.items()))
-    )
+    return 1 / (1 + exp(-weights["intercept"] - sum(weights[name] * x for name, x in figures.items())))
 
 
 def status_of(confidence: float, answer_threshold: float, refuse_threshold: float) -> AnswerStatus:

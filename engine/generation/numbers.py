@@ -217,9 +217,8 @@ def roman_number(letters: str) -> Fraction:
 def number_in_words(words: str) -> Fraction:
     """Return the value of a number in words."""
     total = below = Fraction(0)
-    for value in (
-        WORD_VALUES.get(word, Fraction(1, 2)) for word in re.findall(f"{WORD}|half", words.lower())
-    ):
+    for word in re.findall(f"{WORD}|half", words.lower()):
+        value = WORD_VALUES.get(word, Fraction(1, 2))
         if value < 100:
             below += value
         elif value == 100:

@@ -130,17 +130,12 @@ def fitting_turns(
 
 
 def fitting_part(
-    question: str,
-    before: list[str],
-    passage: str,
-    decoder: Decoder,
-    max_prompt_tokens: int,
-    turns: Sequence[Turn],
+    question: str, before: list[str], passage: str, decoder: Decoder, budget: int, turns: Sequence[Turn]
 ) -> str:
     """Return the longest beginning of ``passage`` that fits after the passages before it, or ``""``."""
 
     def excess(text: str) -> int:
-        return len(draft(question, [*before, text], decoder, turns).encoding) - max_prompt_tokens
+        return len(draft(question, [*before, text], decoder, turns).encoding) - budget
 
     too_many = excess(passage)
     if too_many <= 0:

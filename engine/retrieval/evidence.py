@@ -342,9 +342,7 @@ def kind_match(question: str, sentence: str, asked: set[str]) -> float:
         if asks.search(question):
             found = [match.group() for match in answers.finditer(sentence)]
             if name == "name":
-                found = [
-                    each for each, stem in zip(found, words(found), strict=True) if not asked & set(stem)
-                ]
+                found = [one for one, stem in zip(found, words(found), strict=True) if not asked & set(stem)]
             return 1.0 if found else -1.0
     return 0.0
 

@@ -4,16 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import Response
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema, model_validator
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -42,7 +33,7 @@ MOST_MESSAGES, MOST_NAMED = 1000, 5  # of a chat, and fields named in a warning
 class Body(BaseModel):
     """The body of a request; a field that is null is one that is not given."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = {"extra": "allow"}
 
     @property
     def warnings(self) -> list[str]:

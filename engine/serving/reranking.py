@@ -100,7 +100,7 @@ def read_windows(
         n_tokens += sum(len(window.ids) for window in found)
         check_tokens(n_tokens, served.limits, "documents", is_all=start + len(group) == len(passages))
     entries = [
-        {"index": number, "characters": len(passages[number]), "read": GROUP_CHARACTERS} for number in cut
+        {"index": place, "characters": len(passages[place]), "read": GROUP_CHARACTERS} for place in cut
     ]
     read = [text[:GROUP_CHARACTERS] for text in passages]
     words = Bm25(read).scores([body.query[:GROUP_CHARACTERS]])[0]

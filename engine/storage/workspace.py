@@ -231,8 +231,8 @@ def to_rows(workspace: Workspace) -> Rows:
             for number, (name, questions) in enumerate(workspace.question_sets.items())
         ],
         "runs": [
-            (number, run.name, run.time, to_json(dict(run.content)))
-            for number, run in enumerate(workspace.runs)
+            (number, each.name, each.time, to_json(dict(each.content)))
+            for number, each in enumerate(workspace.runs)
         ],
     }
 

@@ -276,11 +276,8 @@ def gemma(content: Mapping[str, Any], config: Section, tokens: Section) -> Secti
 def qwen2(content: Mapping[str, Any], config: Section, tokens: Section) -> Section:
     """Return the sections of Qwen2's tokenizer."""
     words = {"type": "Split", "pattern": {"Regex": QWEN2}, "behavior": "Isolated", "invert": False}
-    prefix = bool(config.get("add_prefix_space"))
-    parts = [
-        words,
-        {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": False},
-    ]
+    spaces = {"add_prefix_space": bool(config.get("add_prefix_space")), "trim_offsets": True}
+    parts = [words, {"type": "ByteLevel", **spaces, "use_regex": False}]
     return {
         "normalizer": {"type": "NFC"},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": parts},

@@ -22,19 +22,7 @@ from .tensors import file_size, shortened
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 STRING, LIST = 8, 9
-NUMBERS = {
-    0: "<B",
-    1: "<b",
-    2: "<H",
-    3: "<h",
-    4: "<I",
-    5: "<i",
-    6: "<f",
-    7: "<?",
-    10: "<Q",
-    11: "<q",
-    12: "<d",
-}
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 DEFAULT_ALIGNMENT = 32
 # Vocabularies of 300,000 tokens take some 15 MB and a million values; the largest models have 2000 tensors.
 MAX_HEADER = 64 * 1024**2
@@ -200,7 +188,7 @@ def number_form(kind: int) -> str:
     """Return the struct format of a type of numbers; raise ``ValueError`` for unknown types."""
     if kind not in NUMBERS:
         raise ValueError(f"it has a value of the unknown type {kind}")
-    return NUMBERS[kind]
+    return f"<{NUMBERS[kind]}"
 
 
 def read_header(content: memoryview) -> tuple[dict[str, Any], dict[str, TensorPlace]]:

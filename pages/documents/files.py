@@ -116,9 +116,7 @@ def show_documents(
             "Language": LANGUAGES[languages[document.name]].label,
             "Pages": max((section.page or 0 for section in document.sections), default=0) or None,
             "Rows": sum(section.is_row for section in document.sections) or None,
-            "Headings": len(
-                {each.headings for each in document.sections if each.headings and not each.is_row}
-            )
+            "Headings": len({one.headings for one in document.sections if one.headings and not one.is_row})
             or None,
             "Characters": len(document.text),
             "Tokens": tokens_of(document, encoder).n_tokens,

@@ -226,12 +226,8 @@ def sure_link(answer: Answer, searched: Searched) -> Link:
     found, values = answer.retrieved, searched.settings
     nearest = max((hit.score for hit in found.hits), default=0.0)
     relevance = found.null_scores.relevance(nearest)
-    confidence = 100 * answer.judged.confidence
-    figures = {
-        "relevance": round(relevance, 2),
-        "confidence": round(confidence, 2),
-        "status": answer.judged.status,
-    }
+    confidence, status = 100 * answer.judged.confidence, answer.judged.status
+    figures = {"relevance": round(relevance, 2), "confidence": round(confidence, 2), "status": status}
     if not found.relevant:
         words = (
             f"Refused: the relevance of the nearest passage is {relevance:.0f}, and the threshold "

@@ -155,9 +155,7 @@ def heads_place(passage: str, documents: Sequence[Document]) -> Location | None:
     """Return the first row of a table that took the words of a passage for the names of its columns."""
     wanted = {word.lower() for word in re.findall(r"\w+", passage)}
     for document in documents:
-        first = next(
-            (document.row_at(section.start) for section in document.sections if section.is_row), None
-        )
+        first = next((document.row_at(each.start) for each in document.sections if each.is_row), None)
         if first is None:
             continue
         cells = cells_of(document.text[slice(*first)])

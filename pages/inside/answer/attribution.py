@@ -128,9 +128,7 @@ def show_passages(written: Written, supports: Sequence[Support]) -> None:
     jointly = any(found.together and not found.passages for found in supports)
     lines = []
     for source in written.prompt.sources:
-        resting = [
-            f"<b>S{n}</b>" for n, found in enumerate(supports, start=1) if source.number in found.passages
-        ]
+        resting = [f"<b>S{n}</b>" for n, found in enumerate(supports, 1) if source.number in found.passages]
         colour = source_colour(source.number) if resting else "transparent"
         unused = "not needed on its own" if jointly else "nothing rests on it"
         mark = " ".join(resting) or f'<span style="{BADGE};border:1px dashed currentColor">{unused}</span>'

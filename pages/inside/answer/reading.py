@@ -62,9 +62,8 @@ def show_reading(answer: Answer) -> None:
         places,
         f"reading-passage-{question}-{len(places)}-{first}",
         "All that were read, the one with the best words first.",
-        format_func=lambda each: (
-            f"{each + 1} · {shortened(hits[each].chunk.document, 24)} · "
-            f"{beginning(hits[each].chunk.text, 60)}"
+        format_func=lambda n: (
+            f"{n + 1} · {shortened(hits[n].chunk.document, 24)} · {beginning(hits[n].chunk.text, 60)}"
         ),
         as_list=True,
     )
