@@ -34,6 +34,8 @@ LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
+FAR = 5  # times the height of letters: from one box to another
+MAX_EDGE = 3  # lines of a head or foot
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
 TOUCHING = 0.05  # times the height of the letters
@@ -77,31 +79,31 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    lines = with_edges_in_order(lines_of(with_drop_caps(segments)))
+    parts = drawn_edges(lines_of(with_drop_caps(segments)))
     text = ""
-    for block in filter(None, blocks_of(lines)):
+    for block in filter(None, chain.from_iterable(blocks_of(part) for part in parts)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
     return text
 
 
-def with_edges_in_order(lines: list[Line]) -> list[Line]:
-    """Return lines, those of heads that the file draws last as its first ones, those of feet as its last."""
-    places = [[each.place for each in line] for line in lines]
-    if (flat := [*chain(*places)]) == sorted(flat) or min(flat) < 0:
-        return lines
-    above = list(accumulate(map(min, places), min))
-    below = list(accumulate(map(max, reversed(places)), max))[::-1]
-    half = len(lines) // 2
-    n_head = max((n for n in range(1, half + 1) if above[n - 1] > below[n]), default=0)
-    above = list(accumulate(map(min, places[n_head:]), min))
-    starts = range(max(half, n_head + 1), len(lines))
-    foot = min((n for n in starts if above[n - n_head - 1] > below[n]), default=len(lines))
-    shift = max(flat) + 1
-    return [
-        line if n < n_head else [replace(each, place=each.place + shift * (1 + (n >= foot))) for each in line]
-        for n, line in enumerate(lines)
-    ]
+def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:
+    """Return a head that the file draws after other lines, these, and a foot that it draws before them."""
+    places = [(min(each.place for each in line), max(each.place for each in line)) for line in lines]
+    if places == sorted(places) or min(places)[0] < 0:
+        return [], lines, []
+
+    def is_edge(edge: slice, rest: slice, was: int) -> bool:
+        """Whether the file draws lines before or after most of the page, which is in order but for them."""
+        first, last = min(low for low, _ in places[edge]), max(high for _, high in places[edge])
+        sides = [(low > last) - (high < first) for low, high in places[rest]]
+        return 0 not in sides and sides == sorted(sides) and 2 * sides.count(was) > len(sides)
+
+    n = len(lines)
+    some = range(min(MAX_EDGE, n - 1), 0, -1)
+    head = next((each for each in some if is_edge(slice(each), slice(each, n), -1)), 0)
+    foot = n - next((each for each in some if is_edge(slice(n - each, n), slice(head, n - each), 1)), 0)
+    return lines[:head], lines[head:foot], lines[foot:]
 
 
 def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:
@@ -248,6 +250,17 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
     if places == sorted(places):
         yield from text_blocks(lines)
         return
+    for box in boxes_beside(lines):
+        own = {id(each) for each in box}
+        others = ([each for each in line if id(each) not in own] for line in lines)
+        main = [line for line in others if line]
+        n = sum(line[0].middle > box[0].top for line in main)
+        distances = [a[0].middle - b[0].middle for a, b in pairwise(main)]
+        while 0 < n < len(main) and distances[n - 1] < ROW_GAP * median(distances):
+            n -= 1  # to the start of a paragraph
+        yield from blocks_of(main[:n])
+        yield from blocks_of(lines_of(box))
+        lines = main[n:]
     rest: list[Line] = []
     parts = drawn_parts(lines)
     for number, part in enumerate(parts):
@@ -276,18 +289,38 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         yield from text_blocks(rest[:start])
         left, right = sides_of(part, gutter)
         del parts[number + 1 : number + 1 + n_tail]
-        sides = [rest[start:] + left, [*right, *chain(*tail)], []]
-        if is_mostly_from_right("".join(each.text for each in chain(*part))):
-            sides[:2] = sides[1::-1]
-        elif min(each.place for each in chain(*left)) > max(each.place for each in chain(*right)):
-            n_above = sum(
-                line[0].bottom > right[0][0].top for line in sides[0]
-            )  # text that goes on below a box
-            sides[0], sides[2] = sides[0][:n_above], sides[0][n_above:]
-        for side in sides[:2]:
+        for side in (rest[start:] + left, [*right, *chain(*tail)]):
             yield from blocks_of(lines_of([*chain(*side)]))
-        rest = sides[2]
+        rest = []
     yield from text_blocks(rest)
+
+
+def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
+    """Return from the top what the file draws before other text and beside it: captions, boxes of facts."""
+    drawn = sorted(chain(*lines), key=lambda each: each.place)
+    if not drawn or drawn[0].place < 0:
+        return []
+    flows: list[list[Segment]] = [[]]  # which run downwards, one part below the other
+    left, right = math.inf, -math.inf
+    for above, each in pairwise([drawn[0], *drawn]):
+        reach = FAR * (each.top - each.bottom)
+        is_beside = each.top < above.bottom and (each.left > right + reach or each.right < left - reach)
+        if each.bottom > above.top or is_beside:
+            flows.append([])
+            left, right = math.inf, -math.inf
+        flows[-1].append(each)
+        left, right = min(left, each.left), max(right, each.right)
+    boxes = []
+    for flow in flows[: next(n for n, flow in enumerate(flows) if lines[0][0] in flow)]:
+        own = {id(each) for each in flow}
+        left, bottom, right, top = around(boxes_of(flow))
+        others = [each for each in drawn if id(each) not in own and bottom < each.middle < top]
+        are_own = [[id(each) in own for each in line] for line in lines]
+        n_shared, n_lines = sum(len(set(each)) == 2 for each in are_own), sum(map(any, are_own))
+        is_clear = all(each.right < left or right < each.left for each in others)
+        if others and is_clear and 2 * n_shared < n_lines + 1:
+            boxes.append(flow)
+    return sorted(boxes, key=lambda flow: -flow[0].top)
 
 
 def drawn_parts(lines: list[Line]) -> list[list[Line]]:
@@ -300,21 +333,18 @@ def drawn_parts(lines: list[Line]) -> list[list[Line]]:
 
 
 def drawn_gutter(lines: Sequence[Line]) -> float | None:
-    """Return the middle of the widest gap where the file draws all on one side before all on the other."""
+    """Return the middle of the widest gap where the file draws all on the left before all behind it."""
     if len(lines) < 2:
         return None
     segments = sorted(chain(*lines), key=lambda each: each.left)
-    gaps = []
-    are_placed = min(each.place for each in segments) >= 0
-    for sign in (1, -1) if are_placed else (1,):  # a box on the right may be drawn first
-        ends = accumulate((each.right for each in segments), max)
-        lasts = accumulate((sign * each.place for each in segments), max)
-        firsts = list(accumulate((sign * each.place for each in reversed(segments)), min))[::-1]
-        gaps += [
-            (each.left - end, (each.left + end) / 2)
-            for each, end, last, first in zip(segments[1:], ends, lasts, firsts[1:], strict=False)
-            if last < first and each.left > end
-        ]
+    ends = accumulate((each.right for each in segments), max)
+    lasts = accumulate((each.place for each in segments), max)
+    firsts = list(accumulate((each.place for each in reversed(segments)), min))[::-1]
+    gaps = [
+        (each.left - end, (each.left + end) / 2)
+        for each, end, last, first in zip(segments[1:], ends, lasts, firsts[1:], strict=False)
+        if last < first and each.left > end
+    ]
     return max(gaps)[1] if gaps else None
 
 

@@ -695,11 +695,8 @@ def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
         ("2 May 26", "Bread and oil", "9"),
         ("3 May 26", "A new lamp", "7"),
     ]
-    places = [
-        (x, 700 - 20 * n, text)
-        for n, row in enumerate(rows)
-        for x, text in zip((50, 104, 400), row, strict=True)
-    ]
+    at = (50, 104, 400)
+    places = [(x, 700 - 20 * n, one) for n, row in enumerate(rows) for x, one in zip(at, row, strict=True)]
     assert read(shown(*places)).text == "\n".join(" | ".join(row) for row in rows)
 
 
@@ -725,7 +722,7 @@ def test_a_head_above_the_name_of_a_group_is_of_the_table():
 
 
 def test_text_goes_on_beside_a_box_on_the_right_that_is_drawn_first():
-    box = columns_of_lines((400, ("Surface: 38 km", "Depth: 171 m")))
+    box = columns_of_lines((400, ("Surface: 38 km", "Depth: 171 m")), top=693)
     text = ("The lake lies in the", "mountains and is known", "for its clear water.")
     read_text = read(shown(*box, (50, 740, "The lake"), *columns_of_lines((50, text)))).text
     assert read_text == "The lake\n\nSurface: 38 km\nDepth: 171 m\n\n" + "\n".join(text)
