@@ -45,6 +45,7 @@ MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|
 
 THOUSANDS = re.compile(r"\d \d{3}(?!\d)")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
+THOUSANDS, HUNDREDS = re.compile(r"(?<!\d)\d{1,3}$"), re.compile(r"\d{3}(?!\d)")  # "5 400"
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
 
@@ -616,7 +617,9 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else []
         near = run[-NEAR_LINES:]
-        near += [following] * (len(run) == 1 and min(len(run[0]), len(following)) > 2)  # below a head
+        if run and len(run) < 3 and all(len(each) == 1 for each in run[1:]):  # a head, names of groups
+            following = next((each for each in lines[number + 1 : number + 3] if len(each) > 1), following)
+            near += [following] * (min(len(run[0]), len(following)) > 2)
         columns = columns_of(near) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*near, line])) == len(columns)
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
@@ -651,6 +654,8 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
     )
     below = [line, *[following] * (len(following) > 1)]
+    if is_far and len(line) > max(map(len, rows)) and distances[-1] > APART * max(distances[:-1]):
+        return True
     return is_far and len(columns_of([*rows, *below])) < len(columns_of(rows))
 
 
@@ -718,6 +723,10 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
             goes_on = bool(row) and cells[0] is None and few and number not in starts
         pairs = ((a.text, b.text) for a, b in zip(row, cells, strict=False) if a and b)
+        is_sum = (
+            row and not row[0] and n_cells == 1 and all(NUMBER.fullmatch(each.text) for each in row if each)
+        )
+        goes_on = goes_on and not is_sum  # without a name, above the next group
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:

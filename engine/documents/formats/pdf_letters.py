@@ -40,7 +40,7 @@ ACCENTS = {  # and the characters that combine with a letter
 }  # fmt: skip
 STRAY_ACCENT, FARTHEST = re.compile(rf"[ \0]+[{''.join(ACCENTS)}](?=\s|$)"), 200  # characters
 NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
-CORK = dict(zip("\x1b\x1c\x1d\x1e\x1fÿ", "ﬀﬁﬂﬃﬄß", strict=True))  # codes of the bitmap fonts of TeX
+CORK = dict(zip("\x1b\x1c\x1d\x1e\x1fÿ¿", "ﬀﬁﬂﬃﬄß£", strict=True))  # codes of the bitmap fonts of TeX
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 # Lines of fractions: points at most, times the height of numbers to them, and the share that numbers fill.
 LONGEST_FRACTION, FRACTION, FILLED = 60, 1.2, 0.75

@@ -27,7 +27,7 @@ FIELD_HEIGHT = 12  # of letters in a field
 REVERSED = re.compile(
     "昀[昀椀氀樀琀]+"
 )  # ligatures whose letters Ghostscript writes with their bytes reversed
-DEGREES = re.compile(r"[◦∘](?:(?<=\d.)|(?<=\d\s.)(?= ?[CF]\b))")  # as TeX writes them
+DEGREES = re.compile(r"[◦∘](?:(?<=\d.)|(?<=\d\s.)(?= ?[CF]\b)|(?<=\(.)(?=[CF]\b))")  # as TeX writes them
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp",
                       17: "attached file"}  # fmt: skip
