@@ -404,8 +404,7 @@ def is_above_numbers(text: str, start: int, end: int) -> bool:
     rows = list(takewhile(lambda row: row.count(CELL_GAP) == len(heads) - 1, lines))
     columns = zip(*(row.split(CELL_GAP) for row in rows), strict=True)
     return len(rows) > 1 and any(
-        not has_digit(head) and all(map(has_digit, column))
-        for head, column in zip(heads, columns, strict=False)
+        not has_digit(head) and all(map(has_digit, own)) for head, own in zip(heads, columns, strict=False)
     )
 
 

@@ -277,10 +277,8 @@ class Index:
 
     def subset(self, rows: Sequence[int]) -> "Index":
         """Return some rows of the index, in their order, as an index."""
-        chunks = [self.chunks[row] for row in rows]
-        index = index_vectors(
-            chunks, self.vectors_of(list(rows)), self.spec, self.idf, self.documents.values()
-        )
+        chunks, vectors = [self.chunks[row] for row in rows], self.vectors_of(list(rows))
+        index = index_vectors(chunks, vectors, self.spec, self.idf, self.documents.values())
         return index if self.expanded is None else replace(index, expanded=self.expanded.subset(rows))
 
     def check(self, query: Query) -> None:

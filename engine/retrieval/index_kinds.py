@@ -55,9 +55,7 @@ INDEX_KINDS = {
         "HNSW32,Flat",
         "efSearch",
     ),
-    "ivf": IndexKind(
-        "IVF", "Lists of near vectors; the nearest lists are read.", "IVF{lists},Flat", "nprobe"
-    ),
+    "ivf": IndexKind("IVF", "Lists of near vectors; the nearest are read.", "IVF{lists},Flat", "nprobe"),
     "ivf-sq8": IndexKind(
         "IVF, 8 bits a number",
         "Lists of vectors in a quarter of the memory; the best candidates are scored again, exactly.",
@@ -178,9 +176,8 @@ def build_ann(vectors: Array, kind: str, effort: int = 16, on_progress: Progress
 
     n, d_model = vectors.shape
     lists = max(1, min(round(4 * n**0.5), n // LEAST_PER_LIST))
-    factory = INDEX_KINDS[kind].factory.format(
-        lists=lists, halves=d_model // 2 if d_model % 2 == 0 else d_model
-    )
+    halves = d_model if d_model % 2 else d_model // 2
+    factory = INDEX_KINDS[kind].factory.format(lists=lists, halves=halves)
     index = faiss.index_factory(d_model, factory, faiss.METRIC_INNER_PRODUCT)
     for clustering in (getattr(index, "cp", None), getattr(getattr(index, "pq", None), "cp", None)):
         if clustering is not None:  # the seeds are fixed

@@ -36,12 +36,10 @@ def language_note(
     if not languages or not is_for_english(model):
         return ""
     *others, last = (name.partition("/")[2] for name in MANY_LANGUAGES)
-    trained = (
-        f"{model_name(model.name)} and the reader were" if with_reader else f"{model_name(model.name)} was"
-    )
+    trained = "and the reader were" if with_reader else "was"
     what = "documents or the question are" if question else "documents are"
     read = "compared badly and only quoted" if with_reader else "compared badly"
     return (
-        f"{trained} trained on English, and {what} in {some_of(languages, 3)}: they are {read}, and "
-        f"shared words find more. {', '.join(others)} and {last} read many languages."
+        f"{model_name(model.name)} {trained} trained on English, and {what} in {some_of(languages, 3)}: "
+        f"they are {read}, and shared words find more. {', '.join(others)} and {last} read many languages."
     )

@@ -80,11 +80,6 @@ class SearchTexts:
         return words.scores(self.questions)
 
     @cached_property
-    def bm25_found(self) -> Array:
-        """BM25 scores with ``-inf`` where question and chunk share no word."""
-        return np.where(self.bm25 > 0, self.bm25, np.float32(-np.inf))
-
-    @cached_property
     def maxsim(self) -> MaxSim:
         """MaxSim of the questions with the chunks, computed chunk by chunk on demand."""
         if self.encoder is None:
@@ -172,7 +167,8 @@ def dense(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress
 
 def bm25(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
     """Score by words in common."""
-    return inputs.texts.bm25_found
+    scores = inputs.texts.bm25
+    return np.where(scores > 0, scores, np.float32(-np.inf))
 
 
 def hybrid(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
@@ -268,10 +264,7 @@ RETRIEVERS = {
         hybrid, "hybrid (ranks fused)", "Dense and BM25, by reciprocal rank fusion.", uses_bm25=True
     ),
     "weighted": Retriever(
-        weighted,
-        "hybrid (scores weighted)",
-        "Dense and BM25, by a weighted mean of their scores.",
-        uses_bm25=True,
+        weighted, "hybrid (scores weighted)", "Dense and BM25, by a weighted mean of scores.", uses_bm25=True
     ),
     "mmr": Retriever(
         mmr,
@@ -313,7 +306,7 @@ RETRIEVERS = {
     "sparse-weighted": Retriever(
         sparse_weighted,
         "dense and learned sparse (scores weighted)",
-        "Dense and learned sparse, by a weighted mean of their scores.",
+        "Dense and learned sparse, by a weighted mean of scores.",
         uses_sparse=True,
         needs="sparse",
     ),
@@ -466,11 +459,8 @@ def all_index_scores(
     retriever = RETRIEVERS[name]
     words = index.words if retriever.uses_bm25 else None
     expanded = index.words_of(second_model("sparse", encoder)) if retriever.uses_sparse else None
-    late = (
-        index.late_tokens(second_model("multi_vector", encoder))
-        if retriever.needs == "multi_vector"
-        else None
-    )
+    is_late = retriever.needs == "multi_vector"
+    late = index.late_tokens(second_model("multi_vector", encoder)) if is_late else None
     texts = SearchTexts(questions, index.texts, encoder, index.spec.max_tokens, words, tokens, expanded, late)
     inputs = SearchInputs(texts, vectors, index.vectors)
     return retriever_scores(name, inputs, on_progress=on_progress)
