@@ -74,11 +74,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 def times_json(timed: Timings) -> dict[str, float]:
     """Return the seconds of each stage and the tokens, all on one level."""
-    writing, rest = (
-        asdict(timed.writing),
-        {"evidence_s": timed.evidence_s, "reader_s": timed.reader_s, "check_s": timed.check_s},
-    )
-    return {**asdict(timed.search), **writing, **rest}
+    rest = {"evidence_s": timed.evidence_s, "reader_s": timed.reader_s, "check_s": timed.check_s}
+    return {**asdict(timed.search), **asdict(timed.writing), **rest}
 
 
 def passage(place: Chunk | Source, found: Retrieval, rank: int) -> dict[str, Any]:

@@ -38,18 +38,12 @@ def passage_frame(number: int) -> tuple[str, str]:
     return f'Passage {number}: """', '"""\n\n'
 
 
-def example_content(passages: tuple[str, ...], question: str) -> str:
-    """Return a question of an example with its passages, as they stand in a prompt."""
-    framed = [passage.join(passage_frame(number)) for number, passage in enumerate(passages, 1)]
-    return f"{OPENING}\n\n{''.join(framed)}{question} {REQUEST}"
-
-
 def template_by_examples() -> str:
     """Return a chat template in Jinja: instructions, `EXAMPLES`, then the messages in the same form."""
-    examples = "".join(
-        f"{example_content(passages, question)}\nAnswer: {answer}{EXAMPLE_END}\n"
-        for passages, question, answer in EXAMPLES
-    )
+    examples = ""
+    for passages, question, answer in EXAMPLES:
+        framed = "".join(passage.join(passage_frame(number)) for number, passage in enumerate(passages, 1))
+        examples += f"{OPENING}\n\n{framed}{question} {REQUEST}\nAnswer: {answer}{EXAMPLE_END}\n"
     return (
         "{{ bos_token }}{% for message in messages if message.role == 'system' %}"
         "{{ message.content + '\\n\\n' }}{% endfor %}"
