@@ -41,10 +41,8 @@ def limit_process(seconds: int, megabytes: int) -> None:
         signal.alarm(WALL_S * seconds)
         used = resource.getrusage(resource.RUSAGE_SELF)
         spent = math.ceil(used.ru_utime + used.ru_stime)
-        for limit, most in (
-            (resource.RLIMIT_CPU, spent + seconds),
-            (resource.RLIMIT_DATA, megabytes * 1024**2),
-        ):
+        limits = {resource.RLIMIT_CPU: spent + seconds, resource.RLIMIT_DATA: megabytes * 1024**2}
+        for limit, most in limits.items():
             with suppress(ValueError, OSError):
                 resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
 

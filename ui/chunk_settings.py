@@ -54,9 +54,9 @@ class Cut:
 
 def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
     """Draw the widgets; those without a ``suffix`` to their keys are shared by all pages."""
-    positions, defaults = encoder.config.max_positions, default_settings(encoder)
+    positions, usual = encoder.config.max_positions, default_settings(encoder)
     splitter = setting_widget("splitter", suffix)
-    size = setting_widget("chunk_tokens", suffix, default=defaults["chunk_tokens"], high=positions)
+    size = setting_widget("chunk_tokens", suffix, default=usual["chunk_tokens"], high=positions)
     most, key = size // 2, f"overlap{suffix}"
     if st.session_state.get(key, 0) > most:  # a smaller chunk size leaves less room
         st.session_state[key] = most
@@ -64,15 +64,13 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
     values["overlap"] = setting_widget(
         "overlap",
         suffix,
-        default=min(defaults["overlap"], most),
+        default=min(usual["overlap"], most),
         high=most,
         disabled=SPLITTERS[splitter].is_sliding,
     )
     values["context"] = setting_widget("context", suffix)
     values["parent_tokens"] = setting_widget("parent_tokens", suffix)
-    values["max_tokens"] = setting_widget(
-        "max_tokens", suffix, default=defaults["max_tokens"], high=positions
-    )
+    values["max_tokens"] = setting_widget("max_tokens", suffix, default=usual["max_tokens"], high=positions)
     if encoder.prompts.in_search:
         values["prompts"] = setting_widget("prompts", suffix, note=prompts_note(encoder))
     slower = " and ".join(filter(is_slower, PRECISIONS))

@@ -204,6 +204,5 @@ def as_collection(name: str, found: BeirSet) -> Collection:
         relevant = [name for name, score in found.qrels[query].items() if score > 0]
         places = tuple(references[name] for name in relevant if name in references)
         questions.append(Question(asked, stem(name), places))
-    return Collection(
-        Document(name, text.removesuffix("\n\n"), stem(name), tuple(sections)), tuple(questions)
-    )
+    document = Document(name, text.removesuffix("\n\n"), stem(name), tuple(sections))
+    return Collection(document, tuple(questions))

@@ -71,10 +71,8 @@ class Writer:
         """Yield a question for each of `STARTS`; those that are drawn are drawn by the seed."""
         shown = [{"role": "system", "content": INSTRUCTION}]
         for example, question in zip(EXAMPLES[::2], EXAMPLES[1::2], strict=True):
-            shown += [
-                {"role": "user", "content": REQUEST + example},
-                {"role": "assistant", "content": question},
-            ]
+            shown.append({"role": "user", "content": REQUEST + example})
+            shown.append({"role": "assistant", "content": question})
         ids = self.decoder.prompt_ids([*shown, {"role": "user", "content": REQUEST + text}])
         for number, start in enumerate(STARTS):
             sampling = replace(SAMPLED, seed=seed + number) if not start and number else GREEDY

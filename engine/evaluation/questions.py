@@ -97,9 +97,8 @@ class Question:
             start = document.text.find(one.content, *row) if one.start == UNLOCATED else row[0] + one.start
             moved = Reference(one.content, start, start + len(one.content))
             references.append(one if start == UNLOCATED else moved)
-        answer = self.answer and replace(
-            self.answer, start=row[0] + self.answer.start, end=row[0] + self.answer.end
-        )
+        own = self.answer
+        answer = own and replace(own, start=row[0] + own.start, end=row[0] + own.end)
         return replace(self, corpus_id=stem(document.name), references=tuple(references), answer=answer)
 
     def fits(self, text: str) -> bool | None:

@@ -41,9 +41,8 @@ def read_gguf(file: GGUF) -> BPEVocabulary:
     try:
         texts = file.texts("tokenizer.ggml.tokens")
         types = token_values(file, "tokenizer.ggml.token_type", len(texts))
-        return (
-            read_byte_level(file, texts, types) if kind == "gpt2" else read_sentencepiece(file, texts, types)
-        )
+        read = read_byte_level if kind == "gpt2" else read_sentencepiece
+        return read(file, texts, types)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
             f"{file.path} has no complete tokenizer ({reason_of(error)}): download it again"

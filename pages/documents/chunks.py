@@ -119,9 +119,8 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
     near = near_to(chunks, start, end)
     stops = read_ends([chunks[number] for number in near], model.tokenizer, limit)
     with st.container(border=True):
-        st.html(
-            text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
-        )
+        html = painted(document, chunks, dict(zip(near, stops, strict=True)), start, end)
+        st.html(text_html(html, height=520))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number_key = f"chunks-number-{key}"
         changed = follow_chunk(number_key, document.name, chunks)

@@ -152,10 +152,8 @@ def search_stored(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     """Search the documents of an index, cut and embedded as it says."""
     settings, index = stored.settings, stored.index
     stays = settings.splitting.method == GIVEN or (index.is_mapped and len(index.chunks) > MOST_CHUNKS)
-    source = named_model(settings.model) if stays else encoder
-    model = as_indexed(
-        stored, source.with_prompts(settings.prompts).with_precision(settings.precision), folder
-    )
+    base = named_model(settings.model) if stays else encoder
+    model = as_indexed(stored, base.with_prompts(settings.prompts).with_precision(settings.precision), folder)
     if stays:
         search_vectors(stored, folder, model)
         return
@@ -215,14 +213,12 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
         settings = replace(old.settings if old else settings, index_kind=in_use["index_kind"])
         model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
         with counting("Reading and embedding", "chunks") as show:
-            update = update_index(
-                path_of(corpus), folder, model, settings, session_vectors(), on_progress=show
-            )
+            done = update_index(path_of(corpus), folder, model, settings, session_vectors(), on_progress=show)
         state["index-done"] = (
-            f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "
-            f"{update.embedded_chunks:,} embedded now; files: {update.words}. Open it to search it."
+            f"Written: {counted(len(done.stored.index.chunks), 'chunk')}, "
+            f"{done.embedded_chunks:,} embedded now; files: {done.words}. Open it to search it."
         )
-        state["index-failures"] = update.failures
+        state["index-failures"] = done.failures
     except GlassboxError as error:
         state["index-error"] = str(error)
 

@@ -68,9 +68,7 @@ def show_questions(
 ) -> None:
     """Draw how many questions of a set are about the documents, and what is wrong with them."""
     if name != BUNDLED and (problems := problems_of(every, documents)):
-        lines = [
-            f"- {escape_markdown(line[0].upper() + line[1:])}." for line in problems[:MAX_PROBLEMS_SHOWN]
-        ]
+        lines = [f"- {escape_markdown(one[0].upper() + one[1:])}." for one in problems[:MAX_PROBLEMS_SHOWN]]
         if len(problems) > MAX_PROBLEMS_SHOWN:
             lines.append(f"- And {len(problems) - MAX_PROBLEMS_SHOWN:,} more.")
         st.warning("\n".join(lines), icon=":material/warning:")

@@ -220,11 +220,9 @@ def other_words(case: Case, certain: bool) -> Suspect:
 
 def in_words_of_passage(case: Case) -> tuple[Cure, ...]:
     """Return wordings of the question with words of the passage, but for those that answer it."""
-    wordings = in_words_of(case.question, case.passage, case.answers, case.searched.index, case.language)
+    found = in_words_of(case.question, case.passage, case.answers, case.searched.index, case.language)
     ways: list[dict[str, Any]] = [{}, {"retriever": "bm25"}]
-    return tuple(
-        Cure(way, wording) for wording in wordings for way in ways if differs(way, case.searched.settings)
-    )
+    return tuple(Cure(way, words) for words in found for way in ways if differs(way, case.searched.settings))
 
 
 def quoting_passage(case: Case) -> str:

@@ -109,9 +109,8 @@ def exact_duplicates(leaders: Array) -> Iterator[Finding]:
     texts, counts = np.unique(leaders, return_counts=True)
     for text in texts[np.argsort(-counts, kind="stable")][: (counts > 1).sum()]:
         rows = tuple(np.flatnonzero(leaders == text).tolist())
-        yield Finding(
-            "exact duplicate", rows, rows[1:], len(rows), f"the same text {len(rows)} times, blanks aside"
-        )
+        reason = f"the same text {len(rows)} times, blanks aside"
+        yield Finding("exact duplicate", rows, rows[1:], len(rows), reason)
 
 
 def near_duplicates(

@@ -57,15 +57,9 @@ def expanded_text(model: SparseEncoder, text: str, role: Role) -> ExpandedText:
     found, tokenizer = model.expand(text, role), model.transformer.tokenizer
     own = set(found.encoding.ids)
     words = tuple(
-        ExpandedWord(
-            number,
-            tokenizer.readable(number),
-            float(found.weights[number]),
-            int(found.tokens[number]),
-            number in own,
-        )
-        for number in np.argsort(-found.weights, kind="stable").tolist()
-        if found.weights[number] > 0
+        ExpandedWord(n, tokenizer.readable(n), float(found.weights[n]), int(found.tokens[n]), n in own)
+        for n in np.argsort(-found.weights, kind="stable").tolist()
+        if found.weights[n] > 0
     )
     n_prompt = len(model.transformer.prompts.of(role))
     return ExpandedText(placed(found.encoding, model.transformer, n_prompt), words)

@@ -104,8 +104,5 @@ def left_out(pair: Encoding, places: Sequence[int]) -> Encoding:
     """Return a pair without the tokens at some places."""
     kept = np.setdiff1d(np.arange(len(pair)), places).tolist()
     return Encoding(
-        *(
-            [values[place] for place in kept]
-            for values in (pair.ids, pair.tokens, pair.offsets, pair.type_ids)
-        )
+        *([values[n] for n in kept] for values in (pair.ids, pair.tokens, pair.offsets, pair.type_ids))
     )

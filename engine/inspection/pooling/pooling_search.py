@@ -73,8 +73,5 @@ def pooling_quality(
         raise InputError("there is no labelled question to judge by: give one or more")
     strategies = tuple(question_vectors)
     scores = [question_vectors[one] @ chunk_vectors[one].T for one in strategies]
-    ranks, hits = (
-        [reciprocal_rank(own, relevant) for own in scores],
-        [hit_rate(own, relevant, k) for own in scores],
-    )
-    return PoolingQuality(strategies, np.array(ranks), np.array(hits))
+    ranks = np.array([reciprocal_rank(own, relevant) for own in scores])
+    return PoolingQuality(strategies, ranks, np.array([hit_rate(own, relevant, k) for own in scores]))

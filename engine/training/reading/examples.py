@@ -228,9 +228,8 @@ def batches(
             sequences.append(head + tail)
             types.append([0] * len(head) + [1] * len(tail))
             shift = len(head) - start
-            targets.append(
-                [first + shift, min(last, start + crop_tokens - 1) + shift] if has_answer else [0, 0]
-            )
+            span = [first + shift, min(last, start + crop_tokens - 1) + shift]
+            targets.append(span if has_answer else [0, 0])
         yield ReadingBatch(sequences, types, np.array(targets))
 
 

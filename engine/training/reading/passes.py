@@ -62,21 +62,19 @@ def loss_and_gradients(
     ops: tuple[Primitives, TrainingPrimitives] = (NUMPY, NUMPY_TRAINING),
 ) -> tuple[float, Parameters]:
     """Loss of a batch, and its gradients by ``params``, the last layers and the head."""
-    forward_ops, backward_ops = ops
+    forward, backward = ops
     ids, positions, spans = packed(batch.sequences)
     layers = named_layers({name: array for name, array in params.items() if not name.startswith(HEAD)})
     types = np.concatenate(batch.types)
-    hidden = embed(
-        ids, positions, types, weights, config.norm_eps, forward_ops, no_trace
-    )  # (n_tokens, d_model)
+    hidden = embed(ids, positions, types, weights, config.norm_eps, forward, no_trace)  # (n_tokens, d_model)
     for layer in weights.layers[: config.n_layers - len(layers)]:
-        hidden = encoder_layer(hidden, layer, config, spans, forward_ops, no_trace)
+        hidden = encoder_layer(hidden, layer, config, spans, forward, no_trace)
     if rng is not None:
         hidden, _ = dropout(hidden, dropout_rate, rng)
-    hidden, kept = layers_forward(hidden, layers, config, spans, dropout_rate, rng, forward_ops)
+    hidden, kept = layers_forward(hidden, layers, config, spans, dropout_rate, rng, forward)
     weight = params[f"{HEAD}.weight"]
     logits = hidden @ weight.T + params[f"{HEAD}.bias"]  # (n_tokens, 2)
     loss, d_logits = span_loss(logits, spans, batch.types, batch.targets)
     d_hidden, d_weight, d_bias = linear_backward(d_logits, hidden, weight)
-    _, grads = layers_backward(d_hidden, kept, layers, config, spans, backward_ops)
+    _, grads = layers_backward(d_hidden, kept, layers, config, spans, backward)
     return loss, grads | {f"{HEAD}.weight": d_weight, f"{HEAD}.bias": d_bias}

@@ -135,12 +135,8 @@ def write_sentences(table: Table, rng: np.random.Generator) -> Text:
             if not value:
                 continue
             name, of_key = table.columns[column].names[0], table.kind.of_key(key, rng)
-            kind = rng.integers(3)
-            text.add(
-                (f"The {name} of {of_key} is ", f"For {of_key}, the {name} is ", f"{name} of {of_key}: ")[
-                    kind
-                ]
-            )
+            said = (f"The {name} of {of_key} is ", f"For {of_key}, the {name} is ", f"{name} of {of_key}: ")
+            text.add(draw(rng, said))
             text.cell(row, column, value)
             text.add("." + end)
     return text

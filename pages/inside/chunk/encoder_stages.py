@@ -169,9 +169,7 @@ def gated_stages(
 
 def modern_bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     """Stages of ModernBERT: RoPE, GeGLU, norms in front, local attention in most layers."""
-    what = (
-        "Each token's id selects a row of a table, which is normed. There are no positions and no segments."
-    )
+    what = "Each token's id selects a row of a table, which is normed. There are no positions or segments."
     normed = {"output": r"X = \mathrm{LayerNorm}(E_{tok})", "token": TOKEN}
     equations, reach = dict(MODERN_ATTENTION), f"Layer {layer} attends to the whole text."
     if not config.is_global[layer]:
