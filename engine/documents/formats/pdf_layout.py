@@ -45,7 +45,6 @@ MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|
 
 THOUSANDS = re.compile(r"\d \d{3}(?!\d)")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
-THOUSANDS, HUNDREDS = re.compile(r"(?<!\d)\d{1,3}$"), re.compile(r"\d{3}(?!\d)")  # "5 400"
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
 
@@ -69,7 +68,7 @@ class Segment:
 
 
 Line = list[Segment]  # from left to right
-Word = tuple[float, float, float, str]
+Word = tuple[float, float, float, float]
 # The height of a horizontal line (or the place of a vertical one), and its ends.
 Rule = tuple[float, float, float]
 
@@ -187,7 +186,7 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
         starts = [cell.left for each in near for cell in each[1:]]
         ends = [cell.right for each in near for cell in each[:-1]]
-        words = [(b.left, a.right, a.left, b.text) for each in near for a, b in pairwise(each)]
+        words = [(b.left, a.right, a.left, b.right) for each in near for a, b in pairwise(each)]
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
             words += words_of(cell)
@@ -224,20 +223,20 @@ def breaks_of(cell: Segment) -> Sequence[tuple[int, float, float, bool]]:
 
 
 def words_of(cell: Segment) -> Iterator[Word]:
-    """Yield where words begin, where the one before each ends and begins, and the text from there."""
+    """Yield where words begin, where the one before each ends and begins, and where the cell ends."""
     left = cell.left
-    for place, end, start, _ in breaks_of(cell):
-        yield start, end, left, cell.text[place:].strip()
+    for _, end, start, _ in breaks_of(cell):
+        yield start, end, left, cell.right
         left = start
 
 
 def begins_cell(word: Word, other: Word) -> bool:
     """Whether two words begin at the same place though what stands before them has other widths.
 
-    Units behind numbers do so, too, where these end at the same place.
+    Units behind numbers do so, too, where both end at the same place.
     """
-    start, end, left = (abs(one - two) for one, two in zip(word[:3], other[:3], strict=True))
-    return start < EXACT < max(end, left) and word[3] != other[3]
+    start, end, left, right = (abs(one - two) for one, two in zip(word, other, strict=True))
+    return start < EXACT < min(max(end, left), right)
 
 
 def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED) -> bool:
@@ -623,7 +622,8 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         columns = columns_of(near) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*near, line])) == len(columns)
         goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
-        is_cell = is_cell and (len(following) > 1 or goes_on)
+        is_group = len(near) > len(run) and columns and abs(line[0].left - columns[0][0]) < ALIGNED
+        is_cell = is_group or (is_cell and (len(following) > 1 or goes_on))
         if len(line) > 1 or is_cell:
             if is_apart_above(run, line, following) or is_apart_below(run[-NEAR_LINES:], line, following):
                 yield run
