@@ -373,7 +373,7 @@ def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
     for others in ([whole_of(cell) for cell in cells_over(lines)] for lines in near if lines):
         (_, bottom, _, top), (_, low, _, high) = map(around, map(boxes_of, (row, others)))
         is_same = len(others) == len(row) or len(others) > len(row) > 2
-        is_same = is_same and max(bottom - high, low - top) < height
+        is_same = is_same and max(bottom - high, low - top) < FAR * height
         if is_same and all(any(are_aligned(each, other) for other in others) for each in row):
             return row
     return None
