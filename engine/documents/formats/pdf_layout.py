@@ -373,7 +373,7 @@ def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
     for others in ([whole_of(cell) for cell in cells_over(lines)] for lines in near if lines):
         (_, bottom, _, top), (_, low, _, high) = map(around, map(boxes_of, (row, others)))
         is_same = len(others) == len(row) or len(others) > len(row) > 2
-        is_same = is_same and max(bottom - high, low - top) < FAR * height
+        is_same = is_same and max(bottom - high, low - top) < (FAR if len(row) > 2 else 1) * height
         if is_same and all(any(are_aligned(each, other) for other in others) for each in row):
             return row
     return None
@@ -551,7 +551,7 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
         rows: list[list[Segment | None]] = list(table_rows(table, rules)) if len(table) > 1 else [[*table[0]]]
         if len(rows) > 1 and is_mostly_from_right("".join(cell.text for row in rows for cell in row if cell)):
             rows = [row[::-1] for row in rows]
-        rows = [[joined(*row)] for row in rows] if len(rows) > 1 and is_list(rows) else rows
+        rows = [[joined(*row)] for row in rows] if len(table) > 1 and is_list(rows) else rows
         for part in tables_beside(rows) if len(rows) > 2 else [rows]:
             number = len(texts) + 1  # of the table
             for row in part:
@@ -719,7 +719,12 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             is_below_group = bool(row) and not row[0] and number == 1 and None not in cells  # of heads
             goes_on = bool(row) and not is_below_rule and None in (row[0], cells[0]) and not is_below_group
         else:
-            is_near = bool(above) and are_near(above, line)
+            is_full = (
+                bool(row)
+                and row[-1]
+                and row[-1].right - row[-1].left > FULL * (columns[-1][1] - columns[-1][0])
+            )
+            is_near = bool(above) and (is_full or are_near(above, line))
             few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
             goes_on = bool(row) and cells[0] is None and few and number not in starts
         pairs = ((a.text, b.text) for a, b in zip(row, cells, strict=False) if a and b)
