@@ -647,7 +647,7 @@ def is_apart_above(run: Sequence[Line], line: Line, following: Line) -> bool:
 
 
 def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
-    """Whether a line stands far below rows, and it or the following line across their columns."""
+    """Whether a line far below rows is another table's: a head, or of more cells, or across their columns."""
     distances = [a[0].middle - b[0].middle for a, b in pairwise([*rows, line])]
     is_far = len(rows) > 1 and (
         distances[-1] > APART * median(distances[:-1])
@@ -656,7 +656,14 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
     below = [line, *[following] * (len(following) > 1)]
     if is_far and len(line) > max(map(len, rows)) and distances[-1] > APART * max(distances[:-1]):
         return True
+    if is_far and len(line) > 2 and not has_digits(line) and all(map(has_digits, [*rows[1:], following])):
+        return True
     return is_far and len(columns_of([*rows, *below])) < len(columns_of(rows))
+
+
+def has_digits(line: Line) -> bool:
+    """Whether a line has a digit."""
+    return any(map(str.isdigit, chain.from_iterable(each.text for each in line)))
 
 
 def are_near(above: Line, line: Line, most: float = TIGHT) -> bool:
