@@ -112,10 +112,14 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                     small, large = sorted((height, before[3] - before[1]))
                     is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
                 middle = (edges[1] + edges[3]) / 2
-                is_apart = is_apart or any(  # by a vertical line between the end of the text and the letter
+                is_ruled = any(  # by a vertical line between the end of the text and the letter
                     (right - 1 < x < edges[0] + 1 or edges[2] - 1 < x < left + 1) and low < middle < high
                     for x, low, high in rules
                 )
+                if is_ruled and not is_apart:  # a line may cross a title, which draws its blank
+                    is_drawn = pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 0
+                    is_ruled = not (blank == " " and is_drawn and gap < BLANK * height)
+                is_apart = is_apart or is_ruled
                 if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
             if not letters:
