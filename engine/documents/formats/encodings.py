@@ -97,7 +97,9 @@ def cost(text: str, costs: dict[str, float], other: float, is_latin: bool) -> fl
             total += OUT_OF_CASE
         if is_latin and is_letter and before > "\x7f" and before.isalpha():
             total += SIDE_BY_SIDE
-        elif is_alphabet and not is_latin and is_letter and ASCII_LETTER.search(before + after):
+        if is_latin and is_letter and after.isdigit():  # as behind signs of money
+            total += OUT_OF_CASE
+        if is_alphabet and not is_latin and is_letter and ASCII_LETTER.search(before + after):
             total += IN_ASCII
     return total
 

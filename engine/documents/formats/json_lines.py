@@ -119,7 +119,7 @@ def read_json(name: str, content: bytes) -> Document:
     if isinstance(value, list) and (talk := conversation({"messages": value})):
         talks = [talk]
     if talks and all(talks):
-        heads = map(title_in, values) if len(talks) > 1 else [""]
+        heads = map(title_in, values) if len(talks) == len(values) else [""]
         texts = ("\n\n".join(filter(None, pair)) for pair in zip(heads, talks, strict=True))
         return Document(name, "\n\n\n".join(texts), title_in(value))
     return Document(name, unified(ESCAPE.sub(lambda found: unescaped(found[0]), text)))
@@ -233,9 +233,9 @@ def plain_text(value: Any, depth: int = 6) -> str:
 
 
 def title_in(value: Any) -> str:
-    """Return the title of an object or of the only one in a list."""
+    """Return the title, or name, of an object or of the only one in a list."""
     values = value[0] if isinstance(value, list) and len(value) == 1 else value
-    title = values.get("title") if isinstance(values, dict) else None
+    title = values.get("title", values.get("name")) if isinstance(values, dict) else None
     return one_line(unified(title)) if isinstance(title, str) else ""
 
 

@@ -318,7 +318,8 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         are_own = [[id(each) in own for each in line] for line in lines]
         n_shared, n_lines = sum(len(set(each)) == 2 for each in are_own), sum(map(any, are_own))
         is_clear = all(each.right < left or right < each.left for each in others)
-        if others and is_clear and 2 * n_shared < n_lines + 1:
+        is_prose = others and fmean(len(each.text) for each in others) > 3 * SHORT
+        if others and is_clear and (is_prose or 2 * n_shared < n_lines + 1):
             boxes.append(flow)
     return sorted(boxes, key=lambda flow: -flow[0].top)
 

@@ -46,7 +46,6 @@ SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 LONGEST_FRACTION, FRACTION, FILLED = 60, 1.2, 0.75
 LEVEL = 0.1  # times the height of letters: differences of it
 WIDEST, WIDEST_SIGN, SIGNS_FROM = 0.8, 1.5, 0x2E80  # their width in a word, also where they are signs of CJK
-WIDER_BLANK, SOME = 1.1, 20  # times the usual blank, and blanks that are looked at
 SAME = 0.001  # times it: a difference by rounding
 PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box around them
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
@@ -208,12 +207,14 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     n_rules = np.searchsorted(lines, low[1:, 0] + 1) - np.searchsorted(lines, high[:-1, 0] - 1, "right")
     goes_on = is_plain[1:] & is_plain[:-1] & (off < SAME * heights[1:]) & (n_rules <= 0)
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
-    if np.count_nonzero((gaps > CELL * heights[1:]) & (off < heights[1:])) > 2:  # columns, perhaps
-        goes_on &= ~begin_alike(low[:, 0])[1:]
     has_blank = (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
     goes_on &= has_blank
-    has_blank &= (off < heights[1:]) & (gaps > 0) & (gaps < CELL * heights[1:])
-    are_apart = drawn_apart(characters, places, starts[1:] - 1, np.where(has_blank, gaps / heights[1:], 0))
+    are_apart = np.zeros(len(gaps), bool)
+    if np.count_nonzero((gaps > CELL * heights[1:]) & (off < heights[1:])) > 2:  # columns, perhaps
+        goes_on &= ~begin_alike(low[:, 0])[1:]
+        has_blank &= (off < heights[1:]) & (gaps > 0) & (gaps < CELL * heights[1:])
+        blanks = np.flatnonzero(has_blank)
+        are_apart[blanks] = drawn_apart(characters, [places[n - 1] for n in starts[1:][blanks].tolist()])
     runs = np.flatnonzero(np.concatenate([[True], ~goes_on | are_apart]))
     lows, highs = np.minimum.reduceat(low, runs).tolist(), np.maximum.reduceat(high, runs).tolist()
     bounds = pairwise([*runs.tolist(), len(words)])
@@ -224,20 +225,12 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         yield words[start][1], written[whole], places[whole], turn, is_unknown, box, bool(is_apart)
 
 
-def drawn_apart(characters: Any, places: Sequence[int], blanks: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """Return at which wide blanks the file draws none, if it draws most: cells end there.
-
-    ``gaps`` are 0 where there is none.
-    """
+def drawn_apart(characters: Any, blanks: Sequence[int]) -> np.ndarray:
+    """Return at which blanks the file draws none, if it draws most: cells end there."""
     page = ctypes.cast(characters, ctypes.c_void_p).value
     is_generated = by_address("FPDFText_IsGenerated", ctypes.c_void_p, ctypes.c_int)
-    within = np.flatnonzero(gaps)
-    some = within[:: max(len(within) // SOME, 1)].tolist()
-    is_apart = np.zeros(len(gaps), bool)
-    if 2 * sum(is_generated(page, places[blanks[n]]) == 1 for n in some) < len(some):
-        wide = np.flatnonzero(gaps > WIDER_BLANK * np.median(gaps[within]))
-        is_apart[wide] = [is_generated(page, places[n]) == 1 for n in blanks[wide].tolist()]
-    return is_apart
+    are_apart = np.array([*map(is_generated, repeat(page), blanks)]) == 1
+    return are_apart & (2 * are_apart.sum() < len(blanks))
 
 
 def begin_alike(places: np.ndarray) -> np.ndarray:
