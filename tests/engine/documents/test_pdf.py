@@ -28,6 +28,12 @@ def shown(*places, size=11):
     )
 
 
+def placed(rows, at, top=700, step=14):
+    """Places of the cells of rows that are not empty."""
+    cells = ((x, top - step * n, cell) for n, row in enumerate(rows) for x, cell in zip(at, row, strict=True))
+    return [place for place in cells if place[2]]
+
+
 def drawn_pdf(*pages, annotations=(), fields=False, font=b"/Subtype/Type1/BaseFont/Helvetica"):
     """A PDF of pages with these operators; the annotations are those of the first page."""
     n = len(pages)
@@ -64,11 +70,7 @@ RIGHT = ("Windows on the north", "side stay locked from", "November to March, an
 @pytest.mark.parametrize("head", ["Rules of the house that everybody who lives here has to know", "News", ""])
 @pytest.mark.reads("PDF", "columns one after the other")
 def test_columns_are_read_one_after_the_other(order, head):
-    lines = [
-        [(50, 700 - 14 * n, a), (320, 700 - 14 * n, b)]
-        for n, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))
-    ]
-    places = [place for line in lines for place in line]
+    places = placed(zip(LEFT, RIGHT, strict=True), (50, 320))
     if order == "columns":
         places.sort()
     title = [(340 if head == "News" else 50, 760, head)] * bool(head)
@@ -77,11 +79,7 @@ def test_columns_are_read_one_after_the_other(order, head):
 
 
 def test_a_head_and_a_foot_in_two_parts_stand_above_and_below_the_columns():
-    places = [
-        place
-        for n, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))
-        for place in ((50, 700 - 14 * n, a), (320, 700 - 14 * n, b))
-    ]
+    places = placed(zip(LEFT, RIGHT, strict=True), (50, 320))
     edges = [(50, 760, "Rules of the house"), (320, 760, "Year 2026"), (50, 40, "Vik"), (500, 40, "page 7")]
     paragraphs = read(shown(*edges, *places)).text.split("\n\n")
     assert paragraphs[1:3] == ["\n".join(LEFT), "\n".join(RIGHT)]
@@ -103,18 +101,13 @@ TABLE = (("Item", "Size", "Price"), ("Lamp", "40 cm", "12.50"), ("Chair", "", "8
 
 @pytest.mark.reads("PDF", "tables row by row, cells between ` | `")
 def test_a_table_is_read_row_by_row_and_empty_cells_keep_their_places():
-    places = [
-        (60 + 150 * n, 700 - 16 * row, t) for row, cells in enumerate(TABLE) for n, t in enumerate(cells) if t
-    ]
-    text = read(shown((60, 740, "Prices of the year"), *places)).text
+    text = read(shown((60, 740, "Prices of the year"), *placed(TABLE, (60, 210, 360), step=16))).text
     assert text.endswith("Item | Size | Price\nLamp | 40 cm | 12.50\nChair |  | 80.00\nTable | 2 m")
 
 
 def test_lines_between_two_rules_are_one_row():
     rows = ("Fee|When", "20 euros|for cancelling", "|within a week", "|For a copy", "5 euros|Of a page")
-    places = [
-        (60 + 200 * n, 700 - 12 * y, t) for y, row in enumerate(rows) for n, t in enumerate(row.split("|"))
-    ]
+    places = placed((row.split("|") for row in rows), (60, 260), step=12)
     rules = b"".join(b"60 %d m 460 %d l S\n" % (y, y) for y in (712, 697, 673, 649))
     text = read(rules + shown(*places)).text
     assert text == "Fee | When\n20 euros | for cancelling within a week\n5 euros | For a copy Of a page"
@@ -127,12 +120,7 @@ def test_lines_of_one_cell_are_joined_and_items_of_lists_are_no_cells():
         "Rent | is paid on the first day of each month\nRepairs | are made within a week"
     )
     for first, second in (("1.", "2."), ("1", "2"), ("4.1", "4.2")):
-        items = [
-            (50, 700, first),
-            (80, 700, "Open the lid."),
-            (50, 686, second),
-            (80, 686, "Press the button."),
-        ]
+        items = placed([(first, "Open the lid."), (second, "Press the button.")], (50, 80))
         assert read(shown(*items)).text == f"{first} Open the lid.\n{second} Press the button."
 
 
@@ -145,16 +133,9 @@ def grid(*lines):
     ("places", "lines", "text"),
     [
         (  # sentences in cells, and gaps between them that are narrower than letters
-            [
-                (62, 704, "Task"),
-                (162, 704, "Notes"),
-                (62, 684, "Clean the filter"),
-                (62, 672, "of the boiler"),
-                (162, 684, "Use the blue key,"),
-                (162, 672, "behind the door."),
-                (62, 652, "Twelve letters in"),
-                (162, 652, "12"),
-            ],
+            placed([("Task", "Notes"), ("Twelve letters in", "12")], (62, 162), 704, 52)
+            + placed([("Clean the filter", ""), ("of the boiler", "")], (62, 162), 684, 12)
+            + placed([("Use the blue key,",), ("behind the door.",)], (162,), 684, 12),
             [(60, y, 260, y) for y in (716, 698, 666, 646)] + [(x, 646, x, 716) for x in (60, 160, 260)],
             "Task | Notes\nClean the filter of the boiler | Use the blue key, behind the door.\n"
             "Twelve letters in | 12",
@@ -180,32 +161,17 @@ def grid(*lines):
             "Model | Price | Price\nModel | Rent | Buy\nX1 | 20 | 900",
         ),
         (  # several rows between two lines
-            [
-                (62, 704, "Town"),
-                (162, 704, "2025"),
-                (62, 684, "Oslo"),
-                (162, 684, "12"),
-                (62, 672, "Rome"),
-                (162, 672, "900"),
-                (62, 660, "Bern"),
-                (162, 660, "41"),
-            ],
+            placed([("Town", "2025")], (62, 162), 704)
+            + placed([("Oslo", "12"), ("Rome", "900"), ("Bern", "41")], (62, 162), 684, 12),
             [(60, y, 260, y) for y in (716, 698, 656)] + [(x, 656, x, 716) for x in (60, 160, 260)],
             "Town | 2025\nOslo | 12\nRome | 900\nBern | 41",
         ),
         (  # sentences in cells between gaps alone
-            [
-                (60, 704, "Task"),
-                (160, 704, "Notes for the week"),
-                (60, 682, "Clean the big filter"),
-                (60, 670, "of the boiler"),
-                (160, 682, "Use the blue key, which"),
-                (160, 670, "hangs there."),
-                (60, 648, "Call the mechanic"),
-                (60, 636, "about the lamp"),
-                (160, 648, "Before Friday at ten"),
-                (160, 636, "or on Monday."),
-            ],
+            placed([("Task", "Notes for the week")], (60, 160), 704)
+            + placed([("Clean the big filter",), ("of the boiler",)], (60,), 682, 12)
+            + placed([("Use the blue key, which",), ("hangs there.",)], (160,), 682, 12)
+            + placed([("Call the mechanic",), ("about the lamp",)], (60,), 648, 12)
+            + placed([("Before Friday at ten",), ("or on Monday.",)], (160,), 648, 12),
             [],
             "Task | Notes for the week\n"
             "Clean the big filter of the boiler | Use the blue key, which hangs there.\n"
@@ -272,19 +238,9 @@ def test_a_line_with_a_value_stays_on_every_page_and_numbers_of_pages_go():
 
 def test_numbers_stand_below_the_heads_of_their_columns():
     rows = (("", "2021", "2022"), ("Costs", "804", "900"), ("Profit", "400", "410"))
-    places = [
-        (60 + 60 * n, 700 - 18 * y, t) for y, cells in enumerate(rows) for n, t in enumerate(cells) if t
-    ]
-    text = read(shown((60, 740, "Results of the mill"), *places)).text
+    text = read(shown((60, 740, "Results of the mill"), *placed(rows, (60, 120, 180), step=18))).text
     assert text == "Results of the mill\n\n | 2021 | 2022\nCosts | 804 | 900\nProfit | 400 | 410"
-    right = [
-        (50, 700, "Lap"),
-        (150, 700, "Time"),
-        (90, 686, "1"),
-        (155, 686, "41"),
-        (90, 672, "2"),
-        (155, 672, "38"),
-    ]
+    right = placed([("Lap", "Time")], (50, 150)) + placed([("1", "41"), ("2", "38")], (90, 155), 686)
     text = read(shown(*right, (50, 80, "1"), (70, 80, "Of the race in June,"))).text
     assert text == "Lap | Time\n1 | 41\n2 | 38\n\n1 Of the race in June,"
 
@@ -617,11 +573,6 @@ HOURS = [("Name", "Place", "Hours"), ("Blue", "First floor", "9-12"), ("Red", "S
 
 
 def test_cells_with_narrow_gaps_are_parted_as_in_other_rows_and_columns_below_are_read_apart():
-    table = [
-        (x, 700 - 17 * n, cell)
-        for n, row in enumerate(HOURS)
-        for x, cell in zip((50, 102, 174), row, strict=True)
-    ]
     left = (
         "Die Heizung wird jeden Herbst vom",
         "Hausmeister entlüftet. Jede Wohnung",
@@ -631,14 +582,8 @@ def test_cells_with_narrow_gaps_are_parted_as_in_other_rows_and_columns_below_ar
     columns = [
         (x, y - 12 * n, t) for x, y, side in ((50, 590, left), (250, 597, right)) for n, t in enumerate(side)
     ]
-    text = read(
-        shown(
-            *table,
-            *columns,
-            (50, 540, "Fees"),
-            (50, 510, "The pool costs five euros, and the garden nothing at all."),
-        )
-    ).text
+    below = (50, 540, "Fees"), (50, 510, "The pool costs five euros, and the garden nothing at all.")
+    text = read(shown(*placed(HOURS, (50, 102, 174), step=17), *columns, *below)).text
     assert text.split("\n\n")[:3] == ["\n".join(map(" | ".join, HOURS)), "\n".join(left), "\n".join(right)]
 
 
@@ -690,34 +635,23 @@ def test_a_cell_of_several_lines_is_one_wherever_the_others_of_its_row_stand(low
 
 
 def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
-    rows = [
+    rows = (
         ("1 May 26", "Lamp oil for us", "4"),
         ("2 May 26", "Bread and oil", "9"),
         ("3 May 26", "A new lamp", "7"),
-    ]
-    at = (50, 104, 400)
-    places = [(x, 700 - 20 * n, one) for n, row in enumerate(rows) for x, one in zip(at, row, strict=True)]
-    assert read(shown(*places)).text == "\n".join(" | ".join(row) for row in rows)
+    )
+    assert read(shown(*placed(rows, (50, 104, 400), step=20))).text == "\n".join(map(" | ".join, rows))
 
 
 def test_a_heading_with_a_number_is_no_row_of_the_table_below():
-    places = [
-        (50, 700, "3"),
-        (80, 700, "Faults"),
-        (80, 660, "Fault"),
-        (200, 660, "Cause"),
-        (80, 646, "It slips"),
-    ]
-    places += [(200, 646, "Oil"), (80, 632, "It sticks"), (200, 632, "Rust")]
-    assert read(shown(*places)).text == "3 Faults\n\nFault | Cause\nIt slips | Oil\nIt sticks | Rust"
+    rows = ("Fault", "Cause"), ("It slips", "Oil"), ("It sticks", "Rust")
+    text = read(shown((50, 700, "3"), (80, 700, "Faults"), *placed(rows, (80, 200), top=660))).text
+    assert text == "3 Faults\n\n" + "\n".join(map(" | ".join, rows))
 
 
 def test_a_head_above_the_name_of_a_group_is_of_the_table():
-    places = [(x, 700, text) for x, text in ((150, "2024"), (250, "2025"), (350, "Plan"))] + [
-        (50, 686, "Income")
-    ]
-    places += [(x, 672, text) for x, text in ((50, "Tickets"), (150, "31"), (250, "38"), (350, "40"))]
-    text = read(shown((50, 740, "Budget"), *places)).text
+    rows = ("", "2024", "2025", "Plan"), ("Income", "", "", ""), ("Tickets", "31", "38", "40")
+    text = read(shown((50, 740, "Budget"), *placed(rows, (50, 150, 250, 350)))).text
     assert text == "Budget\n\n | 2024 | 2025 | Plan\nIncome\nTickets | 31 | 38 | 40"
 
 
