@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise, starmap
 from typing import Any
 
 from ...errors import DocumentError
@@ -73,8 +74,14 @@ def slide_texts(slide: Any, seen: Counter[str]) -> Iterator[str]:
 
 
 def shape_texts(shapes: Iterable[Any], seen: Counter[str]) -> Iterator[str]:
-    """Yield the texts of shapes from top to bottom, those side by side from left to right."""
-    for shape in sorted(shapes, key=lambda each: ((each.top or 0) // ROW_HEIGHT, each.left or 0)):
+    """Yield the texts of shapes from top to bottom, those side by side from left to right.
+
+    Where each stands below or to the right of the one before, as two lists with heads, their order stays.
+    """
+    shapes = list(shapes)
+    if not all(starmap(follows, pairwise(shapes))):
+        shapes.sort(key=lambda each: ((each.top or 0) // ROW_HEIGHT, each.left or 0))
+    for shape in shapes:
         if shape.is_placeholder and "SLIDE_NUMBER" in str(shape.placeholder_format.type):
             continue
         if hasattr(shape, "shapes"):  # a group
@@ -89,6 +96,14 @@ def shape_texts(shapes: Iterable[Any], seen: Counter[str]) -> Iterator[str]:
             yield diagram_text(shape, seen)
         elif shape._element.tag.endswith("}pic"):
             seen["picture"] += 1
+
+
+def follows(first: Any, second: Any) -> bool:
+    """Whether a shape stands below another, or to its right."""
+    if None in (first.top, first.left, first.height, first.width, second.top, second.left):
+        return False
+    below, beside = first.top + first.height // 2, first.left + first.width // 2
+    return bool(second.top >= below or second.left >= beside)
 
 
 def diagram_text(frame: Any, seen: Counter[str]) -> str:

@@ -54,6 +54,7 @@ class Style:
     level: int = 0  # of a heading, from 1
     place: Place | None = None  # in a list
     is_hidden: bool = False
+    script: str = ""  # "superscript" or "subscript"
 
 
 @dataclass
@@ -152,9 +153,9 @@ def style_of(element: Any, base: Style) -> Style:
     place = place_of(element.find(PROPERTIES))
     if place and base.place and not place.number_id:  # only the level
         place = Place(base.place.number_id, place.level)
-    return Style(
-        name, level, place or base.place, is_on(element.find(RUN_PROPERTIES), "vanish", base.is_hidden)
-    )
+    is_hidden = is_on(element.find(RUN_PROPERTIES), "vanish", base.is_hidden)
+    script = attribute(element, "rPr/vertAlign") or base.script
+    return Style(name, level, place or base.place, is_hidden, script)
 
 
 def level_in(properties: Any, base: int) -> int:
@@ -306,7 +307,8 @@ def pieces(element: Any, reading: Reading, hidden: bool = False) -> Iterator[str
             text = "".join(run_pieces(child, reading, hidden))
             about = child.find(RUN_PROPERTIES)
             is_struck = is_on(about, "strike") or is_on(about, "dstrike")
-            place = attribute(about, "vertAlign") or MOVED.get(attribute(about, "position")[:1], "")
+            style = reading.styles.get(attribute(about, "rStyle"), Style())
+            place = attribute(about, "vertAlign") or MOVED.get(attribute(about, "position")[:1], style.script)
             text = scripted(text, before, place, is_struck)
         elif child.tag == EQUATION:
             text = " ".join(linear_text(child).split())

@@ -221,6 +221,14 @@ def test_slides_are_pages_under_their_titles():
     assert document.notes == ("1 hidden slide was left out", "1 picture was left out")
 
 
+def test_two_lists_with_heads_are_read_one_after_the_other():
+    file = pptx.Presentation()
+    shapes = file.slides.add_slide(file.slide_layouts[6]).shapes
+    for text, left, top in (("Old", 1, 1), ("38 cats", 1, 2), ("New", 5, 1), ("52 cats", 5, 2)):
+        shapes.add_textbox(Inches(left), Inches(top), Inches(3), Inches(1)).text_frame.text = text
+    assert parse_document("a.pptx", saved(file)).text.split("\n\n") == ["Old", "38 cats", "New", "52 cats"]
+
+
 def test_a_slide_that_the_file_has_lost_is_told_and_the_others_are_read():
     file = slides()
     file.part.rels.pop(file.slides._sldIdLst[0].rId)

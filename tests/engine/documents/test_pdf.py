@@ -107,9 +107,8 @@ def test_a_table_is_read_row_by_row_and_empty_cells_keep_their_places():
 
 def test_lines_between_two_rules_are_one_row():
     rows = ("Fee|When", "20 euros|for cancelling", "|within a week", "|For a copy", "5 euros|Of a page")
-    places = placed((row.split("|") for row in rows), (60, 260), step=12)
     rules = b"".join(b"60 %d m 460 %d l S\n" % (y, y) for y in (712, 697, 673, 649))
-    text = read(rules + shown(*places)).text
+    text = read(rules + shown(*placed((row.split("|") for row in rows), (60, 260), step=12))).text
     assert text == "Fee | When\n20 euros | for cancelling within a week\n5 euros | For a copy Of a page"
 
 
@@ -506,8 +505,7 @@ def test_vowel_signs_apart_from_their_words_and_upright_lines_are_told(text, is_
 
 def test_numbers_below_one_another_are_of_several_rows():
     lines = ("1 Pipe 85,00 170,00", "2 Valve 49,90 49,90", "  Net 219,90", "  Tax 41,78")
-    rows = [line.split(" ") for line in lines]
-    places = [(50 + 120 * j, 700 - 18 * i, cell) for i, row in enumerate(rows) for j, cell in enumerate(row)]
+    places = placed(([*line.split(" "), ""][:4] for line in lines), (50, 170, 290, 410), step=18)
     text = "1 | Pipe | 85,00 | 170,00\n2 | Valve | 49,90 | 49,90\n |  | Net | 219,90\n |  | Tax | 41,78"
     assert read(shown(*places)).text == text
 

@@ -226,6 +226,9 @@ def test_powers_and_ordinals_differ():
     assert text_of(paragraph(run("the 1") + raised("st") + run(" H") + low + run("O"))) == "the 1st H2O"
     assert text_of(paragraph(run("5 dm") + run("3", '<w:position w:val="8"/>'))) == "5 dm^3"
     assert text_of(paragraph(run("x") + low + run(" is so.") + raised("4"))) == "x_2 is so.[4]"
+    style = '<w:style w:styleId="Up"><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:style>'
+    styled = word_file(paragraph(run("5 m") + run("2", '<w:rStyle w:val="Up"/>')), styles=style)
+    assert parse_document("a.docx", styled).text == "5 m^2"
 
 
 @pytest.mark.reads(
